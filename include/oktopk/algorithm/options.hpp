@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/concepts.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace oktopk::detail {
+
+/// k as given, or round(density x length) but at least 1; notes a fault where that makes no sense.
+inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
+                              agreement& terms) {
+  if (k.has_value() == density.has_value()) {
+    terms.note(fault::k_out_of_range, k.has_value() ? "give either k or density, not both" : "give k or density");
+    return 0;
+  }
+  if (k) {
+    if (*k < 0 || *k > length) {
+      terms.note(fault::k_out_of_range,
+                 "k = " + std::to_string(*k) + " is not in [0, length], length = " + std::to_string(length));
+      return 0;
+    }
+    return *k;
+  }
+  if (!(*density > 0 && *density <= 1)) {
+    std::ostringstream text;
+    text << "density = " << *density << " is not in (0, 1]";
+    terms.note(fault::density_out_of_range, text.str());
+    return 0;
+  }
+  std::int64_t const rounded = std::llround(*density * static_cast<double>(length));
+  return std::min(length, std::max<std::int64_t>(rounded, 1));
+}
+
+/// Notes a length that is negative or that the index type cannot count to.
+template <gradient_index Index>
+void check_length(std::int64_t length, agreement& terms) {
+  if (length < 0) {
+    terms.note(fault::option_out_of_range, "length = " + std::to_string(length) + " is negative");
+  } else if (length > std::numeric_limits<Index>::max()) {
+    terms.note(fault::index_overflow, "length = " + std::to_string(length) + " does not fit indices of " +
+                                          std::to_string(8 * sizeof(Index)) + " bits; use a format with wider ones");
+  }
+}
+
+/// Notes what a policy says is wrong with its options, and writes the policy down for the ranks to compare.
+template <class Policy>
+void check_policy(char const* role, Policy const& policy, agreement& terms) {
+  if (std::string const sentence = policy.fault(); !sentence.empty()) {
+    terms.note(fault::option_out_of_range, sentence);
+  }
+  terms.fact(role, policy.describe());
+}
+
+} // namespace oktopk::detail

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// The front door: algorithms, their policies, and the communicators that need no MPI.
+
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/self.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/format/coo.hpp>
+#include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/uniform.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/reused_threshold.hpp>

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <span>
+
+namespace oktopk {
+
+/// One rank alone: for programs that run without a network, at no cost.
+class self_communicator {
+public:
+  class request {
+  public:
+    bool active() const { return false; }
+    bool receives() const { return false; }
+    phase message_phase() const { return phase::control; }
+    std::size_t bytes() const { return 0; }
+  };
+
+  int rank() const { return 0; }
+  int size() const { return 1; }
+
+  request isend(std::span<std::byte const>, int, phase) { throw nobody(); }
+  request irecv(std::span<std::byte>, int, phase) { throw nobody(); }
+  std::size_t wait_any(std::span<request> requests) { return requests.size(); }
+  void wait_all(std::span<request>) {}
+
+  template <class T>
+  void allreduce(std::span<T>, reduction, phase) {}
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return true;
+  }
+
+private:
+  static error nobody() { return {fault::communication, "a lone rank has nobody to exchange messages with"}; }
+};
+
+} // namespace oktopk

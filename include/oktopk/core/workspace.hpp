@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace oktopk {
+
+/// An array that only grows: the building block of every workspace, so that a steady state allocates nothing.
+///
+/// Memory is uninitialised unless `zeroed`. Growth replaces the array and loses its contents; it takes half as much
+/// again as was asked for, so that sizes that wander (region widths, selected counts) settle after a few calls.
+template <class T, class MemorySpace>
+class buffer {
+public:
+  using view_type = Kokkos::View<T*, MemorySpace>;
+
+  explicit buffer(char const* label, bool zeroed = false) : label_(label), zeroed_(zeroed) {}
+
+  /// Makes room for `size` elements; on growth waits for `exec` (the old array may be in use) and allocates.
+  template <execution_space E>
+  void reserve(E const& exec, std::int64_t size) {
+    if (size <= capacity()) {
+      return;
+    }
+    std::int64_t const grown = capacity() == 0 ? size : size + size / 2;
+    exec.fence();
+    view_ = view_type();
+    if (zeroed_) {
+      view_ = view_type(Kokkos::view_alloc(std::string(label_)), static_cast<std::size_t>(grown));
+    } else {
+      view_ = view_type(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label_)),
+                        static_cast<std::size_t>(grown));
+    }
+  }
+
+  std::int64_t capacity() const { return static_cast<std::int64_t>(view_.extent(0)); }
+  view_type const& view() const { return view_; }
+  T* data() const { return view_.data(); }
+
+private:
+  char const* label_;
+  bool zeroed_;
+  view_type view_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace oktopk::detail {
+
+/// The unsigned integer as wide as `Value`.
+template <gradient_value Value>
+using bits_of = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+
+/// The bit pattern of |x|: ordered like the magnitude, with infinity and then NaN above every finite value.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION constexpr bits_of<Value> magnitude_bits(Value x) {
+  return __builtin_bit_cast(bits_of<Value>, x) & static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1);
+}
+
+/// The magnitude that a pattern of `magnitude_bits` stands for.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION constexpr Value magnitude_from_bits(bits_of<Value> bits) {
+  return __builtin_bit_cast(Value, bits);
+}
+
+/// The pattern of infinity: the first that is not finite.
+template <gradient_value Value>
+inline constexpr bits_of<Value> infinity_bits = __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
+
+/// Bits in the pattern of a magnitude: the sign is not one of them.
+template <gradient_value Value>
+inline constexpr int magnitude_bit_count = static_cast<int>(8 * sizeof(Value)) - 1;
+
+// Kokkos has these from 4.1 on only.
+KOKKOS_INLINE_FUNCTION constexpr int popcount(std::uint64_t x) {
+  x = x - ((x >> 1) & 0x5555555555555555U);
+  x = (x & 0x3333333333333333U) + ((x >> 2) & 0x3333333333333333U);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fU;
+  return static_cast<int>((x * 0x0101010101010101U) >> 56);
+}
+
+/// The position of the lowest set bit; x must not be zero.
+KOKKOS_INLINE_FUNCTION constexpr int lowest_bit(std::uint64_t x) {
+  return popcount((x & (~x + 1)) - 1);
+}
+
+} // namespace oktopk::detail
