@@ -11,6 +11,7 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
+#include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/balanced.hpp>

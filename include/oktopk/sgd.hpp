@@ -5,6 +5,8 @@
 /// Algorithm 2 of the paper: SGD with a sparse allreduce and error feedback.
 
 #include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/detail/kokkos_ext/fence.hpp>
 
@@ -43,19 +45,34 @@ public:
     double learning_rate = 0;
     std::vector<value_type> residual;
     typename Allreduce::state_type allreduce;
+
+    /// For `save` and `load`.
+    template <class State, class Visit>
+    static void each_part(State& state, Visit& visit) {
+      visit(state.learning_rate);
+      visit(state.residual);
+      Allreduce::state_type::each_part(state.allreduce, visit);
+    }
   };
 
-  /// `allreduce` must outlive this object.
+  /// Collective. `allreduce` must outlive this object.
   sgd(execution_space exec, Allreduce& allreduce, options const& how)
       : exec_(std::move(exec)), allreduce_(&allreduce),
         residual_(Kokkos::view_alloc(std::string("oktopk::sgd::residual")), static_cast<std::size_t>(allreduce.length())),
         accumulator_(Kokkos::view_alloc(std::string("oktopk::sgd::accumulator"), Kokkos::WithoutInitializing),
                      static_cast<std::size_t>(allreduce.length())) {
-    set_learning_rate(how.learning_rate);
+    agreement terms("sgd");
+    if (!std::isfinite(how.learning_rate)) {
+      terms.note(fault::option_out_of_range, "the learning rate is not finite");
+    }
+    terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length());
+    terms.settle(allreduce.comm());
+    learning_rate_ = how.learning_rate;
   }
 
   double learning_rate() const { return learning_rate_; }
 
+  /// To be called alike on all ranks.
   void set_learning_rate(double rate) {
     if (!std::isfinite(rate)) {
       throw error(fault::option_out_of_range, "sgd: the learning rate is not finite");

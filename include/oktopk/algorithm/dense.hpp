@@ -40,6 +40,12 @@ public:
 
   struct state_type {
     std::int64_t iteration = 0;
+
+    /// For `save` and `load`.
+    template <class State, class Visit>
+    static void each_part(State& state, Visit& visit) {
+      visit(state.iteration);
+    }
   };
 
   /// Collective.
@@ -70,7 +76,16 @@ public:
   }
 
   state_type const& state() const { return state_; }
-  void restore(state_type const& saved) { state_ = saved; }
+
+  /// Goes on from a saved state. Collective; an `error` on every rank where it differs between ranks.
+  void restore(state_type const& saved) {
+    agreement terms("dense::restore");
+    if (saved.iteration < 0) {
+      terms.note(fault::bad_state, "the saved state does not fit or is damaged");
+    }
+    terms.fact("iteration", saved.iteration).settle(comm_);
+    state_ = saved;
+  }
 
   /// Collective. The accumulator is only read.
   template <accumulator_view<Value, E> View>

@@ -34,6 +34,15 @@ struct ok_topk_state {
   typename LocalSelector::template state<Value> local;
   typename GlobalSelector::template state<Value> global;
   std::vector<std::int64_t> boundaries; ///< P+1 of them once there was a call
+
+  /// For `save` and `load`.
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.iteration);
+    visit(state.local);
+    visit(state.global);
+    visit(state.boundaries);
+  }
 };
 
 /// Ok-Topk's sparse allreduce (paper, Algorithm 1): Topk(sum over ranks of Topk(accumulator)), every step a policy.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -17,17 +18,24 @@ namespace oktopk {
 /// Room that the collectives keep between calls.
 class collective_workspace {
 public:
+  /// `count` elements, uninitialised; the same memory every time.
   template <class T>
   std::span<T> room(std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
-    if (bytes_.size() * sizeof(std::max_align_t) < count * sizeof(T)) {
-      bytes_.resize((count * sizeof(T) + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(unit));
+    std::size_t const units = (count * sizeof(T) + sizeof(unit) - 1) / sizeof(unit);
+    if (units_.size() < units) {
+      units_.resize(units);
     }
-    return {reinterpret_cast<T*>(bytes_.data()), count};
+    return {reinterpret_cast<T*>(units_.data()), count};
   }
 
 private:
-  std::vector<std::max_align_t> bytes_;
+  // Not std::max_align_t: nvcc 13.0 breaks on a vector of it ("find_allocated_name_reference").
+  struct alignas(16) unit {
+    std::byte bytes[16];
+  };
+
+  std::vector<unit> units_;
 };
 
 /// Sends to one peer and receives from another at once; both messages have the same phase.

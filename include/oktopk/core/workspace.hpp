@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/detail/kokkos_ext/fence.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -28,10 +28,10 @@ public:
       return;
     }
     std::int64_t const grown = capacity() == 0 ? size : size + size / 2;
-    exec.fence();
+    detail::fence(exec, "oktopk::buffer::reserve");
     view_ = view_type();
     if (zeroed_) {
-      view_ = view_type(Kokkos::view_alloc(std::string(label_)), static_cast<std::size_t>(grown));
+      view_ = view_type(Kokkos::view_alloc(exec, std::string(label_)), static_cast<std::size_t>(grown));
     } else {
       view_ = view_type(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label_)),
                         static_cast<std::size_t>(grown));
