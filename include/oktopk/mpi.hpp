@@ -89,8 +89,8 @@ public:
     request started(true, use);
     // More room than MPI can count is no harm: no message can fill it.
     std::size_t const room = std::min(in.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
-    detail::check_mpi(MPI_Irecv(in.data(), static_cast<int>(room), MPI_BYTE, peer, static_cast<int>(use),
-                                shared_->comm, &started.handle_),
+    detail::check_mpi(MPI_Irecv(in.data(), static_cast<int>(room), MPI_BYTE, peer, static_cast<int>(use), shared_->comm,
+                                &started.handle_),
                       "MPI_Irecv");
     return started;
   }
@@ -134,9 +134,8 @@ public:
     MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
     while (!data.empty()) {
       std::size_t const part = std::min(data.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
-      detail::check_mpi(
-          MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
-          "MPI_Allreduce");
+      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
+                        "MPI_Allreduce");
       data = data.subspan(part);
     }
   }

@@ -46,17 +46,16 @@ concept saves_its_state = requires(A& algorithm, A const& fixed, typename A::sta
 };
 
 template <class A>
-concept reduces_accumulators =
-    requires(A& algorithm,
-             Kokkos::View<typename A::value_type const*, typename A::execution_space::memory_space> accumulator) {
-      { algorithm(accumulator) } -> std::same_as<typename A::update_type const&>;
-    };
+concept reduces_accumulators = requires(
+    A& algorithm, Kokkos::View<typename A::value_type const*, typename A::execution_space::memory_space> accumulator) {
+  { algorithm(accumulator) } -> std::same_as<typename A::update_type const&>;
+};
 
 /// A scheme that turns every rank's accumulator into one sparse update: what `sgd`, the tests and the benchmarks use.
 ///
 /// * call operator — collective; an accumulator of `length()` values in, the update out. The update lies in the
-///   algorithm's workspace until the next call. Throws an `error` on every rank when some rank's accumulator is bad, and
-///   is then as if it had not been called.
+///   algorithm's workspace until the next call. Throws an `error` on every rank when some rank's accumulator is bad,
+///   and is then as if it had not been called.
 /// * `bound_words()` — documented bound on the words of 4 bytes that one rank sends in a call.
 /// * `state()`, `restore(state)` — all that is carried from one iteration to the next; `restore` is collective.
 template <class A>

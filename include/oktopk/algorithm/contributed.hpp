@@ -34,7 +34,7 @@ std::int64_t contributed_indices(E const& exec, array_ref<Index const, typename 
   Kokkos::parallel_scan(
       "oktopk::contributed",
       Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, static_cast<std::int64_t>(local.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t& position, bool final) {
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         Index const index = local(i);
         if (contains(global.data(), global_size, index)) {
           if (final) {

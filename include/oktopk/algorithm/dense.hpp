@@ -21,9 +21,9 @@ namespace oktopk {
 
 /// The communicator's own allreduce of the whole accumulator: the yardstick that sparse schemes are measured against.
 ///
-/// The update has every index. 2n(P-1)/P words at least; what the communicator really does is its own affair. Nothing is
-/// added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the result, and only then do they
-/// ask whose it is.
+/// The update has every index. 2n(P-1)/P words at least; what the communicator really does is its own affair. Nothing
+/// is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the result, and only then do
+/// they ask whose it is.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 class dense {
 public:
@@ -93,7 +93,8 @@ public:
     auto const start = std::chrono::steady_clock::now();
     fault_report const mine = detail::check_accumulator(accumulator, length_);
     auto const bytes = length_ * static_cast<std::int64_t>(sizeof(Value));
-    array_ref<Value, memory_space> const sums(reinterpret_cast<Value*>(sums_.data()), static_cast<std::size_t>(length_));
+    array_ref<Value, memory_space> const sums(reinterpret_cast<Value*>(sums_.data()),
+                                              static_cast<std::size_t>(length_));
     if (mine) {
       fill(sums, std::numeric_limits<Value>::quiet_NaN());
     } else {
@@ -101,9 +102,9 @@ public:
     }
     sums_.push(exec_, 0, bytes);
     detail::fence(exec_, "oktopk::dense::ready");
-    comm_.allreduce(std::span<Value>(reinterpret_cast<Value*>(sums_.wire(0, bytes).data()),
-                                     static_cast<std::size_t>(length_)),
-                    reduction::sum, phase::reduce);
+    comm_.allreduce(
+        std::span<Value>(reinterpret_cast<Value*>(sums_.wire(0, bytes).data()), static_cast<std::size_t>(length_)),
+        reduction::sum, phase::reduce);
     sums_.pull(exec_, 0, bytes);
     std::int64_t const bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     if (bad < length_ || (length_ == 0 && mine)) {

@@ -47,10 +47,11 @@ struct ok_topk_state {
 
 /// Ok-Topk's sparse allreduce (paper, Algorithm 1): Topk(sum over ranks of Topk(accumulator)), every step a policy.
 ///
-/// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions are
-/// balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3). Beside
-/// these, 2 words a message of headers and sizes, and where the global threshold is re-evaluated k/2 words (but at least
-/// 64 ceil(log2 P), at most 1024 ceil(log2 P) for float), whatever the length. Sums are formed in a fixed order: the same input gives the same bits in every run.
+/// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions
+/// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
+/// Beside these, 2 words a message of headers and sizes, and where the global threshold is re-evaluated k/2 words (but
+/// at least 64 ceil(log2 P), at most 1024 ceil(log2 P) for float), whatever the length. Sums are formed in a fixed
+/// order: the same input gives the same bits in every run.
 ///
 /// All ranks make the object together, with the same options and template arguments but for `E`; different ones are an
 /// `error` on every rank. The object keeps a copy of the communicator and of the execution-space instance, which is the
@@ -74,9 +75,9 @@ public:
   using entries_type = sparse_ref<index_type, value_type, memory_space>;
 
   struct options {
-    std::int64_t length = 0;             ///< of the accumulators
-    std::optional<std::int64_t> k{};     ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{};     ///< k / length, in (0, 1]; k is rounded, and at least 1
+    std::int64_t length = 0;         ///< of the accumulators
+    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
     typename GlobalSelector::options global_select{};
     typename Partitioner::options partition{};
@@ -112,7 +113,8 @@ public:
   E const& execution() const { return exec_; }
   call_statistics const& last_call() const { return statistics_; }
 
-  /// 6k(P-1)/P entries of half a word pair each (equation 3), for selections of k; see the class for what comes beside it.
+  /// 6k(P-1)/P entries of half a word pair each (equation 3), for selections of k; see the class for what comes beside
+  /// it.
   double bound_words() const {
     double const ranks = comm_.size();
     double const words_per_value = static_cast<double>(sizeof(index_type) + sizeof(value_type)) / 8;
@@ -145,8 +147,8 @@ public:
                              partition_workspace_);
       statistics_.repartitioned = true;
     }
-    auto const reduced = split_and_reduce_.run(exec_, comm_, selection, next.boundaries,
-                                               local_.bounded() ? most_selected_ : -1, mine);
+    auto const reduced =
+        split_and_reduce_.run(exec_, comm_, selection, next.boundaries, local_.bounded() ? most_selected_ : -1, mine);
     if (reduced.first_fault) {
       throw reduced.first_fault.as_error(std::string(name()), reduced.faulty_rank, length_);
     }
@@ -213,9 +215,9 @@ private:
                                              ? std::numeric_limits<std::int64_t>::max()
                                              : most_selected_ * ranks;
     global_scope<E, Comm, Format> everybody(comm_, most_candidates, length_, name(), overflow, scope_workspace_);
-    selected const chosen = global_.select(
-        exec_, candidates<index_type, value_type, memory_space>{reduced.values, reduced.indices}, k_, next.iteration,
-        next.global, everybody, global_workspace_);
+    selected const chosen =
+        global_.select(exec_, candidates<index_type, value_type, memory_space>{reduced.values, reduced.indices}, k_,
+                       next.iteration, next.global, everybody, global_workspace_);
     statistics_.global_reevaluated = chosen.reevaluated;
     return global_workspace_.entries(chosen.count);
   }
@@ -224,7 +226,7 @@ private:
     index_type index = 0;
     Kokkos::View<index_type, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const to(&index);
     Kokkos::View<index_type const, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const from(indices.data() +
-                                                                                                      position);
+                                                                                                     position);
     Kokkos::deep_copy(exec_, to, from);
     detail::fence(exec_, "oktopk::ok_topk::index_at");
     return index;
@@ -278,9 +280,10 @@ struct paper_allgatherv : balanced_allgatherv {
   explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false}) {}
 };
 
-/// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather of
-/// all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance above 4 x the mean;
-/// COO. For comparison: on re-evaluating iterations, and when a threshold has gone stale, it exceeds 6k(P-1)/P words.
+/// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather
+/// of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance above 4 x the
+/// mean; COO. For comparison: on re-evaluating iterations, and when a threshold has gone stale, it exceeds 6k(P-1)/P
+/// words.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>>
 using paper_ok_topk =
     ok_topk<E, Comm, Format, unguarded_threshold, gathered_threshold, balanced, rotated, paper_allgatherv>;

@@ -73,7 +73,8 @@ private:
 
   // First line: the fault's number and sentence; then the object; then one fact a line.
   std::string record() const {
-    std::string text = std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
+    std::string text =
+        std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
     text.resize(std::min(text.size(), record_bytes - 1));
     return text;
   }

@@ -12,7 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-// Collectives for control data: a few numbers per rank, in host memory, built from messages so that each byte is counted.
+// Collectives for control data: a few numbers per rank, in host memory, built from messages so that each byte is
+// counted.
 namespace oktopk {
 
 /// Room that the collectives keep between calls.

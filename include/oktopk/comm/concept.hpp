@@ -29,7 +29,7 @@ enum class reduction : std::uint8_t { sum, min, max };
 template <class R>
 concept message_request = std::default_initializable<R> && std::movable<R> && requires(R const& request) {
   { request.active() } -> std::same_as<bool>;
-  { request.receives() } -> std::same_as<bool>;   // whether it is a receive
+  { request.receives() } -> std::same_as<bool>; // whether it is a receive
   { request.message_phase() } -> std::same_as<phase>;
   { request.bytes() } -> std::same_as<std::size_t>; // of a completed receive: what arrived
 };

@@ -84,7 +84,8 @@ public:
   void allreduce(std::span<T> data, reduction op, phase use) {
     auto& meeting = world_->meeting();
     auto const everybody = [&] { return "for everybody to join an allreduce in phase " + std::string(name(use)); };
-    world_->wait(rank_, [&] { return meeting.left == 0; }, everybody);
+    world_->wait(
+        rank_, [&] { return meeting.left == 0; }, everybody);
     if (meeting.arrived == 0) {
       meeting.data.assign(static_cast<std::size_t>(size()), nullptr);
       meeting.sizes.assign(static_cast<std::size_t>(size()), 0);
@@ -96,7 +97,8 @@ public:
       meeting.arrived = 0;
       meeting.left = size();
     }
-    world_->wait(rank_, [&] { return meeting.left > 0; }, everybody);
+    world_->wait(
+        rank_, [&] { return meeting.left > 0; }, everybody);
     meeting.left -= 1;
     if (meeting.mismatch) {
       throw error(fault::communication, "an allreduce was joined with different lengths");

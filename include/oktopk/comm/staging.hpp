@@ -17,8 +17,9 @@ namespace oktopk {
 
 /// A grow-only array of bytes that kernels of `E` write and read, and that messages travel from and to.
 ///
-/// Where the communicator reaches the execution space's memory the two are one array. Where not, messages use page-locked
-/// host memory, and `push` and `pull` copy the bytes that travel — those and no others — on the caller's instance.
+/// Where the communicator reaches the execution space's memory the two are one array. Where not, messages use
+/// page-locked host memory, and `push` and `pull` copy the bytes that travel — those and no others — on the caller's
+/// instance.
 template <execution_space E>
 class message_buffer {
 public:
@@ -51,8 +52,8 @@ public:
     if (staged_ || !detail::is_device<E>) {
       std::memcpy(wire(offset, sizeof(number)).data(), &number, sizeof(number));
     } else {
-      array_ref<std::byte const, Kokkos::HostSpace> const from(
-          reinterpret_cast<std::byte const*>(&number), sizeof(number));
+      array_ref<std::byte const, Kokkos::HostSpace> const from(reinterpret_cast<std::byte const*>(&number),
+                                                               sizeof(number));
       Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)), from);
       detail::fence(exec, "oktopk::message_buffer::put");
     }
@@ -64,8 +65,7 @@ public:
     if (staged_ || !detail::is_device<E>) {
       std::memcpy(&number, wire(offset, sizeof(number)).data(), sizeof(number));
     } else {
-      array_ref<std::byte, Kokkos::HostSpace> const to(
-          reinterpret_cast<std::byte*>(&number), sizeof(number));
+      array_ref<std::byte, Kokkos::HostSpace> const to(reinterpret_cast<std::byte*>(&number), sizeof(number));
       Kokkos::deep_copy(exec, to, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)));
       detail::fence(exec, "oktopk::message_buffer::get");
     }

@@ -67,8 +67,8 @@ struct checkpoint_reader {
 
 } // namespace detail
 
-/// Writes a state (of an algorithm or of `sgd`) to a stream opened in binary mode. Numbers lie as this machine has them.
-/// Throws `bad_file` where the stream fails.
+/// Writes a state (of an algorithm or of `sgd`) to a stream opened in binary mode. Numbers lie as this machine has
+/// them. Throws `bad_file` where the stream fails.
 template <class State>
 void save(std::ostream& out, State const& state) {
   detail::checkpoint_writer write{out};

@@ -39,8 +39,8 @@ inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes,
 /// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
 /// any P is Bruck's algorithm).
 ///
-/// ceil(log2 P) messages; 2k(P-1)/P words where the parts are of one size, `allgatherv_entries_sent` in general. Entries
-/// are encoded once, by who has them, and forwarded as they are.
+/// ceil(log2 P) messages; 2k(P-1)/P words where the parts are of one size, `allgatherv_entries_sent` in general.
+/// Entries are encoded once, by who has them, and forwarded as they are.
 template <execution_space E, communicator Comm, sparse_format Format>
 class allgatherv {
 public:

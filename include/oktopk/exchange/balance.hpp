@@ -14,7 +14,8 @@
 
 namespace oktopk {
 
-/// One piece of the balancing scheme: positions [first, last) of all entries, in rank order, go from one rank to another.
+/// One piece of the balancing scheme: positions [first, last) of all entries, in rank order, go from one rank to
+/// another.
 struct transfer {
   int from = 0;
   int to = 0;
@@ -92,8 +93,8 @@ public:
         arrivals_.push_back({in, requests_.size() - 1, piece});
         in += room;
       } else if (piece.from == rank && piece.to != rank) {
-        std::int64_t const bytes = Format::encode(
-            exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin), everything, outgoing_.data() + out);
+        std::int64_t const bytes = Format::encode(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin),
+                                                  everything, outgoing_.data() + out);
         outgoing_.push(exec, out, bytes);
         detail::fence(exec, "oktopk::balance::encoded");
         requests_.push_back(comm.isend(outgoing_.wire(out, bytes), piece.to, phase::balance));
@@ -112,7 +113,8 @@ public:
                      values_.data() + position);
     }
     for (std::int64_t r = 0; r < ranks; ++r) {
-      sizes[static_cast<std::size_t>(r)] = detail::even_boundary(total, ranks, r + 1) - detail::even_boundary(total, ranks, r);
+      sizes[static_cast<std::size_t>(r)] =
+          detail::even_boundary(total, ranks, r + 1) - detail::even_boundary(total, ranks, r);
     }
     return {indices_.data(), values_.data(), kept};
   }
@@ -140,8 +142,7 @@ private:
     std::int64_t out = 0;
     std::int64_t in = 0;
     for (transfer const& piece : scheme_) {
-      std::int64_t const room =
-          detail::round_up_to_8(Format::max_encoded_bytes(piece.last - piece.first, everything));
+      std::int64_t const room = detail::round_up_to_8(Format::max_encoded_bytes(piece.last - piece.first, everything));
       out += piece.from == comm.rank() && piece.to != comm.rank() ? room : 0;
       in += piece.to == comm.rank() && piece.from != comm.rank() ? room : 0;
     }

@@ -15,10 +15,10 @@ namespace oktopk {
 
 /// The second phase (paper, section 3.1.2; Algorithm 1, line 13): balance where it is needed, then allgatherv.
 ///
-/// The paper balances when the largest part exceeds 4 x the mean. That can never be for P <= 4, and below it a large part
-/// is still forwarded up to ceil(log2 P) times; so by default this also balances when some rank would send more than
-/// twice what balanced parts cost, which everybody can tell from the sizes. With it the phase sends at most 4k(P-1)/P
-/// words a rank whatever the parts are, as the paper's equation (2) has it, up to P-1 entries of rounding.
+/// The paper balances when the largest part exceeds 4 x the mean. That can never be for P <= 4, and below it a large
+/// part is still forwarded up to ceil(log2 P) times; so by default this also balances when some rank would send more
+/// than twice what balanced parts cost, which everybody can tell from the sizes. With it the phase sends at most
+/// 4k(P-1)/P words a rank whatever the parts are, as the paper's equation (2) has it, up to P-1 entries of rounding.
 struct balanced_allgatherv {
   struct options {
     double ratio = 4;       ///< of the largest part to the mean, above which to balance; at least 1

@@ -11,8 +11,8 @@ namespace oktopk {
 
 /// What a rank found wrong during a call, small enough to travel in front of every message.
 ///
-/// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws when
-/// the exchange is over. No message is added to a call for this.
+/// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws
+/// when the exchange is over. No message is added to a call for this.
 struct fault_report {
   oktopk::fault code = fault::none;
   std::int64_t detail = 0; ///< what the code needs to be said in full: an index, or a length
@@ -33,8 +33,8 @@ struct fault_report {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
     switch (code) {
     case fault::length_mismatch:
-      return {code, who + "the accumulator has " + std::to_string(detail) + " elements, expected " +
-                        std::to_string(length)};
+      return {code,
+              who + "the accumulator has " + std::to_string(detail) + " elements, expected " + std::to_string(length)};
     case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
     case fault::non_finite: return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
     default: return {code, who + std::string(name(code))};

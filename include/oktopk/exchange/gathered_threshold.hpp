@@ -47,8 +47,8 @@ struct gathered_threshold {
       if (result.reevaluated) {
         auto const all = scope.gather(exec, from);
         local_scope alone;
-        auto const found = kth_magnitude(exec, candidates<Index, Value, typename E::memory_space>{all.values, all.indices},
-                                         k, alone, workspace);
+        auto const found = kth_magnitude(
+            exec, candidates<Index, Value, typename E::memory_space>{all.values, all.indices}, k, alone, workspace);
         carried.threshold = detail::magnitude_from_bits<Value>(found.threshold);
         carried.evaluated = iteration;
       }

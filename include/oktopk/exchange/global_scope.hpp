@@ -30,9 +30,9 @@ struct global_scope_workspace {
 
 /// All ranks, each with the sums of its own region: the scope of a global selection.
 ///
-/// A sum of c counts costs about log2 P messages of c half words, words or double words, as narrow as all ranks' candidates
-/// together allow; `before` and `share` send 2(P-1) words each. A fault that a rank reports travels with `share`, which
-/// then throws on every rank.
+/// A sum of c counts costs about log2 P messages of c half words, words or double words, as narrow as all ranks'
+/// candidates together allow; `before` and `share` send 2(P-1) words each. A fault that a rank reports travels with
+/// `share`, which then throws on every rank.
 template <execution_space E, communicator Comm, sparse_format Format>
 class global_scope {
 public:
@@ -43,11 +43,11 @@ public:
   /// `most_candidates`: no more than these on all ranks together; the same on every rank.
   global_scope(Comm& comm, std::int64_t most_candidates, std::int64_t length, std::string_view algorithm,
                fault_report mine, global_scope_workspace<E, Comm, Format>& workspace)
-      : comm_(&comm), most_candidates_(most_candidates), length_(length),
-        algorithm_(algorithm), mine_(mine), workspace_(&workspace) {}
+      : comm_(&comm), most_candidates_(most_candidates), length_(length), algorithm_(algorithm), mine_(mine),
+        workspace_(&workspace) {}
 
-  /// The widest digit whose histograms cost no more than k/2 words, so that an iteration that re-evaluates keeps the bound
-  /// of the others; 8 bits at most, and 4 at least.
+  /// The widest digit whose histograms cost no more than k/2 words, so that an iteration that re-evaluates keeps the
+  /// bound of the others; 8 bits at most, and 4 at least.
   int kth_digit_bits(std::int64_t k, int bits) const {
     std::int64_t messages = 0;
     for (int reach = 1; reach < comm_->size(); reach *= 2) {
@@ -107,7 +107,8 @@ private:
   template <class Count>
   void sum_as(std::span<std::int64_t> counts, std::vector<Count>& converted) {
     converted.resize(counts.size());
-    std::transform(counts.begin(), counts.end(), converted.begin(), [](std::int64_t c) { return static_cast<Count>(c); });
+    std::transform(counts.begin(), counts.end(), converted.begin(),
+                   [](std::int64_t c) { return static_cast<Count>(c); });
     allreduce_integers(*comm_, std::span<Count>(converted), reduction::sum, phase::threshold, workspace_->collective);
     std::copy(converted.begin(), converted.end(), counts.begin());
   }

@@ -57,7 +57,7 @@ public:
     std::int64_t count = 0;
     Kokkos::parallel_scan(
         "oktopk::region_sum::extract", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, words()),
-        KOKKOS_LAMBDA(std::int64_t word, std::int64_t& position, bool final) {
+        KOKKOS_LAMBDA(std::int64_t word, std::int64_t & position, bool final) {
           std::uint64_t left = touched[word];
           if (!final) {
             position += detail::popcount(left);

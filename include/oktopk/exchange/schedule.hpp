@@ -23,7 +23,8 @@ concept schedule = std::copyable<typename S::options> && std::constructible_from
                      { how.fault() } -> std::convertible_to<std::string>;
                    };
 
-/// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot spot.
+/// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
+/// spot.
 struct rotated {
   struct options {
     int bucket = 4; ///< messages each way in flight together, at least 1

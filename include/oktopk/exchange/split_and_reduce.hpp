@@ -18,7 +18,9 @@ namespace oktopk {
 
 namespace detail {
 
-constexpr std::int64_t round_up_to_8(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
+constexpr std::int64_t round_up_to_8(std::int64_t bytes) {
+  return (bytes + 7) / 8 * 8;
+}
 
 /// For each boundary the position of the first selected index that is not below it, on the host.
 template <execution_space E, gradient_index Index>
@@ -50,8 +52,8 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
 
 } // namespace detail
 
-/// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection to
-/// the region's owner, who sums what arrives.
+/// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
+/// to the region's owner, who sums what arrives.
 ///
 /// P-1 messages each way, one per peer; a receiver learns the size from the message. At most the selection is sent:
 /// 2k(P-1)/P words where it lies evenly over the regions, 2k at worst, and 2 words of header a message. While one
@@ -65,8 +67,8 @@ public:
 
   /// What one rank knows after the phase.
   struct result {
-    entries_type reduced;      ///< the sums of this rank's region; valid until the next call
-    fault_report first_fault;  ///< of the lowest rank that had one; the same on all ranks
+    entries_type reduced;     ///< the sums of this rank's region; valid until the next call
+    fault_report first_fault; ///< of the lowest rank that had one; the same on all ranks
     int faulty_rank = 0;
   };
 
@@ -112,7 +114,8 @@ private:
   }
 
   // Two buckets of receives are in use at a time, and all sends until the end.
-  void make_room(E const& exec, Comm& comm, std::span<std::int64_t const> boundaries, region own, std::int64_t capacity) {
+  void make_room(E const& exec, Comm& comm, std::span<std::int64_t const> boundaries, region own,
+                 std::int64_t capacity) {
     int const ranks = comm.size();
     send_offsets_.assign(at(ranks) + 1, 0);
     for (int step = 1; step < ranks; ++step) {
@@ -165,8 +168,8 @@ private:
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(comm.rank(), step, ranks);
       std::int64_t const offset = send_offsets_[at(step) - 1] + message_header_bytes;
-      std::int64_t const bytes = Format::encode(exec, share_of(selection, to),
-                                                region{boundaries[at(to)], boundaries[at(to) + 1]}, outgoing_.data() + offset);
+      std::int64_t const bytes = Format::encode(
+          exec, share_of(selection, to), region{boundaries[at(to)], boundaries[at(to) + 1]}, outgoing_.data() + offset);
       outgoing_.push(exec, offset, bytes);
       lengths_[at(step)] = bytes;
     }
@@ -180,9 +183,8 @@ private:
       int const to = schedule_.destination(comm.rank(), step, ranks);
       fault_report const header = mine ? mine : fault_report{fault::none, share_of(selection, to).size()};
       outgoing_.put(exec, send_offsets_[at(step) - 1], header.packed());
-      sends_[at(step - 1)] =
-          comm.isend(outgoing_.wire(send_offsets_[at(step) - 1], message_header_bytes + lengths_[at(step)]), to,
-                     phase::reduce);
+      sends_[at(step - 1)] = comm.isend(
+          outgoing_.wire(send_offsets_[at(step) - 1], message_header_bytes + lengths_[at(step)]), to, phase::reduce);
     }
   }
 
@@ -198,8 +200,8 @@ private:
     }
     std::int64_t const bytes = static_cast<std::int64_t>(receives_[at(step - 1)].bytes()) - message_header_bytes;
     incoming_.pull(exec, offset + message_header_bytes, bytes);
-    Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes, header.detail,
-                   own, decoded_indices_.data(), decoded_values_.data());
+    Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes,
+                   header.detail, own, decoded_indices_.data(), decoded_values_.data());
     sum_.add(exec, {decoded_indices_.data(), decoded_values_.data(), header.detail});
   }
 

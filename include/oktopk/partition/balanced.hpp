@@ -4,10 +4,10 @@
 
 #include <oktopk/partition/uniform.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <algorithm>
 
 namespace oktopk {
 
@@ -31,8 +31,8 @@ void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_s
 
 } // namespace detail
 
-/// Regions that split every rank's selection about evenly (paper, section 3.1.1): each rank cuts its own selection into P
-/// equal parts, and the boundaries are averaged over ranks.
+/// Regions that split every rank's selection about evenly (paper, section 3.1.1): each rank cuts its own selection into
+/// P equal parts, and the boundaries are averaged over ranks.
 ///
 /// Costs one allreduce of P integers every tau iterations. A rank that selected nothing has no say; where none did,
 /// regions are uniform. Averaging balances as far as the ranks' gradients are large in the same places; it is no

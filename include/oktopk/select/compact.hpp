@@ -13,7 +13,7 @@ namespace oktopk {
 /// Which candidates a compaction keeps: magnitudes above the threshold, and ties with it up to a position.
 template <gradient_value Value>
 struct keep {
-  detail::bits_of<Value> threshold = 0;                                 ///< pattern of the magnitude
+  detail::bits_of<Value> threshold = 0;                             ///< pattern of the magnitude
   std::int64_t last_tie = std::numeric_limits<std::int64_t>::max(); ///< ties at later positions are left out
 
   KOKKOS_INLINE_FUNCTION bool operator()(detail::bits_of<Value> magnitude, std::int64_t position) const {
@@ -34,7 +34,7 @@ std::int64_t compact(E const& exec, candidates<Index, Value, typename E::memory_
   std::int64_t count = 0;
   Kokkos::parallel_scan(
       "oktopk::select::compact", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t& position, bool final) {
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         Value const x = from.values.data()[i];
         if (kept(detail::magnitude_bits(x), i)) {
           if (final && position < room) {
@@ -59,7 +59,7 @@ std::int64_t position_of_tie(E const& exec, candidates<Index, Value, typename E:
   std::int64_t* const found = workspace.numbers.device().data();
   Kokkos::parallel_scan(
       "oktopk::select::position_of_tie", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t& ties, bool final) {
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & ties, bool final) {
         if (detail::magnitude_bits(from.values.data()[i]) == magnitude) {
           ties += 1;
           if (final && ties == quota) {
@@ -80,7 +80,7 @@ std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::
   std::int64_t first = size;
   Kokkos::parallel_reduce(
       "oktopk::select::first_non_finite", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t& lowest) {
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & lowest) {
         if (detail::magnitude_bits(values(i)) >= detail::infinity_bits<Value> && i < lowest) {
           lowest = i;
         }

@@ -22,8 +22,8 @@ struct selected {
 
 /// The values to select from, and the index each of them stands for.
 ///
-/// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one reads
-/// the sums of this rank's region, which have their indices beside them.
+/// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
+/// reads the sums of this rank's region, which have their indices beside them.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct candidates {
   array_ref<Value const, MemorySpace> values;
@@ -62,7 +62,8 @@ struct selection_workspace {
 /// * `sum(counts)` — element-wise sum over these ranks, in place.
 /// * `before(count)` — the sum of the counts of lower ranks, whose indices are all lower.
 /// * `share(count)` — ends a selection: tells everybody what this rank has chosen, and gives the total.
-/// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th of magnitudes of so many bits: a wide one
+/// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th of magnitudes of so many bits: a wide
+/// one
 ///   reads the candidates fewer times, a narrow one sends fewer words.
 template <class S>
 concept selection_scope = requires(S& scope, std::span<std::int64_t> counts, std::int64_t count) {
@@ -95,24 +96,27 @@ concept bounds_its_selection = requires(S const& selector, std::int64_t number) 
 };
 
 template <class S, class E>
-concept selects_on = requires(S const& selector, E const& exec,
-                              candidates<std::int32_t, float, typename E::memory_space> from, std::int64_t k,
-                              typename S::template state<float>& state, std::int64_t iteration, local_scope& scope,
-                              selection_workspace<std::int32_t, float, E>& workspace) {
-  { selector.select(exec, from, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
-};
+concept selects_on =
+    requires(S const& selector, E const& exec, candidates<std::int32_t, float, typename E::memory_space> from,
+             std::int64_t k, typename S::template state<float>& state, std::int64_t iteration, local_scope& scope,
+             selection_workspace<std::int32_t, float, E>& workspace) {
+      { selector.select(exec, from, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
+    };
 
 /// From candidates and k to an ascending selection of about, or exactly, k of them.
 ///
 /// One rule everywhere: `|x| >= threshold`; where exactly k are promised, ties go to the lower index.
-/// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong with
+/// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
+/// with
 ///   it (empty when nothing is).
 /// * `state<Value>` — copyable; all that a selector carries from one iteration to the next.
-/// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n by
+/// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
+/// by
 ///   some multiple of k, so that a receiver can make room without being told the size.
 /// * `select(exec, candidates, k, iteration, state, scope, workspace)` — puts the selection into the workspace and ends
 ///   with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among the selected when k > 0.
 template <class S>
-concept selector = has_selector_options<S> && bounds_its_selection<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector =
+    has_selector_options<S> && bounds_its_selection<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

@@ -27,8 +27,8 @@ namespace detail {
 /// On a CPU each thread has a histogram of its own; on a device threads share some, by atomics on integers, whose sum
 /// does not depend on the order.
 template <execution_space E, gradient_value Value>
-void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, bits_of<Value> prefix, int shift,
-                 int width, std::int64_t rows, std::int64_t* histograms) {
+void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, bits_of<Value> prefix,
+                 int shift, int width, std::int64_t rows, std::int64_t* histograms) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t const bins = std::int64_t(1) << width;
   bits_of<Value> const mask = static_cast<bits_of<Value>>(bins - 1);
@@ -43,8 +43,9 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
         KOKKOS_LAMBDA(std::int64_t i) {
           bits_of<Value> const magnitude = magnitude_bits(values(i));
           if (first_digit || (magnitude >> (shift + width)) == prefix) {
-            Kokkos::atomic_fetch_add(&histograms[(i / 32 % rows) * bins + static_cast<std::int64_t>((magnitude >> shift) & mask)],
-                                     std::int64_t(1));
+            Kokkos::atomic_fetch_add(
+                &histograms[(i / 32 % rows) * bins + static_cast<std::int64_t>((magnitude >> shift) & mask)],
+                std::int64_t(1));
           }
         });
   } else {
@@ -116,8 +117,8 @@ kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::mem
       wanted -= all[bin];
       bin -= 1;
     }
-    result.threshold = static_cast<detail::bits_of<Value>>((result.threshold << width) |
-                                                           static_cast<detail::bits_of<Value>>(bin));
+    result.threshold =
+        static_cast<detail::bits_of<Value>>((result.threshold << width) | static_cast<detail::bits_of<Value>>(bin));
     result.ties = mine[bin];
     result.ties_total = all[bin];
     left = shift;

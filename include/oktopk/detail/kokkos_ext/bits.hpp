@@ -28,7 +28,8 @@ KOKKOS_INLINE_FUNCTION constexpr Value magnitude_from_bits(bits_of<Value> bits) 
 
 /// The pattern of infinity: the first that is not finite.
 template <gradient_value Value>
-inline constexpr bits_of<Value> infinity_bits = __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
+inline constexpr bits_of<Value> infinity_bits =
+    __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
 
 /// Bits in the pattern of a magnitude: the sign is not one of them.
 template <gradient_value Value>

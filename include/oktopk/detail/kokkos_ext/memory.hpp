@@ -9,8 +9,7 @@ namespace oktopk::detail {
 
 /// Whether kernels of `E` run beside the host program, in memory that the host cannot simply read.
 template <execution_space E>
-inline constexpr bool is_device =
-    !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename E::memory_space>::accessible;
+inline constexpr bool is_device = !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename E::memory_space>::accessible;
 
 template <class E>
 struct host_staging {
