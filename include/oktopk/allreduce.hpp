@@ -2,11 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The front door: algorithms, their policies, and the communicators that need no MPI.
+/// The front door: algorithms, their policies, and the communicators that need
+/// no MPI.
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/dense_rabenseifner.hpp>
+#include <oktopk/algorithm/gaussian_k.hpp>
+#include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
