@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The front door: algorithms, their policies, and the communicators that need
-/// no MPI.
+/// The front door: algorithms, their policies, and the communicators that need no MPI.
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/dense.hpp>

@@ -23,23 +23,19 @@ namespace oktopk {
 
 namespace detail {
 
-inline void check_mpi(int code, char const *call) {
+inline void check_mpi(int code, char const* call) {
   if (code != MPI_SUCCESS) {
     char text[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     MPI_Error_string(code, text, &length);
-    throw error(fault::communication,
-                std::string(call) + ": " +
-                    std::string(text, static_cast<std::size_t>(length)));
+    throw error(fault::communication, std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
   }
 }
 
-/// MPI counts are ints: a message that does not fit is an error, never a
-/// wrapped number.
+/// MPI counts are ints: a message that does not fit is an error, never a wrapped number.
 inline int to_mpi_count(std::size_t count) {
   if (count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw error(fault::communication, "a message of " + std::to_string(count) +
-                                          " bytes exceeds what MPI can count");
+    throw error(fault::communication, "a message of " + std::to_string(count) + " bytes exceeds what MPI can count");
   }
   return static_cast<int>(count);
 }
@@ -48,12 +44,10 @@ inline int to_mpi_count(std::size_t count) {
 
 /// Ranks of an MPI communicator.
 ///
-/// Owns a duplicate of the user's, so that the library's messages never meet
-/// the user's; errors on the duplicate are returned and checked, not fatal.
-/// Copies share it, and the last one frees it (nothing is freed after
-/// MPI_Finalize). The tag of a message is its phase. Calls are made from
-/// whatever thread calls; one thread at a time, so MPI must be initialised with
-/// at least MPI_THREAD_SINGLE where only the main thread uses the library.
+/// Owns a duplicate of the user's, so that the library's messages never meet the user's; errors on the duplicate are
+/// returned and checked, not fatal. Copies share it, and the last one frees it (nothing is freed after MPI_Finalize).
+/// The tag of a message is its phase. Calls are made from whatever thread calls; one thread at a time, so MPI must be
+/// initialised with at least MPI_THREAD_SINGLE where only the main thread uses the library.
 class mpi_communicator {
 public:
   class request {
@@ -75,9 +69,7 @@ public:
   };
 
   /// Collective over `comm`.
-  static mpi_communicator duplicate(MPI_Comm comm) {
-    return mpi_communicator(comm);
-  }
+  static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
 
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }
@@ -87,8 +79,7 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
     request started(false, use);
-    detail::check_mpi(MPI_Isend(out.data(), detail::to_mpi_count(out.size()),
-                                MPI_BYTE, peer, static_cast<int>(use),
+    detail::check_mpi(MPI_Isend(out.data(), detail::to_mpi_count(out.size()), MPI_BYTE, peer, static_cast<int>(use),
                                 shared_->comm, &started.handle_),
                       "MPI_Isend");
     return started;
@@ -97,22 +88,18 @@ public:
   request irecv(std::span<std::byte> in, int peer, phase use) {
     request started(true, use);
     // More room than MPI can count is no harm: no message can fill it.
-    std::size_t const room = std::min(
-        in.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
-    detail::check_mpi(MPI_Irecv(in.data(), static_cast<int>(room), MPI_BYTE,
-                                peer, static_cast<int>(use), shared_->comm,
+    std::size_t const room = std::min(in.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
+    detail::check_mpi(MPI_Irecv(in.data(), static_cast<int>(room), MPI_BYTE, peer, static_cast<int>(use), shared_->comm,
                                 &started.handle_),
                       "MPI_Irecv");
     return started;
   }
 
   std::size_t wait_any(std::span<request> requests) {
-    std::vector<MPI_Request> &handles = gather_handles(requests);
+    std::vector<MPI_Request>& handles = gather_handles(requests);
     int which = MPI_UNDEFINED;
     MPI_Status status;
-    detail::check_mpi(MPI_Waitany(static_cast<int>(handles.size()),
-                                  handles.data(), &which, &status),
-                      "MPI_Waitany");
+    detail::check_mpi(MPI_Waitany(static_cast<int>(handles.size()), handles.data(), &which, &status), "MPI_Waitany");
     if (which == MPI_UNDEFINED) {
       return requests.size();
     }
@@ -121,15 +108,13 @@ public:
   }
 
   void wait_all(std::span<request> requests) {
-    std::vector<MPI_Request> &handles = gather_handles(requests);
-    std::vector<MPI_Status> &statuses = shared_->statuses;
+    std::vector<MPI_Request>& handles = gather_handles(requests);
+    std::vector<MPI_Status>& statuses = shared_->statuses;
     statuses.resize(handles.size());
-    int const code = MPI_Waitall(static_cast<int>(handles.size()),
-                                 handles.data(), statuses.data());
+    int const code = MPI_Waitall(static_cast<int>(handles.size()), handles.data(), statuses.data());
     if (code == MPI_ERR_IN_STATUS) {
-      for (MPI_Status const &status : statuses) {
-        if (status.MPI_ERROR != MPI_SUCCESS &&
-            status.MPI_ERROR != MPI_ERR_PENDING) {
+      for (MPI_Status const& status : statuses) {
+        if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING) {
           detail::check_mpi(status.MPI_ERROR, "MPI_Waitall");
         }
       }
@@ -146,24 +131,18 @@ public:
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
-    MPI_Op const mpi_op = op == reduction::sum   ? MPI_SUM
-                          : op == reduction::min ? MPI_MIN
-                                                 : MPI_MAX;
+    MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
     while (!data.empty()) {
-      std::size_t const part =
-          std::min(data.size(),
-                   static_cast<std::size_t>(std::numeric_limits<int>::max()));
-      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(),
-                                      static_cast<int>(part), type, mpi_op,
-                                      shared_->comm),
+      std::size_t const part = std::min(data.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
+      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
                         "MPI_Allreduce");
       data = data.subspan(part);
     }
   }
 
-  template <class MemorySpace> bool reaches() const {
-    return Kokkos::SpaceAccessibility<Kokkos::HostSpace,
-                                      MemorySpace>::accessible;
+  template <class MemorySpace>
+  bool reaches() const {
+    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
   }
 
 private:
@@ -175,8 +154,7 @@ private:
         throw error(fault::communication, "MPI is not initialised");
       }
       detail::check_mpi(MPI_Comm_dup(user, &comm), "MPI_Comm_dup");
-      detail::check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN),
-                        "MPI_Comm_set_errhandler");
+      detail::check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
       detail::check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
       detail::check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
     }
@@ -189,8 +167,8 @@ private:
       }
     }
 
-    shared(shared const &) = delete;
-    shared &operator=(shared const &) = delete;
+    shared(shared const&) = delete;
+    shared& operator=(shared const&) = delete;
 
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0;
@@ -199,23 +177,21 @@ private:
     std::vector<MPI_Status> statuses;
   };
 
-  explicit mpi_communicator(MPI_Comm user)
-      : shared_(std::make_shared<shared>(user)) {}
+  explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<shared>(user)) {}
 
-  std::vector<MPI_Request> &gather_handles(std::span<request const> requests) {
+  std::vector<MPI_Request>& gather_handles(std::span<request const> requests) {
     shared_->handles.clear();
-    for (request const &each : requests) {
+    for (request const& each : requests) {
       shared_->handles.push_back(each.handle_);
     }
     return shared_->handles;
   }
 
-  static void complete(request &finished, MPI_Status const &status) {
+  static void complete(request& finished, MPI_Status const& status) {
     finished.handle_ = MPI_REQUEST_NULL;
     if (finished.receives_) {
       int bytes = 0;
-      detail::check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes),
-                        "MPI_Get_count");
+      detail::check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
       finished.bytes_ = static_cast<std::size_t>(bytes);
     }
   }

@@ -21,20 +21,19 @@ namespace oktopk {
 
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
-/// Each step: acc = residual + lr * gradient; update = allreduce(acc); residual
-/// = acc with the contributed entries cleared and what the scheme returned
-/// added back; w -= update / P. The learning rate is inside the accumulator, as
-/// in the paper, so a change of it does not rescale what is left over from
-/// before. Holds two vectors of the gradient's length; a step that throws
-/// leaves weights and residual as they were.
-template <gradient_allreduce Allreduce> class sgd {
+/// Each step: acc = residual + lr * gradient; update = allreduce(acc); residual = acc with the contributed entries
+/// cleared and what the scheme returned added back; w -= update / P. The learning rate is inside the accumulator, as in
+/// the paper, so a change of it does not rescale what is left over from before. Holds two vectors of the gradient's
+/// length; a step that throws leaves weights and residual as they were.
+template <gradient_allreduce Allreduce>
+class sgd {
 public:
   using execution_space = typename Allreduce::execution_space;
   using value_type = typename Allreduce::value_type;
   using index_type = typename Allreduce::index_type;
   using memory_space = typename execution_space::memory_space;
-  using vector_type = Kokkos::View<value_type *, memory_space>;
-  using const_vector_type = Kokkos::View<value_type const *, memory_space>;
+  using vector_type = Kokkos::View<value_type*, memory_space>;
+  using const_vector_type = Kokkos::View<value_type const*, memory_space>;
   using update_type = typename Allreduce::update_type;
 
   struct options {
@@ -49,7 +48,7 @@ public:
 
     /// For `save` and `load`.
     template <class State, class Visit>
-    static void each_part(State &state, Visit &visit) {
+    static void each_part(State& state, Visit& visit) {
       visit(state.learning_rate);
       visit(state.residual);
       Allreduce::state_type::each_part(state.allreduce, visit);
@@ -57,19 +56,17 @@ public:
   };
 
   /// Collective. `allreduce` must outlive this object.
-  sgd(execution_space exec, Allreduce &allreduce, options const &how)
+  sgd(execution_space exec, Allreduce& allreduce, options const& how)
       : exec_(std::move(exec)), allreduce_(&allreduce),
         residual_(Kokkos::view_alloc(std::string("oktopk::sgd::residual")),
                   static_cast<std::size_t>(allreduce.length())),
-        accumulator_(Kokkos::view_alloc(std::string("oktopk::sgd::accumulator"),
-                                        Kokkos::WithoutInitializing),
+        accumulator_(Kokkos::view_alloc(std::string("oktopk::sgd::accumulator"), Kokkos::WithoutInitializing),
                      static_cast<std::size_t>(allreduce.length())) {
     agreement terms("sgd");
     if (!std::isfinite(how.learning_rate)) {
       terms.note(fault::option_out_of_range, "the learning rate is not finite");
     }
-    terms.fact("learning rate", how.learning_rate)
-        .fact("length", allreduce.length());
+    terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length());
     terms.settle(allreduce.comm());
     learning_rate_ = how.learning_rate;
   }
@@ -79,41 +76,34 @@ public:
   /// To be called alike on all ranks.
   void set_learning_rate(double rate) {
     if (!std::isfinite(rate)) {
-      throw error(fault::option_out_of_range,
-                  "sgd: the learning rate is not finite");
+      throw error(fault::option_out_of_range, "sgd: the learning rate is not finite");
     }
     learning_rate_ = rate;
   }
 
-  Allreduce &allreduce() { return *allreduce_; }
+  Allreduce& allreduce() { return *allreduce_; }
   const_vector_type residual() const { return residual_; }
 
-  /// Called in every step with the accumulator, right before the allreduce;
-  /// null for none.
-  void before_allreduce(std::function<void(const_vector_type)> hook) {
-    hook_ = std::move(hook);
-  }
+  /// Called in every step with the accumulator, right before the allreduce; null for none.
+  void before_allreduce(std::function<void(const_vector_type)> hook) { hook_ = std::move(hook); }
 
-  /// One iteration. Collective. `weights` and `gradient` are rank-1 views of
-  /// `length()` values that the execution space can reach; the update is valid
-  /// until the next step.
+  /// One iteration. Collective. `weights` and `gradient` are rank-1 views of `length()` values that the execution space
+  /// can reach; the update is valid until the next step.
   template <class Weights, class Gradient>
     requires accumulator_view<Weights, value_type, execution_space> &&
              accumulator_view<Gradient, value_type, execution_space>
-  update_type const &step(Weights const &weights, Gradient const &gradient) {
-    bool const fits =
-        static_cast<std::int64_t>(gradient.extent(0)) == allreduce_->length() &&
-        static_cast<std::int64_t>(weights.extent(0)) == allreduce_->length();
+  update_type const& step(Weights const& weights, Gradient const& gradient) {
+    bool const fits = static_cast<std::int64_t>(gradient.extent(0)) == allreduce_->length() &&
+                      static_cast<std::int64_t>(weights.extent(0)) == allreduce_->length();
     if (!fits) {
-      refuse(static_cast<std::int64_t>(gradient.extent(0)),
-             static_cast<std::int64_t>(weights.extent(0)));
+      refuse(static_cast<std::int64_t>(gradient.extent(0)), static_cast<std::int64_t>(weights.extent(0)));
     }
     accumulate<Gradient>(gradient);
     if (hook_) {
       detail::fence(exec_, "oktopk::sgd::hook");
       hook_(accumulator_);
     }
-    update_type const &update = (*allreduce_)(accumulator_);
+    update_type const& update = (*allreduce_)(accumulator_);
     keep_rest(update);
     std::swap(residual_, accumulator_);
     apply<Weights>(update, weights);
@@ -123,66 +113,51 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    state_type saved{learning_rate_,
-                     std::vector<value_type>(residual_.extent(0)),
-                     allreduce_->state()};
-    Kokkos::deep_copy(exec_,
-                      host_view(saved.residual.data(), saved.residual.size()),
-                      residual_);
+    state_type saved{learning_rate_, std::vector<value_type>(residual_.extent(0)), allreduce_->state()};
+    Kokkos::deep_copy(exec_, host_view(saved.residual.data(), saved.residual.size()), residual_);
     detail::fence(exec_, "oktopk::sgd::state");
     return saved;
   }
 
   /// Goes on from a saved state. Collective, as the allreduce's `restore` is.
-  void restore(state_type const &saved) {
-    bool const fits = saved.residual.size() == residual_.extent(0) &&
-                      std::isfinite(saved.learning_rate);
+  void restore(state_type const& saved) {
+    bool const fits = saved.residual.size() == residual_.extent(0) && std::isfinite(saved.learning_rate);
     allreduce_->restore(fits ? saved.allreduce : refused_state());
     learning_rate_ = saved.learning_rate;
-    Kokkos::deep_copy(
-        exec_, residual_,
-        const_host_view(saved.residual.data(), saved.residual.size()));
+    Kokkos::deep_copy(exec_, residual_, const_host_view(saved.residual.data(), saved.residual.size()));
     detail::fence(exec_, "oktopk::sgd::restore");
   }
 
   /// Kernels; public because nvcc wants the functions around them to be.
-  template <class Gradient> void accumulate(Gradient const &gradient) const {
+  template <class Gradient>
+  void accumulate(Gradient const& gradient) const {
     auto const rate = static_cast<value_type>(learning_rate_);
     vector_type const accumulator = accumulator_;
     vector_type const residual = residual_;
     Kokkos::parallel_for(
         "oktopk::sgd::accumulate",
-        Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(
-            exec_, 0, allreduce_->length()),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          accumulator(i) = residual(i) + rate * gradient(i);
-        });
+        Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(exec_, 0, allreduce_->length()),
+        KOKKOS_LAMBDA(std::int64_t i) { accumulator(i) = residual(i) + rate * gradient(i); });
   }
 
-  void keep_rest(update_type const &update) const {
+  void keep_rest(update_type const& update) const {
     vector_type const accumulator = accumulator_;
     auto const contributed = update.contributed();
     auto const returned = update.returned();
-    using range =
-        Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>;
+    using range = Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>;
     Kokkos::parallel_for(
-        "oktopk::sgd::clear_contributed",
-        range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          accumulator(static_cast<std::int64_t>(contributed(i))) = 0;
-        });
+        "oktopk::sgd::clear_contributed", range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
+        KOKKOS_LAMBDA(std::int64_t i) { accumulator(static_cast<std::int64_t>(contributed(i))) = 0; });
     if (returned.size() > 0) {
       Kokkos::parallel_for(
-          "oktopk::sgd::add_returned", range(exec_, 0, returned.size()),
-          KOKKOS_LAMBDA(std::int64_t i) {
-            accumulator(static_cast<std::int64_t>(returned.indices(i))) +=
-                returned.values(i);
+          "oktopk::sgd::add_returned", range(exec_, 0, returned.size()), KOKKOS_LAMBDA(std::int64_t i) {
+            accumulator(static_cast<std::int64_t>(returned.indices(i))) += returned.values(i);
           });
     }
   }
 
   template <class Weights>
-  void apply(update_type const &update, Weights const &weights) const {
+  void apply(update_type const& update, Weights const& weights) const {
     auto const ranks = static_cast<value_type>(allreduce_->comm().size());
     auto const indices = update.indices();
     auto const values = update.values();
@@ -190,31 +165,20 @@ public:
         "oktopk::sgd::apply",
         Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(
             exec_, 0, static_cast<std::int64_t>(indices.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          weights(static_cast<std::int64_t>(indices(i))) -= values(i) / ranks;
-        });
+        KOKKOS_LAMBDA(std::int64_t i) { weights(static_cast<std::int64_t>(indices(i))) -= values(i) / ranks; });
   }
 
 private:
-  using host_view = Kokkos::View<value_type *, Kokkos::HostSpace,
-                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using const_host_view = Kokkos::View<value_type const *, Kokkos::HostSpace,
-                                       Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-  // The other ranks are in the allreduce already: joining it with a wrong
-  // length is how they hear of it.
-  [[noreturn]] void refuse(std::int64_t gradient_length,
-                           std::int64_t weights_length) {
-    std::int64_t const wrong = gradient_length != allreduce_->length()
-                                   ? gradient_length
-                                   : weights_length;
-    vector_type const misfit(
-        Kokkos::view_alloc(std::string("oktopk::sgd::misfit"),
-                           Kokkos::WithoutInitializing),
-        static_cast<std::size_t>(wrong));
+  // The other ranks are in the allreduce already: joining it with a wrong length is how they hear of it.
+  [[noreturn]] void refuse(std::int64_t gradient_length, std::int64_t weights_length) {
+    std::int64_t const wrong = gradient_length != allreduce_->length() ? gradient_length : weights_length;
+    vector_type const misfit(Kokkos::view_alloc(std::string("oktopk::sgd::misfit"), Kokkos::WithoutInitializing),
+                             static_cast<std::size_t>(wrong));
     (*allreduce_)(misfit);
-    throw error(fault::length_mismatch,
-                "sgd: the allreduce took an accumulator of a wrong length");
+    throw error(fault::length_mismatch, "sgd: the allreduce took an accumulator of a wrong length");
   }
 
   typename Allreduce::state_type refused_state() const {
@@ -224,7 +188,7 @@ private:
   }
 
   execution_space exec_;
-  Allreduce *allreduce_;
+  Allreduce* allreduce_;
   double learning_rate_ = 0;
   vector_type residual_;
   vector_type accumulator_;

@@ -10,10 +10,9 @@
 
 namespace oktopk::detail {
 
-/// What is wrong with the shape of an accumulator, as this rank sees it; its
-/// values are looked at during selection.
+/// What is wrong with the shape of an accumulator, as this rank sees it; its values are looked at during selection.
 template <kokkos_vector View>
-fault_report check_accumulator(View const &accumulator, std::int64_t length) {
+fault_report check_accumulator(View const& accumulator, std::int64_t length) {
   auto const size = static_cast<std::int64_t>(accumulator.extent(0));
   if (size != length) {
     return {fault::length_mismatch, size};

@@ -16,9 +16,8 @@ namespace oktopk {
 struct call_statistics {
   std::int64_t local_selected = 0;  ///< entries this rank put in
   std::int64_t global_selected = 0; ///< entries of the update
-  double select_seconds = 0;   ///< choosing entries, local and global, messages
-                               ///< of the global choice included
-  double exchange_seconds = 0; ///< the rest of the call
+  double select_seconds = 0;        ///< choosing entries, local and global, messages of the global choice included
+  double exchange_seconds = 0;      ///< the rest of the call
   bool local_reevaluated = false;
   bool global_reevaluated = false;
   bool repartitioned = false;
@@ -27,53 +26,42 @@ struct call_statistics {
 
 template <class A>
 concept names_allreduce_types = execution_space<typename A::execution_space> &&
-                                communicator<typename A::communicator_type> &&
-                                gradient_value<typename A::value_type> &&
-                                gradient_index<typename A::index_type> &&
-                                std::copyable<typename A::state_type>;
+                                communicator<typename A::communicator_type> && gradient_value<typename A::value_type> &&
+                                gradient_index<typename A::index_type> && std::copyable<typename A::state_type>;
 
 template <class A>
-concept describes_itself = requires(A &algorithm, A const &fixed) {
+concept describes_itself = requires(A& algorithm, A const& fixed) {
   { fixed.length() } -> std::same_as<std::int64_t>;
   { fixed.k() } -> std::same_as<std::int64_t>;
   { fixed.name() } -> std::convertible_to<std::string_view>;
   { fixed.bound_words() } -> std::same_as<double>;
-  { fixed.last_call() } -> std::same_as<call_statistics const &>;
-  { algorithm.comm() } -> std::same_as<typename A::communicator_type &>;
+  { fixed.last_call() } -> std::same_as<call_statistics const&>;
+  { algorithm.comm() } -> std::same_as<typename A::communicator_type&>;
 };
 
 template <class A>
-concept saves_its_state = requires(A &algorithm, A const &fixed,
-                                   typename A::state_type const &saved) {
-  { fixed.state() } -> std::same_as<typename A::state_type const &>;
+concept saves_its_state = requires(A& algorithm, A const& fixed, typename A::state_type const& saved) {
+  { fixed.state() } -> std::same_as<typename A::state_type const&>;
   { algorithm.restore(saved) } -> std::same_as<void>;
 };
 
 template <class A>
-concept reduces_accumulators =
-    requires(A &algorithm,
-             Kokkos::View<typename A::value_type const *,
-                          typename A::execution_space::memory_space>
-                 accumulator) {
-      {
-        algorithm(accumulator)
-      } -> std::same_as<typename A::update_type const &>;
-    };
+concept reduces_accumulators = requires(
+    A& algorithm, Kokkos::View<typename A::value_type const*, typename A::execution_space::memory_space> accumulator) {
+  { algorithm(accumulator) } -> std::same_as<typename A::update_type const&>;
+};
 
-/// A scheme that turns every rank's accumulator into one sparse update: what
-/// `sgd`, the tests and the benchmarks use.
+/// A scheme that turns every rank's accumulator into one sparse update: what `sgd`, the tests and the benchmarks use.
 ///
 /// * call operator — collective; an accumulator of `length()` values in, the
-/// update out. The update lies in the
-///   algorithm's workspace until the next call. Throws an `error` on every rank
-///   when some rank's accumulator is bad, and is then as if it had not been
-///   called.
+/// update out. The update lies in the algorithm's workspace until the next call. Throws an `error` on every rank when
+/// some rank's accumulator is bad, and is then as if it had not been called.
 /// * `bound_words()` — documented bound on the words of 4 bytes that one rank
 /// sends in a call.
 /// * `state()`, `restore(state)` — all that is carried from one iteration to
 /// the next; `restore` is collective.
 template <class A>
-concept gradient_allreduce = names_allreduce_types<A> && describes_itself<A> &&
-                             saves_its_state<A> && reduces_accumulators<A>;
+concept gradient_allreduce =
+    names_allreduce_types<A> && describes_itself<A> && saves_its_state<A> && reduces_accumulators<A>;
 
 } // namespace oktopk

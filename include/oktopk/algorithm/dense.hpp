@@ -18,16 +18,13 @@
 
 namespace oktopk {
 
-/// The dense allreduce of the whole accumulator: by default the communicator's
-/// own, the yardstick that sparse schemes are measured against; `Reduce` is any
-/// other of `dense/`.
+/// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
+/// are measured against; `Reduce` is any other of `dense/`.
 ///
-/// The update has every index, and every entry contributes; what a lossy
-/// algorithm rounds off is returned. Cost is that of `Reduce`. Nothing is added
-/// for errors: a rank with a bad accumulator contributes NaN, all ranks see it
-/// in the result, and only then do they ask whose it is.
-template <execution_space E, communicator Comm, gradient_value Value = float,
-          gradient_index Index = std::int32_t,
+/// The update has every index, and every entry contributes; what a lossy algorithm rounds off is returned. Cost is that
+/// of `Reduce`. Nothing is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the
+/// result, and only then do they ask whose it is.
+template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = own_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
 class dense : public algorithm_base<E, Comm, Index, Value> {
@@ -46,19 +43,16 @@ public:
 
     /// For `save` and `load`.
     template <class State, class Visit>
-    static void each_part(State &state, Visit &visit) {
+    static void each_part(State& state, Visit& visit) {
       visit(state.iteration);
     }
   };
 
   /// Collective.
-  dense(E exec, Comm comm, options const &how)
-      : base(std::move(exec), std::move(comm), how.length) {
+  dense(E exec, Comm comm, options const& how) : base(std::move(exec), std::move(comm), how.length) {
     agreement terms(Reduce::name());
     detail::check_length<Index>(length_, terms);
-    terms.fact("length", length_)
-        .fact("value bits", 8 * sizeof(Value))
-        .fact("index bits", 8 * sizeof(Index));
+    terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
     terms.settle(comm_);
     sums_.reserve(exec_, length_);
     lost_.reserve(exec_, Reduce::lossless ? 0 : length_);
@@ -69,80 +63,61 @@ public:
   std::string_view name() const { return Reduce::name(); }
 
   /// That of `Reduce`.
-  double bound_words() const {
-    return Reduce::bound_words(length_, this->comm_.size());
-  }
+  double bound_words() const { return Reduce::bound_words(length_, this->comm_.size()); }
 
-  state_type const &state() const { return state_; }
+  state_type const& state() const { return state_; }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it
-  /// differs between ranks.
-  void restore(state_type const &saved) {
+  /// Goes on from a saved state. Collective; an `error` on every rank where it differs between ranks.
+  void restore(state_type const& saved) {
     detail::agree_on_iteration("dense", saved.iteration, comm_);
     state_ = saved;
   }
 
   /// Collective. The accumulator is only read.
   template <accumulator_view<Value, E> View>
-  update_type const &operator()(View const &accumulator) {
+  update_type const& operator()(View const& accumulator) {
     auto const start = clock::now();
     fault_report const mine = detail::check_accumulator(accumulator, length_);
-    array_ref<Value, memory_space> const sums(
-        sums_.data(), static_cast<std::size_t>(length_));
+    array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
     if (mine) {
       fill(sums, std::numeric_limits<Value>::quiet_NaN());
     } else {
-      copy(array_ref<Value const, memory_space>(accumulator.data(),
-                                                accumulator.extent(0)),
-           sums);
+      copy(array_ref<Value const, memory_space>(accumulator.data(), accumulator.extent(0)), sums);
     }
-    reduce_.run(exec_, comm_, sums_.data(),
-                Reduce::lossless ? nullptr : lost_.data(), length_);
-    std::int64_t const bad = first_non_finite<E, Value>(
-        exec_, array_ref<Value const, memory_space>(sums));
+    reduce_.run(exec_, comm_, sums_.data(), Reduce::lossless ? nullptr : lost_.data(), length_);
+    std::int64_t const bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     // An empty sum cannot show NaN, so there everybody asks.
     if (bad < length_ || length_ == 0) {
       ask_whose_fault(accumulator, mine);
     }
     if (bad < length_) {
-      throw error(fault::non_finite, std::string(name()) +
-                                         ": the sum at index " +
-                                         std::to_string(bad) + " overflows");
+      throw error(fault::non_finite, std::string(name()) + ": the sum at index " + std::to_string(bad) + " overflows");
     }
     state_.iteration += 1;
-    statistics_ = {.local_selected = length_,
-                   .global_selected = length_,
-                   .exchange_seconds = base::seconds(start, clock::now())};
-    update_ = update_type(
-        {indices_.data(), sums.data(), length_}, indices_.data(), length_,
-        {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_});
+    statistics_ = {
+        .local_selected = length_, .global_selected = length_, .exchange_seconds = base::seconds(start, clock::now())};
+    update_ = update_type({indices_.data(), sums.data(), length_}, indices_.data(), length_,
+                          {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_});
     return update_;
   }
 
   /// Kernels; public because nvcc wants the functions around them to be.
   void number_indices() const {
-    Index *const indices = indices_.data();
+    Index* const indices = indices_.data();
     Kokkos::parallel_for(
-        "oktopk::dense::indices",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0,
-                                                                length_),
+        "oktopk::dense::indices", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
         KOKKOS_LAMBDA(std::int64_t i) { indices[i] = static_cast<Index>(i); });
   }
 
-  void copy(array_ref<Value const, memory_space> from,
-            array_ref<Value, memory_space> to) const {
+  void copy(array_ref<Value const, memory_space> from, array_ref<Value, memory_space> to) const {
     Kokkos::parallel_for(
-        "oktopk::dense::copy",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0,
-                                                                length_),
+        "oktopk::dense::copy", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
         KOKKOS_LAMBDA(std::int64_t i) { to(i) = from(i); });
   }
 
   void fill(array_ref<Value, memory_space> to, Value value) const {
     Kokkos::parallel_for(
-        "oktopk::dense::fill",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0,
-                                                                length_),
+        "oktopk::dense::fill", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
         KOKKOS_LAMBDA(std::int64_t i) { to(i) = value; });
   }
 
@@ -156,11 +131,10 @@ private:
 
   // All ranks are here together, for the sums are the same everywhere.
   template <class View>
-  void ask_whose_fault(View const &accumulator, fault_report mine) {
+  void ask_whose_fault(View const& accumulator, fault_report mine) {
     if (!mine) {
       std::int64_t const bad = first_non_finite<E, Value>(
-          exec_, array_ref<Value const, memory_space>(accumulator.data(),
-                                                      accumulator.extent(0)));
+          exec_, array_ref<Value const, memory_space>(accumulator.data(), accumulator.extent(0)));
       if (bad < length_) {
         mine = {fault::non_finite, bad};
       }
@@ -168,14 +142,11 @@ private:
     auto const packed = static_cast<std::int64_t>(mine.packed());
     std::vector<std::int64_t> reports(static_cast<std::size_t>(comm_.size()));
     collective_workspace room;
-    allgather(comm_, std::span<std::int64_t const>(&packed, 1),
-              std::span<std::int64_t>(reports), phase::control, room);
+    allgather(comm_, std::span<std::int64_t const>(&packed, 1), std::span<std::int64_t>(reports), phase::control, room);
     for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-      auto const report =
-          fault_report::unpacked(static_cast<std::uint64_t>(reports[rank]));
+      auto const report = fault_report::unpacked(static_cast<std::uint64_t>(reports[rank]));
       if (report) {
-        throw report.as_error(std::string(name()), static_cast<int>(rank),
-                              length_);
+        throw report.as_error(std::string(name()), static_cast<int>(rank), length_);
       }
     }
   }

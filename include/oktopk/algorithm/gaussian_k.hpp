@@ -9,29 +9,24 @@
 
 namespace oktopk {
 
-/// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in
-/// distributed deep learning"): a threshold from mean and standard deviation,
-/// then as `topk_a`.
+/// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in distributed deep learning"): a threshold from
+/// mean and standard deviation, then as `topk_a`.
 ///
-/// The update is the exact sum of what the ranks selected, which may be far
-/// from k each: the cost is that of `topk_a` with the count that the Gaussian
-/// threshold really gives. What is not selected stays in the residual.
+/// The update is the exact sum of what the ranks selected, which may be far from k each: the cost is that of `topk_a`
+/// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>>
 class gaussian_k : public topk_a<E, Comm, Format, gaussian> {
 public:
   using options = typename topk_a<E, Comm, Format, gaussian>::options;
 
   /// Collective.
-  gaussian_k(E exec, Comm comm, options const &how)
-      : topk_a<E, Comm, Format, gaussian>(std::move(exec), std::move(comm), how,
-                                          "gaussian_k") {}
+  gaussian_k(E exec, Comm comm, options const& how)
+      : topk_a<E, Comm, Format, gaussian>(std::move(exec), std::move(comm), how, "gaussian_k") {}
 
-  /// 2m(P-1) words and 2(P-1) of sizes, where m is the largest number that a
-  /// rank selected in the last call: nothing bounds it beforehand.
+  /// 2m(P-1) words and 2(P-1) of sizes, where m is the largest number that a rank selected in the last call: nothing
+  /// bounds it beforehand.
   double bound_words() const {
-    return (static_cast<double>(this->largest_selection()) *
-                gaussian_k::words_per_entry +
-            2) *
+    return (static_cast<double>(this->largest_selection()) * gaussian_k::words_per_entry + 2) *
            (this->comm_.size() - 1);
   }
 };

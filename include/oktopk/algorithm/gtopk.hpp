@@ -18,25 +18,17 @@
 
 namespace oktopk {
 
-/// gTopk (Shi et al., ICDCS'19): a reduction tree whose nodes keep the k
-/// largest of their sums, then a broadcast tree.
+/// gTopk (Shi et al., ICDCS'19): a reduction tree whose nodes keep the k largest of their sums, then a broadcast tree.
 ///
-/// The update has k entries: an approximation of the top k of the sum of the
-/// selections, for a node drops what is small in its own part of the tree. As
-/// published these partial sums are lost where the entry still makes it into
-/// the result through another branch; here each node gives what it drops to its
-/// own residual (`update.returned()`), so that nothing is lost, and every
-/// selected entry counts as contributed. `return_dropped = false` is the
-/// published form. A rank sends at most 2k ceil(log2 P) words in ceil(log2 P)
-/// messages and receives as many: together the 4k log2 P and 2 log2 P of Table
-/// 1; beside these 4 words of header a message. Any P. Holds two values and two
-/// bits per element.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>,
-          selector LocalSelector = exact>
-class gtopk : public algorithm_base<E, Comm, typename Format::index_type,
-                                    typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type,
-                              typename Format::value_type>;
+/// The update has k entries: an approximation of the top k of the sum of the selections, for a node drops what is small
+/// in its own part of the tree. As published these partial sums are lost where the entry still makes it into the result
+/// through another branch; here each node gives what it drops to its own residual (`update.returned()`), so that
+/// nothing is lost, and every selected entry counts as contributed. `return_dropped = false` is the published form. A
+/// rank sends at most 2k ceil(log2 P) words in ceil(log2 P) messages and receives as many: together the 4k log2 P and 2
+/// log2 P of Table 1; beside these 4 words of header a message. Any P. Holds two values and two bits per element.
+template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
+class gtopk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
+  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
 
 public:
   using typename base::entries_type;
@@ -47,79 +39,66 @@ public:
   using state_type = selection_state<value_type, LocalSelector>;
 
   struct options {
-    std::int64_t length = 0; ///< of the accumulators
-    std::optional<std::int64_t>
-        k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double>
-        density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    std::int64_t length = 0;         ///< of the accumulators
+    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
-    bool return_dropped = true; ///< give dropped partial sums to the residual
-                                ///< of the node that drops them
+    bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
   };
 
   /// Collective.
-  gtopk(E exec, Comm comm, options const &how)
-      : base(std::move(exec), std::move(comm), how.length),
-        return_dropped_(how.return_dropped),
+  gtopk(E exec, Comm comm, options const& how)
+      : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
         local_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>(
-        return_dropped_ ? "gtopk" : "gtopk as published", length_, how.k,
-        how.density, local_.selector(), comm_);
+    k_ = detail::agree_on_selection<Format>(return_dropped_ ? "gtopk" : "gtopk as published", length_, how.k,
+                                            how.density, local_.selector(), comm_);
   }
 
-  std::string_view name() const {
-    return return_dropped_ ? "gtopk" : "gtopk_published";
-  }
+  std::string_view name() const { return return_dropped_ ? "gtopk" : "gtopk_published"; }
 
-  /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P,
-  /// which counts both directions; and 4 words of header a message.
+  /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
+  /// of header a message.
   double bound_words() const {
-    return (static_cast<double>(k_) * base::words_per_entry + 4) *
-           detail::levels(comm_.size());
+    return (static_cast<double>(k_) * base::words_per_entry + 4) * detail::levels(comm_.size());
   }
 
-  state_type const &state() const { return state_; }
+  state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.
-  void restore(state_type const &saved) {
+  void restore(state_type const& saved) {
     detail::agree_on_iteration("gtopk", saved.iteration, comm_);
     state_ = saved;
   }
 
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_view<value_type, E> View>
-  update_type const &operator()(View const &accumulator) {
+  update_type const& operator()(View const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
     fault_report mine;
     entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local,
-                   mine, statistics_);
+        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const selected = clock::now();
 
     auto const result = tree_.run(exec_, comm_, selection, k_, length_, mine);
     if (result.fault) {
-      throw result.fault.as_error(std::string(name()), result.faulty_rank,
-                                  length_);
+      throw result.fault.as_error(std::string(name()), result.faulty_rank, length_);
     }
     next.iteration += 1;
     state_ = next;
     if (return_dropped_) {
-      update_ = update_type(result.sums, selection.indices.data(),
-                            selection.size(), result.dropped);
+      update_ = update_type(result.sums, selection.indices.data(), selection.size(), result.dropped);
     } else {
       contributed_.reserve(exec_, selection.size());
-      std::int64_t const count = intersection<E, index_type>(
-          exec_, selection.indices, result.sums.indices, contributed_.data());
+      std::int64_t const count =
+          intersection<E, index_type>(exec_, selection.indices, result.sums.indices, contributed_.data());
       update_ = update_type(result.sums, contributed_.data(), count, {});
     }
     detail::fence(exec_, "oktopk::gtopk::done");
     statistics_.global_selected = result.sums.size();
-    statistics_.select_seconds =
-        base::seconds(start, selected) + result.select_seconds;
-    statistics_.exchange_seconds =
-        base::seconds(start, clock::now()) - statistics_.select_seconds;
+    statistics_.select_seconds = base::seconds(start, selected) + result.select_seconds;
+    statistics_.exchange_seconds = base::seconds(start, clock::now()) - statistics_.select_seconds;
     return update_;
   }
 

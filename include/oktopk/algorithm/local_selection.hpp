@@ -14,25 +14,24 @@
 
 namespace oktopk {
 
-/// What a scheme that only selects locally carries from one iteration to the
-/// next; a plain value.
-template <gradient_value Value, selector LocalSelector> struct selection_state {
+/// What a scheme that only selects locally carries from one iteration to the next; a plain value.
+template <gradient_value Value, selector LocalSelector>
+struct selection_state {
   std::int64_t iteration = 0;
   typename LocalSelector::template state<Value> local;
 
   /// For `save` and `load`.
   template <class State, class Visit>
-  static void each_part(State &state, Visit &visit) {
+  static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
     visit(state.local);
   }
 };
 
-/// The first step of every sparse scheme (Algorithm 1, lines 2 to 4): check the
-/// accumulator, select from it.
+/// The first step of every sparse scheme (Algorithm 1, lines 2 to 4): check the accumulator, select from it.
 ///
-/// No communication. A fault is noted, not thrown: the caller must take part in
-/// the exchange with nothing selected, so that every rank hears of it.
+/// No communication. A fault is noted, not thrown: the caller must take part in the exchange with nothing selected, so
+/// that every rank hears of it.
 template <execution_space E, sparse_format Format, selector LocalSelector>
 class local_selection {
 public:
@@ -44,32 +43,26 @@ public:
 
   explicit local_selection(LocalSelector how) : selector_(how) {}
 
-  LocalSelector const &selector() const { return selector_; }
+  LocalSelector const& selector() const { return selector_; }
 
-  /// The selection, valid until the next call; empty where `mine` is or becomes
-  /// a fault.
+  /// The selection, valid until the next call; empty where `mine` is or becomes a fault.
   template <kokkos_vector View>
-  entries_type run(E const &exec, View const &accumulator, std::int64_t length,
-                   std::int64_t k, std::int64_t iteration, state_type &state,
-                   fault_report &mine, call_statistics &statistics) {
+  entries_type run(E const& exec, View const& accumulator, std::int64_t length, std::int64_t k, std::int64_t iteration,
+                   state_type& state, fault_report& mine, call_statistics& statistics) {
     mine = detail::check_accumulator(accumulator, length);
     if (mine) {
       return {};
     }
-    array_ref<value_type const, memory_space> const values(
-        accumulator.data(), accumulator.extent(0));
+    array_ref<value_type const, memory_space> const values(accumulator.data(), accumulator.extent(0));
     local_scope alone;
-    selected const chosen = selector_.select(
-        exec, candidates<index_type, value_type, memory_space>{values, {}}, k,
-        iteration, state, alone, workspace_);
+    selected const chosen = selector_.select(exec, candidates<index_type, value_type, memory_space>{values, {}}, k,
+                                             iteration, state, alone, workspace_);
     entries_type const selection = workspace_.entries(chosen.count);
-    // The largest magnitudes are selected, and nothing is larger than what is
-    // not finite. Only where nothing is selected must all values be looked at.
+    // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
+    // selected must all values be looked at.
     if (chosen.count > 0) {
       mine = detail::non_finite_in(exec, selection);
-    } else if (std::int64_t const bad =
-                   first_non_finite<E, value_type>(exec, values);
-               bad < length) {
+    } else if (std::int64_t const bad = first_non_finite<E, value_type>(exec, values); bad < length) {
       mine = {fault::non_finite, bad};
     }
     if (mine) {

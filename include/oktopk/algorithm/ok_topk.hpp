@@ -37,7 +37,7 @@ struct ok_topk_state {
 
   /// For `save` and `load`.
   template <class State, class Visit>
-  static void each_part(State &state, Visit &visit) {
+  static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
     visit(state.local);
     visit(state.global);
@@ -45,37 +45,25 @@ struct ok_topk_state {
   }
 };
 
-/// Ok-Topk's sparse allreduce (paper, Algorithm 1): Topk(sum over ranks of
-/// Topk(accumulator)), every step a policy.
+/// Ok-Topk's sparse allreduce (paper, Algorithm 1): Topk(sum over ranks of Topk(accumulator)), every step a policy.
 ///
-/// Costs per call and rank, for selections of k: split and reduce sends
-/// 2k(P-1)/P words in P-1 messages where regions are balanced (2k words at
-/// worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P)
-/// (equation 3). Beside these, 2 words a message of headers and sizes, and
-/// where the global threshold is re-evaluated k/2 words (but at least 64
-/// ceil(log2 P), at most 1024 ceil(log2 P) for float), whatever the length.
-/// Sums are formed in a fixed order: the same input gives the same bits in
-/// every run.
+/// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions
+/// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
+/// Beside these, 2 words a message of headers and sizes, and where the global threshold is re-evaluated k/2 words (but
+/// at least 64 ceil(log2 P), at most 1024 ceil(log2 P) for float), whatever the length. Sums are formed in a fixed
+/// order: the same input gives the same bits in every run.
 ///
-/// All ranks make the object together, with the same options and template
-/// arguments but for `E`; different ones are an `error` on every rank. The
-/// object keeps a copy of the communicator and of the execution-space instance,
-/// which is the only one it launches on and waits for.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>,
-          selector LocalSelector = reused_threshold,
-          class GlobalSelector = reused_threshold, class Partitioner = balanced,
-          schedule Schedule = rotated, class Gather = balanced_allgatherv>
-class ok_topk : public algorithm_base<E, Comm, typename Format::index_type,
-                                      typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type,
-                              typename Format::value_type>;
-  static_assert(partitioner<Partitioner, E, Comm>,
-                "oktopk: the partitioner does not serve this communicator");
-  static_assert(
-      encodes_on<Format, E>,
-      "oktopk: the sparse format does not encode on this execution space");
-  static_assert(Format::lossless,
-                "oktopk: ok_topk takes lossless sparse formats");
+/// All ranks make the object together, with the same options and template arguments but for `E`; different ones are an
+/// `error` on every rank. The object keeps a copy of the communicator and of the execution-space instance, which is the
+/// only one it launches on and waits for.
+template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = reused_threshold,
+          class GlobalSelector = reused_threshold, class Partitioner = balanced, schedule Schedule = rotated,
+          class Gather = balanced_allgatherv>
+class ok_topk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
+  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+  static_assert(partitioner<Partitioner, E, Comm>, "oktopk: the partitioner does not serve this communicator");
+  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+  static_assert(Format::lossless, "oktopk: ok_topk takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -86,11 +74,9 @@ public:
   using state_type = ok_topk_state<value_type, LocalSelector, GlobalSelector>;
 
   struct options {
-    std::int64_t length = 0; ///< of the accumulators
-    std::optional<std::int64_t>
-        k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double>
-        density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    std::int64_t length = 0;         ///< of the accumulators
+    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
     typename GlobalSelector::options global_select{};
     typename Partitioner::options partition{};
@@ -99,10 +85,9 @@ public:
   };
 
   /// Collective.
-  ok_topk(E exec, Comm comm, options const &how)
-      : base(std::move(exec), std::move(comm), how.length),
-        local_(LocalSelector(how.local_select)), global_(how.global_select),
-        partitioner_(how.partition), gather_(how.gather),
+  ok_topk(E exec, Comm comm, options const& how)
+      : base(std::move(exec), std::move(comm), how.length), local_(LocalSelector(how.local_select)),
+        global_(how.global_select), partitioner_(how.partition), gather_(how.gather),
         split_and_reduce_(Schedule(how.schedule)) {
     agreement terms("ok_topk");
     detail::check_length<index_type>(length_, terms);
@@ -117,21 +102,15 @@ public:
     most_selected_ = std::min(local_.selector().capacity(k_, length_), length_);
   }
 
-  std::string_view name() const {
-    return is_paper ? "paper_ok_topk" : "ok_topk";
-  }
+  std::string_view name() const { return is_paper ? "paper_ok_topk" : "ok_topk"; }
 
-  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k; see
-  /// the class for what comes beside it.
-  double bound_words() const {
-    return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry;
-  }
+  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k; see the class for what comes beside it.
+  double bound_words() const { return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry; }
 
-  state_type const &state() const { return state_; }
+  state_type const& state() const { return state_; }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it
-  /// does not fit or differs between ranks.
-  void restore(state_type const &saved) {
+  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit or differs between ranks.
+  void restore(state_type const& saved) {
     agreement terms("ok_topk::restore");
     check_state(saved, terms);
     terms.settle(comm_);
@@ -140,52 +119,45 @@ public:
 
   /// One iteration of Algorithm 1. Collective. The accumulator is only read.
   template <accumulator_view<value_type, E> View>
-  update_type const &operator()(View const &accumulator) {
+  update_type const& operator()(View const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
     fault_report mine;
     entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local,
-                   mine, statistics_);
+        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const local_selected = clock::now();
 
     if (partitioner_.due(next.iteration) || next.boundaries.empty()) {
       next.boundaries.resize(static_cast<std::size_t>(comm_.size()) + 1);
-      partitioner_.partition(exec_, comm_, selection.indices, length_,
-                             std::span<std::int64_t>(next.boundaries),
+      partitioner_.partition(exec_, comm_, selection.indices, length_, std::span<std::int64_t>(next.boundaries),
                              partition_workspace_);
       statistics_.repartitioned = true;
     }
-    auto const reduced = split_and_reduce_.run(
-        exec_, comm_, selection, next.boundaries,
-        local_.selector().bounded() ? most_selected_ : -1, mine);
+    auto const reduced = split_and_reduce_.run(exec_, comm_, selection, next.boundaries,
+                                               local_.selector().bounded() ? most_selected_ : -1, mine);
     if (reduced.first_fault) {
-      throw reduced.first_fault.as_error(std::string(name()),
-                                         reduced.faulty_rank, length_);
+      throw reduced.first_fault.as_error(std::string(name()), reduced.faulty_rank, length_);
     }
     auto const exchanged = clock::now();
 
     entries_type const chosen = select_globally(reduced.reduced, next);
     auto const global_selected = clock::now();
 
-    entries_type const sums = gather_.template gather<E, Comm, Format>(
-        exec_, comm_, chosen, scope_workspace_.sizes, length_,
-        gather_workspace_);
+    entries_type const sums = gather_.template gather<E, Comm, Format>(exec_, comm_, chosen, scope_workspace_.sizes,
+                                                                       length_, gather_workspace_);
     statistics_.balanced = gather_workspace_.balanced;
     contributed_.reserve(exec_, selection.size());
-    std::int64_t const contributed = intersection<E, index_type>(
-        exec_, selection.indices, sums.indices, contributed_.data());
+    std::int64_t const contributed =
+        intersection<E, index_type>(exec_, selection.indices, sums.indices, contributed_.data());
     next.iteration += 1;
     state_ = std::move(next);
     update_ = update_type(sums, contributed_.data(), contributed, {});
     detail::fence(exec_, "oktopk::ok_topk::done");
 
     statistics_.global_selected = sums.size();
-    statistics_.select_seconds = base::seconds(start, local_selected) +
-                                 base::seconds(exchanged, global_selected);
-    statistics_.exchange_seconds =
-        base::seconds(start, clock::now()) - statistics_.select_seconds;
+    statistics_.select_seconds = base::seconds(start, local_selected) + base::seconds(exchanged, global_selected);
+    statistics_.exchange_seconds = base::seconds(start, clock::now()) - statistics_.select_seconds;
     return update_;
   }
 
@@ -199,35 +171,27 @@ private:
   using base::update_;
   using typename base::clock;
 
-  static constexpr bool is_paper =
-      std::is_same_v<GlobalSelector, gathered_threshold>;
+  static constexpr bool is_paper = std::is_same_v<GlobalSelector, gathered_threshold>;
 
-  // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to
-  // balance_and_allgatherv.
-  entries_type select_globally(entries_type const &reduced, state_type &next) {
+  // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to balance_and_allgatherv.
+  entries_type select_globally(entries_type const& reduced, state_type& next) {
     fault_report const overflow = detail::non_finite_in(exec_, reduced);
     std::int64_t const ranks = comm_.size();
-    std::int64_t const most_candidates =
-        most_selected_ > std::numeric_limits<std::int64_t>::max() / ranks
-            ? std::numeric_limits<std::int64_t>::max()
-            : most_selected_ * ranks;
-    global_scope<E, Comm, Format> everybody(comm_, most_candidates, length_,
-                                            name(), overflow, scope_workspace_);
-    selected const chosen = global_.select(
-        exec_,
-        candidates<index_type, value_type, memory_space>{reduced.values,
-                                                         reduced.indices},
-        k_, next.iteration, next.global, everybody, global_workspace_);
+    std::int64_t const most_candidates = most_selected_ > std::numeric_limits<std::int64_t>::max() / ranks
+                                             ? std::numeric_limits<std::int64_t>::max()
+                                             : most_selected_ * ranks;
+    global_scope<E, Comm, Format> everybody(comm_, most_candidates, length_, name(), overflow, scope_workspace_);
+    selected const chosen =
+        global_.select(exec_, candidates<index_type, value_type, memory_space>{reduced.values, reduced.indices}, k_,
+                       next.iteration, next.global, everybody, global_workspace_);
     statistics_.global_reevaluated = chosen.reevaluated;
     return global_workspace_.entries(chosen.count);
   }
 
-  void check_state(state_type const &saved, agreement &terms) const {
-    auto const &b = saved.boundaries;
-    bool const fits =
-        b.empty() || (b.size() == static_cast<std::size_t>(comm_.size()) + 1 &&
-                      b.front() == 0 && b.back() == length_ &&
-                      std::is_sorted(b.begin(), b.end()));
+  void check_state(state_type const& saved, agreement& terms) const {
+    auto const& b = saved.boundaries;
+    bool const fits = b.empty() || (b.size() == static_cast<std::size_t>(comm_.size()) + 1 && b.front() == 0 &&
+                                    b.back() == length_ && std::is_sorted(b.begin(), b.end()));
     if (saved.iteration < 0 || !fits) {
       terms.note(fault::bad_state, "the saved state is of another length or "
                                    "number of ranks, or damaged");
@@ -259,23 +223,19 @@ private:
 /// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
-    double ratio = 4; ///< of the largest part to the mean, above which to
-                      ///< balance; at least 1
+    double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
   };
 
   paper_allgatherv() : paper_allgatherv(options{}) {}
-  explicit paper_allgatherv(options how)
-      : balanced_allgatherv({how.ratio, false}) {}
+  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false}) {}
 };
 
-/// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever
-/// they select, the global one from a gather of all reduced entries; averaged
-/// balanced regions, tau = 64; rotated destinations in buckets; balance above 4
-/// x the mean; COO. For comparison: on re-evaluating iterations, and when a
-/// threshold has gone stale, it exceeds 6k(P-1)/P words.
+/// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather
+/// of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance above 4 x the
+/// mean; COO. For comparison: on re-evaluating iterations, and when a threshold has gone stale, it exceeds 6k(P-1)/P
+/// words.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>>
 using paper_ok_topk =
-    ok_topk<E, Comm, Format, unguarded_threshold, gathered_threshold, balanced,
-            rotated, paper_allgatherv>;
+    ok_topk<E, Comm, Format, unguarded_threshold, gathered_threshold, balanced, rotated, paper_allgatherv>;
 
 } // namespace oktopk

@@ -17,23 +17,17 @@
 
 namespace oktopk::detail {
 
-/// k as given, or round(density x length) but at least 1; notes a fault where
-/// that makes no sense.
-inline std::int64_t resolve_k(std::int64_t length,
-                              std::optional<std::int64_t> k,
-                              std::optional<double> density, agreement &terms) {
+/// k as given, or round(density x length) but at least 1; notes a fault where that makes no sense.
+inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
+                              agreement& terms) {
   if (k.has_value() == density.has_value()) {
-    terms.note(fault::k_out_of_range, k.has_value()
-                                          ? "give either k or density, not both"
-                                          : "give k or density");
+    terms.note(fault::k_out_of_range, k.has_value() ? "give either k or density, not both" : "give k or density");
     return 0;
   }
   if (k) {
     if (*k < 0 || *k > length) {
-      terms.note(
-          fault::k_out_of_range,
-          "k = " + std::to_string(*k) +
-              " is not in [0, length], length = " + std::to_string(length));
+      terms.note(fault::k_out_of_range,
+                 "k = " + std::to_string(*k) + " is not in [0, length], length = " + std::to_string(length));
       return 0;
     }
     return *k;
@@ -44,59 +38,46 @@ inline std::int64_t resolve_k(std::int64_t length,
     terms.note(fault::density_out_of_range, text.str());
     return 0;
   }
-  std::int64_t const rounded =
-      std::llround(*density * static_cast<double>(length));
+  std::int64_t const rounded = std::llround(*density * static_cast<double>(length));
   return std::min(length, std::max<std::int64_t>(rounded, 1));
 }
 
 /// Notes a length that is negative or that the index type cannot count to.
 template <gradient_index Index>
-void check_length(std::int64_t length, agreement &terms) {
+void check_length(std::int64_t length, agreement& terms) {
   if (length < 0) {
-    terms.note(fault::option_out_of_range,
-               "length = " + std::to_string(length) + " is negative");
+    terms.note(fault::option_out_of_range, "length = " + std::to_string(length) + " is negative");
   } else if (length > std::numeric_limits<Index>::max()) {
-    terms.note(fault::index_overflow,
-               "length = " + std::to_string(length) +
-                   " does not fit indices of " +
-                   std::to_string(8 * sizeof(Index)) +
-                   " bits; use a format with wider ones");
+    terms.note(fault::index_overflow, "length = " + std::to_string(length) + " does not fit indices of " +
+                                          std::to_string(8 * sizeof(Index)) + " bits; use a format with wider ones");
   }
 }
 
-/// Notes what a policy says is wrong with its options, and writes the policy
-/// down for the ranks to compare.
+/// Notes what a policy says is wrong with its options, and writes the policy down for the ranks to compare.
 template <class Policy>
-void check_policy(char const *role, Policy const &policy, agreement &terms) {
+void check_policy(char const* role, Policy const& policy, agreement& terms) {
   if (std::string const sentence = policy.fault(); !sentence.empty()) {
     terms.note(fault::option_out_of_range, sentence);
   }
   terms.fact(role, policy.describe());
 }
 
-/// What all schemes agree on that only select locally: length, k, format and
-/// selector. Gives k. Collective.
+/// What all schemes agree on that only select locally: length, k, format and selector. Gives k. Collective.
 template <sparse_format Format, selector LocalSelector, communicator Comm>
-std::int64_t agree_on_selection(char const *algorithm, std::int64_t length,
-                                std::optional<std::int64_t> k,
-                                std::optional<double> density,
-                                LocalSelector const &local, Comm &comm) {
+std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std::optional<std::int64_t> k,
+                                std::optional<double> density, LocalSelector const& local, Comm& comm) {
   agreement terms(algorithm);
   check_length<typename Format::index_type>(length, terms);
   std::int64_t const resolved = resolve_k(length, k, density, terms);
-  terms.fact("length", length)
-      .fact("k", resolved)
-      .fact("format", Format::name());
+  terms.fact("length", length).fact("k", resolved).fact("format", Format::name());
   check_policy("local selector", local, terms);
   terms.settle(comm);
   return resolved;
 }
 
-/// All that ranks can compare of a state of iterations and local selections.
-/// Collective.
+/// All that ranks can compare of a state of iterations and local selections. Collective.
 template <communicator Comm>
-void agree_on_iteration(char const *algorithm, std::int64_t iteration,
-                        Comm &comm) {
+void agree_on_iteration(char const* algorithm, std::int64_t iteration, Comm& comm) {
   agreement terms(std::string(algorithm) + "::restore");
   if (iteration < 0) {
     terms.note(fault::bad_state, "the saved state does not fit or is damaged");

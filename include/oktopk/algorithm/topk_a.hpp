@@ -22,20 +22,15 @@
 
 namespace oktopk {
 
-/// TopkA: allgather of the local selections, summed on every rank (SparCML's
-/// SSAR_Allgather, Renggli et al. 2019; Shi et al. 2019; Table 1 of the paper).
+/// TopkA: allgather of the local selections, summed on every rank (SparCML's SSAR_Allgather, Renggli et al. 2019; Shi
+/// et al. 2019; Table 1 of the paper).
 ///
-/// The update is the exact sum of all ranks' selections: up to kP entries,
-/// every selected entry contributes. For selections of k each rank sends
-/// 2k(P-1) words in ceil(log2 P) messages, and 2(P-1) words of sizes in as
-/// many: any P. The volume grows with P and passes dense's at P about n/k.
-/// Holds one value and one bit per element of the gradient.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>,
-          selector LocalSelector = exact>
-class topk_a : public algorithm_base<E, Comm, typename Format::index_type,
-                                     typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type,
-                              typename Format::value_type>;
+/// The update is the exact sum of all ranks' selections: up to kP entries, every selected entry contributes. For
+/// selections of k each rank sends 2k(P-1) words in ceil(log2 P) messages, and 2(P-1) words of sizes in as many: any P.
+/// The volume grows with P and passes dense's at P about n/k. Holds one value and one bit per element of the gradient.
+template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
+class topk_a : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
+  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
 
 public:
   using typename base::entries_type;
@@ -45,53 +40,43 @@ public:
   using state_type = selection_state<value_type, LocalSelector>;
 
   struct options {
-    std::int64_t length = 0; ///< of the accumulators
-    std::optional<std::int64_t>
-        k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double>
-        density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    std::int64_t length = 0;         ///< of the accumulators
+    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
   };
 
   /// Collective.
-  topk_a(E exec, Comm comm, options const &how)
-      : topk_a(std::move(exec), std::move(comm), how, "topk_a") {}
+  topk_a(E exec, Comm comm, options const& how) : topk_a(std::move(exec), std::move(comm), how, "topk_a") {}
 
   std::string_view name() const { return name_; }
 
-  /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of
-  /// sizes.
-  double bound_words() const {
-    return (static_cast<double>(k_) * base::words_per_entry + 2) *
-           (comm_.size() - 1);
-  }
+  /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes.
+  double bound_words() const { return (static_cast<double>(k_) * base::words_per_entry + 2) * (comm_.size() - 1); }
 
-  state_type const &state() const { return state_; }
+  state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.
-  void restore(state_type const &saved) {
+  void restore(state_type const& saved) {
     detail::agree_on_iteration(name_, saved.iteration, comm_);
     state_ = saved;
   }
 
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_view<value_type, E> View>
-  update_type const &operator()(View const &accumulator) {
+  update_type const& operator()(View const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
     fault_report mine;
     entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local,
-                   mine, statistics_);
+        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const selected = clock::now();
 
-    global_scope<E, Comm, Format> everybody(comm_, length_, length_, name_,
-                                            mine, scope_workspace_);
+    global_scope<E, Comm, Format> everybody(comm_, length_, length_, name_, mine, scope_workspace_);
     everybody.share(selection.size());
     std::span<std::int64_t const> const sizes(scope_workspace_.sizes);
-    entries_type const all =
-        gathering_.run(exec_, comm_, selection, sizes, length_);
+    entries_type const all = gathering_.run(exec_, comm_, selection, sizes, length_);
     sum_.open(exec_, {0, length_});
     std::int64_t position = 0;
     for (std::int64_t const size : sizes) {
@@ -99,8 +84,7 @@ public:
       position += size;
     }
     entries_type const sums = sum_.extract(exec_);
-    if (auto const overflow = detail::non_finite_in(
-            exec_, sums)) { // every rank has the same sums
+    if (auto const overflow = detail::non_finite_in(exec_, sums)) { // every rank has the same sums
       throw overflow.as_error(name_, comm_.rank(), length_);
     }
     next.iteration += 1;
@@ -113,16 +97,14 @@ public:
   }
 
 protected:
-  topk_a(E exec, Comm comm, options const &how, char const *name)
-      : base(std::move(exec), std::move(comm), how.length), name_(name),
-        local_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density,
-                                            local_.selector(), comm_);
+  topk_a(E exec, Comm comm, options const& how, char const* name)
+      : base(std::move(exec), std::move(comm), how.length), name_(name), local_(LocalSelector(how.local_select)) {
+    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_.selector(), comm_);
   }
 
   /// The most entries any rank selected in the last call.
   std::int64_t largest_selection() const {
-    auto const &sizes = scope_workspace_.sizes;
+    auto const& sizes = scope_workspace_.sizes;
     return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
   }
 
@@ -136,7 +118,7 @@ private:
   using base::update_;
   using typename base::clock;
 
-  char const *name_;
+  char const* name_;
   state_type state_;
   local_selection<E, Format, LocalSelector> local_;
   global_scope_workspace<E, Comm, Format> scope_workspace_;

@@ -24,22 +24,16 @@
 
 namespace oktopk {
 
-/// TopkDSA: SparCML's dynamic sparse allreduce (Renggli et al. 2019,
-/// DSAR_Split_allgather; Table 1 of the paper).
+/// TopkDSA: SparCML's dynamic sparse allreduce (Renggli et al. 2019, DSAR_Split_allgather; Table 1 of the paper).
 ///
-/// Sparse reduce-scatter over uniform regions, then allgather of the sums; a
-/// region goes dense on the wire where that is smaller. The update is the exact
-/// sum of all ranks' selections, up to kP entries. For selections of k that lie
-/// evenly over the regions each rank sends between 4k(P-1)/P words (selections
-/// that overlap fully) and (2k+n)(P-1)/P (dense regions), in P-1 + ceil(log2 P)
-/// messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
+/// Sparse reduce-scatter over uniform regions, then allgather of the sums; a region goes dense on the wire where that
+/// is smaller. The update is the exact sum of all ranks' selections, up to kP entries. For selections of k that lie
+/// evenly over the regions each rank sends between 4k(P-1)/P words (selections that overlap fully) and (2k+n)(P-1)/P
+/// (dense regions), in P-1 + ceil(log2 P) messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
 /// P.
-template <execution_space E, communicator Comm,
-          sparse_format Format = coo_or_dense<>, selector LocalSelector = exact>
-class topk_dsa : public algorithm_base<E, Comm, typename Format::index_type,
-                                       typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type,
-                              typename Format::value_type>;
+template <execution_space E, communicator Comm, sparse_format Format = coo_or_dense<>, selector LocalSelector = exact>
+class topk_dsa : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
+  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
 
 public:
   using typename base::entries_type;
@@ -49,81 +43,64 @@ public:
   using state_type = selection_state<value_type, LocalSelector>;
 
   struct options {
-    std::int64_t length = 0; ///< of the accumulators
-    std::optional<std::int64_t>
-        k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double>
-        density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    std::int64_t length = 0;         ///< of the accumulators
+    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
     rotated::options schedule{};
   };
 
   /// Collective.
-  topk_dsa(E exec, Comm comm, options const &how)
-      : base(std::move(exec), std::move(comm), how.length),
-        local_(LocalSelector(how.local_select)),
+  topk_dsa(E exec, Comm comm, options const& how)
+      : base(std::move(exec), std::move(comm), how.length), local_(LocalSelector(how.local_select)),
         split_and_reduce_(rotated(how.schedule)) {
-    k_ = detail::agree_on_selection<Format>(
-        "topk_dsa", length_, how.k, how.density, local_.selector(), comm_);
+    k_ = detail::agree_on_selection<Format>("topk_dsa", length_, how.k, how.density, local_.selector(), comm_);
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
     for (std::size_t r = 0; r < boundaries_.size(); ++r) {
-      boundaries_[r] = detail::even_boundary(length_, comm_.size(),
-                                             static_cast<std::int64_t>(r));
+      boundaries_[r] = detail::even_boundary(length_, comm_.size(), static_cast<std::int64_t>(r));
     }
   }
 
   std::string_view name() const { return "topk_dsa"; }
 
-  /// (2k+n)(P-1)/P, the upper end of Table 1's interval, and 4(P-1) of headers
-  /// and sizes.
+  /// (2k+n)(P-1)/P, the upper end of Table 1's interval, and 4(P-1) of headers and sizes.
   double bound_words() const {
-    double const dense_words =
-        static_cast<double>(length_) * (sizeof(value_type) / 4.0);
-    return (static_cast<double>(k_) * base::words_per_entry + dense_words) *
-               base::others_share() +
+    double const dense_words = static_cast<double>(length_) * (sizeof(value_type) / 4.0);
+    return (static_cast<double>(k_) * base::words_per_entry + dense_words) * base::others_share() +
            4 * (comm_.size() - 1);
   }
 
-  state_type const &state() const { return state_; }
+  state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.
-  void restore(state_type const &saved) {
+  void restore(state_type const& saved) {
     detail::agree_on_iteration("topk_dsa", saved.iteration, comm_);
     state_ = saved;
   }
 
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_view<value_type, E> View>
-  update_type const &operator()(View const &accumulator) {
+  update_type const& operator()(View const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
     fault_report mine;
     entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local,
-                   mine, statistics_);
+        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const selected = clock::now();
 
     auto const most =
-        local_.selector().bounded()
-            ? std::min(local_.selector().capacity(k_, length_), length_)
-            : std::int64_t(-1);
-    auto const reduced =
-        split_and_reduce_.run(exec_, comm_, selection, boundaries_, most, mine);
+        local_.selector().bounded() ? std::min(local_.selector().capacity(k_, length_), length_) : std::int64_t(-1);
+    auto const reduced = split_and_reduce_.run(exec_, comm_, selection, boundaries_, most, mine);
     if (reduced.first_fault) {
-      throw reduced.first_fault.as_error("topk_dsa", reduced.faulty_rank,
-                                         length_);
+      throw reduced.first_fault.as_error("topk_dsa", reduced.faulty_rank, length_);
     }
-    global_scope<E, Comm, Format> everybody(
-        comm_, length_, length_, "topk_dsa",
-        detail::non_finite_in(exec_, reduced.reduced), scope_workspace_);
+    global_scope<E, Comm, Format> everybody(comm_, length_, length_, "topk_dsa",
+                                            detail::non_finite_in(exec_, reduced.reduced), scope_workspace_);
     everybody.share(reduced.reduced.size());
-    auto const region_of = [this](std::size_t rank) {
-      return region{boundaries_[rank], boundaries_[rank + 1]};
-    };
-    entries_type const sums = gathering_.run(
-        exec_, comm_, reduced.reduced,
-        std::span<std::int64_t const>(scope_workspace_.sizes), region_of);
+    auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
+    entries_type const sums =
+        gathering_.run(exec_, comm_, reduced.reduced, std::span<std::int64_t const>(scope_workspace_.sizes), region_of);
     next.iteration += 1;
     state_ = next;
     update_ = update_type(sums, selection.indices.data(), selection.size(), {});

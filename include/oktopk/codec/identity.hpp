@@ -11,7 +11,8 @@ namespace oktopk {
 namespace detail {
 
 struct identity_element {
-  template <gradient_value Value> using wire = Value;
+  template <gradient_value Value>
+  using wire = Value;
 
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value to_wire(Value value) {

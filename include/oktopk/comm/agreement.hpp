@@ -17,20 +17,18 @@
 
 namespace oktopk {
 
-/// What all ranks must have in common when they make an object together, and
-/// what one of them may have found wrong.
+/// What all ranks must have in common when they make an object together, and what one of them may have found wrong.
 ///
-/// Each rank lists its facts (`length = 1000`) and notes its own fault, if any;
-/// `settle` is collective and throws the same sentence on every rank where
-/// facts differ or somebody has a fault. Agreement costs one allreduce of four
-/// words; only where it fails do the ranks tell each other what they have. The
-/// library's defence against ranks that were compiled or called differently:
-/// the exchange has the same form whatever the types are.
+/// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `settle` is collective and throws the
+/// same sentence on every rank where facts differ or somebody has a fault. Agreement costs one allreduce of four words;
+/// only where it fails do the ranks tell each other what they have. The library's defence against ranks that were
+/// compiled or called differently: the exchange has the same form whatever the types are.
 class agreement {
 public:
   explicit agreement(std::string_view what) : what_(what) {}
 
-  template <class T> agreement &fact(std::string_view name, T const &value) {
+  template <class T>
+  agreement& fact(std::string_view name, T const& value) {
     std::ostringstream text;
     text.precision(17);
     text << value;
@@ -39,7 +37,7 @@ public:
   }
 
   /// Notes what this rank found wrong; the first fault counts.
-  void note(fault code, std::string const &sentence) {
+  void note(fault code, std::string const& sentence) {
     if (code_ == fault::none) {
       code_ = code;
       sentence_ = sentence;
@@ -47,14 +45,12 @@ public:
   }
 
   template <communicator Comm>
-  void settle(Comm &comm, phase use = phase::control) const {
+  void settle(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
     std::string const mine = record();
     std::uint64_t const digest = hash(mine);
-    std::array<std::uint64_t, 2> ends{
-        digest, ~digest}; // one minimum serves for both ends
-    allreduce_integers(comm, std::span<std::uint64_t>(ends), reduction::min,
-                       use, workspace);
+    std::array<std::uint64_t, 2> ends{digest, ~digest}; // one minimum serves for both ends
+    allreduce_integers(comm, std::span<std::uint64_t>(ends), reduction::min, use, workspace);
     if (ends[0] == digest && ends[1] == ~digest) {
       if (code_ != fault::none) {
         throw error(code_, what_ + ": " + sentence_);
@@ -64,11 +60,9 @@ public:
     std::vector<char> sent(record_bytes, '\0');
     std::copy(mine.begin(), mine.end(), sent.begin());
     std::vector<char> all(static_cast<std::size_t>(comm.size()) * record_bytes);
-    allgather(comm, std::span<char const>(sent), std::span<char>(all), use,
-              workspace);
+    allgather(comm, std::span<char const>(sent), std::span<char>(all), use, workspace);
     std::vector<std::string> records;
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(comm.size());
-         ++rank) {
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(comm.size()); ++rank) {
       records.emplace_back(all.data() + rank * record_bytes);
     }
     report(records);
@@ -77,11 +71,10 @@ public:
 private:
   static constexpr std::size_t record_bytes = 2048;
 
-  // First line: the fault's number and sentence; then the object; then one fact
-  // a line.
+  // First line: the fault's number and sentence; then the object; then one fact a line.
   std::string record() const {
-    std::string text = std::to_string(static_cast<int>(code_)) + " " +
-                       sentence_ + "\nobject = " + what_ + "\n" + facts_;
+    std::string text =
+        std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
     text.resize(std::min(text.size(), record_bytes - 1));
     return text;
   }
@@ -94,15 +87,13 @@ private:
     return h;
   }
 
-  [[noreturn]] void report(std::vector<std::string> const &records) const {
+  [[noreturn]] void report(std::vector<std::string> const& records) const {
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
       int const code = std::stoi(records[rank]);
       if (code != 0) {
         auto const begin = records[rank].find(' ') + 1;
-        throw error(
-            static_cast<fault>(code),
-            "rank " + std::to_string(rank) + ": " +
-                records[rank].substr(begin, records[rank].find('\n') - begin));
+        throw error(static_cast<fault>(code), "rank " + std::to_string(rank) + ": " +
+                                                  records[rank].substr(begin, records[rank].find('\n') - begin));
       }
     }
     for (std::size_t rank = 1; rank < records.size(); ++rank) {
@@ -113,19 +104,15 @@ private:
       while (std::getline(zero, a) && std::getline(other, b)) {
         if (a != b) {
           throw error(fault::ranks_disagree,
-                      "the ranks disagree: rank 0 has " + a + ", rank " +
-                          std::to_string(rank) + " has " + b);
+                      "the ranks disagree: rank 0 has " + a + ", rank " + std::to_string(rank) + " has " + b);
         }
       }
       if (records[rank] != records[0]) {
-        throw error(fault::ranks_disagree,
-                    "the ranks disagree: rank 0 and rank " +
-                        std::to_string(rank) +
-                        " list different facts about themselves");
+        throw error(fault::ranks_disagree, "the ranks disagree: rank 0 and rank " + std::to_string(rank) +
+                                               " list different facts about themselves");
       }
     }
-    throw error(fault::ranks_disagree,
-                "the ranks disagree on what they are making");
+    throw error(fault::ranks_disagree, "the ranks disagree on what they are making");
   }
 
   std::string what_;

@@ -12,28 +12,26 @@
 #include <type_traits>
 #include <vector>
 
-// Collectives for control data: a few numbers per rank, in host memory, built
-// from messages so that each byte is counted.
+// Collectives for control data: a few numbers per rank, in host memory, built from messages so that each byte is
+// counted.
 namespace oktopk {
 
 /// Room that the collectives keep between calls.
 class collective_workspace {
 public:
   /// `count` elements, uninitialised; the same memory every time.
-  template <class T> std::span<T> room(std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<T> &&
-                  alignof(T) <= alignof(unit));
-    std::size_t const units =
-        (count * sizeof(T) + sizeof(unit) - 1) / sizeof(unit);
+  template <class T>
+  std::span<T> room(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(unit));
+    std::size_t const units = (count * sizeof(T) + sizeof(unit) - 1) / sizeof(unit);
     if (units_.size() < units) {
       units_.resize(units);
     }
-    return {reinterpret_cast<T *>(units_.data()), count};
+    return {reinterpret_cast<T*>(units_.data()), count};
   }
 
 private:
-  // Not std::max_align_t: nvcc 13.0 breaks on a vector of it
-  // ("find_allocated_name_reference").
+  // Not std::max_align_t: nvcc 13.0 breaks on a vector of it ("find_allocated_name_reference").
   struct alignas(16) unit {
     std::byte bytes[16];
   };
@@ -41,106 +39,80 @@ private:
   std::vector<unit> units_;
 };
 
-/// Sends to one peer and receives from another at once; both messages have the
-/// same phase.
+/// Sends to one peer and receives from another at once; both messages have the same phase.
 template <communicator Comm>
-void exchange(Comm &comm, std::span<std::byte const> out, int to,
-              std::span<std::byte> in, int from, phase use) {
-  std::array<typename Comm::request, 2> requests{comm.irecv(in, from, use),
-                                                 comm.isend(out, to, use)};
+void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std::byte> in, int from, phase use) {
+  std::array<typename Comm::request, 2> requests{comm.irecv(in, from, use), comm.isend(out, to, use)};
   comm.wait_all(std::span<typename Comm::request>(requests));
 }
 
-/// Every rank's `mine` to every rank, in rank order; `all` holds P times as
-/// many elements.
+/// Every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
 ///
-/// Bruck's algorithm (Bruck et al. 1997): ceil(log2 P) messages, P-1 times
-/// `mine` sent, for any P.
+/// Bruck's algorithm (Bruck et al. 1997): ceil(log2 P) messages, P-1 times `mine` sent, for any P.
 template <communicator Comm, class T>
-void allgather(Comm &comm, std::span<T const> mine, std::span<T> all, phase use,
-               collective_workspace &workspace) {
+void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use, collective_workspace& workspace) {
   auto const ranks = static_cast<std::size_t>(comm.size());
   auto const rank = static_cast<std::size_t>(comm.rank());
   std::size_t const width = mine.size();
-  std::span<T> const rotated = workspace.room<T>(
-      width * ranks); // this rank's first, then the next rank's, ...
+  std::span<T> const rotated = workspace.room<T>(width * ranks); // this rank's first, then the next rank's, ...
   std::copy(mine.begin(), mine.end(), rotated.begin());
   for (std::size_t have = 1; have < ranks; have *= 2) {
     std::size_t const moved = std::min(have, ranks - have);
-    exchange(
-        comm, std::as_bytes(rotated.first(moved * width)),
-        static_cast<int>((rank + ranks - have) % ranks),
-        std::as_writable_bytes(rotated.subspan(have * width, moved * width)),
-        static_cast<int>((rank + have) % ranks), use);
+    exchange(comm, std::as_bytes(rotated.first(moved * width)), static_cast<int>((rank + ranks - have) % ranks),
+             std::as_writable_bytes(rotated.subspan(have * width, moved * width)),
+             static_cast<int>((rank + have) % ranks), use);
   }
   for (std::size_t step = 0; step < ranks; ++step) {
     auto const block = rotated.subspan(step * width, width);
-    std::copy(block.begin(), block.end(),
-              all.begin() +
-                  static_cast<std::ptrdiff_t>((rank + step) % ranks * width));
+    std::copy(block.begin(), block.end(), all.begin() + static_cast<std::ptrdiff_t>((rank + step) % ranks * width));
   }
 }
 
 /// Element-wise reduction of integers, in place, the same on every rank.
 ///
-/// Recursive doubling (Thakur et al. 2005): with 2^m <= P < 2^(m+1), m messages
-/// of the whole span, and where P is no power of two one more for the first 2(P
-/// - 2^m) ranks, which fold in pairs before and unfold after.
+/// Recursive doubling (Thakur et al. 2005): with 2^m <= P < 2^(m+1), m messages of the whole span, and where P is no
+/// power of two one more for the first 2(P - 2^m) ranks, which fold in pairs before and unfold after.
 template <communicator Comm, std::integral T>
-void allreduce_integers(Comm &comm, std::span<T> data, reduction op, phase use,
-                        collective_workspace &workspace) {
+void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, collective_workspace& workspace) {
   int const ranks = comm.size();
   int const rank = comm.rank();
   int core = 1;
   while (core * 2 <= ranks) {
     core *= 2;
   }
-  int const folded =
-      ranks - core; // ranks 2i and 2i+1 act as one for i < folded
+  int const folded = ranks - core; // ranks 2i and 2i+1 act as one for i < folded
   std::span<T> const theirs = workspace.room<T>(data.size());
   auto const combine = [&] {
     for (std::size_t i = 0; i < data.size(); ++i) {
       switch (op) {
-      case reduction::sum:
-        data[i] = static_cast<T>(data[i] + theirs[i]);
-        break;
-      case reduction::min:
-        data[i] = std::min(data[i], theirs[i]);
-        break;
-      case reduction::max:
-        data[i] = std::max(data[i], theirs[i]);
-        break;
+      case reduction::sum: data[i] = static_cast<T>(data[i] + theirs[i]); break;
+      case reduction::min: data[i] = std::min(data[i], theirs[i]); break;
+      case reduction::max: data[i] = std::max(data[i], theirs[i]); break;
       }
     }
   };
   bool const odd_of_pair = rank < 2 * folded && rank % 2 == 1;
   if (odd_of_pair) {
-    typename Comm::request sent =
-        comm.isend(std::as_bytes(data), rank - 1, use);
+    typename Comm::request sent = comm.isend(std::as_bytes(data), rank - 1, use);
     comm.wait_all(std::span(&sent, 1));
-    typename Comm::request result =
-        comm.irecv(std::as_writable_bytes(data), rank - 1, use);
+    typename Comm::request result = comm.irecv(std::as_writable_bytes(data), rank - 1, use);
     comm.wait_all(std::span(&result, 1));
     return;
   }
   if (rank < 2 * folded) {
-    typename Comm::request other =
-        comm.irecv(std::as_writable_bytes(theirs), rank + 1, use);
+    typename Comm::request other = comm.irecv(std::as_writable_bytes(theirs), rank + 1, use);
     comm.wait_all(std::span(&other, 1));
     combine();
   }
   int const place = rank < 2 * folded ? rank / 2 : rank - folded;
   for (int distance = 1; distance < core; distance *= 2) {
     int const partner_place = place ^ distance;
-    int const partner =
-        partner_place < folded ? 2 * partner_place : partner_place + folded;
-    exchange(comm, std::as_bytes(data), partner, std::as_writable_bytes(theirs),
-             partner, use);
+    int const partner = partner_place < folded ? 2 * partner_place : partner_place + folded;
+    exchange(comm, std::as_bytes(data), partner, std::as_writable_bytes(theirs), partner, use);
     combine();
   }
   if (rank < 2 * folded) {
-    typename Comm::request result =
-        comm.isend(std::as_bytes(data), rank + 1, use);
+    typename Comm::request result = comm.isend(std::as_bytes(data), rank + 1, use);
     comm.wait_all(std::span(&result, 1));
   }
 }

@@ -14,13 +14,11 @@
 
 namespace oktopk {
 
-/// One of P ranks inside one process: for tests, for debugging without a
-/// launcher, and for several ranks on one device.
+/// One of P ranks inside one process: for tests, for debugging without a launcher, and for several ranks on one device.
 ///
-/// Made by `in_process::run` alone. Sends complete when they are received (as
-/// the strictest MPI would), so a program that relies on buffering deadlocks
-/// here — and is told so: when every rank waits, each of them gets an `error`
-/// that says who waits for what.
+/// Made by `in_process::run` alone. Sends complete when they are received (as the strictest MPI would), so a program
+/// that relies on buffering deadlocks here — and is told so: when every rank waits, each of them gets an `error` that
+/// says who waits for what.
 class in_process_communicator {
 public:
   class request {
@@ -33,34 +31,30 @@ public:
 
   private:
     friend in_process_communicator;
-    explicit request(detail::in_process_message *message)
+    explicit request(detail::in_process_message* message)
         : message_(message), receives_(message->receive), use_(message->use) {}
 
-    detail::in_process_message *message_ = nullptr;
+    detail::in_process_message* message_ = nullptr;
     bool receives_ = false;
     phase use_ = phase::control;
     std::size_t bytes_ = 0;
   };
 
-  in_process_communicator(detail::in_process_world &world, int rank)
-      : world_(&world), rank_(rank) {}
+  in_process_communicator(detail::in_process_world& world, int rank) : world_(&world), rank_(rank) {}
 
   int rank() const { return rank_; }
   int size() const { return world_->size(); }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
-    return post(false, peer, use, const_cast<std::byte *>(out.data()),
-                out.size());
+    return post(false, peer, use, const_cast<std::byte*>(out.data()), out.size());
   }
 
-  request irecv(std::span<std::byte> in, int peer, phase use) {
-    return post(true, peer, use, in.data(), in.size());
-  }
+  request irecv(std::span<std::byte> in, int peer, phase use) { return post(true, peer, use, in.data(), in.size()); }
 
   std::size_t wait_any(std::span<request> requests) {
     std::size_t found = requests.size();
     bool any_active = false;
-    for (request const &each : requests) {
+    for (request const& each : requests) {
       any_active = any_active || each.active();
     }
     if (!any_active) {
@@ -69,8 +63,7 @@ public:
     world_->wait(
         rank_,
         [&] {
-          for (std::size_t i = 0;
-               i < requests.size() && found == requests.size(); ++i) {
+          for (std::size_t i = 0; i < requests.size() && found == requests.size(); ++i) {
             if (requests[i].active() && requests[i].message_->done) {
               found = i;
             }
@@ -89,11 +82,8 @@ public:
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
-    auto &meeting = world_->meeting();
-    auto const everybody = [&] {
-      return "for everybody to join an allreduce in phase " +
-             std::string(name(use));
-    };
+    auto& meeting = world_->meeting();
+    auto const everybody = [&] { return "for everybody to join an allreduce in phase " + std::string(name(use)); };
     world_->wait(
         rank_, [&] { return meeting.left == 0; }, everybody);
     if (meeting.arrived == 0) {
@@ -103,7 +93,7 @@ public:
     meeting.data[static_cast<std::size_t>(rank_)] = data.data();
     meeting.sizes[static_cast<std::size_t>(rank_)] = data.size();
     if (++meeting.arrived == size()) {
-      reduce(meeting, data.size(), op, static_cast<T *>(nullptr));
+      reduce(meeting, data.size(), op, static_cast<T*>(nullptr));
       meeting.arrived = 0;
       meeting.left = size();
     }
@@ -111,39 +101,32 @@ public:
         rank_, [&] { return meeting.left > 0; }, everybody);
     meeting.left -= 1;
     if (meeting.mismatch) {
-      throw error(fault::communication,
-                  "an allreduce was joined with different lengths");
+      throw error(fault::communication, "an allreduce was joined with different lengths");
     }
   }
 
-  template <class MemorySpace> bool reaches() const {
-    return Kokkos::SpaceAccessibility<Kokkos::HostSpace,
-                                      MemorySpace>::accessible;
+  template <class MemorySpace>
+  bool reaches() const {
+    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
   }
 
 private:
-  request post(bool receive, int peer, phase use, std::byte *data,
-               std::size_t size) {
+  request post(bool receive, int peer, phase use, std::byte* data, std::size_t size) {
     if (peer < 0 || peer >= world_->size() || peer == rank_) {
-      throw error(fault::communication, "rank " + std::to_string(rank_) +
-                                            " has no peer " +
-                                            std::to_string(peer));
+      throw error(fault::communication, "rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer));
     }
-    return request(
-        world_->post({receive, false, false, rank_, peer, use, data, size, 0}));
+    return request(world_->post({receive, false, false, rank_, peer, use, data, size, 0}));
   }
 
-  void complete(request &finished) {
-    detail::in_process_message *const message = finished.message_;
+  void complete(request& finished) {
+    detail::in_process_message* const message = finished.message_;
     finished.bytes_ = message->arrived;
     finished.message_ = nullptr;
     bool const truncated = message->truncated;
-    std::string const what =
-        truncated
-            ? std::to_string(message->arrived) + " bytes from rank " +
-                  std::to_string(message->peer) + " exceed the " +
-                  std::to_string(message->size) + " bytes of room for them"
-            : std::string();
+    std::string const what = truncated ? std::to_string(message->arrived) + " bytes from rank " +
+                                             std::to_string(message->peer) + " exceed the " +
+                                             std::to_string(message->size) + " bytes of room for them"
+                                       : std::string();
     world_->release(message);
     if (truncated) {
       throw error(fault::communication, what);
@@ -152,21 +135,18 @@ private:
 
   static std::string describe(std::span<request const> requests) {
     std::string text;
-    for (request const &each : requests) {
+    for (request const& each : requests) {
       if (each.active()) {
         text += text.empty() ? "" : " or ";
-        text += each.message_->receive ? "to receive from rank "
-                                       : "to send to rank ";
-        text += std::to_string(each.message_->peer) + " (" +
-                std::string(name(each.message_->use)) + ")";
+        text += each.message_->receive ? "to receive from rank " : "to send to rank ";
+        text += std::to_string(each.message_->peer) + " (" + std::string(name(each.message_->use)) + ")";
       }
     }
     return text;
   }
 
   template <class T>
-  static void reduce(detail::in_process_world::rendezvous &meeting,
-                     std::size_t count, reduction op, T *) {
+  static void reduce(detail::in_process_world::rendezvous& meeting, std::size_t count, reduction op, T*) {
     meeting.mismatch = false;
     for (std::size_t const other : meeting.sizes) {
       meeting.mismatch = meeting.mismatch || other != count;
@@ -175,28 +155,22 @@ private:
       return;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      T result = static_cast<T *>(meeting.data[0])[i];
+      T result = static_cast<T*>(meeting.data[0])[i];
       for (std::size_t rank = 1; rank < meeting.data.size(); ++rank) {
-        T const other = static_cast<T *>(meeting.data[rank])[i];
+        T const other = static_cast<T*>(meeting.data[rank])[i];
         switch (op) {
-        case reduction::sum:
-          result += other;
-          break;
-        case reduction::min:
-          result = other < result ? other : result;
-          break;
-        case reduction::max:
-          result = result < other ? other : result;
-          break;
+        case reduction::sum: result += other; break;
+        case reduction::min: result = other < result ? other : result; break;
+        case reduction::max: result = result < other ? other : result; break;
         }
       }
-      for (void *const target : meeting.data) {
-        static_cast<T *>(target)[i] = result;
+      for (void* const target : meeting.data) {
+        static_cast<T*>(target)[i] = result;
       }
     }
   }
 
-  detail::in_process_world *world_;
+  detail::in_process_world* world_;
   int rank_;
 };
 
@@ -204,38 +178,31 @@ namespace in_process {
 
 /// How `run` is made to work.
 struct options {
-  std::size_t stack_bytes =
-      std::size_t(8) << 20; ///< per rank; reserved, committed as it is used
+  std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank; reserved, committed as it is used
 };
 
-/// Runs `body(in_process_communicator)` on `ranks` ranks and gives what each
-/// rank threw (null where it returned).
+/// Runs `body(in_process_communicator)` on `ranks` ranks and gives what each rank threw (null where it returned).
 template <class Body>
-std::vector<std::exception_ptr> run_and_collect(int ranks, Body &&body,
-                                                options const &how = {}) {
+std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options const& how = {}) {
   if (ranks < 1) {
-    throw error(fault::option_out_of_range,
-                "in_process::run needs at least one rank");
+    throw error(fault::option_out_of_range, "in_process::run needs at least one rank");
   }
   detail::in_process_world world(ranks);
-  return world.run(
-      [&](int rank) { body(in_process_communicator(world, rank)); },
-      how.stack_bytes);
+  return world.run([&](int rank) { body(in_process_communicator(world, rank)); }, how.stack_bytes);
 }
 
-/// Runs `body(in_process_communicator)` on `ranks` ranks; rethrows the first
-/// failure that is not merely somebody waiting for a rank that failed.
+/// Runs `body(in_process_communicator)` on `ranks` ranks; rethrows the first failure that is not merely somebody
+/// waiting for a rank that failed.
 template <class Body>
-void run(int ranks, Body &&body, options const &how = {}) {
+void run(int ranks, Body&& body, options const& how = {}) {
   std::exception_ptr first;
-  for (std::exception_ptr const &failure :
-       run_and_collect(ranks, std::forward<Body>(body), how)) {
+  for (std::exception_ptr const& failure : run_and_collect(ranks, std::forward<Body>(body), how)) {
     if (failure == nullptr) {
       continue;
     }
     try {
       std::rethrow_exception(failure);
-    } catch (error const &caught) {
+    } catch (error const& caught) {
       if (caught.code() == fault::deadlock) {
         first = first ? first : failure;
         continue;

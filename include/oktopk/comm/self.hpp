@@ -28,15 +28,16 @@ public:
   std::size_t wait_any(std::span<request> requests) { return requests.size(); }
   void wait_all(std::span<request>) {}
 
-  template <class T> void allreduce(std::span<T>, reduction, phase) {}
+  template <class T>
+  void allreduce(std::span<T>, reduction, phase) {}
 
-  template <class MemorySpace> bool reaches() const { return true; }
+  template <class MemorySpace>
+  bool reaches() const {
+    return true;
+  }
 
 private:
-  static error nobody() {
-    return {fault::communication,
-            "a lone rank has nobody to exchange messages with"};
-  }
+  static error nobody() { return {fault::communication, "a lone rank has nobody to exchange messages with"}; }
 };
 
 } // namespace oktopk

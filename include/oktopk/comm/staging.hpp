@@ -15,23 +15,22 @@
 
 namespace oktopk {
 
-/// A grow-only array of bytes that kernels of `E` write and read, and that
-/// messages travel from and to.
+/// A grow-only array of bytes that kernels of `E` write and read, and that messages travel from and to.
 ///
-/// Where the communicator reaches the execution space's memory the two are one
-/// array. Where not, messages use page-locked host memory, and `push` and
-/// `pull` copy the bytes that travel — those and no others — on the caller's
+/// Where the communicator reaches the execution space's memory the two are one array. Where not, messages use
+/// page-locked host memory, and `push` and `pull` copy the bytes that travel — those and no others — on the caller's
 /// instance.
-template <execution_space E> class message_buffer {
+template <execution_space E>
+class message_buffer {
 public:
   using memory_space = typename E::memory_space;
   using wire_space = detail::host_staging_space<E>;
 
-  explicit message_buffer(char const *label) : kernel_(label), wire_(label) {}
+  explicit message_buffer(char const* label) : kernel_(label), wire_(label) {}
 
   /// Room for `bytes`; the contents are lost when it grows.
   template <communicator Comm>
-  void reserve(E const &exec, Comm const &comm, std::int64_t bytes) {
+  void reserve(E const& exec, Comm const& comm, std::int64_t bytes) {
     staged_ = !comm.template reaches<memory_space>();
     kernel_.reserve(exec, bytes);
     if (staged_) {
@@ -40,70 +39,59 @@ public:
   }
 
   /// What kernels see.
-  std::byte *data() const { return kernel_.data(); }
+  std::byte* data() const { return kernel_.data(); }
 
-  /// What messages see: valid to send after `push` and `fence`, filled by a
-  /// receive before `pull`.
+  /// What messages see: valid to send after `push` and `fence`, filled by a receive before `pull`.
   std::span<std::byte> wire(std::int64_t offset, std::int64_t bytes) const {
-    std::byte *const begin = staged_ ? wire_.data() : kernel_.data();
+    std::byte* const begin = staged_ ? wire_.data() : kernel_.data();
     return {begin + offset, static_cast<std::size_t>(bytes)};
   }
 
-  /// Writes one number where messages see it; the host does this, kernels must
-  /// not write the same place.
-  void put(E const &exec, std::int64_t offset, std::uint64_t number) const {
+  /// Writes one number where messages see it; the host does this, kernels must not write the same place.
+  void put(E const& exec, std::int64_t offset, std::uint64_t number) const {
     if (staged_ || !detail::is_device<E>) {
       std::memcpy(wire(offset, sizeof(number)).data(), &number, sizeof(number));
     } else {
-      array_ref<std::byte const, Kokkos::HostSpace> const from(
-          reinterpret_cast<std::byte const *>(&number), sizeof(number));
-      Kokkos::deep_copy(
-          exec, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)),
-          from);
+      array_ref<std::byte const, Kokkos::HostSpace> const from(reinterpret_cast<std::byte const*>(&number),
+                                                               sizeof(number));
+      Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)), from);
       detail::fence(exec, "oktopk::message_buffer::put");
     }
   }
 
   /// Reads one number of a message that has arrived.
-  std::uint64_t get(E const &exec, std::int64_t offset) const {
+  std::uint64_t get(E const& exec, std::int64_t offset) const {
     std::uint64_t number = 0;
     if (staged_ || !detail::is_device<E>) {
       std::memcpy(&number, wire(offset, sizeof(number)).data(), sizeof(number));
     } else {
-      array_ref<std::byte, Kokkos::HostSpace> const to(
-          reinterpret_cast<std::byte *>(&number), sizeof(number));
-      Kokkos::deep_copy(
-          exec, to,
-          bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)));
+      array_ref<std::byte, Kokkos::HostSpace> const to(reinterpret_cast<std::byte*>(&number), sizeof(number));
+      Kokkos::deep_copy(exec, to, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)));
       detail::fence(exec, "oktopk::message_buffer::get");
     }
     return number;
   }
 
   /// Enqueues the copy from kernels' memory to the wire's, where they differ.
-  void push(E const &exec, std::int64_t offset, std::int64_t bytes) const {
+  void push(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (staged_ && bytes > 0) {
       Kokkos::deep_copy(exec, bytes_of<wire_space>(wire_.data(), offset, bytes),
                         bytes_of<memory_space>(kernel_.data(), offset, bytes));
     }
   }
 
-  /// Enqueues the copy from the wire's memory to kernels'; the wire's bytes
-  /// must stay until the next fence.
-  void pull(E const &exec, std::int64_t offset, std::int64_t bytes) const {
+  /// Enqueues the copy from the wire's memory to kernels'; the wire's bytes must stay until the next fence.
+  void pull(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (staged_ && bytes > 0) {
-      Kokkos::deep_copy(exec,
-                        bytes_of<memory_space>(kernel_.data(), offset, bytes),
+      Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, bytes),
                         bytes_of<wire_space>(wire_.data(), offset, bytes));
     }
   }
 
 private:
   template <class Space>
-  static array_ref<std::byte, Space>
-  bytes_of(std::byte *data, std::int64_t offset, std::int64_t bytes) {
-    return array_ref<std::byte, Space>(data + offset,
-                                       static_cast<std::size_t>(bytes));
+  static array_ref<std::byte, Space> bytes_of(std::byte* data, std::int64_t offset, std::int64_t bytes) {
+    return array_ref<std::byte, Space>(data + offset, static_cast<std::size_t>(bytes));
   }
 
   buffer<std::byte, memory_space> kernel_;
@@ -111,27 +99,25 @@ private:
   bool staged_ = false;
 };
 
-/// A few numbers that a kernel writes and the host reads, or the other way
-/// round, on one instance.
-template <class T, execution_space E> class shared_numbers {
+/// A few numbers that a kernel writes and the host reads, or the other way round, on one instance.
+template <class T, execution_space E>
+class shared_numbers {
 public:
   using memory_space = typename E::memory_space;
   using wire_space = detail::host_staging_space<E>;
 
-  explicit shared_numbers(char const *label) : device_(label), host_(label) {}
+  explicit shared_numbers(char const* label) : device_(label), host_(label) {}
 
-  void reserve(E const &exec, std::int64_t count) {
+  void reserve(E const& exec, std::int64_t count) {
     device_.reserve(exec, count);
     if constexpr (detail::is_device<E>) {
       host_.reserve(exec, count);
     }
   }
 
-  Kokkos::View<T *, memory_space> const &device() const {
-    return device_.view();
-  }
+  Kokkos::View<T*, memory_space> const& device() const { return device_.view(); }
 
-  T *host() const {
+  T* host() const {
     if constexpr (detail::is_device<E>) {
       return host_.data();
     } else {
@@ -139,27 +125,24 @@ public:
     }
   }
 
-  /// Waits for `exec`, after which `host()` holds the first `count` numbers
-  /// that kernels wrote.
-  void to_host(E const &exec, std::int64_t count, char const *label) const {
+  /// Waits for `exec`, after which `host()` holds the first `count` numbers that kernels wrote.
+  void to_host(E const& exec, std::int64_t count, char const* label) const {
     if constexpr (detail::is_device<E>) {
-      Kokkos::deep_copy(exec, first<wire_space>(host_.data(), count),
-                        first<memory_space>(device_.data(), count));
+      Kokkos::deep_copy(exec, first<wire_space>(host_.data(), count), first<memory_space>(device_.data(), count));
     }
     detail::fence(exec, label);
   }
 
   /// Enqueues the way back; `host()` must not change before the next fence.
-  void to_device(E const &exec, std::int64_t count) const {
+  void to_device(E const& exec, std::int64_t count) const {
     if constexpr (detail::is_device<E>) {
-      Kokkos::deep_copy(exec, first<memory_space>(device_.data(), count),
-                        first<wire_space>(host_.data(), count));
+      Kokkos::deep_copy(exec, first<memory_space>(device_.data(), count), first<wire_space>(host_.data(), count));
     }
   }
 
 private:
   template <class Space>
-  static array_ref<T, Space> first(T *data, std::int64_t count) {
+  static array_ref<T, Space> first(T* data, std::int64_t count) {
     return array_ref<T, Space>(data, static_cast<std::size_t>(count));
   }
 

@@ -12,32 +12,25 @@ namespace oktopk {
 template <class E>
 concept execution_space = bool(Kokkos::is_execution_space<E>::value);
 
-/// The element types of gradients: IEEE binary32 and binary64, whose magnitudes
-/// order like their bit patterns.
+/// The element types of gradients: IEEE binary32 and binary64, whose magnitudes order like their bit patterns.
 template <class T>
 concept gradient_value = std::same_as<T, float> || std::same_as<T, double>;
 
-/// The element types of indices; lengths and loop indices are 64 bits wide
-/// throughout, whatever this is.
+/// The element types of indices; lengths and loop indices are 64 bits wide throughout, whatever this is.
 template <class I>
-concept gradient_index =
-    std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
+concept gradient_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
 
 template <class V>
-concept kokkos_vector =
-    bool(Kokkos::is_view<V>::value) && (std::size_t(V::rank) == 1);
+concept kokkos_vector = bool(Kokkos::is_view<V>::value) && (std::size_t(V::rank) == 1);
 
 template <class V, class Value>
 concept holds = std::same_as<typename V::non_const_value_type, Value>;
 
 template <class V, class E>
-concept accessible_from =
-    bool(Kokkos::SpaceAccessibility<E, typename V::memory_space>::accessible);
+concept accessible_from = bool(Kokkos::SpaceAccessibility<E, typename V::memory_space>::accessible);
 
-/// A rank-1 view of `Value` that kernels of `E` can read: what an algorithm
-/// takes as accumulator.
+/// A rank-1 view of `Value` that kernels of `E` can read: what an algorithm takes as accumulator.
 template <class V, class Value, class E>
-concept accumulator_view =
-    kokkos_vector<V> && holds<V, Value> && accessible_from<V, E>;
+concept accumulator_view = kokkos_vector<V> && holds<V, Value> && accessible_from<V, E>;
 
 } // namespace oktopk

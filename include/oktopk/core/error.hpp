@@ -10,69 +10,50 @@
 
 namespace oktopk {
 
-/// What went wrong, so that a program can act on it without reading the
-/// sentence.
+/// What went wrong, so that a program can act on it without reading the sentence.
 enum class fault : std::uint8_t {
   none,
-  length_mismatch, ///< an accumulator that has not the length the algorithm was
-                   ///< made for
-  k_out_of_range,  ///< k negative or over the length, or neither or both of k
-                   ///< and density given
+  length_mismatch,      ///< an accumulator that has not the length the algorithm was made for
+  k_out_of_range,       ///< k negative or over the length, or neither or both of k and density given
   density_out_of_range, ///< density not in (0, 1]
   option_out_of_range,  ///< any other option outside its documented range
-  index_overflow, ///< the length does not fit the sparse format's index type
-  not_contiguous, ///< an accumulator with a stride
-  non_finite, ///< NaN or infinity in an accumulator, or a sum that overflowed
-  ranks_disagree, ///< ranks made the same object with different length, k,
-                  ///< types or policies
-  bad_state, ///< a saved state that does not fit the object it is restored into
-  communication, ///< the communicator reported a failure
-  deadlock,      ///< every rank waits and no message can come
-  bad_file,      ///< a file that is missing, cut short or of the wrong kind
+  index_overflow,       ///< the length does not fit the sparse format's index type
+  not_contiguous,       ///< an accumulator with a stride
+  non_finite,           ///< NaN or infinity in an accumulator, or a sum that overflowed
+  ranks_disagree,       ///< ranks made the same object with different length, k, types or policies
+  bad_state,            ///< a saved state that does not fit the object it is restored into
+  communication,        ///< the communicator reported a failure
+  deadlock,             ///< every rank waits and no message can come
+  bad_file,             ///< a file that is missing, cut short or of the wrong kind
 };
 
 /// The name of a fault as it is spelled in the enumeration.
 constexpr std::string_view name(fault what) noexcept {
   switch (what) {
-  case fault::none:
-    return "none";
-  case fault::length_mismatch:
-    return "length_mismatch";
-  case fault::k_out_of_range:
-    return "k_out_of_range";
-  case fault::density_out_of_range:
-    return "density_out_of_range";
-  case fault::option_out_of_range:
-    return "option_out_of_range";
-  case fault::index_overflow:
-    return "index_overflow";
-  case fault::not_contiguous:
-    return "not_contiguous";
-  case fault::non_finite:
-    return "non_finite";
-  case fault::ranks_disagree:
-    return "ranks_disagree";
-  case fault::bad_state:
-    return "bad_state";
-  case fault::communication:
-    return "communication";
-  case fault::deadlock:
-    return "deadlock";
-  case fault::bad_file:
-    return "bad_file";
+  case fault::none: return "none";
+  case fault::length_mismatch: return "length_mismatch";
+  case fault::k_out_of_range: return "k_out_of_range";
+  case fault::density_out_of_range: return "density_out_of_range";
+  case fault::option_out_of_range: return "option_out_of_range";
+  case fault::index_overflow: return "index_overflow";
+  case fault::not_contiguous: return "not_contiguous";
+  case fault::non_finite: return "non_finite";
+  case fault::ranks_disagree: return "ranks_disagree";
+  case fault::bad_state: return "bad_state";
+  case fault::communication: return "communication";
+  case fault::deadlock: return "deadlock";
+  case fault::bad_file: return "bad_file";
   }
   return "unknown";
 }
 
 /// The one exception type of the library.
 ///
-/// Bad input is reported by the same error, with the same sentence, on every
-/// rank of the communicator, after all messages of the call have been received:
-/// no rank is left waiting, and the object's state is as it was before.
+/// Bad input is reported by the same error, with the same sentence, on every rank of the communicator, after all
+/// messages of the call have been received: no rank is left waiting, and the object's state is as it was before.
 class error : public std::runtime_error {
 public:
-  error(fault what, std::string const &sentence)
-      : std::runtime_error("oktopk: " + sentence), code_(what) {}
+  error(fault what, std::string const& sentence) : std::runtime_error("oktopk: " + sentence), code_(what) {}
 
   fault code() const noexcept { return code_; }
 

@@ -18,25 +18,19 @@ struct region {
 
 /// Unmanaged arrays: arguments and results that somebody else keeps alive.
 template <class T, class MemorySpace>
-using array_ref =
-    Kokkos::View<T *, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using array_ref = Kokkos::View<T*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// Entries of a sparse vector as two arrays of one length, indices ascending
-/// and unique.
+/// Entries of a sparse vector as two arrays of one length, indices ascending and unique.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct sparse_ref {
   array_ref<Index const, MemorySpace> indices;
   array_ref<Value const, MemorySpace> values;
 
   sparse_ref() = default;
-  sparse_ref(Index const *index_data, Value const *value_data,
-             std::int64_t count)
-      : indices(index_data, static_cast<std::size_t>(count)),
-        values(value_data, static_cast<std::size_t>(count)) {}
+  sparse_ref(Index const* index_data, Value const* value_data, std::int64_t count)
+      : indices(index_data, static_cast<std::size_t>(count)), values(value_data, static_cast<std::size_t>(count)) {}
 
-  std::int64_t size() const {
-    return static_cast<std::int64_t>(indices.extent(0));
-  }
+  std::int64_t size() const { return static_cast<std::int64_t>(indices.extent(0)); }
 
   /// The entries at positions [first, last).
   sparse_ref slice(std::int64_t first, std::int64_t last) const {
@@ -46,8 +40,7 @@ struct sparse_ref {
 
 /// The result of a gradient allreduce.
 ///
-/// All views lie in the algorithm's workspace, in the memory of its execution
-/// space, and hold until its next call.
+/// All views lie in the algorithm's workspace, in the memory of its execution space, and hold until its next call.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 class sparse_update {
 public:
@@ -58,23 +51,17 @@ public:
   using values_type = array_ref<Value const, MemorySpace>;
 
   sparse_update() = default;
-  sparse_update(entries_type sums, Index const *contributed,
-                std::int64_t contributed_count, entries_type returned)
-      : sums_(sums),
-        contributed_(contributed, static_cast<std::size_t>(contributed_count)),
-        returned_(returned) {}
+  sparse_update(entries_type sums, Index const* contributed, std::int64_t contributed_count, entries_type returned)
+      : sums_(sums), contributed_(contributed, static_cast<std::size_t>(contributed_count)), returned_(returned) {}
 
   /// Ascending and unique; the same on every rank.
-  indices_type const &indices() const { return sums_.indices; }
-  /// The sums (not averages) over ranks at `indices()`; bit-identical on every
-  /// rank.
-  values_type const &values() const { return sums_.values; }
-  /// This rank's selected indices that made it into the result (Algorithm 1,
-  /// line 14), ascending.
-  indices_type const &contributed() const { return contributed_; }
-  /// Entries to add back to this rank's residual: what a scheme dropped or a
-  /// lossy format rounded off.
-  entries_type const &returned() const { return returned_; }
+  indices_type const& indices() const { return sums_.indices; }
+  /// The sums (not averages) over ranks at `indices()`; bit-identical on every rank.
+  values_type const& values() const { return sums_.values; }
+  /// This rank's selected indices that made it into the result (Algorithm 1, line 14), ascending.
+  indices_type const& contributed() const { return contributed_; }
+  /// Entries to add back to this rank's residual: what a scheme dropped or a lossy format rounded off.
+  entries_type const& returned() const { return returned_; }
 
 private:
   entries_type sums_;

@@ -10,22 +10,20 @@
 
 namespace oktopk {
 
-/// An array that only grows: the building block of every workspace, so that a
-/// steady state allocates nothing.
+/// An array that only grows: the building block of every workspace, so that a steady state allocates nothing.
 ///
-/// Memory is uninitialised unless `zeroed`. Growth replaces the array and loses
-/// its contents; it takes half as much again as was asked for, so that sizes
-/// that wander (region widths, selected counts) settle after a few calls.
-template <class T, class MemorySpace> class buffer {
+/// Memory is uninitialised unless `zeroed`. Growth replaces the array and loses its contents; it takes half as much
+/// again as was asked for, so that sizes that wander (region widths, selected counts) settle after a few calls.
+template <class T, class MemorySpace>
+class buffer {
 public:
-  using view_type = Kokkos::View<T *, MemorySpace>;
+  using view_type = Kokkos::View<T*, MemorySpace>;
 
-  explicit buffer(char const *label, bool zeroed = false)
-      : label_(label), zeroed_(zeroed) {}
+  explicit buffer(char const* label, bool zeroed = false) : label_(label), zeroed_(zeroed) {}
 
-  /// Makes room for `size` elements; on growth waits for `exec` (the old array
-  /// may be in use) and allocates.
-  template <execution_space E> void reserve(E const &exec, std::int64_t size) {
+  /// Makes room for `size` elements; on growth waits for `exec` (the old array may be in use) and allocates.
+  template <execution_space E>
+  void reserve(E const& exec, std::int64_t size) {
     if (size <= capacity()) {
       return;
     }
@@ -33,23 +31,19 @@ public:
     detail::fence(exec, "oktopk::buffer::reserve");
     view_ = view_type();
     if (zeroed_) {
-      view_ = view_type(Kokkos::view_alloc(exec, std::string(label_)),
-                        static_cast<std::size_t>(grown));
+      view_ = view_type(Kokkos::view_alloc(exec, std::string(label_)), static_cast<std::size_t>(grown));
     } else {
-      view_ = view_type(
-          Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label_)),
-          static_cast<std::size_t>(grown));
+      view_ = view_type(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label_)),
+                        static_cast<std::size_t>(grown));
     }
   }
 
-  std::int64_t capacity() const {
-    return static_cast<std::int64_t>(view_.extent(0));
-  }
-  view_type const &view() const { return view_; }
-  T *data() const { return view_.data(); }
+  std::int64_t capacity() const { return static_cast<std::int64_t>(view_.extent(0)); }
+  view_type const& view() const { return view_; }
+  T* data() const { return view_.data(); }
 
 private:
-  char const *label_;
+  char const* label_;
   bool zeroed_;
   view_type view_;
 };

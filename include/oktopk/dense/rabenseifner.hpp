@@ -15,50 +15,38 @@
 
 namespace oktopk {
 
-/// Sum of dense vectors by Rabenseifner's algorithm (Thakur et al. 2005):
-/// reduce-scatter by recursive halving, allgather by recursive doubling.
+/// Sum of dense vectors by Rabenseifner's algorithm (Thakur et al. 2005): reduce-scatter by recursive halving,
+/// allgather by recursive doubling.
 ///
-/// In place, on any number of ranks. Where P is a power of two each rank sends
-/// 2n(P-1)/P values in 2 log2 P messages. Where it is not, 2^m being the
-/// largest power of two below, the first 2(P - 2^m) ranks fold in pairs: the
-/// odd one of a pair sends n values in one message, the even one n values in
-/// one message more than the others. Every block of n / 2^m is summed by one
-/// rank in a fixed order and sent to the rest, so the result is the same to the
-/// bit everywhere.
+/// In place, on any number of ranks. Where P is a power of two each rank sends 2n(P-1)/P values in 2 log2 P messages.
+/// Where it is not, 2^m being the largest power of two below, the first 2(P - 2^m) ranks fold in pairs: the odd one of
+/// a pair sends n values in one message, the even one n values in one message more than the others. Every block of n /
+/// 2^m is summed by one rank in a fixed order and sent to the rest, so the result is the same to the bit everywhere.
 ///
-/// With a lossy codec each rank rounds every element once: what it sends away
-/// as a partial sum, or the sum it owns. `lost` takes the difference, so that
-/// the sum over ranks of `lost` plus the result is what went in.
-template <execution_space E, class Comm, gradient_value Value,
-          class Codec = identity>
+/// With a lossy codec each rank rounds every element once: what it sends away as a partial sum, or the sum it owns.
+/// `lost` takes the difference, so that the sum over ranks of `lost` plus the result is what went in.
+template <execution_space E, class Comm, gradient_value Value, class Codec = identity>
   requires communicator<Comm> && codec<Codec, Value, E>
 class rabenseifner {
 public:
   static constexpr bool lossless = Codec::lossless;
 
-  static std::string_view name() {
-    return std::is_same_v<Codec, identity> ? "dense_rabenseifner"
-                                           : "dense_bfloat16";
-  }
+  static std::string_view name() { return std::is_same_v<Codec, identity> ? "dense_rabenseifner" : "dense_bfloat16"; }
 
-  /// 2n(P-1)/P values with the largest power of two for P, n more where P is
-  /// none, and the rounding of halves.
+  /// 2n(P-1)/P values with the largest power of two for P, n more where P is none, and the rounding of halves.
   static double bound_words(std::int64_t count, int ranks) {
     int core = 1;
     int levels = 0;
     for (; core * 2 <= ranks; core *= 2) {
       levels += 1;
     }
-    double const values = 2 * static_cast<double>(count) * (core - 1) / core +
-                          2.0 * levels +
+    double const values = 2 * static_cast<double>(count) * (core - 1) / core + 2.0 * levels +
                           (core < ranks ? static_cast<double>(count) : 0.0);
-    return values *
-           static_cast<double>(Codec::template encoded_bytes<Value>(1)) / 4;
+    return values * static_cast<double>(Codec::template encoded_bytes<Value>(1)) / 4;
   }
 
   /// Collective; `count` is the same on all ranks. `lost` may be null.
-  void run(E const &exec, Comm &comm, Value *values, Value *lost,
-           std::int64_t count) {
+  void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count) {
     int const rank = comm.rank();
     int core = 1;
     while (core * 2 <= comm.size()) {
@@ -81,12 +69,9 @@ public:
       unpack(exec, values, count, true);
     }
     int const place = in_pair ? rank / 2 : rank - folded;
-    auto const rank_at = [folded](int p) {
-      return p < folded ? 2 * p : p + folded;
-    };
+    auto const rank_at = [folded](int p) { return p < folded ? 2 * p : p + folded; };
 
-    // This place's part of the vector shrinks by halves; the halves given away
-    // are kept to find the way back.
+    // This place's part of the vector shrinks by halves; the halves given away are kept to find the way back.
     std::int64_t begin = 0;
     std::int64_t end = count;
     halves_.clear();
@@ -98,31 +83,22 @@ public:
       halves_.push_back({begin, middle, end, distance});
       begin = lower ? begin : middle;
       end = lower ? middle : end;
-      pack(exec, values + give_begin,
-           lost == nullptr ? nullptr : lost + give_begin, give_count);
-      exchange_bytes(comm, rank_at(place ^ distance),
-                     Codec::template encoded_bytes<Value>(give_count),
-                     Codec::template encoded_bytes<Value>(end - begin),
-                     phase::reduce);
+      pack(exec, values + give_begin, lost == nullptr ? nullptr : lost + give_begin, give_count);
+      exchange_bytes(comm, rank_at(place ^ distance), Codec::template encoded_bytes<Value>(give_count),
+                     Codec::template encoded_bytes<Value>(end - begin), phase::reduce);
       unpack(exec, values + begin, end - begin, true);
     }
     // The owner too must have what the others will decode.
     if constexpr (!Codec::lossless) {
-      pack(exec, values + begin, lost == nullptr ? nullptr : lost + begin,
-           end - begin);
-      Codec::decode(exec, static_cast<std::byte const *>(outgoing_.data()),
-                    end - begin, values + begin);
+      pack(exec, values + begin, lost == nullptr ? nullptr : lost + begin, end - begin);
+      Codec::decode(exec, static_cast<std::byte const*>(outgoing_.data()), end - begin, values + begin);
     }
     for (auto each = halves_.rbegin(); each != halves_.rend(); ++each) {
-      std::int64_t const missing_begin =
-          begin == each->begin ? each->middle : each->begin;
-      std::int64_t const missing_count =
-          (each->end - each->begin) - (end - begin);
+      std::int64_t const missing_begin = begin == each->begin ? each->middle : each->begin;
+      std::int64_t const missing_count = (each->end - each->begin) - (end - begin);
       pack(exec, values + begin, nullptr, end - begin);
-      exchange_bytes(comm, rank_at(place ^ each->distance),
-                     Codec::template encoded_bytes<Value>(end - begin),
-                     Codec::template encoded_bytes<Value>(missing_count),
-                     phase::gather);
+      exchange_bytes(comm, rank_at(place ^ each->distance), Codec::template encoded_bytes<Value>(end - begin),
+                     Codec::template encoded_bytes<Value>(missing_count), phase::gather);
       unpack(exec, values + missing_begin, missing_count, false);
       begin = each->begin;
       end = each->end;
@@ -133,17 +109,13 @@ public:
     }
   }
 
-  /// Notes what encoding loses; public because nvcc wants the function around a
-  /// kernel to be.
-  void note_loss(E const &exec, Value const *exact, Value *lost,
-                 std::int64_t count) {
+  /// Notes what encoding loses; public because nvcc wants the function around a kernel to be.
+  void note_loss(E const& exec, Value const* exact, Value* lost, std::int64_t count) {
     rounded_.reserve(exec, count);
-    Value *const rounded = rounded_.data();
-    Codec::decode(exec, static_cast<std::byte const *>(outgoing_.data()), count,
-                  rounded);
+    Value* const rounded = rounded_.data();
+    Codec::decode(exec, static_cast<std::byte const*>(outgoing_.data()), count, rounded);
     Kokkos::parallel_for(
-        "oktopk::rabenseifner::note_loss",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::rabenseifner::note_loss", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) { lost[i] = exact[i] - rounded[i]; });
   }
 
@@ -155,8 +127,7 @@ private:
     int distance;
   };
 
-  void pack(E const &exec, Value const *values, Value *lost,
-            std::int64_t count) {
+  void pack(E const& exec, Value const* values, Value* lost, std::int64_t count) {
     Codec::encode(exec, values, count, outgoing_.data());
     if constexpr (!Codec::lossless) {
       if (lost != nullptr) {
@@ -167,17 +138,15 @@ private:
     detail::fence(exec, "oktopk::rabenseifner::packed");
   }
 
-  void unpack(E const &exec, Value *values, std::int64_t count, bool add) {
+  void unpack(E const& exec, Value* values, std::int64_t count, bool add) {
     incoming_.pull(exec, 0, Codec::template encoded_bytes<Value>(count));
-    auto const *const from = static_cast<std::byte const *>(incoming_.data());
-    add ? Codec::decode_and_add(exec, from, count, values)
-        : Codec::decode(exec, from, count, values);
+    auto const* const from = static_cast<std::byte const*>(incoming_.data());
+    add ? Codec::decode_and_add(exec, from, count, values) : Codec::decode(exec, from, count, values);
     detail::fence(exec, "oktopk::rabenseifner::unpacked");
   }
 
   // One message each way, or none where there is nothing to send or to receive.
-  void exchange_bytes(Comm &comm, int peer, std::int64_t out, std::int64_t in,
-                      phase use) {
+  void exchange_bytes(Comm& comm, int peer, std::int64_t out, std::int64_t in, phase use) {
     std::array<typename Comm::request, 2> requests{};
     if (in > 0) {
       requests[0] = comm.irecv(incoming_.wire(0, in), peer, use);
@@ -191,8 +160,7 @@ private:
   std::vector<half> halves_;
   message_buffer<E> outgoing_{"oktopk::rabenseifner::outgoing"};
   message_buffer<E> incoming_{"oktopk::rabenseifner::incoming"};
-  buffer<Value, typename E::memory_space> rounded_{
-      "oktopk::rabenseifner::rounded"};
+  buffer<Value, typename E::memory_space> rounded_{"oktopk::rabenseifner::rounded"};
 };
 
 } // namespace oktopk

@@ -28,40 +28,32 @@ namespace oktopk::detail {
 
 /// A function on a stack of its own that can be left in the middle and resumed.
 ///
-/// Ranks of one process are fibres rather than threads because all of them then
-/// launch their kernels from one thread: Kokkos before 4.4 shares scratch
-/// between threads, and its OpenMP backend takes kernels from the initialising
-/// thread alone. It also makes every run the same to the bit. The stack is
-/// reserved, not committed, and ends in a guard page.
+/// Ranks of one process are fibres rather than threads because all of them then launch their kernels from one thread:
+/// Kokkos before 4.4 shares scratch between threads, and its OpenMP backend takes kernels from the initialising thread
+/// alone. It also makes every run the same to the bit. The stack is reserved, not committed, and ends in a guard page.
 class fiber {
 public:
-  fiber(std::function<void()> body, std::size_t stack_bytes)
-      : body_(std::move(body)), stack_(stack_bytes) {
+  fiber(std::function<void()> body, std::size_t stack_bytes) : body_(std::move(body)), stack_(stack_bytes) {
     getcontext(&inside_);
     inside_.uc_stack.ss_sp = stack_.begin();
     inside_.uc_stack.ss_size = stack_.size();
     inside_.uc_link = nullptr;
-    // makecontext passes ints only, so the new fibre finds itself through the
-    // thread.
+    // makecontext passes ints only, so the new fibre finds itself through the thread.
     makecontext(&inside_, &fiber::enter, 0);
   }
 
-  fiber(fiber const &) = delete;
-  fiber &operator=(fiber const &) = delete;
+  fiber(fiber const&) = delete;
+  fiber& operator=(fiber const&) = delete;
 
   /// Runs the body until it leaves or ends; rethrows nothing.
   void resume() {
     current() = this;
-    switch_to(inside_, outside_, stack_.begin(), stack_.size(),
-              &outside_fake_stack_);
+    switch_to(inside_, outside_, stack_.begin(), stack_.size(), &outside_fake_stack_);
     current() = nullptr;
   }
 
   /// From inside: back to whoever resumed, until the next `resume`.
-  void leave() {
-    switch_to(outside_, inside_, outside_stack_, outside_stack_size_,
-              &inside_fake_stack_);
-  }
+  void leave() { switch_to(outside_, inside_, outside_stack_, outside_stack_size_, &inside_fake_stack_); }
 
   bool finished() const { return finished_; }
 
@@ -71,46 +63,42 @@ public:
 private:
   class stack_memory {
   public:
-    explicit stack_memory(std::size_t bytes)
-        : guard_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+    explicit stack_memory(std::size_t bytes) : guard_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
       bytes_ = (bytes + guard_ - 1) / guard_ * guard_ + guard_;
-      base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (base_ == MAP_FAILED) {
         throw std::bad_alloc();
       }
       mprotect(base_, guard_, PROT_NONE);
     }
     ~stack_memory() { munmap(base_, bytes_); }
-    stack_memory(stack_memory const &) = delete;
-    stack_memory &operator=(stack_memory const &) = delete;
+    stack_memory(stack_memory const&) = delete;
+    stack_memory& operator=(stack_memory const&) = delete;
 
-    void *begin() const { return static_cast<std::byte *>(base_) + guard_; }
+    void* begin() const { return static_cast<std::byte*>(base_) + guard_; }
     std::size_t size() const { return bytes_ - guard_; }
 
   private:
     std::size_t guard_;
     std::size_t bytes_;
-    void *base_;
+    void* base_;
   };
 
-  // The runtime keeps exceptions being handled per thread; each fibre must keep
-  // its own.
+  // The runtime keeps exceptions being handled per thread; each fibre must keep its own.
   struct exception_globals {
-    void *caught = nullptr;
+    void* caught = nullptr;
     unsigned int uncaught = 0;
   };
 
-  static fiber *&current() {
-    static thread_local fiber *running = nullptr;
+  static fiber*& current() {
+    static thread_local fiber* running = nullptr;
     return running;
   }
 
   static void enter() {
-    fiber *const self = current();
+    fiber* const self = current();
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
-    __sanitizer_finish_switch_fiber(nullptr, &self->outside_stack_,
-                                    &self->outside_stack_size_);
+    __sanitizer_finish_switch_fiber(nullptr, &self->outside_stack_, &self->outside_stack_size_);
 #endif
     try {
       self->body_();
@@ -118,16 +106,12 @@ private:
       self->failure_ = std::current_exception();
     }
     self->finished_ = true;
-    self->switch_to(self->outside_, self->inside_, self->outside_stack_,
-                    self->outside_stack_size_, nullptr);
+    self->switch_to(self->outside_, self->inside_, self->outside_stack_, self->outside_stack_size_, nullptr);
   }
 
-  void switch_to(ucontext_t &there, ucontext_t &here,
-                 [[maybe_unused]] void const *stack,
-                 [[maybe_unused]] std::size_t stack_size,
-                 [[maybe_unused]] void **fake_stack) {
-    auto *const globals =
-        reinterpret_cast<exception_globals *>(abi::__cxa_get_globals());
+  void switch_to(ucontext_t& there, ucontext_t& here, [[maybe_unused]] void const* stack,
+                 [[maybe_unused]] std::size_t stack_size, [[maybe_unused]] void** fake_stack) {
+    auto* const globals = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
     std::swap(*globals, other_globals_);
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
     __sanitizer_start_switch_fiber(fake_stack, stack, stack_size);
@@ -135,8 +119,7 @@ private:
     swapcontext(&here, &there);
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
     if (&here == &inside_) {
-      __sanitizer_finish_switch_fiber(*fake_stack, &outside_stack_,
-                                      &outside_stack_size_);
+      __sanitizer_finish_switch_fiber(*fake_stack, &outside_stack_, &outside_stack_size_);
     } else {
       __sanitizer_finish_switch_fiber(*fake_stack, nullptr, nullptr);
     }
@@ -148,9 +131,9 @@ private:
   ucontext_t inside_{};
   ucontext_t outside_{};
   exception_globals other_globals_;
-  void *inside_fake_stack_ = nullptr;
-  void *outside_fake_stack_ = nullptr;
-  void const *outside_stack_ = nullptr;
+  void* inside_fake_stack_ = nullptr;
+  void* outside_fake_stack_ = nullptr;
+  void const* outside_stack_ = nullptr;
   std::size_t outside_stack_size_ = 0;
   bool finished_ = false;
   std::exception_ptr failure_;

@@ -23,43 +23,38 @@ struct in_process_message {
   int owner = 0;
   int peer = 0;
   phase use = phase::control;
-  std::byte *data = nullptr;
+  std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
 };
 
-// Ranks as fibres of one thread: the one that runs goes on until it waits for
-// something that is not there yet.
+// Ranks as fibres of one thread: the one that runs goes on until it waits for something that is not there yet.
 class in_process_world {
 public:
-  explicit in_process_world(int ranks)
-      : posted_(static_cast<std::size_t>(ranks)), fibers_(posted_.size()) {}
+  explicit in_process_world(int ranks) : posted_(static_cast<std::size_t>(ranks)), fibers_(posted_.size()) {}
 
   int size() const { return static_cast<int>(posted_.size()); }
 
-  in_process_message *post(in_process_message const &message) {
-    auto &mine = posted_[static_cast<std::size_t>(
-        message.receive ? message.owner : message.peer)];
+  in_process_message* post(in_process_message const& message) {
+    auto& mine = posted_[static_cast<std::size_t>(message.receive ? message.owner : message.peer)];
     for (auto other = mine.begin(); other != mine.end(); ++other) {
       if (matches(**other, message)) {
-        in_process_message *const partner = *other;
+        in_process_message* const partner = *other;
         mine.erase(other);
-        in_process_message *const added = take(message);
+        in_process_message* const added = take(message);
         message.receive ? deliver(*partner, *added) : deliver(*added, *partner);
         return added;
       }
     }
-    in_process_message *const added = take(message);
+    in_process_message* const added = take(message);
     mine.push_back(added);
     return added;
   }
 
-  void release(in_process_message *message) { spare_.push_back(message); }
+  void release(in_process_message* message) { spare_.push_back(message); }
 
-  /// Lets other ranks run until `ready` holds; `describe` says what for, should
-  /// nobody be able to go on.
-  void wait(int rank, std::function<bool()> const &ready,
-            std::function<std::string()> const &describe) {
+  /// Lets other ranks run until `ready` holds; `describe` says what for, should nobody be able to go on.
+  void wait(int rank, std::function<bool()> const& ready, std::function<std::string()> const& describe) {
     while (!ready()) {
       if (stuck_) {
         throw error(fault::deadlock, stuck_report_);
@@ -71,12 +66,10 @@ public:
   }
 
   /// Runs one body per rank to its end and gives what each of them threw.
-  std::vector<std::exception_ptr> run(std::function<void(int)> const &body,
-                                      std::size_t stack_bytes) {
+  std::vector<std::exception_ptr> run(std::function<void(int)> const& body, std::size_t stack_bytes) {
     waits_.assign(fibers_.size(), {});
     for (std::size_t rank = 0; rank < fibers_.size(); ++rank) {
-      fibers_[rank] = std::make_unique<fiber>(
-          [&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
+      fibers_[rank] = std::make_unique<fiber>([&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
     }
     bool unfinished = true;
     while (unfinished) {
@@ -86,8 +79,7 @@ public:
         if (fibers_[rank]->finished()) {
           continue;
         }
-        if (stuck_ || waits_[rank].ready == nullptr ||
-            (*waits_[rank].ready)()) {
+        if (stuck_ || waits_[rank].ready == nullptr || (*waits_[rank].ready)()) {
           fibers_[rank]->resume();
           moved = true;
         }
@@ -98,7 +90,7 @@ public:
       }
     }
     std::vector<std::exception_ptr> failures;
-    for (auto const &each : fibers_) {
+    for (auto const& each : fibers_) {
       failures.push_back(each->failure());
     }
     return failures;
@@ -107,26 +99,24 @@ public:
   struct rendezvous {
     int arrived = 0;
     int left = 0;
-    std::vector<void *> data;
+    std::vector<void*> data;
     std::vector<std::size_t> sizes;
     bool mismatch = false;
   };
 
-  rendezvous &meeting() { return meeting_; }
+  rendezvous& meeting() { return meeting_; }
 
 private:
   struct wait_state {
-    std::function<bool()> const *ready = nullptr;
-    std::function<std::string()> const *describe = nullptr;
+    std::function<bool()> const* ready = nullptr;
+    std::function<std::string()> const* describe = nullptr;
   };
 
-  static bool matches(in_process_message const &a,
-                      in_process_message const &b) {
-    return a.receive != b.receive && a.owner == b.peer && a.peer == b.owner &&
-           a.use == b.use;
+  static bool matches(in_process_message const& a, in_process_message const& b) {
+    return a.receive != b.receive && a.owner == b.peer && a.peer == b.owner && a.use == b.use;
   }
 
-  static void deliver(in_process_message &from, in_process_message &to) {
+  static void deliver(in_process_message& from, in_process_message& to) {
     std::size_t const bytes = from.size < to.size ? from.size : to.size;
     if (bytes > 0) {
       std::memcpy(to.data, from.data, bytes);
@@ -137,11 +127,11 @@ private:
     from.done = true;
   }
 
-  in_process_message *take(in_process_message const &message) {
+  in_process_message* take(in_process_message const& message) {
     if (spare_.empty()) {
       spare_.push_back(&storage_.emplace_back());
     }
-    in_process_message *const slot = spare_.back();
+    in_process_message* const slot = spare_.back();
     spare_.pop_back();
     *slot = message;
     return slot;
@@ -152,8 +142,7 @@ private:
     for (std::size_t rank = 0; rank < fibers_.size(); ++rank) {
       stuck_report_ += " rank " + std::to_string(rank);
       if (fibers_[rank]->finished()) {
-        stuck_report_ +=
-            fibers_[rank]->failure() ? " has failed;" : " has returned;";
+        stuck_report_ += fibers_[rank]->failure() ? " has failed;" : " has returned;";
       } else {
         stuck_report_ += " waits " + (*waits_[rank].describe)() + ";";
       }
@@ -162,13 +151,12 @@ private:
     stuck_ = true;
   }
 
-  // Per receiving rank: sends that found no receive and receives that found no
-  // send, oldest first.
-  std::vector<std::deque<in_process_message *>> posted_;
+  // Per receiving rank: sends that found no receive and receives that found no send, oldest first.
+  std::vector<std::deque<in_process_message*>> posted_;
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::vector<wait_state> waits_;
   std::deque<in_process_message> storage_;
-  std::vector<in_process_message *> spare_;
+  std::vector<in_process_message*> spare_;
   rendezvous meeting_;
   bool stuck_ = false;
   std::string stuck_report_;

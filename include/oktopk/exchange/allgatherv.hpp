@@ -16,11 +16,9 @@
 
 namespace oktopk {
 
-/// Entries that a rank sends in an allgatherv of parts with these sizes:
-/// Bruck's algorithm forwards the parts that follow its own, so a large part is
-/// sent up to ceil(log2 P) times.
-inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes,
-                                            std::size_t rank) {
+/// Entries that a rank sends in an allgatherv of parts with these sizes: Bruck's algorithm forwards the parts that
+/// follow its own, so a large part is sent up to ceil(log2 P) times.
+inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes, std::size_t rank) {
   std::int64_t sent = 0;
   std::int64_t window = 0;
   std::size_t counted = 0;
@@ -40,35 +38,29 @@ inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes,
   return sent;
 }
 
-/// Every rank's entries to every rank, in rank order (paper, section 3.1.2:
-/// allgatherv by recursive doubling, which for any P is Bruck's algorithm).
+/// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
+/// any P is Bruck's algorithm).
 ///
-/// ceil(log2 P) messages; 2k(P-1)/P words where the parts are of one size,
-/// `allgatherv_entries_sent` in general. Entries are encoded once, by who has
-/// them, and forwarded as they are.
+/// ceil(log2 P) messages; 2k(P-1)/P words where the parts are of one size, `allgatherv_entries_sent` in general.
+/// Entries are encoded once, by who has them, and forwarded as they are.
 template <execution_space E, communicator Comm, sparse_format Format>
 class allgatherv {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
-  using entries_type =
-      sparse_ref<index_type, value_type, typename E::memory_space>;
+  using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  /// Collective. `sizes` are the entries of each rank, identical on all ranks.
-  /// The result is valid until the next call.
-  entries_type run(E const &exec, Comm &comm, entries_type mine,
-                   std::span<std::int64_t const> sizes, std::int64_t length) {
-    return run(exec, comm, mine, sizes, [length](std::size_t) {
-      return region{0, length};
-    });
+  /// Collective. `sizes` are the entries of each rank, identical on all ranks. The result is valid until the next call.
+  entries_type run(E const& exec, Comm& comm, entries_type mine, std::span<std::int64_t const> sizes,
+                   std::int64_t length) {
+    return run(exec, comm, mine, sizes, [length](std::size_t) { return region{0, length}; });
   }
 
-  /// The same for parts that lie in narrower regions, `where(rank)`, the same
-  /// on all ranks; formats can make use of it.
+  /// The same for parts that lie in narrower regions, `where(rank)`, the same on all ranks; formats can make use of it.
   template <class Where>
     requires std::invocable<Where, std::size_t>
-  entries_type run(E const &exec, Comm &comm, entries_type mine,
-                   std::span<std::int64_t const> sizes, Where const &where) {
+  entries_type run(E const& exec, Comm& comm, entries_type mine, std::span<std::int64_t const> sizes,
+                   Where const& where) {
     auto const ranks = sizes.size();
     auto const rank = static_cast<std::size_t>(comm.rank());
     std::int64_t total = 0;
@@ -82,56 +74,47 @@ public:
     indices_.reserve(exec, total);
     values_.reserve(exec, total);
     parts_.reserve(exec, comm, most);
-    std::int64_t const own_bytes =
-        Format::encode(exec, mine, where(rank), parts_.data());
+    std::int64_t const own_bytes = Format::encode(exec, mine, where(rank), parts_.data());
     parts_.push(exec, 0, own_bytes);
     learn_sizes(comm, own_bytes);
     detail::fence(exec, "oktopk::allgatherv::encoded");
 
-    // Parts lie rotated, this rank's first, so that what is forwarded is always
-    // the front.
-    std::vector<std::int64_t> &offsets = offsets_;
+    // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
+    std::vector<std::int64_t>& offsets = offsets_;
     offsets.assign(ranks + 1, 0);
     for (std::size_t step = 0; step < ranks; ++step) {
-      offsets[step + 1] =
-          offsets[step] + detail::round_up_to_8(bytes_[(rank + step) % ranks]);
+      offsets[step + 1] = offsets[step] + detail::round_up_to_8(bytes_[(rank + step) % ranks]);
     }
     for (std::size_t have = 1; have < ranks; have *= 2) {
       std::size_t const moved = std::min(have, ranks - have);
       std::size_t const to = (rank + ranks - have) % ranks;
       std::size_t const from = (rank + have) % ranks;
-      swap_parts(
-          comm, parts_.wire(0, offsets[moved]), to,
-          parts_.wire(offsets[have], offsets[have + moved] - offsets[have]),
-          from);
+      swap_parts(comm, parts_.wire(0, offsets[moved]), to,
+                 parts_.wire(offsets[have], offsets[have + moved] - offsets[have]), from);
     }
-    parts_.pull(exec, offsets[1 % (ranks + 1)],
-                offsets[ranks] - offsets[1 % (ranks + 1)]);
+    parts_.pull(exec, offsets[1 % (ranks + 1)], offsets[ranks] - offsets[1 % (ranks + 1)]);
     std::int64_t position = 0;
     for (std::size_t part = 0; part < ranks; ++part) {
       std::size_t const step = (part + ranks - rank) % ranks;
-      Format::decode(
-          exec, static_cast<std::byte const *>(parts_.data() + offsets[step]),
-          bytes_[part], sizes[part], where(part), indices_.data() + position,
-          values_.data() + position);
+      Format::decode(exec, static_cast<std::byte const*>(parts_.data() + offsets[step]), bytes_[part], sizes[part],
+                     where(part), indices_.data() + position, values_.data() + position);
       position += sizes[part];
     }
     return {indices_.data(), values_.data(), total};
   }
 
 private:
-  // Only a format that may take less than its bound makes the ranks tell each
-  // other.
-  void learn_sizes(Comm &comm, [[maybe_unused]] std::int64_t own_bytes) {
+  // Only a format that may take less than its bound makes the ranks tell each other.
+  void learn_sizes(Comm& comm, [[maybe_unused]] std::int64_t own_bytes) {
     if constexpr (!Format::exact_size) {
-      allgather(comm, std::span<std::int64_t const>(&own_bytes, 1),
-                std::span<std::int64_t>(bytes_), phase::control, collective_);
+      allgather(comm, std::span<std::int64_t const>(&own_bytes, 1), std::span<std::int64_t>(bytes_), phase::control,
+                collective_);
     }
   }
 
   // Everybody knows all sizes, so an empty message is none.
-  void swap_parts(Comm &comm, std::span<std::byte const> out, std::size_t to,
-                  std::span<std::byte> in, std::size_t from) {
+  void swap_parts(Comm& comm, std::span<std::byte const> out, std::size_t to, std::span<std::byte> in,
+                  std::size_t from) {
     std::array<typename Comm::request, 2> requests{};
     if (!in.empty()) {
       requests[0] = comm.irecv(in, static_cast<int>(from), phase::gather);
@@ -143,10 +126,8 @@ private:
   }
 
   message_buffer<E> parts_{"oktopk::allgatherv::parts"};
-  buffer<index_type, typename E::memory_space> indices_{
-      "oktopk::allgatherv::indices"};
-  buffer<value_type, typename E::memory_space> values_{
-      "oktopk::allgatherv::values"};
+  buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
+  buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
   std::vector<std::int64_t> bytes_;
   std::vector<std::int64_t> offsets_;
   collective_workspace collective_;

@@ -14,26 +14,23 @@
 
 namespace oktopk {
 
-/// One piece of the balancing scheme: positions [first, last) of all entries,
-/// in rank order, go from one rank to another.
+/// One piece of the balancing scheme: positions [first, last) of all entries, in rank order, go from one rank to
+/// another.
 struct transfer {
   int from = 0;
   int to = 0;
   std::int64_t first = 0;
   std::int64_t last = 0;
 
-  bool operator==(transfer const &) const = default;
+  bool operator==(transfer const&) const = default;
 };
 
-/// Who sends what to whom so that parts of these sizes become parts that differ
-/// by one at most, in the same order.
+/// Who sends what to whom so that parts of these sizes become parts that differ by one at most, in the same order.
 ///
-/// Computed alike on every rank from the gathered sizes (paper, section 3.1.2).
-/// Ascending in `first`; pieces that stay where they are have `from == to`. At
-/// most 2P-1 pieces; a rank sends no more than it has, and one that has
-/// everything sends (P-1)/P of it.
-inline void balancing_scheme(std::span<std::int64_t const> sizes,
-                             std::vector<transfer> &scheme) {
+/// Computed alike on every rank from the gathered sizes (paper, section 3.1.2). Ascending in `first`; pieces that stay
+/// where they are have `from == to`. At most 2P-1 pieces; a rank sends no more than it has, and one that has everything
+/// sends (P-1)/P of it.
+inline void balancing_scheme(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme) {
   auto const ranks = static_cast<std::int64_t>(sizes.size());
   std::int64_t total = 0;
   for (std::int64_t const size : sizes) {
@@ -45,8 +42,7 @@ inline void balancing_scheme(std::span<std::int64_t const> sizes,
   for (int from = 0; from < static_cast<int>(ranks); ++from) {
     std::int64_t const end = position + sizes[static_cast<std::size_t>(from)];
     while (position < end) {
-      std::int64_t const target_end =
-          detail::even_boundary(total, ranks, to + 1);
+      std::int64_t const target_end = detail::even_boundary(total, ranks, to + 1);
       if (position == target_end) {
         to += 1;
         continue;
@@ -58,23 +54,19 @@ inline void balancing_scheme(std::span<std::int64_t const> sizes,
   }
 }
 
-/// Moves entries between ranks so that all have about the same number (paper,
-/// section 3.1.2, Fig. 3).
+/// Moves entries between ranks so that all have about the same number (paper, section 3.1.2, Fig. 3).
 ///
-/// Point to point; at most 2k(P-1)/P words sent, by a rank that has everything;
-/// less in any other case.
+/// Point to point; at most 2k(P-1)/P words sent, by a rank that has everything; less in any other case.
 template <execution_space E, communicator Comm, sparse_format Format>
 class balance {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
-  using entries_type =
-      sparse_ref<index_type, value_type, typename E::memory_space>;
+  using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  /// Collective. `sizes` are the entries of each rank, identical on all ranks,
-  /// and become those after balancing. The result is valid until the next call.
-  entries_type run(E const &exec, Comm &comm, entries_type mine,
-                   std::span<std::int64_t> sizes, std::int64_t length) {
+  /// Collective. `sizes` are the entries of each rank, identical on all ranks, and become those after balancing. The
+  /// result is valid until the next call.
+  entries_type run(E const& exec, Comm& comm, entries_type mine, std::span<std::int64_t> sizes, std::int64_t length) {
     int const rank = comm.rank();
     region const everything{0, length};
     balancing_scheme(sizes, scheme_);
@@ -86,67 +78,53 @@ public:
     }
     auto const ranks = static_cast<std::int64_t>(sizes.size());
     std::int64_t const kept_begin = detail::even_boundary(total, ranks, rank);
-    std::int64_t const kept =
-        detail::even_boundary(total, ranks, rank + 1) - kept_begin;
+    std::int64_t const kept = detail::even_boundary(total, ranks, rank + 1) - kept_begin;
     make_room(exec, comm, everything, kept);
 
     std::int64_t out = 0;
     std::int64_t in = 0;
     requests_.clear();
     arrivals_.clear();
-    for (transfer const &piece : scheme_) {
+    for (transfer const& piece : scheme_) {
       std::int64_t const count = piece.last - piece.first;
-      std::int64_t const room =
-          detail::round_up_to_8(Format::max_encoded_bytes(count, everything));
+      std::int64_t const room = detail::round_up_to_8(Format::max_encoded_bytes(count, everything));
       if (piece.to == rank && piece.from != rank) {
-        requests_.push_back(
-            comm.irecv(incoming_.wire(in, room), piece.from, phase::balance));
+        requests_.push_back(comm.irecv(incoming_.wire(in, room), piece.from, phase::balance));
         arrivals_.push_back({in, requests_.size() - 1, piece});
         in += room;
       } else if (piece.from == rank && piece.to != rank) {
-        std::int64_t const bytes = Format::encode(
-            exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin),
-            everything, outgoing_.data() + out);
+        std::int64_t const bytes = Format::encode(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin),
+                                                  everything, outgoing_.data() + out);
         outgoing_.push(exec, out, bytes);
         detail::fence(exec, "oktopk::balance::encoded");
-        requests_.push_back(
-            comm.isend(outgoing_.wire(out, bytes), piece.to, phase::balance));
+        requests_.push_back(comm.isend(outgoing_.wire(out, bytes), piece.to, phase::balance));
         out += room;
       } else if (piece.from == rank) {
-        keep_piece(
-            exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin),
-            piece.first - kept_begin);
+        keep_piece(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin), piece.first - kept_begin);
       }
     }
     comm.wait_all(std::span(requests_));
-    for (arrival const &each : arrivals_) {
-      auto const bytes =
-          static_cast<std::int64_t>(requests_[each.request].bytes());
+    for (arrival const& each : arrivals_) {
+      auto const bytes = static_cast<std::int64_t>(requests_[each.request].bytes());
       std::int64_t const position = each.piece.first - kept_begin;
       incoming_.pull(exec, each.offset, bytes);
-      Format::decode(
-          exec, static_cast<std::byte const *>(incoming_.data() + each.offset),
-          bytes, each.piece.last - each.piece.first, everything,
-          indices_.data() + position, values_.data() + position);
+      Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + each.offset), bytes,
+                     each.piece.last - each.piece.first, everything, indices_.data() + position,
+                     values_.data() + position);
     }
     for (std::int64_t r = 0; r < ranks; ++r) {
       sizes[static_cast<std::size_t>(r)] =
-          detail::even_boundary(total, ranks, r + 1) -
-          detail::even_boundary(total, ranks, r);
+          detail::even_boundary(total, ranks, r + 1) - detail::even_boundary(total, ranks, r);
     }
     return {indices_.data(), values_.data(), kept};
   }
 
-  /// Copies the entries that stay; public because nvcc wants the function
-  /// around a kernel to be.
-  void keep_piece(E const &exec, entries_type piece,
-                  std::int64_t position) const {
-    index_type *const indices = indices_.data() + position;
-    value_type *const values = values_.data() + position;
+  /// Copies the entries that stay; public because nvcc wants the function around a kernel to be.
+  void keep_piece(E const& exec, entries_type piece, std::int64_t position) const {
+    index_type* const indices = indices_.data() + position;
+    value_type* const values = values_.data() + position;
     Kokkos::parallel_for(
-        "oktopk::balance::keep",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                                piece.size()),
+        "oktopk::balance::keep", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, piece.size()),
         KOKKOS_LAMBDA(std::int64_t i) {
           indices[i] = piece.indices(i);
           values[i] = piece.values(i);
@@ -160,13 +138,11 @@ private:
     transfer piece;
   };
 
-  void make_room(E const &exec, Comm &comm, region everything,
-                 std::int64_t kept) {
+  void make_room(E const& exec, Comm& comm, region everything, std::int64_t kept) {
     std::int64_t out = 0;
     std::int64_t in = 0;
-    for (transfer const &piece : scheme_) {
-      std::int64_t const room = detail::round_up_to_8(
-          Format::max_encoded_bytes(piece.last - piece.first, everything));
+    for (transfer const& piece : scheme_) {
+      std::int64_t const room = detail::round_up_to_8(Format::max_encoded_bytes(piece.last - piece.first, everything));
       out += piece.from == comm.rank() && piece.to != comm.rank() ? room : 0;
       in += piece.to == comm.rank() && piece.from != comm.rank() ? room : 0;
     }
@@ -178,10 +154,8 @@ private:
 
   message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
   message_buffer<E> incoming_{"oktopk::balance::incoming"};
-  buffer<index_type, typename E::memory_space> indices_{
-      "oktopk::balance::indices"};
-  buffer<value_type, typename E::memory_space> values_{
-      "oktopk::balance::values"};
+  buffer<index_type, typename E::memory_space> indices_{"oktopk::balance::indices"};
+  buffer<value_type, typename E::memory_space> values_{"oktopk::balance::values"};
   std::vector<transfer> scheme_;
   std::vector<arrival> arrivals_;
   std::vector<typename Comm::request> requests_;

@@ -13,22 +13,16 @@
 
 namespace oktopk {
 
-/// The second phase (paper, section 3.1.2; Algorithm 1, line 13): balance where
-/// it is needed, then allgatherv.
+/// The second phase (paper, section 3.1.2; Algorithm 1, line 13): balance where it is needed, then allgatherv.
 ///
-/// The paper balances when the largest part exceeds 4 x the mean. That can
-/// never be for P <= 4, and below it a large part is still forwarded up to
-/// ceil(log2 P) times; so by default this also balances when some rank would
-/// send more than twice what balanced parts cost, which everybody can tell from
-/// the sizes. With it the phase sends at most 4k(P-1)/P words a rank whatever
-/// the parts are, as the paper's equation (2) has it, up to P-1 entries of
-/// rounding.
+/// The paper balances when the largest part exceeds 4 x the mean. That can never be for P <= 4, and below it a large
+/// part is still forwarded up to ceil(log2 P) times; so by default this also balances when some rank would send more
+/// than twice what balanced parts cost, which everybody can tell from the sizes. With it the phase sends at most
+/// 4k(P-1)/P words a rank whatever the parts are, as the paper's equation (2) has it, up to P-1 entries of rounding.
 struct balanced_allgatherv {
   struct options {
-    double ratio = 4;       ///< of the largest part to the mean, above which to
-                            ///< balance; at least 1
-    bool bound_sent = true; ///< also balance when a rank would send more than
-                            ///< twice 2k(P-1)/P words
+    double ratio = 4;       ///< of the largest part to the mean, above which to balance; at least 1
+    bool bound_sent = true; ///< also balance when a rank would send more than twice 2k(P-1)/P words
   };
 
   balanced_allgatherv() : balanced_allgatherv(options{}) {}
@@ -37,18 +31,15 @@ struct balanced_allgatherv {
   std::string describe() const {
     std::ostringstream text;
     text.precision(17);
-    text << "balanced_allgatherv (ratio " << options_.ratio
-         << (options_.bound_sent ? ", bounded)" : ")");
+    text << "balanced_allgatherv (ratio " << options_.ratio << (options_.bound_sent ? ", bounded)" : ")");
     return text.str();
   }
 
   std::string fault() const {
-    return options_.ratio >= 1 ? std::string()
-                               : "the ratio of balanced_allgatherv is below 1";
+    return options_.ratio >= 1 ? std::string() : "the ratio of balanced_allgatherv is below 1";
   }
 
-  /// Whether parts of these sizes are to be balanced first; the same on every
-  /// rank.
+  /// Whether parts of these sizes are to be balanced first; the same on every rank.
   bool wants_balance(std::span<std::int64_t const> sizes) const {
     auto const ranks = static_cast<double>(sizes.size());
     std::int64_t total = 0;
@@ -61,14 +52,12 @@ struct balanced_allgatherv {
     if (static_cast<double>(largest) > options_.ratio * mean) {
       return true;
     }
-    // No rank sends more than its steps times the largest part, nor more than
-    // that of all entries.
+    // No rank sends more than its steps times the largest part, nor more than that of all entries.
     if (!options_.bound_sent || static_cast<double>(largest) <= 2 * mean) {
       return false;
     }
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      if (static_cast<double>(allgatherv_entries_sent(sizes, rank)) >
-          2 * mean * (ranks - 1)) {
+      if (static_cast<double>(allgatherv_entries_sent(sizes, rank)) > 2 * mean * (ranks - 1)) {
         return true;
       }
     }
@@ -82,15 +71,11 @@ struct balanced_allgatherv {
     bool balanced = false; ///< whether the last call balanced
   };
 
-  /// Collective. From this rank's part and everybody's sizes (which change when
-  /// parts are balanced) to all parts.
+  /// Collective. From this rank's part and everybody's sizes (which change when parts are balanced) to all parts.
   template <execution_space E, communicator Comm, sparse_format Format>
-  auto gather(E const &exec, Comm &comm,
-              sparse_ref<typename Format::index_type,
-                         typename Format::value_type, typename E::memory_space>
-                  mine,
-              std::span<std::int64_t> sizes, std::int64_t length,
-              workspace<E, Comm, Format> &room) const {
+  auto gather(E const& exec, Comm& comm,
+              sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
+              std::span<std::int64_t> sizes, std::int64_t length, workspace<E, Comm, Format>& room) const {
     room.balanced = wants_balance(sizes);
     if (room.balanced) {
       mine = room.balancing.run(exec, comm, mine, sizes, length);

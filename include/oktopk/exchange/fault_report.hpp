@@ -9,47 +9,35 @@
 
 namespace oktopk {
 
-/// What a rank found wrong during a call, small enough to travel in front of
-/// every message.
+/// What a rank found wrong during a call, small enough to travel in front of every message.
 ///
-/// A rank with a fault takes part in the exchange with nothing selected, so
-/// nobody waits; whoever hears of it throws when the exchange is over. No
-/// message is added to a call for this.
+/// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws
+/// when the exchange is over. No message is added to a call for this.
 struct fault_report {
   oktopk::fault code = fault::none;
-  std::int64_t detail =
-      0; ///< what the code needs to be said in full: an index, or a length
+  std::int64_t detail = 0; ///< what the code needs to be said in full: an index, or a length
 
   explicit operator bool() const { return code != fault::none; }
 
-  /// One number: the code above, the detail below; for a healthy rank the
-  /// detail is its entry count.
+  /// One number: the code above, the detail below; for a healthy rank the detail is its entry count.
   std::uint64_t packed() const {
-    return (static_cast<std::uint64_t>(code) << 56) |
-           (static_cast<std::uint64_t>(detail) & detail_mask);
+    return (static_cast<std::uint64_t>(code) << 56) | (static_cast<std::uint64_t>(detail) & detail_mask);
   }
 
   static fault_report unpacked(std::uint64_t number) {
-    return {static_cast<oktopk::fault>(number >> 56),
-            static_cast<std::int64_t>(number & detail_mask)};
+    return {static_cast<oktopk::fault>(number >> 56), static_cast<std::int64_t>(number & detail_mask)};
   }
 
-  /// The error for every rank to throw; `length` is what the algorithm was made
-  /// for.
-  oktopk::error as_error(std::string const &what, int rank,
-                         std::int64_t length) const {
+  /// The error for every rank to throw; `length` is what the algorithm was made for.
+  oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
     switch (code) {
     case fault::length_mismatch:
-      return {code, who + "the accumulator has " + std::to_string(detail) +
-                        " elements, expected " + std::to_string(length)};
-    case fault::not_contiguous:
-      return {code, who + "the accumulator is not contiguous"};
-    case fault::non_finite:
-      return {code, who + "the value at index " + std::to_string(detail) +
-                        " is not finite"};
-    default:
-      return {code, who + std::string(name(code))};
+      return {code,
+              who + "the accumulator has " + std::to_string(detail) + " elements, expected " + std::to_string(length)};
+    case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
+    case fault::non_finite: return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
+    default: return {code, who + std::string(name(code))};
     }
   }
 

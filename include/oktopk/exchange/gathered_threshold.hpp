@@ -11,64 +11,49 @@
 
 namespace oktopk {
 
-/// The paper's global selection to the letter (Algorithm 1, lines 9 to 12):
-/// every tau' iterations all ranks gather all reduced entries and take the k-th
-/// magnitude of them; in between the threshold is reused, whatever it selects.
+/// The paper's global selection to the letter (Algorithm 1, lines 9 to 12): every tau' iterations all ranks gather all
+/// reduced entries and take the k-th magnitude of them; in between the threshold is reused, whatever it selects.
 ///
-/// On a re-evaluating iteration this sends the union of all selections, several
-/// times the bound of the others; it is here for comparison. Works in a
-/// `global_scope` only.
+/// On a re-evaluating iteration this sends the union of all selections, several times the bound of the others; it is
+/// here for comparison. Works in a `global_scope` only.
 struct gathered_threshold {
   struct options {
-    std::int64_t tau_prime =
-        32; ///< iterations from one re-evaluation to the next, at least 1
+    std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
   };
 
-  template <gradient_value Value> using state = reused_threshold::state<Value>;
+  template <gradient_value Value>
+  using state = reused_threshold::state<Value>;
 
   gathered_threshold() : gathered_threshold(options{}) {}
   explicit gathered_threshold(options how) : options_(how) {}
 
   static std::string name() { return "gathered_threshold"; }
-  std::string describe() const {
-    return name() + " (tau' " + std::to_string(options_.tau_prime) + ")";
-  }
+  std::string describe() const { return name() + " (tau' " + std::to_string(options_.tau_prime) + ")"; }
   std::string fault() const {
     return options_.tau_prime < 1
-               ? "tau' = " + std::to_string(options_.tau_prime) +
-                     " of gathered_threshold is not positive"
+               ? "tau' = " + std::to_string(options_.tau_prime) + " of gathered_threshold is not positive"
                : std::string();
   }
   static bool bounded() { return false; }
-  static std::int64_t capacity(std::int64_t, std::int64_t length) {
-    return length;
-  }
+  static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
-  template <execution_space E, gradient_index Index, gradient_value Value,
-            selection_scope Scope>
-  selected
-  select(E const &exec, candidates<Index, Value, typename E::memory_space> from,
-         std::int64_t k, std::int64_t iteration, state<Value> &carried,
-         Scope &scope, selection_workspace<Index, Value, E> &workspace) const {
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                  std::int64_t iteration, state<Value>& carried, Scope& scope,
+                  selection_workspace<Index, Value, E>& workspace) const {
     selected result;
     if (k > 0) {
-      result.reevaluated = carried.evaluated < 0 ||
-                           iteration - carried.evaluated >= options_.tau_prime;
+      result.reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (result.reevaluated) {
         auto const all = scope.gather(exec, from);
         local_scope alone;
-        auto const found =
-            kth_magnitude(exec,
-                          candidates<Index, Value, typename E::memory_space>{
-                              all.values, all.indices},
-                          k, alone, workspace);
+        auto const found = kth_magnitude(
+            exec, candidates<Index, Value, typename E::memory_space>{all.values, all.indices}, k, alone, workspace);
         carried.threshold = detail::magnitude_from_bits<Value>(found.threshold);
         carried.evaluated = iteration;
       }
       workspace.reserve(exec, from.size());
-      result.count = compact(
-          exec, from, keep<Value>{detail::magnitude_bits(carried.threshold)},
-          workspace);
+      result.count = compact(exec, from, keep<Value>{detail::magnitude_bits(carried.threshold)}, workspace);
     }
     result.total = scope.share(result.count);
     return result;

@@ -12,24 +12,18 @@ namespace oktopk::detail {
 
 /// One index of a list, on the host. Waits for `exec`.
 template <execution_space E, gradient_index Index>
-std::int64_t index_at(E const &exec,
-                      array_ref<Index const, typename E::memory_space> indices,
-                      std::int64_t position) {
+std::int64_t index_at(E const& exec, array_ref<Index const, typename E::memory_space> indices, std::int64_t position) {
   Index index = 0;
   array_ref<Index, Kokkos::HostSpace> const to(&index, 1);
-  array_ref<Index const, typename E::memory_space> const from(
-      indices.data() + position, 1);
+  array_ref<Index const, typename E::memory_space> const from(indices.data() + position, 1);
   Kokkos::deep_copy(exec, to, from);
   fence(exec, "oktopk::index_at");
   return index;
 }
 
-/// A fault where some entry is not finite: of inputs, what was put in; of sums,
-/// that they overflowed. Waits for `exec`.
+/// A fault where some entry is not finite: of inputs, what was put in; of sums, that they overflowed. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
-fault_report
-non_finite_in(E const &exec,
-              sparse_ref<Index, Value, typename E::memory_space> entries) {
+fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries) {
   std::int64_t const bad = first_non_finite<E, Value>(exec, entries.values);
   if (bad == entries.size()) {
     return {};

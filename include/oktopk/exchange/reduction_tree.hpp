@@ -31,14 +31,11 @@ constexpr int levels(int ranks) {
 
 } // namespace detail
 
-/// Sums of sparse vectors up a binomial tree, cut to the k largest at every
-/// node, and the root's result down again.
+/// Sums of sparse vectors up a binomial tree, cut to the k largest at every node, and the root's result down again.
 ///
-/// At level d = 1, 2, 4, ... rank r with r mod 2d = d sends to r - d, if there
-/// is one: any number of ranks. A rank sends once on the way up, at most 2k
-/// words, and on the way down to each child. A message has a header of 4 words:
-/// the count or a fault, and the faulty rank; a fault travels up and comes down
-/// to everybody.
+/// At level d = 1, 2, 4, ... rank r with r mod 2d = d sends to r - d, if there is one: any number of ranks. A rank
+/// sends once on the way up, at most 2k words, and on the way down to each child. A message has a header of 4 words:
+/// the count or a fault, and the faulty rank; a fault travels up and comes down to everybody.
 template <execution_space E, communicator Comm, sparse_format Format>
 class reduction_tree {
 public:
@@ -50,23 +47,21 @@ public:
   /// What one rank knows afterwards; entries are valid until the next call.
   struct result {
     entries_type sums;    ///< the root's, the same on all ranks
-    entries_type dropped; ///< partial sums that this rank left out, with
-                          ///< ascending and unique indices
+    entries_type dropped; ///< partial sums that this rank left out, with ascending and unique indices
     fault_report fault;   ///< the same on all ranks
     int faulty_rank = 0;
     double select_seconds = 0; ///< spent on choosing at the nodes
   };
 
   /// Collective; k and the length are the same on all ranks.
-  result run(E const &exec, Comm &comm, entries_type selection, std::int64_t k,
-             std::int64_t length, fault_report mine) {
+  result run(E const& exec, Comm& comm, entries_type selection, std::int64_t k, std::int64_t length,
+             fault_report mine) {
     rank_ = comm.rank();
     everything_ = {0, length};
     result outcome;
     outcome.fault = mine;
     outcome.faulty_rank = rank_;
-    message_bytes_ =
-        header_bytes + (Format::max_encoded_bytes(k, everything_) + 7) / 8 * 8;
+    message_bytes_ = header_bytes + (Format::max_encoded_bytes(k, everything_) + 7) / 8 * 8;
     incoming_.reserve(exec, comm, message_bytes_);
     outgoing_.reserve(exec, comm, message_bytes_);
     decoded_.reserve(exec, k);
@@ -75,8 +70,7 @@ public:
     entries_type kept = cut(exec, selection, k,
                             outcome); // a selector may have taken more than k
     int parent_distance = 1;
-    for (; parent_distance < comm.size() && rank_ % (2 * parent_distance) == 0;
-         parent_distance *= 2) {
+    for (; parent_distance < comm.size() && rank_ % (2 * parent_distance) == 0; parent_distance *= 2) {
       if (rank_ + parent_distance < comm.size()) {
         merge(exec, comm, rank_ + parent_distance, k, kept, outcome);
       }
@@ -85,13 +79,11 @@ public:
     if (rank_ != 0) {
       send(exec, comm, rank_ - parent_distance, kept, outcome, phase::reduce);
       outcome.fault = {}; // the root's word counts
-      outcome.sums =
-          receive(exec, comm, rank_ - parent_distance, phase::gather, outcome);
+      outcome.sums = receive(exec, comm, rank_ - parent_distance, phase::gather, outcome);
     }
     for (int distance = parent_distance / 2; distance >= 1; distance /= 2) {
       if (rank_ + distance < comm.size()) {
-        send(exec, comm, rank_ + distance, outcome.sums, outcome,
-             phase::gather);
+        send(exec, comm, rank_ + distance, outcome.sums, outcome, phase::gather);
       }
     }
     outcome.dropped = dropped_sum_.extract(exec);
@@ -102,10 +94,8 @@ private:
   static constexpr std::int64_t header_bytes = 2 * message_header_bytes;
 
   // Adds a child's sums to this node's and keeps the k largest.
-  void merge(E const &exec, Comm &comm, int child, std::int64_t k,
-             entries_type &kept, result &outcome) {
-    entries_type const theirs =
-        receive(exec, comm, child, phase::reduce, outcome);
+  void merge(E const& exec, Comm& comm, int child, std::int64_t k, entries_type& kept, result& outcome) {
+    entries_type const theirs = receive(exec, comm, child, phase::reduce, outcome);
     if (outcome.fault) {
       return;
     }
@@ -122,74 +112,56 @@ private:
   }
 
   // The k largest; what is left goes to the dropped sums.
-  entries_type cut(E const &exec, entries_type entries, std::int64_t k,
-                   result &outcome) {
+  entries_type cut(E const& exec, entries_type entries, std::int64_t k, result& outcome) {
     if (entries.size() <= k || outcome.fault) {
       return entries;
     }
     auto const start = std::chrono::steady_clock::now();
     local_scope alone;
     selected chosen;
-    detail::select_exactly(exec,
-                           candidates<index_type, value_type, memory_space>{
-                               entries.values, entries.indices},
-                           k, alone, kept_, chosen);
+    detail::select_exactly(exec, candidates<index_type, value_type, memory_space>{entries.values, entries.indices}, k,
+                           alone, kept_, chosen);
     entries_type const kept = kept_.entries(chosen.count);
     dropped_.reserve(exec, entries.size());
-    std::int64_t const count = difference<E, index_type, value_type>(
-        exec, entries, kept.indices, dropped_.indices.data(),
-        dropped_.values.data());
-    dropped_sum_.add(exec,
-                     {dropped_.indices.data(), dropped_.values.data(), count});
-    outcome.select_seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-            .count();
+    std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
+                                                                     dropped_.indices.data(), dropped_.values.data());
+    dropped_sum_.add(exec, {dropped_.indices.data(), dropped_.values.data(), count});
+    outcome.select_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return kept;
   }
 
-  void send(E const &exec, Comm &comm, int to, entries_type entries,
-            result const &outcome, phase use) {
+  void send(E const& exec, Comm& comm, int to, entries_type entries, result const& outcome, phase use) {
     std::int64_t bytes = 0;
     if (!outcome.fault) {
-      bytes = Format::encode(exec, entries, everything_,
-                             outgoing_.data() + header_bytes);
+      bytes = Format::encode(exec, entries, everything_, outgoing_.data() + header_bytes);
       outgoing_.push(exec, header_bytes, bytes);
     }
     detail::fence(exec, "oktopk::reduction_tree::encoded");
-    fault_report const header = outcome.fault
-                                    ? outcome.fault
-                                    : fault_report{fault::none, entries.size()};
+    fault_report const header = outcome.fault ? outcome.fault : fault_report{fault::none, entries.size()};
     outgoing_.put(exec, 0, header.packed());
-    outgoing_.put(exec, message_header_bytes,
-                  static_cast<std::uint64_t>(outcome.faulty_rank));
+    outgoing_.put(exec, message_header_bytes, static_cast<std::uint64_t>(outcome.faulty_rank));
     auto request = comm.isend(outgoing_.wire(0, header_bytes + bytes), to, use);
     comm.wait_all(std::span(&request, 1));
   }
 
-  entries_type receive(E const &exec, Comm &comm, int from, phase use,
-                       result &outcome) {
+  entries_type receive(E const& exec, Comm& comm, int from, phase use, result& outcome) {
     detail::fence(exec,
-                  "oktopk::reduction_tree::decoded"); // ends the reading of the
-                                                      // message before
+                  "oktopk::reduction_tree::decoded"); // ends the reading of the message before
     auto request = comm.irecv(incoming_.wire(0, message_bytes_), from, use);
     comm.wait_all(std::span(&request, 1));
     auto const header = fault_report::unpacked(incoming_.get(exec, 0));
     if (header) {
-      auto const rank =
-          static_cast<int>(incoming_.get(exec, message_header_bytes));
+      auto const rank = static_cast<int>(incoming_.get(exec, message_header_bytes));
       if (!outcome.fault || rank < outcome.faulty_rank) {
         outcome.fault = header;
         outcome.faulty_rank = rank;
       }
       return {};
     }
-    std::int64_t const bytes =
-        static_cast<std::int64_t>(request.bytes()) - header_bytes;
+    std::int64_t const bytes = static_cast<std::int64_t>(request.bytes()) - header_bytes;
     incoming_.pull(exec, header_bytes, bytes);
-    Format::decode(
-        exec, static_cast<std::byte const *>(incoming_.data() + header_bytes),
-        bytes, header.detail, everything_, decoded_.indices.data(),
-        decoded_.values.data());
+    Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + header_bytes), bytes, header.detail,
+                   everything_, decoded_.indices.data(), decoded_.values.data());
     return decoded_.entries(header.detail);
   }
 

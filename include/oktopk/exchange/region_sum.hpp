@@ -12,20 +12,17 @@ namespace oktopk {
 
 /// The sums of the region that a rank owns.
 ///
-/// A dense array of the region's width and a bitmap of the places that were
-/// touched. Only touched places are ever cleared, and only the bitmap (1/64 of
-/// the places) is read in full. Additions of one call go to different places,
-/// so they need no atomics, and calls are in a fixed order: the sums are the
-/// same to the bit in every run.
+/// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
+/// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
+/// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
 template <gradient_index Index, gradient_value Value, execution_space E>
 class region_sum {
 public:
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<Index, Value, memory_space>;
 
-  /// Starts with an empty region. All entries added until `extract` must lie
-  /// inside.
-  void open(E const &exec, region where) {
+  /// Starts with an empty region. All entries added until `extract` must lie inside.
+  void open(E const& exec, region where) {
     where_ = where;
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
@@ -33,39 +30,33 @@ public:
   }
 
   /// Adds entries with unique indices; waits for nothing.
-  void add(E const &exec, entries_type entries) {
-    Value *const sums = sums_.data();
-    std::uint64_t *const touched = touched_.data();
+  void add(E const& exec, entries_type entries) {
+    Value* const sums = sums_.data();
+    std::uint64_t* const touched = touched_.data();
     std::int64_t const begin = where_.begin;
     counted_ += entries.size();
     Kokkos::parallel_for(
-        "oktopk::region_sum::add",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                                entries.size()),
+        "oktopk::region_sum::add", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, entries.size()),
         KOKKOS_LAMBDA(std::int64_t i) {
-          std::int64_t const place =
-              static_cast<std::int64_t>(entries.indices(i)) - begin;
+          std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
           sums[place] += entries.values(i);
-          Kokkos::atomic_fetch_or(&touched[place / 64], std::uint64_t(1)
-                                                            << (place % 64));
+          Kokkos::atomic_fetch_or(&touched[place / 64], std::uint64_t(1) << (place % 64));
         });
   }
 
-  /// Writes the touched places in ascending order into arrays that stay valid
-  /// until the next call, and clears them. Waits for `exec`.
-  entries_type extract(E const &exec) {
+  /// Writes the touched places in ascending order into arrays that stay valid until the next call, and clears them.
+  /// Waits for `exec`.
+  entries_type extract(E const& exec) {
     indices_.reserve(exec, counted_);
     values_.reserve(exec, counted_);
-    Value *const sums = sums_.data();
-    std::uint64_t *const touched = touched_.data();
-    Index *const indices = indices_.data();
-    Value *const values = values_.data();
+    Value* const sums = sums_.data();
+    std::uint64_t* const touched = touched_.data();
+    Index* const indices = indices_.data();
+    Value* const values = values_.data();
     std::int64_t const begin = where_.begin;
     std::int64_t count = 0;
     Kokkos::parallel_scan(
-        "oktopk::region_sum::extract",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                                words()),
+        "oktopk::region_sum::extract", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, words()),
         KOKKOS_LAMBDA(std::int64_t word, std::int64_t & position, bool final) {
           std::uint64_t left = touched[word];
           if (!final) {
@@ -93,8 +84,7 @@ private:
   std::int64_t counted_ = 0;
   // Zero between calls; growth gives fresh zeros.
   buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
-  buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched",
-                                               true};
+  buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
   buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
   buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
 };

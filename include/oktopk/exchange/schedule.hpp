@@ -10,28 +10,21 @@ namespace oktopk {
 
 /// In which order a rank talks to the others in split and reduce.
 ///
-/// * `destination(rank, step, ranks)`, `source(rank, step, ranks)` — for steps
-/// 1 .. P-1; over all steps each other rank
-///   once, and if a sends to b in a step then b receives from a in that same
-///   step.
+/// * `destination(rank, step, ranks)`, `source(rank, step, ranks)` — for steps 1 .. P-1; over all steps each other rank
+///   once, and if a sends to b in a step then b receives from a in that same step.
 /// * `bucket()` — steps whose messages are in flight together, at least 1.
 template <class S>
-concept schedule = std::copyable<typename S::options> &&
-                   std::constructible_from<S, typename S::options> &&
-                   requires(S const &how, int number) {
-                     {
-                       how.destination(number, number, number)
-                     } -> std::same_as<int>;
-                     {
-                       how.source(number, number, number)
-                     } -> std::same_as<int>;
+concept schedule = std::copyable<typename S::options> && std::constructible_from<S, typename S::options> &&
+                   requires(S const& how, int number) {
+                     { how.destination(number, number, number) } -> std::same_as<int>;
+                     { how.source(number, number, number) } -> std::same_as<int>;
                      { how.bucket() } -> std::same_as<int>;
                      { how.describe() } -> std::convertible_to<std::string>;
                      { how.fault() } -> std::convertible_to<std::string>;
                    };
 
-/// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank
-/// receives one message, so none is a hot spot.
+/// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
+/// spot.
 struct rotated {
   struct options {
     int bucket = 4; ///< messages each way in flight together, at least 1
@@ -40,20 +33,13 @@ struct rotated {
   rotated() : rotated(options{}) {}
   explicit rotated(options how) : options_(how) {}
 
-  static int destination(int rank, int step, int ranks) {
-    return (rank + step) % ranks;
-  }
-  static int source(int rank, int step, int ranks) {
-    return (rank + ranks - step) % ranks;
-  }
+  static int destination(int rank, int step, int ranks) { return (rank + step) % ranks; }
+  static int source(int rank, int step, int ranks) { return (rank + ranks - step) % ranks; }
   int bucket() const { return options_.bucket; }
-  std::string describe() const {
-    return "rotated (bucket " + std::to_string(options_.bucket) + ")";
-  }
+  std::string describe() const { return "rotated (bucket " + std::to_string(options_.bucket) + ")"; }
 
   std::string fault() const {
-    return options_.bucket < 1 ? "bucket = " + std::to_string(options_.bucket) +
-                                     " of rotated is not positive"
+    return options_.bucket < 1 ? "bucket = " + std::to_string(options_.bucket) + " of rotated is not positive"
                                : std::string();
   }
 

@@ -6,14 +6,12 @@
 
 #include <cstdint>
 
-// Set operations on ascending index lists. No communication; they wait for
-// `exec`.
+// Set operations on ascending index lists. No communication; they wait for `exec`.
 namespace oktopk {
 
 /// Whether an ascending array holds a value.
 template <gradient_index Index>
-KOKKOS_INLINE_FUNCTION bool contains(Index const *sorted, std::int64_t size,
-                                     Index value) {
+KOKKOS_INLINE_FUNCTION bool contains(Index const* sorted, std::int64_t size, Index value) {
   std::int64_t low = 0;
   std::int64_t high = size;
   while (low < high) {
@@ -27,18 +25,15 @@ KOKKOS_INLINE_FUNCTION bool contains(Index const *sorted, std::int64_t size,
   return low < size && sorted[low] == value;
 }
 
-/// Writes those of `these` that are among `those`, ascending, to `out`, which
-/// has room for all; gives their number.
+/// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
 template <execution_space E, gradient_index Index>
-std::int64_t intersection(
-    E const &exec, array_ref<Index const, typename E::memory_space> these,
-    array_ref<Index const, typename E::memory_space> those, Index *out) {
+std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
+                          array_ref<Index const, typename E::memory_space> those, Index* out) {
   auto const those_size = static_cast<std::int64_t>(those.extent(0));
   std::int64_t count = 0;
   Kokkos::parallel_scan(
       "oktopk::intersection",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(
-          exec, 0, static_cast<std::int64_t>(these.extent(0))),
+      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, static_cast<std::int64_t>(these.extent(0))),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         Index const index = these(i);
         if (contains(those.data(), those_size, index)) {
@@ -52,20 +47,14 @@ std::int64_t intersection(
   return count;
 }
 
-/// Writes the entries whose indices are not among `those`, ascending, to arrays
-/// with room for all; gives their number.
+/// Writes the entries whose indices are not among `those`, ascending, to arrays with room for all; gives their number.
 template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t
-difference(E const &exec,
-           sparse_ref<Index, Value, typename E::memory_space> entries,
-           array_ref<Index const, typename E::memory_space> those,
-           Index *indices, Value *values) {
+std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                        array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
   auto const those_size = static_cast<std::int64_t>(those.extent(0));
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::difference",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                              entries.size()),
+      "oktopk::difference", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, entries.size()),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         Index const index = entries.indices(i);
         if (!contains(those.data(), those_size, index)) {

@@ -22,22 +22,18 @@ constexpr std::int64_t round_up_to_8(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
-/// For each boundary the position of the first selected index that is not below
-/// it, on the host.
+/// For each boundary the position of the first selected index that is not below it, on the host.
 template <execution_space E, gradient_index Index>
-void split_positions(E const &exec,
-                     array_ref<Index const, typename E::memory_space> selected,
-                     std::span<std::int64_t const> boundaries,
-                     shared_numbers<std::int64_t, E> &numbers) {
+void split_positions(E const& exec, array_ref<Index const, typename E::memory_space> selected,
+                     std::span<std::int64_t const> boundaries, shared_numbers<std::int64_t, E>& numbers) {
   auto const count = static_cast<std::int64_t>(boundaries.size());
   numbers.reserve(exec, count);
   std::copy(boundaries.begin(), boundaries.end(), numbers.host());
   numbers.to_device(exec, count);
-  std::int64_t *const found = numbers.device().data();
+  std::int64_t* const found = numbers.device().data();
   auto const size = static_cast<std::int64_t>(selected.extent(0));
   Kokkos::parallel_for(
-      "oktopk::split_and_reduce::split",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      "oktopk::split_and_reduce::split", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
       KOKKOS_LAMBDA(std::int64_t r) {
         std::int64_t low = 0;
         std::int64_t high = size;
@@ -56,44 +52,34 @@ void split_positions(E const &exec,
 
 } // namespace detail
 
-/// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank
-/// sends each region's share of its selection to the region's owner, who sums
-/// what arrives.
+/// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
+/// to the region's owner, who sums what arrives.
 ///
-/// P-1 messages each way, one per peer; a receiver learns the size from the
-/// message. At most the selection is sent: 2k(P-1)/P words where it lies evenly
-/// over the regions, 2k at worst, and 2 words of header a message. While one
-/// bucket's messages are in flight the previous bucket is summed, in the
-/// schedule's order.
-template <execution_space E, communicator Comm, sparse_format Format,
-          schedule Schedule>
+/// P-1 messages each way, one per peer; a receiver learns the size from the message. At most the selection is sent:
+/// 2k(P-1)/P words where it lies evenly over the regions, 2k at worst, and 2 words of header a message. While one
+/// bucket's messages are in flight the previous bucket is summed, in the schedule's order.
+template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
 class split_and_reduce {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
-  using entries_type =
-      sparse_ref<index_type, value_type, typename E::memory_space>;
+  using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
   /// What one rank knows after the phase.
   struct result {
-    entries_type
-        reduced; ///< the sums of this rank's region; valid until the next call
-    fault_report
-        first_fault; ///< of the lowest rank that had one; the same on all ranks
+    entries_type reduced;     ///< the sums of this rank's region; valid until the next call
+    fault_report first_fault; ///< of the lowest rank that had one; the same on all ranks
     int faulty_rank = 0;
   };
 
   explicit split_and_reduce(Schedule how) : schedule_(how) {}
 
-  /// Collective. `boundaries` is identical on all ranks, and so is `capacity`:
-  /// the most entries any rank has selected, or negative where nobody can tell
-  /// — then ranks announce their sizes first, in P-1 more messages of 2 words.
-  result run(E const &exec, Comm &comm, entries_type selection,
-             std::span<std::int64_t const> boundaries, std::int64_t capacity,
-             fault_report mine) {
+  /// Collective. `boundaries` is identical on all ranks, and so is `capacity`: the most entries any rank has selected,
+  /// or negative where nobody can tell — then ranks announce their sizes first, in P-1 more messages of 2 words.
+  result run(E const& exec, Comm& comm, entries_type selection, std::span<std::int64_t const> boundaries,
+             std::int64_t capacity, fault_report mine) {
     int const rank = comm.rank();
-    detail::split_positions<E, index_type>(exec, selection.indices, boundaries,
-                                           positions_);
+    detail::split_positions<E, index_type>(exec, selection.indices, boundaries, positions_);
     region const own{boundaries[at(rank)], boundaries[at(rank) + 1]};
     sum_.open(exec, own);
     sum_.add(exec, share_of(selection, rank));
@@ -105,12 +91,10 @@ public:
     post(exec, comm, selection, boundaries, mine, 1, std::min(bucket, steps));
     for (int first = 1; first <= steps; first += bucket) {
       int const last = std::min(first + bucket - 1, steps);
-      post(exec, comm, selection, boundaries, mine, last + 1,
-           std::min(last + bucket, steps));
+      post(exec, comm, selection, boundaries, mine, last + 1, std::min(last + bucket, steps));
       for (int step = first; step <= last; ++step) {
         comm.wait_all(std::span(&receives_[at(step - 1)], 1));
-        take(exec, schedule_.source(rank, step, comm.size()), step, own,
-             outcome);
+        take(exec, schedule_.source(rank, step, comm.size()), step, own, outcome);
       }
     }
     comm.wait_all(std::span(sends_));
@@ -121,32 +105,26 @@ public:
 private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  entries_type share_of(entries_type const &selection, int rank) const {
-    return selection.slice(positions_.host()[rank],
-                           positions_.host()[rank + 1]);
+  entries_type share_of(entries_type const& selection, int rank) const {
+    return selection.slice(positions_.host()[rank], positions_.host()[rank + 1]);
   }
 
   static std::int64_t message_bytes(std::int64_t count, region where) {
-    return message_header_bytes +
-           detail::round_up_to_8(Format::max_encoded_bytes(count, where));
+    return message_header_bytes + detail::round_up_to_8(Format::max_encoded_bytes(count, where));
   }
 
   // Two buckets of receives are in use at a time, and all sends until the end.
-  void make_room(E const &exec, Comm &comm,
-                 std::span<std::int64_t const> boundaries, region own,
+  void make_room(E const& exec, Comm& comm, std::span<std::int64_t const> boundaries, region own,
                  std::int64_t capacity) {
     int const ranks = comm.size();
     send_offsets_.assign(at(ranks) + 1, 0);
     for (int step = 1; step < ranks; ++step) {
       int const to = schedule_.destination(comm.rank(), step, ranks);
-      std::int64_t const count =
-          positions_.host()[to + 1] - positions_.host()[to];
+      std::int64_t const count = positions_.host()[to + 1] - positions_.host()[to];
       send_offsets_[at(step)] =
-          send_offsets_[at(step) - 1] +
-          message_bytes(count, {boundaries[at(to)], boundaries[at(to) + 1]});
+          send_offsets_[at(step) - 1] + message_bytes(count, {boundaries[at(to)], boundaries[at(to) + 1]});
     }
-    most_entries_ =
-        std::min(capacity >= 0 ? capacity : announced_most(comm), own.width());
+    most_entries_ = std::min(capacity >= 0 ? capacity : announced_most(comm), own.width());
     slot_bytes_ = message_bytes(most_entries_, own);
     int const slots = std::min(2 * schedule_.bucket(), ranks - 1);
     outgoing_.reserve(exec, comm, send_offsets_[at(ranks) - 1]);
@@ -157,7 +135,7 @@ private:
     receives_.resize(at(ranks) - 1);
   }
 
-  std::int64_t announced_most(Comm &comm) {
+  std::int64_t announced_most(Comm& comm) {
     int const ranks = comm.size();
     announced_.assign(2 * at(ranks), 0);
     sends_.resize(at(ranks) - 1);
@@ -165,30 +143,23 @@ private:
     for (int step = 1; step < ranks; ++step) {
       int const from = schedule_.source(comm.rank(), step, ranks);
       receives_[at(step - 1)] =
-          comm.irecv(std::as_writable_bytes(
-                         std::span(&announced_[at(ranks) + at(from)], 1)),
-                     from, phase::control);
+          comm.irecv(std::as_writable_bytes(std::span(&announced_[at(ranks) + at(from)], 1)), from, phase::control);
     }
     for (int step = 1; step < ranks; ++step) {
       int const to = schedule_.destination(comm.rank(), step, ranks);
       announced_[at(to)] = positions_.host()[to + 1] - positions_.host()[to];
-      sends_[at(step - 1)] = comm.isend(
-          std::as_bytes(std::span(&announced_[at(to)], 1)), to, phase::control);
+      sends_[at(step - 1)] = comm.isend(std::as_bytes(std::span(&announced_[at(to)], 1)), to, phase::control);
     }
     comm.wait_all(std::span(receives_));
     comm.wait_all(std::span(sends_));
     return *std::max_element(announced_.begin() + ranks, announced_.end());
   }
 
-  std::int64_t slot_offset(int step) const {
-    return (step - 1) % (2 * schedule_.bucket()) * slot_bytes_;
-  }
+  std::int64_t slot_offset(int step) const { return (step - 1) % (2 * schedule_.bucket()) * slot_bytes_; }
 
-  // Encodes and sends the messages of steps first .. last, and makes their
-  // receives.
-  void post(E const &exec, Comm &comm, entries_type const &selection,
-            std::span<std::int64_t const> boundaries, fault_report mine,
-            int first, int last) {
+  // Encodes and sends the messages of steps first .. last, and makes their receives.
+  void post(E const& exec, Comm& comm, entries_type const& selection, std::span<std::int64_t const> boundaries,
+            fault_report mine, int first, int last) {
     if (first > last) {
       return;
     }
@@ -196,37 +167,28 @@ private:
     lengths_.resize(at(ranks));
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(comm.rank(), step, ranks);
-      std::int64_t const offset =
-          send_offsets_[at(step) - 1] + message_header_bytes;
-      std::int64_t const bytes =
-          Format::encode(exec, share_of(selection, to),
-                         region{boundaries[at(to)], boundaries[at(to) + 1]},
-                         outgoing_.data() + offset);
+      std::int64_t const offset = send_offsets_[at(step) - 1] + message_header_bytes;
+      std::int64_t const bytes = Format::encode(
+          exec, share_of(selection, to), region{boundaries[at(to)], boundaries[at(to) + 1]}, outgoing_.data() + offset);
       outgoing_.push(exec, offset, bytes);
       lengths_[at(step)] = bytes;
     }
-    // Ends the encoding, and the reading of the slots that are received into
-    // again.
+    // Ends the encoding, and the reading of the slots that are received into again.
     detail::fence(exec, "oktopk::split_and_reduce::encoded");
     for (int step = first; step <= last; ++step) {
-      receives_[at(step - 1)] =
-          comm.irecv(incoming_.wire(slot_offset(step), slot_bytes_),
-                     schedule_.source(comm.rank(), step, ranks), phase::reduce);
+      receives_[at(step - 1)] = comm.irecv(incoming_.wire(slot_offset(step), slot_bytes_),
+                                           schedule_.source(comm.rank(), step, ranks), phase::reduce);
     }
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(comm.rank(), step, ranks);
-      fault_report const header =
-          mine ? mine
-               : fault_report{fault::none, share_of(selection, to).size()};
+      fault_report const header = mine ? mine : fault_report{fault::none, share_of(selection, to).size()};
       outgoing_.put(exec, send_offsets_[at(step) - 1], header.packed());
-      sends_[at(step - 1)] =
-          comm.isend(outgoing_.wire(send_offsets_[at(step) - 1],
-                                    message_header_bytes + lengths_[at(step)]),
-                     to, phase::reduce);
+      sends_[at(step - 1)] = comm.isend(
+          outgoing_.wire(send_offsets_[at(step) - 1], message_header_bytes + lengths_[at(step)]), to, phase::reduce);
     }
   }
 
-  void take(E const &exec, int from, int step, region own, result &outcome) {
+  void take(E const& exec, int from, int step, region own, result& outcome) {
     std::int64_t const offset = slot_offset(step);
     auto const header = fault_report::unpacked(incoming_.get(exec, offset));
     if (header) {
@@ -236,29 +198,20 @@ private:
       }
       return;
     }
-    std::int64_t const bytes =
-        static_cast<std::int64_t>(receives_[at(step - 1)].bytes()) -
-        message_header_bytes;
+    std::int64_t const bytes = static_cast<std::int64_t>(receives_[at(step - 1)].bytes()) - message_header_bytes;
     incoming_.pull(exec, offset + message_header_bytes, bytes);
-    Format::decode(exec,
-                   static_cast<std::byte const *>(incoming_.data() + offset +
-                                                  message_header_bytes),
-                   bytes, header.detail, own, decoded_indices_.data(),
-                   decoded_values_.data());
-    sum_.add(exec,
-             {decoded_indices_.data(), decoded_values_.data(), header.detail});
+    Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes,
+                   header.detail, own, decoded_indices_.data(), decoded_values_.data());
+    sum_.add(exec, {decoded_indices_.data(), decoded_values_.data(), header.detail});
   }
 
   Schedule schedule_;
   region_sum<index_type, value_type, E> sum_;
-  shared_numbers<std::int64_t, E> positions_{
-      "oktopk::split_and_reduce::positions"};
+  shared_numbers<std::int64_t, E> positions_{"oktopk::split_and_reduce::positions"};
   message_buffer<E> outgoing_{"oktopk::split_and_reduce::outgoing"};
   message_buffer<E> incoming_{"oktopk::split_and_reduce::incoming"};
-  buffer<index_type, typename E::memory_space> decoded_indices_{
-      "oktopk::split_and_reduce::decoded_indices"};
-  buffer<value_type, typename E::memory_space> decoded_values_{
-      "oktopk::split_and_reduce::decoded_values"};
+  buffer<index_type, typename E::memory_space> decoded_indices_{"oktopk::split_and_reduce::decoded_indices"};
+  buffer<value_type, typename E::memory_space> decoded_values_{"oktopk::split_and_reduce::decoded_values"};
   std::vector<std::int64_t> send_offsets_;
   std::vector<std::int64_t> lengths_;
   std::vector<std::int64_t> announced_;

@@ -13,10 +13,9 @@
 namespace oktopk {
 
 template <class F>
-concept names_its_types = gradient_index<typename F::index_type> &&
-                          gradient_value<typename F::value_type> && requires {
-                            { F::name() } -> std::convertible_to<std::string>;
-                          };
+concept names_its_types = gradient_index<typename F::index_type> && gradient_value<typename F::value_type> && requires {
+  { F::name() } -> std::convertible_to<std::string>;
+};
 
 template <class F>
 concept bounds_its_size = requires(std::int64_t count, region where) {
@@ -27,40 +26,30 @@ concept bounds_its_size = requires(std::int64_t count, region where) {
 
 template <class F, class E>
 concept encodes_on =
-    requires(E const &exec,
-             sparse_ref<typename F::index_type, typename F::value_type,
-                        typename E::memory_space>
-                 entries,
-             region where, std::byte *out, std::byte const *in,
-             std::int64_t number, typename F::index_type *indices,
-             typename F::value_type *values) {
+    requires(E const& exec,
+             sparse_ref<typename F::index_type, typename F::value_type, typename E::memory_space> entries, region where,
+             std::byte* out, std::byte const* in, std::int64_t number, typename F::index_type* indices,
+             typename F::value_type* values) {
       { F::encode(exec, entries, where, out) } -> std::same_as<std::int64_t>;
-      {
-        F::decode(exec, in, number, number, where, indices, values)
-      } -> std::same_as<void>;
+      { F::decode(exec, in, number, number, where, indices, values) } -> std::same_as<void>;
     };
 
 /// How the entries of one region lie on the wire.
 ///
-/// * `index_type`, `value_type` — what users of the algorithm see; integers
-/// stay integers on the wire.
+/// * `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
 /// * `name()` — the same on all ranks that are to understand each other.
 /// * `lossless` — whether `decode` gives back the bits that `encode` got.
-/// * `max_encoded_bytes(count, region)` — an upper bound, known without looking
-/// at the entries; a receiver makes this
-///   much room. Grows with `count`. `exact_size` — whether `encode` always
-///   takes just that.
-/// * `encode(exec, entries, region, out)` — enqueues the encoding of entries
-/// inside the region, ascending, and gives the
+/// * `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
+///   much room. Grows with `count`. `exact_size` — whether `encode` always takes just that.
+/// * `encode(exec, entries, region, out)` — enqueues the encoding of entries inside the region, ascending, and gives
+/// the
 ///   bytes it takes; `out` is aligned to 8 bytes and in the memory of `exec`.
-/// * `decode(exec, in, bytes, count, region, indices, values)` — enqueues the
-/// way back; the count travels beside the bytes.
+/// * `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
+/// bytes.
 template <class F>
-concept sparse_format = names_its_types<F> && bounds_its_size<F> &&
-                        encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+concept sparse_format = names_its_types<F> && bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 
-/// Bytes that start every message of a schedule: room for what the receiver
-/// must know besides the entries.
+/// Bytes that start every message of a schedule: room for what the receiver must know besides the entries.
 inline constexpr std::int64_t message_header_bytes = 8;
 
 } // namespace oktopk

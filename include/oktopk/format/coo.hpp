@@ -11,11 +11,10 @@
 
 namespace oktopk {
 
-/// Coordinate format: an array of indices and an array of values (paper,
-/// section 2), 2 words an entry by default.
+/// Coordinate format: an array of indices and an array of values (paper, section 2), 2 words an entry by default.
 ///
-/// Indices are relative to the region and exact integers whatever the length.
-/// The wider of the two arrays comes first, so that both are aligned.
+/// Indices are relative to the region and exact integers whatever the length. The wider of the two arrays comes first,
+/// so that both are aligned.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
 struct coo {
   using index_type = Index;
@@ -26,27 +25,21 @@ struct coo {
   static constexpr std::int64_t entry_bytes = sizeof(Index) + sizeof(Value);
 
   static std::string name() {
-    return "coo<float" + std::to_string(8 * sizeof(Value)) + ", int" +
-           std::to_string(8 * sizeof(Index)) + ">";
+    return "coo<float" + std::to_string(8 * sizeof(Value)) + ", int" + std::to_string(8 * sizeof(Index)) + ">";
   }
 
-  static std::int64_t max_encoded_bytes(std::int64_t count, region) {
-    return count * entry_bytes;
-  }
+  static std::int64_t max_encoded_bytes(std::int64_t count, region) { return count * entry_bytes; }
 
   template <execution_space E>
-  static std::int64_t
-  encode(E const &exec,
-         sparse_ref<Index, Value, typename E::memory_space> entries,
-         region where, std::byte *out) {
+  static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
+                             std::byte* out) {
     std::int64_t const count = entries.size();
-    Index *const indices = indices_in(out, count);
-    Value *const values = values_in(out, count);
+    Index* const indices = indices_in(out, count);
+    Value* const values = values_in(out, count);
     auto const from = entries;
     auto const first = static_cast<Index>(where.begin);
     Kokkos::parallel_for(
-        "oktopk::coo::encode",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::coo::encode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) {
           indices[i] = from.indices(i) - first;
           values[i] = from.values(i);
@@ -55,15 +48,13 @@ struct coo {
   }
 
   template <execution_space E>
-  static void decode(E const &exec, std::byte const *in, std::int64_t,
-                     std::int64_t count, region where, Index *indices,
-                     Value *values) {
-    Index const *const from_indices = indices_in(in, count);
-    Value const *const from_values = values_in(in, count);
+  static void decode(E const& exec, std::byte const* in, std::int64_t, std::int64_t count, region where, Index* indices,
+                     Value* values) {
+    Index const* const from_indices = indices_in(in, count);
+    Value const* const from_values = values_in(in, count);
     auto const first = static_cast<Index>(where.begin);
     Kokkos::parallel_for(
-        "oktopk::coo::decode",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::coo::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) {
           indices[i] = from_indices[i] + first;
           values[i] = from_values[i];
@@ -74,21 +65,15 @@ private:
   static constexpr bool indices_first = sizeof(Index) >= sizeof(Value);
 
   template <class Byte>
-  static auto *indices_in(Byte *bytes, std::int64_t count) {
-    using element =
-        std::conditional_t<std::is_const_v<Byte>, Index const, Index>;
-    return reinterpret_cast<element *>(
-        bytes +
-        (indices_first ? 0 : count * static_cast<std::int64_t>(sizeof(Value))));
+  static auto* indices_in(Byte* bytes, std::int64_t count) {
+    using element = std::conditional_t<std::is_const_v<Byte>, Index const, Index>;
+    return reinterpret_cast<element*>(bytes + (indices_first ? 0 : count * static_cast<std::int64_t>(sizeof(Value))));
   }
 
   template <class Byte>
-  static auto *values_in(Byte *bytes, std::int64_t count) {
-    using element =
-        std::conditional_t<std::is_const_v<Byte>, Value const, Value>;
-    return reinterpret_cast<element *>(
-        bytes +
-        (indices_first ? count * static_cast<std::int64_t>(sizeof(Index)) : 0));
+  static auto* values_in(Byte* bytes, std::int64_t count) {
+    using element = std::conditional_t<std::is_const_v<Byte>, Value const, Value>;
+    return reinterpret_cast<element*>(bytes + (indices_first ? count * static_cast<std::int64_t>(sizeof(Index)) : 0));
   }
 };
 

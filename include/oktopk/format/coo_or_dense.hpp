@@ -11,14 +11,11 @@
 
 namespace oktopk {
 
-/// COO, or the region's values as a dense array where that is smaller (SparCML,
-/// Renggli et al. 2019): with 4-byte values and indices, once more than half of
-/// a region is filled.
+/// COO, or the region's values as a dense array where that is smaller (SparCML, Renggli et al. 2019): with 4-byte
+/// values and indices, once more than half of a region is filled.
 ///
-/// Which of the two it is follows from the count and the region, so nothing
-/// says it on the wire. In the dense array a place without an entry is +0, and
-/// an entry that is zero is -0: every entry survives, an exact zero comes back
-/// as -0.
+/// Which of the two it is follows from the count and the region, so nothing says it on the wire. In the dense array a
+/// place without an entry is +0, and an entry that is zero is -0: every entry survives, an exact zero comes back as -0.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
 struct coo_or_dense {
   using index_type = Index;
@@ -30,25 +27,21 @@ struct coo_or_dense {
   static std::string name() { return coo<Value, Index>::name() + " or dense"; }
 
   static bool is_dense(std::int64_t count, region where) {
-    return where.width() * static_cast<std::int64_t>(sizeof(Value)) <
-           count * coo<Value, Index>::entry_bytes;
+    return where.width() * static_cast<std::int64_t>(sizeof(Value)) < count * coo<Value, Index>::entry_bytes;
   }
 
   static std::int64_t max_encoded_bytes(std::int64_t count, region where) {
-    return is_dense(count, where)
-               ? where.width() * static_cast<std::int64_t>(sizeof(Value))
-               : coo<Value, Index>::max_encoded_bytes(count, where);
+    return is_dense(count, where) ? where.width() * static_cast<std::int64_t>(sizeof(Value))
+                                  : coo<Value, Index>::max_encoded_bytes(count, where);
   }
 
   template <execution_space E>
-  static std::int64_t
-  encode(E const &exec,
-         sparse_ref<Index, Value, typename E::memory_space> entries,
-         region where, std::byte *out) {
+  static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
+                             std::byte* out) {
     if (!is_dense(entries.size(), where)) {
       return coo<Value, Index>::encode(exec, entries, where, out);
     }
-    auto *const values = reinterpret_cast<Value *>(out);
+    auto* const values = reinterpret_cast<Value*>(out);
     auto const from = entries;
     std::int64_t const first = where.begin;
     using range = Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>;
@@ -56,29 +49,24 @@ struct coo_or_dense {
         "oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
         KOKKOS_LAMBDA(std::int64_t i) { values[i] = Value(0); });
     Kokkos::parallel_for(
-        "oktopk::coo_or_dense::encode", range(exec, 0, entries.size()),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::coo_or_dense::encode", range(exec, 0, entries.size()), KOKKOS_LAMBDA(std::int64_t i) {
           Value const value = from.values(i);
-          values[static_cast<std::int64_t>(from.indices(i)) - first] =
-              value == Value(0) ? -Value(0) : value;
+          values[static_cast<std::int64_t>(from.indices(i)) - first] = value == Value(0) ? -Value(0) : value;
         });
     return max_encoded_bytes(entries.size(), where);
   }
 
   template <execution_space E>
-  static void decode(E const &exec, std::byte const *in, std::int64_t bytes,
-                     std::int64_t count, region where, Index *indices,
-                     Value *values) {
+  static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
+                     Index* indices, Value* values) {
     if (!is_dense(count, where)) {
       coo<Value, Index>::decode(exec, in, bytes, count, where, indices, values);
       return;
     }
-    auto const *const from = reinterpret_cast<Value const *>(in);
+    auto const* const from = reinterpret_cast<Value const*>(in);
     std::int64_t const first = where.begin;
     Kokkos::parallel_scan(
-        "oktopk::coo_or_dense::decode",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                                where.width()),
+        "oktopk::coo_or_dense::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, where.width()),
         KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
           Value const value = from[i];
           if (__builtin_bit_cast(detail::bits_of<Value>, value) != 0) {

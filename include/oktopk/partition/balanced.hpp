@@ -13,75 +13,54 @@ namespace oktopk {
 
 namespace detail {
 
-/// Copies the indices at P-1 evenly spaced positions of an ascending selection
-/// to the host: its local boundaries.
+/// Copies the indices at P-1 evenly spaced positions of an ascending selection to the host: its local boundaries.
 template <execution_space E, gradient_index Index>
-void local_boundaries(E const &exec,
-                      array_ref<Index const, typename E::memory_space> selected,
-                      std::int64_t regions, partition_workspace<E> &workspace) {
+void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_space> selected, std::int64_t regions,
+                      partition_workspace<E>& workspace) {
   auto const count = static_cast<std::int64_t>(selected.extent(0));
-  std::int64_t *const found = workspace.numbers.device().data();
+  std::int64_t* const found = workspace.numbers.device().data();
   Kokkos::parallel_for(
       "oktopk::partition::local_boundaries",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                              regions - 1),
-      KOKKOS_LAMBDA(std::int64_t r) {
+      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, regions - 1), KOKKOS_LAMBDA(std::int64_t r) {
         std::int64_t const extra = count % regions;
-        std::int64_t const position =
-            count / regions * (r + 1) + (r + 1 < extra ? r + 1 : extra);
-        found[r] = static_cast<std::int64_t>(
-            selected(position < count ? position : count - 1));
+        std::int64_t const position = count / regions * (r + 1) + (r + 1 < extra ? r + 1 : extra);
+        found[r] = static_cast<std::int64_t>(selected(position < count ? position : count - 1));
       });
-  workspace.numbers.to_host(exec, regions - 1,
-                            "oktopk::partition::local_boundaries");
+  workspace.numbers.to_host(exec, regions - 1, "oktopk::partition::local_boundaries");
 }
 
 } // namespace detail
 
-/// Regions that split every rank's selection about evenly (paper,
-/// section 3.1.1): each rank cuts its own selection into P equal parts, and the
-/// boundaries are averaged over ranks.
+/// Regions that split every rank's selection about evenly (paper, section 3.1.1): each rank cuts its own selection into
+/// P equal parts, and the boundaries are averaged over ranks.
 ///
-/// Costs one allreduce of P integers every tau iterations. A rank that selected
-/// nothing has no say; where none did, regions are uniform. Averaging balances
-/// as far as the ranks' gradients are large in the same places; it is no
+/// Costs one allreduce of P integers every tau iterations. A rank that selected nothing has no say; where none did,
+/// regions are uniform. Averaging balances as far as the ranks' gradients are large in the same places; it is no
 /// guarantee where they are not.
 struct balanced {
   struct options {
-    std::int64_t tau =
-        64; ///< iterations from one repartition to the next, at least 1
+    std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
   };
 
   balanced() : balanced(options{}) {}
   explicit balanced(options how) : options_(how) {}
 
-  std::string describe() const {
-    return "balanced (tau " + std::to_string(options_.tau) + ")";
-  }
+  std::string describe() const { return "balanced (tau " + std::to_string(options_.tau) + ")"; }
 
   std::string fault() const {
-    return options_.tau < 1 ? "tau = " + std::to_string(options_.tau) +
-                                  " of balanced is not positive"
-                            : std::string();
+    return options_.tau < 1 ? "tau = " + std::to_string(options_.tau) + " of balanced is not positive" : std::string();
   }
 
-  bool due(std::int64_t iteration) const {
-    return iteration % options_.tau == 0;
-  }
+  bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
 
   template <execution_space E, communicator Comm, gradient_index Index>
-  void partition(E const &exec, Comm &comm,
-                 array_ref<Index const, typename E::memory_space> selected,
-                 std::int64_t length, std::span<std::int64_t> boundaries,
-                 partition_workspace<E> &workspace) const {
+  void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,
+                 std::int64_t length, std::span<std::int64_t> boundaries, partition_workspace<E>& workspace) const {
     auto const ranks = static_cast<std::int64_t>(comm.size());
-    auto const inner =
-        boundaries.subspan(1, static_cast<std::size_t>(ranks) - 1);
+    auto const inner = boundaries.subspan(1, static_cast<std::size_t>(ranks) - 1);
     workspace.numbers.reserve(exec, ranks);
-    // The sums of P boundaries overflow only beyond P x n = 2^63. The last
-    // number counts the ranks that have a say.
-    std::span<std::int64_t> const sums(workspace.numbers.host(),
-                                       static_cast<std::size_t>(ranks));
+    // The sums of P boundaries overflow only beyond P x n = 2^63. The last number counts the ranks that have a say.
+    std::span<std::int64_t> const sums(workspace.numbers.host(), static_cast<std::size_t>(ranks));
     bool const has_say = selected.extent(0) > 0;
     if (has_say) {
       detail::local_boundaries(exec, selected, ranks, workspace);
@@ -89,8 +68,7 @@ struct balanced {
       std::fill(sums.begin(), sums.end(), 0);
     }
     sums.back() = has_say ? 1 : 0;
-    allreduce_integers(comm, sums, reduction::sum, phase::partition,
-                       workspace.collective);
+    allreduce_integers(comm, sums, reduction::sum, phase::partition, workspace.collective);
     std::int64_t const voices = sums.back();
     if (voices == 0) {
       uniform().partition(exec, comm, selected, length, boundaries, workspace);

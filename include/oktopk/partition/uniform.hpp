@@ -12,18 +12,15 @@ namespace oktopk {
 
 namespace detail {
 
-/// The r-th of P+1 boundaries that split `length` into parts that differ by one
-/// at most, without overflow.
-constexpr std::int64_t even_boundary(std::int64_t length, std::int64_t parts,
-                                     std::int64_t r) {
+/// The r-th of P+1 boundaries that split `length` into parts that differ by one at most, without overflow.
+constexpr std::int64_t even_boundary(std::int64_t length, std::int64_t parts, std::int64_t r) {
   std::int64_t const extra = length % parts;
   return length / parts * r + (r < extra ? r : extra);
 }
 
 } // namespace detail
 
-/// Regions of equal width: no communication, and no balance where the large
-/// gradients crowd together (paper, Fig. 1b).
+/// Regions of equal width: no communication, and no balance where the large gradients crowd together (paper, Fig. 1b).
 struct uniform {
   struct options {};
 
@@ -35,13 +32,10 @@ struct uniform {
   static bool due(std::int64_t iteration) { return iteration == 0; }
 
   template <execution_space E, communicator Comm, gradient_index Index>
-  void partition(E const &, Comm &comm,
-                 array_ref<Index const, typename E::memory_space>,
-                 std::int64_t length, std::span<std::int64_t> boundaries,
-                 partition_workspace<E> &) const {
+  void partition(E const&, Comm& comm, array_ref<Index const, typename E::memory_space>, std::int64_t length,
+                 std::span<std::int64_t> boundaries, partition_workspace<E>&) const {
     for (std::size_t r = 0; r < boundaries.size(); ++r) {
-      boundaries[r] = detail::even_boundary(length, comm.size(),
-                                            static_cast<std::int64_t>(r));
+      boundaries[r] = detail::even_boundary(length, comm.size(), static_cast<std::int64_t>(r));
     }
   }
 };

@@ -13,38 +13,30 @@
 
 namespace oktopk {
 
-/// What a selector chose: the first `count` entries of its selection buffers,
-/// ascending.
+/// What a selector chose: the first `count` entries of its selection buffers, ascending.
 struct selected {
-  std::int64_t count = 0; ///< of this rank
-  std::int64_t total =
-      0; ///< over all ranks that select together; `count` for a local selection
-  bool reevaluated =
-      false; ///< whether the exact threshold was computed in this call
+  std::int64_t count = 0;   ///< of this rank
+  std::int64_t total = 0;   ///< over all ranks that select together; `count` for a local selection
+  bool reevaluated = false; ///< whether the exact threshold was computed in this call
 };
 
 /// The values to select from, and the index each of them stands for.
 ///
-/// A local selection reads the whole accumulator, where position and index are
-/// one (`indices` empty); a global one reads the sums of this rank's region,
-/// which have their indices beside them.
+/// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
+/// reads the sums of this rank's region, which have their indices beside them.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct candidates {
   array_ref<Value const, MemorySpace> values;
   array_ref<Index const, MemorySpace> indices;
 
-  std::int64_t size() const {
-    return static_cast<std::int64_t>(values.extent(0));
-  }
+  std::int64_t size() const { return static_cast<std::int64_t>(values.extent(0)); }
 
   KOKKOS_INLINE_FUNCTION Index index(std::int64_t position) const {
-    return indices.data() == nullptr ? static_cast<Index>(position)
-                                     : indices.data()[position];
+    return indices.data() == nullptr ? static_cast<Index>(position) : indices.data()[position];
   }
 };
 
-/// Buffers of selectors, shared by all steps of one selection: the selection
-/// itself, and a few numbers.
+/// Buffers of selectors, shared by all steps of one selection: the selection itself, and a few numbers.
 template <gradient_index Index, gradient_value Value, execution_space E>
 struct selection_workspace {
   using memory_space = typename E::memory_space;
@@ -54,7 +46,7 @@ struct selection_workspace {
   shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"};
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
 
-  void reserve(E const &exec, std::int64_t entries) {
+  void reserve(E const& exec, std::int64_t entries) {
     indices.reserve(exec, entries);
     values.reserve(exec, entries);
   }
@@ -64,26 +56,22 @@ struct selection_workspace {
   }
 };
 
-/// Over whom a selection runs: one rank alone, or all ranks, each with the
-/// candidates of its own region.
+/// Over whom a selection runs: one rank alone, or all ranks, each with the candidates of its own region.
 ///
 /// All three are collective over the ranks that select together.
 /// * `sum(counts)` — element-wise sum over these ranks, in place.
-/// * `before(count)` — the sum of the counts of lower ranks, whose indices are
-/// all lower.
-/// * `share(count)` — ends a selection: tells everybody what this rank has
-/// chosen, and gives the total.
-/// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th
-/// of magnitudes of so many bits: a wide one
+/// * `before(count)` — the sum of the counts of lower ranks, whose indices are all lower.
+/// * `share(count)` — ends a selection: tells everybody what this rank has chosen, and gives the total.
+/// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th of magnitudes of so many bits: a wide
+/// one
 ///   reads the candidates fewer times, a narrow one sends fewer words.
 template <class S>
-concept selection_scope =
-    requires(S &scope, std::span<std::int64_t> counts, std::int64_t count) {
-      { scope.sum(counts) } -> std::same_as<void>;
-      { scope.before(count) } -> std::same_as<std::int64_t>;
-      { scope.share(count) } -> std::same_as<std::int64_t>;
-      { scope.kth_digit_bits(count, 31) } -> std::same_as<int>;
-    };
+concept selection_scope = requires(S& scope, std::span<std::int64_t> counts, std::int64_t count) {
+  { scope.sum(counts) } -> std::same_as<void>;
+  { scope.before(count) } -> std::same_as<std::int64_t>;
+  { scope.share(count) } -> std::same_as<std::int64_t>;
+  { scope.kth_digit_bits(count, 31) } -> std::same_as<int>;
+};
 
 /// One rank on its own: the scope of a local selection.
 struct local_scope {
@@ -94,54 +82,41 @@ struct local_scope {
 };
 
 template <class S>
-concept has_selector_options =
-    std::copyable<typename S::options> &&
-    std::constructible_from<S, typename S::options> &&
-    requires(S const &selector) {
-      { S::name() } -> std::convertible_to<std::string>;
-      { selector.describe() } -> std::convertible_to<std::string>;
-      { selector.fault() } -> std::convertible_to<std::string>;
-    };
+concept has_selector_options = std::copyable<typename S::options> && std::constructible_from<S, typename S::options> &&
+                               requires(S const& selector) {
+                                 { S::name() } -> std::convertible_to<std::string>;
+                                 { selector.describe() } -> std::convertible_to<std::string>;
+                                 { selector.fault() } -> std::convertible_to<std::string>;
+                               };
 
 template <class S>
-concept bounds_its_selection =
-    requires(S const &selector, std::int64_t number) {
-      { selector.bounded() } -> std::same_as<bool>;
-      { selector.capacity(number, number) } -> std::same_as<std::int64_t>;
-    };
+concept bounds_its_selection = requires(S const& selector, std::int64_t number) {
+  { selector.bounded() } -> std::same_as<bool>;
+  { selector.capacity(number, number) } -> std::same_as<std::int64_t>;
+};
 
 template <class S, class E>
 concept selects_on =
-    requires(S const &selector, E const &exec,
-             candidates<std::int32_t, float, typename E::memory_space> from,
-             std::int64_t k, typename S::template state<float> &state,
-             std::int64_t iteration, local_scope &scope,
-             selection_workspace<std::int32_t, float, E> &workspace) {
-      {
-        selector.select(exec, from, k, iteration, state, scope, workspace)
-      } -> std::same_as<selected>;
+    requires(S const& selector, E const& exec, candidates<std::int32_t, float, typename E::memory_space> from,
+             std::int64_t k, typename S::template state<float>& state, std::int64_t iteration, local_scope& scope,
+             selection_workspace<std::int32_t, float, E>& workspace) {
+      { selector.select(exec, from, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
     };
 
-/// From candidates and k to an ascending selection of about, or exactly, k of
-/// them.
+/// From candidates and k to an ascending selection of about, or exactly, k of them.
 ///
-/// One rule everywhere: `|x| >= threshold`; where exactly k are promised, ties
-/// go to the lower index.
-/// * `options` — a plain struct; `describe()` writes it down for the ranks to
-/// compare, `fault()` says what is wrong with
+/// One rule everywhere: `|x| >= threshold`; where exactly k are promised, ties go to the lower index.
+/// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
+/// with
 ///   it (empty when nothing is).
-/// * `state<Value>` — copyable; all that a selector carries from one iteration
-/// to the next.
-/// * `capacity(k, n)` — at most this many entries are ever selected out of n;
-/// `bounded()` — whether that is less than n by
-///   some multiple of k, so that a receiver can make room without being told
-///   the size.
-/// * `select(exec, candidates, k, iteration, state, scope, workspace)` — puts
-/// the selection into the workspace and ends
-///   with `scope.share`. Non-finite candidates have the largest magnitudes, so
-///   they are among the selected when k > 0.
+/// * `state<Value>` — copyable; all that a selector carries from one iteration to the next.
+/// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
+/// by
+///   some multiple of k, so that a receiver can make room without being told the size.
+/// * `select(exec, candidates, k, iteration, state, scope, workspace)` — puts the selection into the workspace and ends
+///   with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among the selected when k > 0.
 template <class S>
-concept selector = has_selector_options<S> && bounds_its_selection<S> &&
-                   selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector =
+    has_selector_options<S> && bounds_its_selection<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

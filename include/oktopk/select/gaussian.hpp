@@ -12,25 +12,20 @@
 
 namespace oktopk {
 
-/// The quantile function (percent-point function) of the standard normal
-/// distribution, for p in (0, 1).
+/// The quantile function (percent-point function) of the standard normal distribution, for p in (0, 1).
 ///
-/// Newton's method on the complementary error function from a logarithmic first
-/// guess; relative error near that of erfc.
+/// Newton's method on the complementary error function from a logarithmic first guess; relative error near that of
+/// erfc.
 inline double normal_quantile(double p) {
   if (p > 0.5) {
     return -normal_quantile(1 - p);
   }
-  // Below the median: solve erfc(-x / sqrt 2) / 2 = p for x <= 0, in log space,
-  // where it is nearly a parabola.
+  // Below the median: solve erfc(-x / sqrt 2) / 2 = p for x <= 0, in log space, where it is nearly a parabola.
   double const log_p = std::log(p);
-  double x = -std::sqrt(
-      std::max(0.0, -2 * log_p - std::log(2 * 3.14159265358979323846 *
-                                          std::max(1.0, -2 * log_p))));
+  double x = -std::sqrt(std::max(0.0, -2 * log_p - std::log(2 * 3.14159265358979323846 * std::max(1.0, -2 * log_p))));
   for (int step = 0; step < 60; ++step) {
     double const cumulative = 0.5 * std::erfc(-x / std::sqrt(2.0));
-    double const density =
-        std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846);
+    double const density = std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846);
     double const move = (std::log(cumulative) - log_p) * cumulative / density;
     x -= move;
     if (std::abs(move) <= 1e-15 * std::max(1.0, std::abs(x))) {
@@ -40,17 +35,15 @@ inline double normal_quantile(double p) {
   return x;
 }
 
-/// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification"): the
-/// threshold that would select k if the values were normally distributed with
-/// their mean and standard deviation.
+/// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification"): the threshold that would select k if the values
+/// were normally distributed with their mean and standard deviation.
 ///
-/// Reads the candidates three times and never more, and promises no count:
-/// where the distribution has other tails than the normal one it selects far
-/// fewer or more than k. The residual keeps what is not selected. For local
-/// selections.
+/// Reads the candidates three times and never more, and promises no count: where the distribution has other tails than
+/// the normal one it selects far fewer or more than k. The residual keeps what is not selected. For local selections.
 struct gaussian {
   struct options {};
-  template <gradient_value Value> struct state {};
+  template <gradient_value Value>
+  struct state {};
 
   gaussian() = default;
   explicit gaussian(options) {}
@@ -59,21 +52,15 @@ struct gaussian {
   std::string describe() const { return name(); }
   std::string fault() const { return {}; }
   bool bounded() const { return false; }
-  std::int64_t capacity(std::int64_t, std::int64_t length) const {
-    return length;
-  }
+  std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
-  template <execution_space E, gradient_index Index, gradient_value Value,
-            selection_scope Scope>
-  selected select(E const &exec,
-                  candidates<Index, Value, typename E::memory_space> from,
-                  std::int64_t k, std::int64_t, state<Value> &, Scope &scope,
-                  selection_workspace<Index, Value, E> &workspace) const {
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k, std::int64_t,
+                  state<Value>&, Scope& scope, selection_workspace<Index, Value, E>& workspace) const {
     selected result;
     result.reevaluated = true;
     if (k > 0 && from.size() > 0) {
-      keep<Value> const kept{
-          detail::magnitude_bits(static_cast<Value>(threshold(exec, from, k)))};
+      keep<Value> const kept{detail::magnitude_bits(static_cast<Value>(threshold(exec, from, k)))};
       workspace.reserve(exec, std::min(2 * k, from.size()));
       result.count = compact(exec, from, kept, workspace);
       if (result.count > workspace.indices.capacity()) {
@@ -85,27 +72,20 @@ struct gaussian {
     return result;
   }
 
-  /// mean + standard deviation x quantile(1 - k / 2n): both tails together hold
-  /// k. Waits for `exec`.
+  /// mean + standard deviation x quantile(1 - k / 2n): both tails together hold k. Waits for `exec`.
   template <execution_space E, gradient_index Index, gradient_value Value>
-  static double
-  threshold(E const &exec,
-            candidates<Index, Value, typename E::memory_space> from,
-            std::int64_t k) {
+  static double threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k) {
     auto const size = static_cast<double>(from.size());
     using range = Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>;
     double sum = 0;
     Kokkos::parallel_reduce(
         "oktopk::select::mean", range(exec, 0, from.size()),
-        KOKKOS_LAMBDA(std::int64_t i, double &part) {
-          part += static_cast<double>(from.values(i));
-        },
-        sum);
+        KOKKOS_LAMBDA(std::int64_t i, double& part) { part += static_cast<double>(from.values(i)); }, sum);
     double const mean = sum / size;
     double squares = 0;
     Kokkos::parallel_reduce(
         "oktopk::select::deviation", range(exec, 0, from.size()),
-        KOKKOS_LAMBDA(std::int64_t i, double &part) {
+        KOKKOS_LAMBDA(std::int64_t i, double& part) {
           double const away = static_cast<double>(from.values(i)) - mean;
           part += away * away;
         },

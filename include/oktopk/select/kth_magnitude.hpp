@@ -11,65 +11,50 @@
 
 namespace oktopk {
 
-/// The k-th largest magnitude, and who among those equal to it belongs to the
-/// k.
-template <gradient_value Value> struct kth {
-  detail::bits_of<Value> threshold =
-      0; ///< pattern of the k-th largest magnitude
-  std::int64_t ties =
-      0; ///< candidates of this rank with exactly that magnitude
-  std::int64_t ties_total = 0; ///< of all ranks in the scope
-  std::int64_t ties_wanted =
-      0; ///< how many of `ties_total` complete the k; the lowest indices
+/// The k-th largest magnitude, and who among those equal to it belongs to the k.
+template <gradient_value Value>
+struct kth {
+  detail::bits_of<Value> threshold = 0; ///< pattern of the k-th largest magnitude
+  std::int64_t ties = 0;                ///< candidates of this rank with exactly that magnitude
+  std::int64_t ties_total = 0;          ///< of all ranks in the scope
+  std::int64_t ties_wanted = 0;         ///< how many of `ties_total` complete the k; the lowest indices
 };
 
 namespace detail {
 
-/// Adds to `rows` histograms of one digit the candidates whose higher digits
-/// equal `prefix`.
+/// Adds to `rows` histograms of one digit the candidates whose higher digits equal `prefix`.
 ///
-/// On a CPU each thread has a histogram of its own; on a device threads share
-/// some, by atomics on integers, whose sum does not depend on the order.
+/// On a CPU each thread has a histogram of its own; on a device threads share some, by atomics on integers, whose sum
+/// does not depend on the order.
 template <execution_space E, gradient_value Value>
-void count_digit(E const &exec,
-                 array_ref<Value const, typename E::memory_space> values,
-                 bits_of<Value> prefix, int shift, int width, std::int64_t rows,
-                 std::int64_t *histograms) {
+void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, bits_of<Value> prefix,
+                 int shift, int width, std::int64_t rows, std::int64_t* histograms) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t const bins = std::int64_t(1) << width;
   bits_of<Value> const mask = static_cast<bits_of<Value>>(bins - 1);
-  // A shift by all bits of the pattern is not defined, so the first digit is
-  // told apart by its position.
+  // A shift by all bits of the pattern is not defined, so the first digit is told apart by its position.
   bool const first_digit = shift + width >= magnitude_bit_count<Value>;
   Kokkos::parallel_for(
-      "oktopk::select::clear_histograms",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0,
-                                                              rows * bins),
+      "oktopk::select::clear_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
   if constexpr (is_device<E>) {
     Kokkos::parallel_for(
-        "oktopk::select::count_digit",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
+        "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
         KOKKOS_LAMBDA(std::int64_t i) {
           bits_of<Value> const magnitude = magnitude_bits(values(i));
           if (first_digit || (magnitude >> (shift + width)) == prefix) {
             Kokkos::atomic_fetch_add(
-                &histograms[(i / 32 % rows) * bins +
-                            static_cast<std::int64_t>((magnitude >> shift) &
-                                                      mask)],
+                &histograms[(i / 32 % rows) * bins + static_cast<std::int64_t>((magnitude >> shift) & mask)],
                 std::int64_t(1));
           }
         });
   } else {
     Kokkos::parallel_for(
-        "oktopk::select::count_digit",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows),
+        "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows),
         KOKKOS_LAMBDA(std::int64_t row) {
-          std::int64_t const begin =
-              size / rows * row + (row < size % rows ? row : size % rows);
-          std::int64_t const end =
-              begin + size / rows + (row < size % rows ? 1 : 0);
-          std::int64_t *const histogram = histograms + row * bins;
+          std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
+          std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
+          std::int64_t* const histogram = histograms + row * bins;
           for (std::int64_t i = begin; i < end; ++i) {
             bits_of<Value> const magnitude = magnitude_bits(values(i));
             if (first_digit || (magnitude >> (shift + width)) == prefix) {
@@ -82,11 +67,10 @@ void count_digit(E const &exec,
 
 /// Sums the rows into the numbers that the host reads.
 template <execution_space E>
-void add_histograms(E const &exec, std::int64_t rows, std::int64_t bins,
-                    std::int64_t const *histograms, std::int64_t *sums) {
+void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::int64_t const* histograms,
+                    std::int64_t* sums) {
   Kokkos::parallel_for(
-      "oktopk::select::add_histograms",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, bins),
+      "oktopk::select::add_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, bins),
       KOKKOS_LAMBDA(std::int64_t bin) {
         std::int64_t sum = 0;
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -98,28 +82,20 @@ void add_histograms(E const &exec, std::int64_t rows, std::int64_t bins,
 
 } // namespace detail
 
-/// The exact k-th largest magnitude of all candidates in the scope, by radix on
-/// the bit pattern of |x|.
+/// The exact k-th largest magnitude of all candidates in the scope, by radix on the bit pattern of |x|.
 ///
-/// Digit by digit from the top, a histogram of the candidates that share the
-/// digits found so far decides the next one: no sort, no copy of the values,
-/// any magnitudes (denormal, infinite, NaN) ordered as their patterns are.
-/// Reads the candidates once a digit: 3 times (float) with the local scope's 11
-/// bits. Sends one histogram a digit through `scope.sum`: with 8 bits at most 4
-/// x 256 counts (float) or 8 x 256 (double), whatever the length. With fewer
-/// than k candidates the threshold is that of the smallest. k must be positive.
-template <execution_space E, gradient_index Index, gradient_value Value,
-          selection_scope Scope>
-kth<Value>
-kth_magnitude(E const &exec,
-              candidates<Index, Value, typename E::memory_space> from,
-              std::int64_t k, Scope &scope,
-              selection_workspace<Index, Value, E> &workspace) {
+/// Digit by digit from the top, a histogram of the candidates that share the digits found so far decides the next one:
+/// no sort, no copy of the values, any magnitudes (denormal, infinite, NaN) ordered as their patterns are. Reads the
+/// candidates once a digit: 3 times (float) with the local scope's 11 bits. Sends one histogram a digit through
+/// `scope.sum`: with 8 bits at most 4 x 256 counts (float) or 8 x 256 (double), whatever the length. With fewer than k
+/// candidates the threshold is that of the smallest. k must be positive.
+template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                         Scope& scope, selection_workspace<Index, Value, E>& workspace) {
   constexpr int total_bits = detail::magnitude_bit_count<Value>;
   int const digit_bits = scope.kth_digit_bits(k, total_bits);
   std::int64_t const most_bins = std::int64_t(1) << digit_bits;
-  std::int64_t const rows =
-      detail::is_device<E> ? 64 : std::max<std::int64_t>(1, exec.concurrency());
+  std::int64_t const rows = detail::is_device<E> ? 64 : std::max<std::int64_t>(1, exec.concurrency());
   workspace.histograms.reserve(exec, rows * most_bins);
   workspace.numbers.reserve(exec, 2 * most_bins);
 
@@ -129,13 +105,11 @@ kth_magnitude(E const &exec,
     int const width = std::min(digit_bits, left);
     int const shift = left - width;
     std::int64_t const bins = std::int64_t(1) << width;
-    detail::count_digit(exec, from.values, result.threshold, shift, width, rows,
-                        workspace.histograms.data());
-    detail::add_histograms(exec, rows, bins, workspace.histograms.data(),
-                           workspace.numbers.device().data());
+    detail::count_digit(exec, from.values, result.threshold, shift, width, rows, workspace.histograms.data());
+    detail::add_histograms(exec, rows, bins, workspace.histograms.data(), workspace.numbers.device().data());
     workspace.numbers.to_host(exec, bins, "oktopk::select::kth_magnitude");
-    std::int64_t *const mine = workspace.numbers.host();
-    std::int64_t *const all = mine + most_bins;
+    std::int64_t* const mine = workspace.numbers.host();
+    std::int64_t* const all = mine + most_bins;
     std::copy(mine, mine + bins, all);
     scope.sum(std::span<std::int64_t>(all, static_cast<std::size_t>(bins)));
     std::int64_t bin = bins - 1;
@@ -143,8 +117,8 @@ kth_magnitude(E const &exec,
       wanted -= all[bin];
       bin -= 1;
     }
-    result.threshold = static_cast<detail::bits_of<Value>>(
-        (result.threshold << width) | static_cast<detail::bits_of<Value>>(bin));
+    result.threshold =
+        static_cast<detail::bits_of<Value>>((result.threshold << width) | static_cast<detail::bits_of<Value>>(bin));
     result.ties = mine[bin];
     result.ties_total = all[bin];
     left = shift;

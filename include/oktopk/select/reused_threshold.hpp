@@ -12,27 +12,24 @@
 
 namespace oktopk {
 
-/// The paper's selection (section 3.1.3): the exact threshold every tau'
-/// iterations, reused in between.
+/// The paper's selection (section 3.1.3): the exact threshold every tau' iterations, reused in between.
 ///
-/// Beyond the paper, a threshold that has gone stale — the count leaves [low k,
-/// high k] — is re-evaluated at once, so that a jump of the gradients cannot
-/// flood the network: at most `high k` entries are ever selected. Re-evaluation
+/// Beyond the paper, a threshold that has gone stale — the count leaves [low k, high k] — is re-evaluated at once, so
+/// that a jump of the gradients cannot flood the network: at most `high k` entries are ever selected. Re-evaluation
 /// selects exactly k.
 struct reused_threshold {
   struct options {
-    std::int64_t tau_prime =
-        32; ///< iterations from one re-evaluation to the next, at least 1
-    double low = 2.0 / 3;  ///< in [0, 1]
-    double high = 3.0 / 2; ///< at least 1
+    std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
+    double low = 2.0 / 3;        ///< in [0, 1]
+    double high = 3.0 / 2;       ///< at least 1
   };
 
-  template <gradient_value Value> struct state {
+  template <gradient_value Value>
+  struct state {
     Value threshold = 0;
-    std::int64_t evaluated =
-        -1; ///< iteration of the last re-evaluation; none yet when negative
+    std::int64_t evaluated = -1; ///< iteration of the last re-evaluation; none yet when negative
 
-    bool operator==(state const &) const = default;
+    bool operator==(state const&) const = default;
   };
 
   reused_threshold() : reused_threshold(options{}) {}
@@ -43,15 +40,13 @@ struct reused_threshold {
   std::string describe() const {
     std::ostringstream text;
     text.precision(17);
-    text << name() << " (tau' " << options_.tau_prime << ", band "
-         << options_.low << " to " << options_.high << ")";
+    text << name() << " (tau' " << options_.tau_prime << ", band " << options_.low << " to " << options_.high << ")";
     return text.str();
   }
 
   std::string fault() const {
     if (options_.tau_prime < 1) {
-      return "tau' = " + std::to_string(options_.tau_prime) +
-             " of reused_threshold is not positive";
+      return "tau' = " + std::to_string(options_.tau_prime) + " of reused_threshold is not positive";
     }
     if (!(options_.low >= 0 && options_.low <= 1 && options_.high >= 1)) {
       return "the band of reused_threshold must have low in [0, 1] and high at "
@@ -64,19 +59,15 @@ struct reused_threshold {
 
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     double const most = std::floor(options_.high * static_cast<double>(k));
-    return most < static_cast<double>(length) ? static_cast<std::int64_t>(most)
-                                              : length;
+    return most < static_cast<double>(length) ? static_cast<std::int64_t>(most) : length;
   }
 
-  template <execution_space E, gradient_index Index, gradient_value Value,
-            selection_scope Scope>
-  selected
-  select(E const &exec, candidates<Index, Value, typename E::memory_space> from,
-         std::int64_t k, std::int64_t iteration, state<Value> &carried,
-         Scope &scope, selection_workspace<Index, Value, E> &workspace) const {
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                  std::int64_t iteration, state<Value>& carried, Scope& scope,
+                  selection_workspace<Index, Value, E>& workspace) const {
     selected result;
-    if (k > 0 && carried.evaluated >= 0 &&
-        iteration - carried.evaluated < options_.tau_prime) {
+    if (k > 0 && carried.evaluated >= 0 && iteration - carried.evaluated < options_.tau_prime) {
       keep<Value> const kept{detail::magnitude_bits(carried.threshold)};
       if (bounded()) {
         workspace.reserve(exec, capacity(k, from.size()));
@@ -91,8 +82,7 @@ struct reused_threshold {
         return result;
       }
     }
-    auto const found =
-        detail::select_exactly(exec, from, k, scope, workspace, result);
+    auto const found = detail::select_exactly(exec, from, k, scope, workspace, result);
     if (k > 0) {
       carried.threshold = detail::magnitude_from_bits<Value>(found.threshold);
       carried.evaluated = iteration;
@@ -102,26 +92,22 @@ struct reused_threshold {
 
 private:
   bool in_band(std::int64_t total, std::int64_t k) const {
-    return static_cast<double>(total) >=
-               options_.low * static_cast<double>(k) &&
+    return static_cast<double>(total) >= options_.low * static_cast<double>(k) &&
            static_cast<double>(total) <= options_.high * static_cast<double>(k);
   }
 
   options options_;
 };
 
-/// `reused_threshold` without the band: the paper's rule to the letter, which
-/// has no bound between re-evaluations.
+/// `reused_threshold` without the band: the paper's rule to the letter, which has no bound between re-evaluations.
 struct unguarded_threshold : reused_threshold {
   struct options {
-    std::int64_t tau_prime =
-        32; ///< iterations from one re-evaluation to the next, at least 1
+    std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
   };
 
   unguarded_threshold() : unguarded_threshold(options{}) {}
   explicit unguarded_threshold(options how)
-      : reused_threshold(
-            {how.tau_prime, 0, std::numeric_limits<double>::infinity()}) {}
+      : reused_threshold({how.tau_prime, 0, std::numeric_limits<double>::infinity()}) {}
 
   static std::string name() { return "unguarded_threshold"; }
 };

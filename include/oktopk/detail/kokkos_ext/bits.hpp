@@ -12,21 +12,17 @@ namespace oktopk::detail {
 
 /// The unsigned integer as wide as `Value`.
 template <gradient_value Value>
-using bits_of =
-    std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+using bits_of = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
 
-/// The bit pattern of |x|: ordered like the magnitude, with infinity and then
-/// NaN above every finite value.
+/// The bit pattern of |x|: ordered like the magnitude, with infinity and then NaN above every finite value.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION constexpr bits_of<Value> magnitude_bits(Value x) {
-  return __builtin_bit_cast(bits_of<Value>, x) &
-         static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1);
+  return __builtin_bit_cast(bits_of<Value>, x) & static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1);
 }
 
 /// The magnitude that a pattern of `magnitude_bits` stands for.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION constexpr Value
-magnitude_from_bits(bits_of<Value> bits) {
+KOKKOS_INLINE_FUNCTION constexpr Value magnitude_from_bits(bits_of<Value> bits) {
   return __builtin_bit_cast(Value, bits);
 }
 
@@ -37,8 +33,7 @@ inline constexpr bits_of<Value> infinity_bits =
 
 /// Bits in the pattern of a magnitude: the sign is not one of them.
 template <gradient_value Value>
-inline constexpr int magnitude_bit_count =
-    static_cast<int>(8 * sizeof(Value)) - 1;
+inline constexpr int magnitude_bit_count = static_cast<int>(8 * sizeof(Value)) - 1;
 
 // Kokkos has these from 4.1 on only.
 KOKKOS_INLINE_FUNCTION constexpr int popcount(std::uint64_t x) {

@@ -8,9 +8,9 @@
 
 namespace oktopk::detail {
 
-/// Waits for one execution-space instance, with a label where this Kokkos takes
-/// one (3.5 and later).
-template <execution_space E> void fence(E const &exec, char const *label) {
+/// Waits for one execution-space instance, with a label where this Kokkos takes one (3.5 and later).
+template <execution_space E>
+void fence(E const& exec, char const* label) {
   if constexpr (requires { exec.fence(std::string(label)); }) {
     exec.fence(label);
   } else {
