@@ -9,8 +9,10 @@
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/detail/kokkos_ext/fence.hpp>
+#include <oktopk/select/source.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -98,12 +100,7 @@ public:
     if (!fits) {
       refuse(static_cast<std::int64_t>(gradient.extent(0)), static_cast<std::int64_t>(weights.extent(0)));
     }
-    accumulate<Gradient>(gradient);
-    if (hook_) {
-      detail::fence(exec_, "oktopk::sgd::hook");
-      hook_(accumulator_);
-    }
-    update_type const& update = (*allreduce_)(accumulator_);
+    update_type const& update = call<Gradient>(gradient);
     keep_rest(update);
     std::swap(residual_, accumulator_);
     apply<Weights>(update, weights);
@@ -169,6 +166,28 @@ public:
   }
 
 private:
+  // One pass accumulates and selects where nobody must see the accumulator in between.
+  template <class Gradient>
+  update_type const& call(Gradient const& gradient) {
+    using making = accumulation<index_type, value_type, memory_space>;
+    if constexpr (std::invocable<Allreduce&, making const&>) {
+      if (!hook_ && gradient.span_is_contiguous()) {
+        making input;
+        input.residual = residual_;
+        input.gradient = array_ref<value_type const, memory_space>(gradient.data(), gradient.extent(0));
+        input.accumulator = accumulator_;
+        input.rate = static_cast<value_type>(learning_rate_);
+        return (*allreduce_)(input);
+      }
+    }
+    accumulate<Gradient>(gradient);
+    if (hook_) {
+      detail::fence(exec_, "oktopk::sgd::hook");
+      hook_(accumulator_);
+    }
+    return (*allreduce_)(accumulator_);
+  }
+
   using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 

@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/dense/own_allreduce.hpp>
-#include <oktopk/select/compact.hpp>
+#include <oktopk/select/count.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -74,15 +74,17 @@ public:
   }
 
   /// Collective. The accumulator is only read.
-  template <accumulator_view<Value, E> View>
-  update_type const& operator()(View const& accumulator) {
+  template <accumulator_input<Index, Value, E> Input>
+  update_type const& operator()(Input const& accumulator) {
     auto const start = clock::now();
     fault_report const mine = detail::check_accumulator(accumulator, length_);
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
     if (mine) {
       fill(sums, std::numeric_limits<Value>::quiet_NaN());
     } else {
-      copy(array_ref<Value const, memory_space>(accumulator.data(), accumulator.extent(0)), sums);
+      auto const source = detail::as_source<Index, Value, E>(accumulator);
+      source.settle(exec_);
+      copy(source.settled().values, sums);
     }
     reduce_.run(exec_, comm_, sums_.data(), Reduce::lossless ? nullptr : lost_.data(), length_);
     std::int64_t const bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
@@ -130,11 +132,11 @@ private:
   using typename base::clock;
 
   // All ranks are here together, for the sums are the same everywhere.
-  template <class View>
-  void ask_whose_fault(View const& accumulator, fault_report mine) {
+  template <class Input>
+  void ask_whose_fault(Input const& accumulator, fault_report mine) {
     if (!mine) {
-      std::int64_t const bad = first_non_finite<E, Value>(
-          exec_, array_ref<Value const, memory_space>(accumulator.data(), accumulator.extent(0)));
+      std::int64_t const bad =
+          first_non_finite<E, Value>(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values);
       if (bad < length_) {
         mine = {fault::non_finite, bad};
       }

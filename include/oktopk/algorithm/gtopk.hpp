@@ -71,8 +71,8 @@ public:
   }
 
   /// One iteration. Collective. The accumulator is only read.
-  template <accumulator_view<value_type, E> View>
-  update_type const& operator()(View const& accumulator) {
+  template <accumulator_input<index_type, value_type, E> Input>
+  update_type const& operator()(Input const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;

@@ -46,23 +46,22 @@ public:
   LocalSelector const& selector() const { return selector_; }
 
   /// The selection, valid until the next call; empty where `mine` is or becomes a fault.
-  template <kokkos_vector View>
-  entries_type run(E const& exec, View const& accumulator, std::int64_t length, std::int64_t k, std::int64_t iteration,
+  template <class Input>
+  entries_type run(E const& exec, Input const& accumulator, std::int64_t length, std::int64_t k, std::int64_t iteration,
                    state_type& state, fault_report& mine, call_statistics& statistics) {
     mine = detail::check_accumulator(accumulator, length);
     if (mine) {
       return {};
     }
-    array_ref<value_type const, memory_space> const values(accumulator.data(), accumulator.extent(0));
+    auto const source = detail::as_source<index_type, value_type, E>(accumulator);
     local_scope alone;
-    selected const chosen = selector_.select(exec, candidates<index_type, value_type, memory_space>{values, {}}, k,
-                                             iteration, state, alone, workspace_);
+    selected const chosen = selector_.select(exec, source, k, iteration, state, alone, workspace_);
     entries_type const selection = workspace_.entries(chosen.count);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
     if (chosen.count > 0) {
-      mine = detail::non_finite_in(exec, selection);
-    } else if (std::int64_t const bad = first_non_finite<E, value_type>(exec, values); bad < length) {
+      mine = detail::non_finite_in(exec, selection, false);
+    } else if (std::int64_t const bad = first_non_finite<E, value_type>(exec, source.settled().values); bad < length) {
       mine = {fault::non_finite, bad};
     }
     if (mine) {

@@ -104,8 +104,19 @@ public:
 
   std::string_view name() const { return is_paper ? "paper_ok_topk" : "ok_topk"; }
 
-  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k; see the class for what comes beside it.
-  double bound_words() const { return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry; }
+  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k, and `control_words`.
+  double bound_words() const {
+    return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry + control_words();
+  }
+
+  /// What a call sends beside entries, at most: headers, sizes (twice, when a threshold has gone stale), ties,
+  /// boundaries, and the least that the histograms of a re-evaluation take; what they take more is at most k/2.
+  double control_words() const {
+    double const ranks = comm_.size();
+    double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
+    double const digits = (8.0 * sizeof(value_type) - 1) / 4;
+    return (2 + 2 * 2 + 2) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
+  }
 
   state_type const& state() const { return state_; }
 
@@ -118,8 +129,8 @@ public:
   }
 
   /// One iteration of Algorithm 1. Collective. The accumulator is only read.
-  template <accumulator_view<value_type, E> View>
-  update_type const& operator()(View const& accumulator) {
+  template <accumulator_input<index_type, value_type, E> Input>
+  update_type const& operator()(Input const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
@@ -175,7 +186,7 @@ private:
 
   // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to balance_and_allgatherv.
   entries_type select_globally(entries_type const& reduced, state_type& next) {
-    fault_report const overflow = detail::non_finite_in(exec_, reduced);
+    fault_report const overflow = detail::non_finite_in(exec_, reduced, true);
     std::int64_t const ranks = comm_.size();
     std::int64_t const most_candidates = most_selected_ > std::numeric_limits<std::int64_t>::max() / ranks
                                              ? std::numeric_limits<std::int64_t>::max()
@@ -201,7 +212,7 @@ private:
       terms.fact("boundary", boundary);
     }
     if constexpr (requires { saved.global.threshold; }) {
-      terms.fact("global threshold", saved.global.threshold);
+      terms.fact("global threshold", saved.global.threshold).fact("re-evaluated in", saved.global.evaluated);
     }
   }
 

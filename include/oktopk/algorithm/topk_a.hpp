@@ -63,8 +63,8 @@ public:
   }
 
   /// One iteration. Collective. The accumulator is only read.
-  template <accumulator_view<value_type, E> View>
-  update_type const& operator()(View const& accumulator) {
+  template <accumulator_input<index_type, value_type, E> Input>
+  update_type const& operator()(Input const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
@@ -84,7 +84,7 @@ public:
       position += size;
     }
     entries_type const sums = sum_.extract(exec_);
-    if (auto const overflow = detail::non_finite_in(exec_, sums)) { // every rank has the same sums
+    if (auto const overflow = detail::non_finite_in(exec_, sums, true)) { // every rank has the same sums
       throw overflow.as_error(name_, comm_.rank(), length_);
     }
     next.iteration += 1;

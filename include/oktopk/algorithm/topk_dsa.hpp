@@ -79,8 +79,8 @@ public:
   }
 
   /// One iteration. Collective. The accumulator is only read.
-  template <accumulator_view<value_type, E> View>
-  update_type const& operator()(View const& accumulator) {
+  template <accumulator_input<index_type, value_type, E> Input>
+  update_type const& operator()(Input const& accumulator) {
     auto const start = clock::now();
     statistics_ = {};
     state_type next = state_;
@@ -96,7 +96,7 @@ public:
       throw reduced.first_fault.as_error("topk_dsa", reduced.faulty_rank, length_);
     }
     global_scope<E, Comm, Format> everybody(comm_, length_, length_, "topk_dsa",
-                                            detail::non_finite_in(exec_, reduced.reduced), scope_workspace_);
+                                            detail::non_finite_in(exec_, reduced.reduced, true), scope_workspace_);
     everybody.share(reduced.reduced.size());
     auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
     entries_type const sums =

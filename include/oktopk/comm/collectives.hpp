@@ -16,6 +16,19 @@
 // counted.
 namespace oktopk {
 
+namespace detail {
+
+/// ceil(log2 ranks): the steps in which something reaches everybody.
+constexpr int levels(int ranks) {
+  int count = 0;
+  for (std::int64_t reach = 1; reach < ranks; reach *= 2) {
+    count += 1;
+  }
+  return count;
+}
+
+} // namespace detail
+
 /// Room that the collectives keep between calls.
 class collective_workspace {
 public:

@@ -16,16 +16,19 @@ namespace oktopk {
 struct fault_report {
   oktopk::fault code = fault::none;
   std::int64_t detail = 0; ///< what the code needs to be said in full: an index, or a length
+  bool of_sum = false;     ///< whether a sum has the fault, and nobody's own value
 
   explicit operator bool() const { return code != fault::none; }
 
   /// One number: the code above, the detail below; for a healthy rank the detail is its entry count.
   std::uint64_t packed() const {
-    return (static_cast<std::uint64_t>(code) << 56) | (static_cast<std::uint64_t>(detail) & detail_mask);
+    return (static_cast<std::uint64_t>(of_sum) << 63) | (static_cast<std::uint64_t>(code) << 56) |
+           (static_cast<std::uint64_t>(detail) & detail_mask);
   }
 
   static fault_report unpacked(std::uint64_t number) {
-    return {static_cast<oktopk::fault>(number >> 56), static_cast<std::int64_t>(number & detail_mask)};
+    return {static_cast<oktopk::fault>((number >> 56) & 0x7f), static_cast<std::int64_t>(number & detail_mask),
+            (number >> 63) != 0};
   }
 
   /// The error for every rank to throw; `length` is what the algorithm was made for.
@@ -36,7 +39,11 @@ struct fault_report {
       return {code,
               who + "the accumulator has " + std::to_string(detail) + " elements, expected " + std::to_string(length)};
     case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
-    case fault::non_finite: return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
+    case fault::non_finite:
+      if (of_sum) {
+        return {code, what + ": the sum at index " + std::to_string(detail) + " overflows"};
+      }
+      return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
     default: return {code, who + std::string(name(code))};
     }
   }

@@ -37,23 +37,24 @@ struct gathered_threshold {
   static bool bounded() { return false; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
-  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
-                  std::int64_t iteration, state<Value>& carried, Scope& scope,
-                  selection_workspace<Index, Value, E>& workspace) const {
+  template <execution_space E, selection_source Source, selection_scope Scope>
+  selected select(E const& exec, Source const& from, std::int64_t k, std::int64_t iteration,
+                  state<typename Source::value_type>& carried, Scope& scope,
+                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
+    using value_type = typename Source::value_type;
+    using all_candidates = candidates<typename Source::index_type, value_type, typename E::memory_space>;
     selected result;
     if (k > 0) {
       result.reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (result.reevaluated) {
         auto const all = scope.gather(exec, from);
         local_scope alone;
-        auto const found = kth_magnitude(
-            exec, candidates<Index, Value, typename E::memory_space>{all.values, all.indices}, k, alone, workspace);
-        carried.threshold = detail::magnitude_from_bits<Value>(found.threshold);
+        auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, alone, workspace);
+        carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
         carried.evaluated = iteration;
       }
       workspace.reserve(exec, from.size());
-      result.count = compact(exec, from, keep<Value>{detail::magnitude_bits(carried.threshold)}, workspace);
+      result.count = compact(exec, from, keep<value_type>{detail::magnitude_bits(carried.threshold)}, workspace);
     }
     result.total = scope.share(result.count);
     return result;

@@ -46,13 +46,12 @@ public:
       : comm_(&comm), most_candidates_(most_candidates), length_(length), algorithm_(algorithm), mine_(mine),
         workspace_(&workspace) {}
 
+  static constexpr bool alone = false;
+
   /// The widest digit whose histograms cost no more than k/2 words, so that an iteration that re-evaluates keeps the
   /// bound of the others; 8 bits at most, and 4 at least.
   int kth_digit_bits(std::int64_t k, int bits) const {
-    std::int64_t messages = 0;
-    for (int reach = 1; reach < comm_->size(); reach *= 2) {
-      messages += 1;
-    }
+    std::int64_t const messages = detail::levels(comm_->size());
     for (int width = 8; width > 4; --width) {
       std::int64_t const digits = (bits + width - 1) / width;
       if (messages * digits * (std::int64_t(1) << width) * count_bytes() / 4 <= k / 2) {

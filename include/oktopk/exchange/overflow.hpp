@@ -4,7 +4,7 @@
 
 #include <oktopk/detail/kokkos_ext/fence.hpp>
 #include <oktopk/exchange/fault_report.hpp>
-#include <oktopk/select/compact.hpp>
+#include <oktopk/select/count.hpp>
 
 #include <cstdint>
 
@@ -23,12 +23,12 @@ std::int64_t index_at(E const& exec, array_ref<Index const, typename E::memory_s
 
 /// A fault where some entry is not finite: of inputs, what was put in; of sums, that they overflowed. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
-fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries) {
+fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, bool of_sum) {
   std::int64_t const bad = first_non_finite<E, Value>(exec, entries.values);
   if (bad == entries.size()) {
     return {};
   }
-  return {fault::non_finite, index_at<E, Index>(exec, entries.indices, bad)};
+  return {fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), of_sum};
 }
 
 } // namespace oktopk::detail

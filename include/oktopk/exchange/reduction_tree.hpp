@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/exchange/fault_report.hpp>
 #include <oktopk/exchange/overflow.hpp>
@@ -17,19 +18,6 @@
 #include <vector>
 
 namespace oktopk {
-
-namespace detail {
-
-/// ceil(log2 ranks): the levels of a binary tree over the ranks.
-constexpr int levels(int ranks) {
-  int count = 0;
-  for (int reach = 1; reach < ranks; reach *= 2) {
-    count += 1;
-  }
-  return count;
-}
-
-} // namespace detail
 
 /// Sums of sparse vectors up a binomial tree, cut to the k largest at every node, and the root's result down again.
 ///
@@ -103,7 +91,7 @@ private:
     sum_.add(exec, kept);
     sum_.add(exec, theirs);
     entries_type const merged = sum_.extract(exec);
-    if (auto const overflow = detail::non_finite_in(exec, merged)) {
+    if (auto const overflow = detail::non_finite_in(exec, merged, true)) {
       outcome.fault = overflow;
       outcome.faulty_rank = rank_;
       return;
@@ -119,8 +107,9 @@ private:
     auto const start = std::chrono::steady_clock::now();
     local_scope alone;
     selected chosen;
-    detail::select_exactly(exec, candidates<index_type, value_type, memory_space>{entries.values, entries.indices}, k,
-                           alone, kept_, chosen);
+    detail::select_by_histograms(exec,
+                                 candidates<index_type, value_type, memory_space>{entries.values, entries.indices}, k,
+                                 alone, kept_, chosen);
     entries_type const kept = kept_.entries(chosen.count);
     dropped_.reserve(exec, entries.size());
     std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,

@@ -5,11 +5,13 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
+#include <oktopk/select/source.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace oktopk {
 
@@ -20,22 +22,6 @@ struct selected {
   bool reevaluated = false; ///< whether the exact threshold was computed in this call
 };
 
-/// The values to select from, and the index each of them stands for.
-///
-/// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
-/// reads the sums of this rank's region, which have their indices beside them.
-template <gradient_index Index, gradient_value Value, class MemorySpace>
-struct candidates {
-  array_ref<Value const, MemorySpace> values;
-  array_ref<Index const, MemorySpace> indices;
-
-  std::int64_t size() const { return static_cast<std::int64_t>(values.extent(0)); }
-
-  KOKKOS_INLINE_FUNCTION Index index(std::int64_t position) const {
-    return indices.data() == nullptr ? static_cast<Index>(position) : indices.data()[position];
-  }
-};
-
 /// Buffers of selectors, shared by all steps of one selection: the selection itself, and a few numbers.
 template <gradient_index Index, gradient_value Value, execution_space E>
 struct selection_workspace {
@@ -43,12 +29,27 @@ struct selection_workspace {
 
   buffer<Index, memory_space> indices{"oktopk::select::indices"};
   buffer<Value, memory_space> values{"oktopk::select::values"};
+  buffer<Index, memory_space> other_indices{"oktopk::select::indices"};
+  buffer<Value, memory_space> other_values{"oktopk::select::values"};
+  buffer<Index, memory_space> chunk_indices{"oktopk::select::chunk_indices"};
+  buffer<Value, memory_space> chunk_values{"oktopk::select::chunk_values"};
+  buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
   shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"};
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
 
   void reserve(E const& exec, std::int64_t entries) {
     indices.reserve(exec, entries);
     values.reserve(exec, entries);
+  }
+
+  /// Puts what was selected aside, so that a selection from it has somewhere to go.
+  void put_aside() {
+    std::swap(indices, other_indices);
+    std::swap(values, other_values);
+  }
+
+  sparse_ref<Index, Value, memory_space> aside(std::int64_t count) const {
+    return {other_indices.data(), other_values.data(), count};
   }
 
   sparse_ref<Index, Value, memory_space> entries(std::int64_t count) const {
@@ -63,18 +64,20 @@ struct selection_workspace {
 /// * `before(count)` — the sum of the counts of lower ranks, whose indices are all lower.
 /// * `share(count)` — ends a selection: tells everybody what this rank has chosen, and gives the total.
 /// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th of magnitudes of so many bits: a wide
-/// one
-///   reads the candidates fewer times, a narrow one sends fewer words.
+///   one reads the candidates fewer times, a narrow one sends fewer words.
+/// * `alone` — whether this is one rank by itself.
 template <class S>
 concept selection_scope = requires(S& scope, std::span<std::int64_t> counts, std::int64_t count) {
   { scope.sum(counts) } -> std::same_as<void>;
   { scope.before(count) } -> std::same_as<std::int64_t>;
   { scope.share(count) } -> std::same_as<std::int64_t>;
   { scope.kth_digit_bits(count, 31) } -> std::same_as<int>;
+  { S::alone } -> std::convertible_to<bool>;
 };
 
 /// One rank on its own: the scope of a local selection.
 struct local_scope {
+  static constexpr bool alone = true;
   void sum(std::span<std::int64_t>) const {}
   std::int64_t before(std::int64_t) const { return 0; }
   std::int64_t share(std::int64_t count) const { return count; }
@@ -113,7 +116,8 @@ concept selects_on =
 /// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
 /// by
 ///   some multiple of k, so that a receiver can make room without being told the size.
-/// * `select(exec, candidates, k, iteration, state, scope, workspace)` — puts the selection into the workspace and ends
+/// * `select(exec, source, k, iteration, state, scope, workspace)` — takes all of the source, puts the selection into
+/// the workspace and ends
 ///   with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among the selected when k > 0.
 template <class S>
 concept selector =

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <oktopk/select/compact.hpp>
+#include <oktopk/select/count.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -13,14 +15,12 @@ namespace oktopk {
 
 namespace detail {
 
-/// Selects exactly min(k, candidates in the scope) entries: the k-th magnitude, then a compaction.
+/// Ends a selection of exactly min(k, candidates in the scope) entries whose k-th magnitude is known.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-kth<Value> select_exactly(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
-                          Scope& scope, selection_workspace<Index, Value, E>& workspace, selected& result) {
+void take_kth(E const& exec, candidates<Index, Value, typename E::memory_space> from, kth<Value> found, std::int64_t k,
+              Scope& scope, selection_workspace<Index, Value, E>& workspace, selected& result) {
   result = {};
-  kth<Value> found;
   if (k > 0) {
-    found = kth_magnitude(exec, from, k, scope, workspace);
     keep<Value> kept{found.threshold};
     // Every rank knows whether there are more ties than wanted, so all of them go this way or none.
     std::int64_t ties = found.ties;
@@ -35,16 +35,158 @@ kth<Value> select_exactly(E const& exec, candidates<Index, Value, typename E::me
   }
   result.total = scope.share(result.count);
   result.reevaluated = true;
+}
+
+/// Selects exactly min(k, candidates in the scope) entries by histograms.
+template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+kth<Value> select_by_histograms(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                                Scope& scope, selection_workspace<Index, Value, E>& workspace, selected& result) {
+  auto const found = k > 0 ? kth_magnitude(exec, from, k, scope, workspace) : kth<Value>{};
+  take_kth(exec, from, found, k, scope, workspace, result);
+  return found;
+}
+
+/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
+template <execution_space E, selection_source Source>
+void take_sample(E const& exec, Source const& from, std::int64_t samples, typename Source::value_type* out) {
+  std::int64_t const stretch = from.size() / samples;
+  Kokkos::parallel_for(
+      "oktopk::select::sample", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, samples),
+      KOKKOS_LAMBDA(std::int64_t i) {
+        std::uint64_t h = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15U;
+        h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
+        out[i] = from.peek(i * stretch + static_cast<std::int64_t>((h >> 33) % static_cast<std::uint64_t>(stretch)));
+      });
+}
+
+/// Two magnitudes from a sample of the values: one that k of them reach but for bad luck, and the one that is the k-th
+/// if the values are spread just as the sample is. Zero where the sample is too small to tell.
+template <gradient_value Value>
+struct sampled_guess {
+  Value safe = 0;
+  Value likely = 0;
+};
+
+/// Deterministic: the same values give the same guess.
+template <execution_space E, selection_source Source>
+sampled_guess<typename Source::value_type>
+guess_from_sample(E const& exec, Source const& from, std::int64_t k,
+                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
+  using value_type = typename Source::value_type;
+  std::int64_t const samples = std::min<std::int64_t>(from.size(), 1 << 16);
+  workspace.reserve(exec, samples);
+  take_sample(exec, from, samples, workspace.values.data());
+  double const expected = static_cast<double>(k) * static_cast<double>(samples) / static_cast<double>(from.size());
+  candidates<typename Source::index_type, value_type, typename E::memory_space> const sample(
+      workspace.entries(samples));
+  auto const at = [&](double rank) {
+    auto const whole = std::max<std::int64_t>(static_cast<std::int64_t>(rank), 1);
+    local_scope alone;
+    return whole >= samples
+               ? value_type(0)
+               : magnitude_from_bits<value_type>(kth_magnitude(exec, sample, whole, alone, workspace).threshold);
+  };
+  // Four standard deviations on the safe side: too many candidates cost little, too few another pass.
+  return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
+}
+
+/// Whether `likely` is the k-th magnitude, as it is where very many values tie there.
+template <execution_space E, gradient_index Index, gradient_value Value>
+bool confirm_ties(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k, Value likely,
+                  kth<Value>& found) {
+  found.threshold = magnitude_bits(likely);
+  std::int64_t const above = count_at_least(exec, from, static_cast<bits_of<Value>>(found.threshold + 1));
+  std::int64_t const reaching = above < k ? count_at_least(exec, from, found.threshold) : 0;
+  found.ties = found.ties_total = reaching - above;
+  found.ties_wanted = k - above;
+  return above < k && k <= reaching;
+}
+
+/// Where 5/4 k values should lie, given that k reach `threshold` and `count` reach `guess`: between two magnitudes the
+/// tail of gradients is about a power law.
+template <gradient_value Value>
+Value next_guess(Value threshold, std::int64_t k, Value guess, std::int64_t count) {
+  double exponent = 3; // of a typical tail, where the two do not tell
+  if (guess > 0 && guess < threshold && count > k) {
+    exponent =
+        std::log(static_cast<double>(count) / static_cast<double>(k)) / std::log(double(threshold) / double(guess));
+  }
+  double const factor = std::pow(1.25, -1 / exponent);
+  return static_cast<Value>(double(threshold) * std::clamp(factor, 0.5, 0.9999));
+}
+
+/// Selects exactly min(k, candidates in the scope) entries, and improves the guess for the next time.
+///
+/// Where one rank selects alone: guess, verify, refine. Gives the k-th magnitude.
+template <execution_space E, selection_source Source, selection_scope Scope>
+kth<typename Source::value_type>
+select_exactly(E const& exec, Source const& from, std::int64_t k, typename Source::value_type& guess, Scope& scope,
+               selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace,
+               selected& result) {
+  using index_type = typename Source::index_type;
+  using value_type = typename Source::value_type;
+  std::int64_t const room = 2 * k + 1024;
+  if (!Scope::alone || k <= 0 || room >= from.size()) {
+    from.settle(exec);
+    return select_by_histograms<E, index_type, value_type>(exec, from.settled(), k, scope, workspace, result);
+  }
+  auto const refine = [&](std::int64_t count) {
+    workspace.put_aside();
+    candidates<index_type, value_type, typename E::memory_space> const few(workspace.aside(count));
+    auto const found = select_by_histograms(exec, few, k, scope, workspace, result);
+    guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, guess, count);
+    return found;
+  };
+  auto const verified = [&](std::int64_t count) { return count >= k && count <= workspace.indices.capacity(); };
+  sampled_guess<value_type> sampled;
+  if (guess <= 0) {
+    sampled = guess_from_sample(exec, from, k, workspace);
+    guess = sampled.safe;
+  }
+  workspace.reserve(exec, room);
+  std::int64_t count = compact(exec, from, keep<value_type>{magnitude_bits(guess)}, workspace);
+  if (verified(count)) {
+    return refine(count);
+  }
+  auto const values = from.settled();
+  if (sampled.likely <= 0) {
+    sampled = guess_from_sample(exec, values, k, workspace);
+    guess = sampled.safe;
+    workspace.reserve(exec, room);
+    count = compact(exec, values, keep<value_type>{magnitude_bits(guess)}, workspace);
+    if (verified(count)) {
+      return refine(count);
+    }
+  }
+  kth<value_type> found;
+  if (confirm_ties<E, index_type, value_type>(exec, values, k, sampled.likely, found)) {
+    take_kth<E, index_type, value_type>(exec, values, found, k, scope, workspace, result);
+  } else {
+    found = select_by_histograms<E, index_type, value_type>(exec, values, k, scope, workspace, result);
+  }
+  guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, value_type(0), k);
   return found;
 }
 
 } // namespace detail
 
 /// Exactly k entries every time: the k largest magnitudes, ties to the lower index.
+///
+/// Guess, verify, refine (after the idea of arXiv 2604.22312): a magnitude somewhat below the k-th is guessed, from the
+/// last call or from a sample; one pass takes the source and compacts what reaches it; if that is at least k and not
+/// too many, the k-th is found among these few. A guess that fails costs another pass, with a guess from a sample of
+/// the values themselves, and only where that fails too (most values tie) the histograms of `kth_magnitude` read
+/// everything. The result does not depend on the guess. Guessing is for one rank alone; across ranks the histograms
+/// decide.
 struct exact {
   struct options {};
+
   template <gradient_value Value>
-  struct state {};
+  struct state {
+    Value guess = 0; ///< magnitude that about 5/4 k values reach; none yet when zero
+
+    bool operator==(state const&) const = default;
+  };
 
   exact() : exact(options{}) {}
   explicit exact(options) {}
@@ -56,11 +198,12 @@ struct exact {
 
   std::int64_t capacity(std::int64_t k, std::int64_t) const { return k; }
 
-  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k, std::int64_t,
-                  state<Value>&, Scope& scope, selection_workspace<Index, Value, E>& workspace) const {
+  template <execution_space E, selection_source Source, selection_scope Scope>
+  selected select(E const& exec, Source const& from, std::int64_t k, std::int64_t,
+                  state<typename Source::value_type>& carried, Scope& scope,
+                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
     selected result;
-    detail::select_exactly(exec, from, k, scope, workspace, result);
+    detail::select_exactly(exec, from, k, carried.guess, scope, workspace, result);
     return result;
   }
 };

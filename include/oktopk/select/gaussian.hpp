@@ -54,15 +54,21 @@ struct gaussian {
   bool bounded() const { return false; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
-  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k, std::int64_t,
-                  state<Value>&, Scope& scope, selection_workspace<Index, Value, E>& workspace) const {
+  template <execution_space E, selection_source Source, selection_scope Scope>
+  selected select(E const& exec, Source const& source, std::int64_t k, std::int64_t,
+                  state<typename Source::value_type>&, Scope& scope,
+                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
+    using index_type = typename Source::index_type;
+    using value_type = typename Source::value_type;
     selected result;
     result.reevaluated = true;
+    source.settle(exec);
+    auto const from = source.settled();
     if (k > 0 && from.size() > 0) {
-      keep<Value> const kept{detail::magnitude_bits(static_cast<Value>(threshold(exec, from, k)))};
+      keep<value_type> const kept{
+          detail::magnitude_bits(static_cast<value_type>(threshold<E, index_type, value_type>(exec, from, k)))};
       workspace.reserve(exec, std::min(2 * k, from.size()));
-      result.count = compact(exec, from, kept, workspace);
+      result.count = compact(exec, from, kept, workspace, true);
       if (result.count > workspace.indices.capacity()) {
         workspace.reserve(exec, result.count);
         compact(exec, from, kept, workspace);

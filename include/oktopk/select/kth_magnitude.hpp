@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 
 namespace oktopk {
@@ -112,6 +113,9 @@ kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::mem
     std::int64_t* const all = mine + most_bins;
     std::copy(mine, mine + bins, all);
     scope.sum(std::span<std::int64_t>(all, static_cast<std::size_t>(bins)));
+    if (left == total_bits) {
+      wanted = std::min(wanted, std::accumulate(all, all + bins, std::int64_t(0)));
+    }
     std::int64_t bin = bins - 1;
     while (bin > 0 && all[bin] < wanted) {
       wanted -= all[bin];

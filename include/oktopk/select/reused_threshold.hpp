@@ -27,6 +27,7 @@ struct reused_threshold {
   template <gradient_value Value>
   struct state {
     Value threshold = 0;
+    Value guess = 0;             ///< for the next re-evaluation, as `exact` has it
     std::int64_t evaluated = -1; ///< iteration of the last re-evaluation; none yet when negative
 
     bool operator==(state const&) const = default;
@@ -62,29 +63,33 @@ struct reused_threshold {
     return most < static_cast<double>(length) ? static_cast<std::int64_t>(most) : length;
   }
 
-  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-  selected select(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
-                  std::int64_t iteration, state<Value>& carried, Scope& scope,
-                  selection_workspace<Index, Value, E>& workspace) const {
+  template <execution_space E, selection_source Source, selection_scope Scope>
+  selected select(E const& exec, Source const& from, std::int64_t k, std::int64_t iteration,
+                  state<typename Source::value_type>& carried, Scope& scope,
+                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
+    using value_type = typename Source::value_type;
     selected result;
-    if (k > 0 && carried.evaluated >= 0 && iteration - carried.evaluated < options_.tau_prime) {
-      keep<Value> const kept{detail::magnitude_bits(carried.threshold)};
+    bool const reuses = k > 0 && carried.evaluated >= 0 && iteration - carried.evaluated < options_.tau_prime;
+    if (reuses) {
+      keep<value_type> const kept{detail::magnitude_bits(carried.threshold)};
       if (bounded()) {
-        workspace.reserve(exec, capacity(k, from.size()));
+        workspace.reserve(exec, std::min(capacity(k, from.size()), from.size()));
       }
-      result.count = compact(exec, from, kept, workspace);
+      result.count = compact(exec, from, kept, workspace, !bounded());
       result.total = scope.share(result.count);
       if (in_band(result.total, k)) {
         if (result.count > workspace.indices.capacity()) {
           workspace.reserve(exec, result.count);
-          compact(exec, from, kept, workspace);
+          compact(exec, from.settled(), kept, workspace);
         }
         return result;
       }
+      carried.guess = 0; // it was made from a threshold that has gone stale
     }
-    auto const found = detail::select_exactly(exec, from, k, scope, workspace, result);
+    auto const found = reuses ? detail::select_exactly(exec, from.settled(), k, carried.guess, scope, workspace, result)
+                              : detail::select_exactly(exec, from, k, carried.guess, scope, workspace, result);
     if (k > 0) {
-      carried.threshold = detail::magnitude_from_bits<Value>(found.threshold);
+      carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
       carried.evaluated = iteration;
     }
     return result;

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/sparse.hpp>
+#include <oktopk/detail/kokkos_ext/bits.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+
+namespace oktopk {
+
+namespace detail {
+
+// The compiler believes `restrict` of parameters, also when it inlines, but not of local pointers.
+template <int Width, gradient_value Value>
+KOKKOS_INLINE_FUNCTION bits_of<Value> accumulate_block(Value const* __restrict residual,
+                                                       Value const* __restrict gradient, Value rate,
+                                                       Value* __restrict accumulator) {
+  signed_bits_of<Value> largest = 0; // signed, because SSE2 compares no other integers
+  for (int i = 0; i < Width; ++i) {
+    Value const x = residual[i] + rate * gradient[i];
+    accumulator[i] = x;
+    auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(x));
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return static_cast<bits_of<Value>>(largest);
+}
+
+} // namespace detail
+
+/// The values to select from, and the index each of them stands for.
+///
+/// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
+/// reads the sums of this rank's region, which have their indices beside them.
+template <gradient_index Index, gradient_value Value, class MemorySpace>
+struct candidates {
+  using index_type = Index;
+  using value_type = Value;
+
+  array_ref<Value const, MemorySpace> values;
+  array_ref<Index const, MemorySpace> indices;
+
+  candidates() = default;
+  candidates(array_ref<Value const, MemorySpace> some_values, array_ref<Index const, MemorySpace> their_indices)
+      : values(some_values), indices(their_indices) {}
+  explicit candidates(sparse_ref<Index, Value, MemorySpace> entries)
+      : values(entries.values), indices(entries.indices) {}
+
+  std::int64_t size() const { return static_cast<std::int64_t>(values.extent(0)); }
+
+  KOKKOS_INLINE_FUNCTION Index index(std::int64_t position) const {
+    return indices.data() == nullptr ? static_cast<Index>(position) : indices.data()[position];
+  }
+
+  KOKKOS_INLINE_FUNCTION Value peek(std::int64_t position) const { return values.data()[position]; }
+  KOKKOS_INLINE_FUNCTION Value take(std::int64_t position) const { return values.data()[position]; }
+  KOKKOS_INLINE_FUNCTION Value taken(std::int64_t position) const { return values.data()[position]; }
+
+  template <int Width>
+  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> take_block(std::int64_t begin) const {
+    Value const* const from = values.data() + begin;
+    detail::signed_bits_of<Value> largest = 0;
+    for (int i = 0; i < Width; ++i) {
+      auto const magnitude = static_cast<detail::signed_bits_of<Value>>(detail::magnitude_bits(from[i]));
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    return static_cast<detail::bits_of<Value>>(largest);
+  }
+
+  candidates settled() const { return *this; }
+
+  template <execution_space E>
+  void settle(E const&) const {}
+};
+
+/// An accumulator in the making: `accumulator = residual + rate * gradient`, formed while it is being selected from
+/// (Algorithm 2, lines 4 and 5, in one pass over memory).
+///
+/// The three arrays have one length and do not overlap. Whoever gets this writes the whole accumulator.
+template <gradient_index Index, gradient_value Value, class MemorySpace>
+struct accumulation {
+  using index_type = Index;
+  using value_type = Value;
+
+  array_ref<Value const, MemorySpace> residual;
+  array_ref<Value const, MemorySpace> gradient;
+  array_ref<Value, MemorySpace> accumulator;
+  Value rate = 0;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(accumulator.extent(0)); }
+
+  KOKKOS_INLINE_FUNCTION Index index(std::int64_t position) const { return static_cast<Index>(position); }
+
+  KOKKOS_INLINE_FUNCTION Value peek(std::int64_t position) const {
+    return residual.data()[position] + rate * gradient.data()[position];
+  }
+
+  KOKKOS_INLINE_FUNCTION Value take(std::int64_t position) const {
+    return accumulator.data()[position] = peek(position);
+  }
+
+  KOKKOS_INLINE_FUNCTION Value taken(std::int64_t position) const { return accumulator.data()[position]; }
+
+  template <int Width>
+  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> take_block(std::int64_t begin) const {
+    return detail::accumulate_block<Width>(residual.data() + begin, gradient.data() + begin, rate,
+                                           accumulator.data() + begin);
+  }
+
+  candidates<Index, Value, MemorySpace> settled() const { return {accumulator, {}}; }
+
+  /// Enqueues the accumulation by itself, where nothing is selected in the same pass.
+  template <execution_space E>
+  void settle(E const& exec) const {
+    auto const self = *this;
+    Kokkos::parallel_for(
+        "oktopk::select::accumulate", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size()),
+        KOKKOS_LAMBDA(std::int64_t i) { self.take(i); });
+  }
+};
+
+/// What a selection reads: values that lie in memory, or that are formed as they are read.
+///
+/// * `peek(i)` — the value at a position, any time. `take(i)` — the same, and leaves it in memory; `take_block<W>(i)`
+///   takes W of them and gives the largest `magnitude_bits`. `taken(i)` — a value that was taken.
+/// * `settled()` — the candidates in memory, once all were taken. `settle(exec)` — takes all of them.
+template <class S>
+concept selection_source = gradient_index<typename S::index_type> && gradient_value<typename S::value_type> &&
+                           requires(S const& source, std::int64_t position) {
+                             { source.size() } -> std::same_as<std::int64_t>;
+                             { source.index(position) } -> std::same_as<typename S::index_type>;
+                             { source.peek(position) } -> std::same_as<typename S::value_type>;
+                             { source.take(position) } -> std::same_as<typename S::value_type>;
+                             { source.taken(position) } -> std::same_as<typename S::value_type>;
+                             {
+                               source.template take_block<32>(position)
+                             } -> std::same_as<detail::bits_of<typename S::value_type>>;
+                             source.settled();
+                           };
+
+} // namespace oktopk
