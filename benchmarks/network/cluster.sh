@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# cluster.sh SCRATCH RATE RANKS LAUNCHER ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by links of RATE
+# and runs PROGRAM in them, once for each of the ALGORITHMS; their rows go to SCRATCH/rows.csv. Only for run.sh, which
+# starts it in namespaces that end with it: its own network namespace is the switch, out of reach of any real network.
+set -eu
+
+scratch=$1
+rate=$2
+ranks=$3
+launcher=$4
+algorithms=$5
+shift 5
+started=$(date +%s)
+
+fail() {
+  printf 'run.sh: %s\n' "$*" >&2
+  exit 1
+}
+
+# The first process of a process namespace ignores signals that it does not catch.
+trap 'exit 143' HUP INT TERM
+
+# Names of the namespaces and what Open MPI writes go to memory that is private, and gone with the mount namespace.
+private=$scratch/private
+mkdir "$private"
+mount -t tmpfs tmpfs "$private"
+export TMPDIR="$private"
+
+network=10.77.77
+ip link set lo up
+ip link add switch type bridge
+ip address add "$network.254/24" dev switch
+ip link set switch up
+
+# A link that was idle must not be given its idle time as bandwidth, so no burst is longer than the largest packet that a
+# stack hands down in one piece, or a fraction of a millisecond that timers need. The queue holds 100 ms of traffic.
+case $rate in
+  100mbit) packet=8192 burst=10k ;;
+  1gbit) packet=65536 burst=72k ;;
+  *) packet=65536 burst=256k ;;
+esac
+
+# shape COMMAND...: limits an interface; COMMAND is `tc qdisc add dev NAME root`, perhaps run elsewhere.
+shape() {
+  "$@" tbf rate "$rate" burst "$burst" latency 100ms || fail "the kernel cannot limit the rate of a link (sch_tbf)"
+}
+
+hosts=
+rank=1
+while [ "$rank" -le "$ranks" ]; do
+  namespace=$private/rank$rank
+  : >"$namespace"
+  unshare --net="$namespace" true
+  ip link add "port$rank" gso_max_size "$packet" type veth peer name cluster gso_max_size "$packet"
+  ip link set cluster netns "$namespace"
+  ip link set "port$rank" master switch up
+  shape tc qdisc add dev "port$rank" root
+  nsenter --net="$namespace" ip link set lo up
+  nsenter --net="$namespace" ip address add "$network.$rank/24" dev cluster
+  nsenter --net="$namespace" ip link set cluster up
+  shape nsenter --net="$namespace" tc qdisc add dev cluster root
+  hosts=$hosts,$network.$rank
+  rank=$((rank + 1))
+done
+
+# What Open MPI takes for a remote shell: HOST COMMAND... Each host has a folder of its own for temporary files, or the
+# daemons would overwrite each other's.
+remote_shell=$private/remote_shell
+cat >"$remote_shell" <<TEXT
+#!/bin/sh
+namespace=$private/rank\${1##*.}
+shift
+mkdir -p "\$namespace.tmp"
+TMPDIR=\$namespace.tmp exec nsenter --net="\$namespace" sh -c "\$*"
+TEXT
+chmod +x "$remote_shell"
+
+# Ranks outnumber the cores here: one that waits must yield, or every message waits for a time slice. That takes daemons
+# that stay in this session, for Linux schedules sessions as groups (sched_autogroup), and yielding passes the core on
+# within the group only. For the same reason a rank is given one thread.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMP_NUM_THREADS=1 OMP_PROC_BIND=false OPENBLAS_NUM_THREADS=1
+for algorithm in $(printf '%s' "$algorithms" | tr ',' ' '); do
+  printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$algorithm"
+  status=0
+  "$launcher" -n "$ranks" --host "${hosts#,}" --bind-to none \
+    --mca plm rsh --mca plm_rsh_agent "$remote_shell" --mca plm_rsh_no_tree_spawn 1 \
+    --mca oob_tcp_if_include switch,cluster --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include cluster \
+    --mca mpi_yield_when_idle 1 --leave-session-attached \
+    "$@" --algorithm "$algorithm" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
+  # A launcher that loses a race with its own child says so, to no effect.
+  grep -v 'plm:rsh: Warning: setpgid' "$private/errors" >&2 || :
+  if [ $status -ne 0 ] || [ ! -s "$private/rows.csv" ]; then
+    cat "$private/output" >&2
+    fail "$algorithm could not be measured"
+  fi
+  # One heading is enough.
+  if [ -s "$scratch/rows.csv" ]; then
+    sed 1d "$private/rows.csv" >>"$scratch/rows.csv"
+  else
+    cat "$private/rows.csv" >"$scratch/rows.csv"
+  fi
+  rm "$private/rows.csv"
+done

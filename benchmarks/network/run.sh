@@ -1,0 +1,210 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# sh benchmarks/network/run.sh [OPTION...] [-- OPTION...]: measures the schemes on an emulated cluster, see --help.
+#
+# Everything that makes up the cluster lives in namespaces of its own (network, mounts, processes), which the kernel
+# takes down with the last process in them, and nothing in them is visible outside. So there is nothing to undo after a
+# failure, Ctrl-C or even kill -9, and nothing that was there before can be touched.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+rate=1gbit
+ranks=8
+length=14728266
+density=0.01
+algorithms=
+steps=10
+warmup=3
+verify=no
+bench=
+csv=
+plot=
+
+usage() {
+  cat <<TEXT
+sh benchmarks/network/run.sh [OPTION...] [-- OPTION...]
+
+Measures schemes of the library on an emulated cluster: each rank in a network namespace of its own, joined to a bridge
+by a link of a chosen rate, with Open MPI over TCP between them. Needs root, iproute2 and Open MPI. Leaves nothing behind.
+
+  --rate RATE         of each link, each way: 100mbit, 1gbit or 10gbit (default: $rate)
+  --ranks P           from 2 to 200 (default: $ranks)
+  --length N          of the gradient (default: $length, that of VGG-16)
+  --density D         share of the entries to select, in (0, 1] (default: $density)
+  --algorithms LIST   schemes to measure, separated by commas (default: all that the benchmark knows)
+  --steps S           iterations to measure (default: $steps)
+  --warmup W          iterations before these that are not measured (default: $warmup)
+  --verify            check every result against an independent reference; takes its time, between the iterations
+  --bench PATH        the program oktopk_bench (default: the newest under build/)
+  --csv FILE          write one row per scheme and iteration to FILE
+  --plot FILE         draw the medians (PNG, or what else matplotlib knows by the name's end)
+  -- OPTION...        what follows goes to the benchmark as it is
+TEXT
+}
+
+fail() {
+  printf 'run.sh: %s\n' "$*" >&2
+  exit 1
+}
+
+# value NAME VALUE...: the value that must follow an option.
+value() {
+  [ $# -ge 2 ] || fail "$1 needs a value"
+  printf '%s\n' "$2"
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    --*=*)
+      option=${1%%=*}
+      given=${1#*=}
+      shift
+      set -- "$option" "$given" "$@"
+      continue
+      ;;
+    --rate) rate=$(value "$@") ;;
+    --ranks) ranks=$(value "$@") ;;
+    --length) length=$(value "$@") ;;
+    --density) density=$(value "$@") ;;
+    --algorithms) algorithms=$(value "$@") ;;
+    --steps) steps=$(value "$@") ;;
+    --warmup) warmup=$(value "$@") ;;
+    --bench) bench=$(value "$@") ;;
+    --csv) csv=$(value "$@") ;;
+    --plot) plot=$(value "$@") ;;
+    --verify)
+      verify=yes
+      shift
+      continue
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *) fail "there is no option \"$1\"; --help lists them" ;;
+  esac
+  shift 2
+done
+
+case $rate in
+  100mbit | 1gbit | 10gbit) ;;
+  *) fail "--rate must be 100mbit, 1gbit or 10gbit, not \"$rate\"" ;;
+esac
+case $ranks in
+  '' | *[!0-9]* | ????*) fail "--ranks must be a number from 2 to 200, not \"$ranks\"" ;;
+esac
+if [ "$ranks" -lt 2 ] || [ "$ranks" -gt 200 ]; then
+  fail "--ranks must be a number from 2 to 200, not \"$ranks\""
+fi
+
+[ "$(id -u)" -eq 0 ] || fail "needs root, to make network namespaces: run it with sudo"
+
+# require PACKAGE COMMAND
+require() {
+  command -v "$2" >/dev/null 2>&1 || fail "needs $2: install $1 (Debian, Ubuntu: apt-get install $1)"
+}
+require iproute2 ip
+require iproute2 tc
+require util-linux unshare
+require util-linux nsenter
+require util-linux setpriv
+
+launcher=
+for each in mpirun.openmpi mpirun; do
+  if command -v "$each" >/dev/null 2>&1 && "$each" --version 2>/dev/null | grep -q 'Open MPI'; then
+    launcher=$(command -v "$each")
+    break
+  fi
+done
+[ -n "$launcher" ] || fail "needs mpirun of Open MPI: install openmpi-bin (Debian, Ubuntu: apt-get install openmpi-bin)"
+
+# Of several builds the newest, but none that wants another MPI.
+uses_open_mpi() {
+  ldd "$1" 2>/dev/null | grep -q 'libmpi\.so'
+}
+if [ -z "$bench" ]; then
+  bench=$(
+    find "$root/build" -type f -name oktopk_bench -perm -u+x -printf '%T@ %p\n' 2>/dev/null | sort -rn |
+      while read -r _ each; do
+        if uses_open_mpi "$each"; then
+          printf '%s\n' "$each"
+          break
+        fi
+      done
+  )
+  [ -n "$bench" ] || fail "found no oktopk_bench for Open MPI under $root/build: build it (CONTRIBUTING.md), or name it \
+with --bench"
+fi
+{ [ -f "$bench" ] && [ -x "$bench" ]; } || fail "\"$bench\" is no program"
+uses_open_mpi "$bench" || fail "\"$bench\" was not built with Open MPI"
+bench=$(cd "$(dirname "$bench")" && pwd)/$(basename "$bench")
+
+if [ -z "$algorithms" ]; then
+  # The program names all it knows when it is asked for what it does not know.
+  algorithms=$("$bench" --in-process 1 --algorithm '?' --length 1 --k 1 2>&1 | sed -n 's/.*it knows //p' | tr -d ' ')
+  [ -n "$algorithms" ] || fail "\"$bench\" does not say which schemes it knows; name some with --algorithms"
+fi
+
+# Told now, not after minutes of measuring.
+for file in "$csv" "$plot"; do
+  if [ -n "$file" ]; then
+    { [ -d "$(dirname "$file")" ] && [ -w "$(dirname "$file")" ] && [ ! -d "$file" ]; } ||
+      fail "cannot write a file \"$file\""
+  fi
+done
+# The python that comes first may be another than the one that packages are installed for.
+python=
+for each in python3 /usr/bin/python3; do
+  if [ -n "$plot" ] && [ -z "$python" ] && "$each" -c 'import matplotlib' 2>/dev/null; then
+    python=$each
+  fi
+done
+if [ -n "$plot" ] && [ -z "$python" ]; then
+  fail "--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: apt-get install python3-matplotlib)"
+fi
+
+# `setpriv` and `--kill-child` tie the life of the cluster to that of this shell, whatever ends it.
+in_namespaces() {
+  exec setpriv --pdeathsig KILL unshare --mount --net --pid --fork --kill-child --mount-proc "$@"
+}
+(in_namespaces true) 2>/dev/null || fail "may not make namespaces here, though it is root: a container must be privileged"
+
+scratch=$(mktemp -d)
+cluster=
+end() {
+  [ -z "$cluster" ] || kill -KILL "$cluster" 2>/dev/null || :
+  rm -rf "$scratch"
+}
+trap end EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+[ $verify = yes ] || set -- --no-verify "$@"
+printf 'Measuring %s\n' "$bench"
+# In the background, because a shell heeds a signal at once in `wait` only.
+in_namespaces sh "$here/cluster.sh" "$scratch" "$rate" "$ranks" "$launcher" "$algorithms" \
+  "$bench" --length "$length" --density "$density" --steps "$steps" --warmup "$warmup" "$@" &
+cluster=$!
+status=0
+wait "$cluster" || status=$?
+cluster=
+
+# What was measured before a failure counts as well.
+if [ -s "$scratch/rows.csv" ]; then
+  [ -z "$csv" ] || cat "$scratch/rows.csv" >"$csv"
+  processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+  title="$ranks ranks, links of $rate, n = $length, density $density"
+  printf '\n%s; emulated on %s cores%s, %s:\n\n' "$title" "$(nproc)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
+  awk -f "$here/table.awk" -v rate="$rate" "$scratch/rows.csv"
+  [ -z "$plot" ] || "$python" "$here/plot.py" "$scratch/rows.csv" "$plot" "$title"
+fi
+exit "$status"

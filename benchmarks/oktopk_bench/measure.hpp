@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "report.hpp"
+#include "runner.hpp"
+
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace oktopk_bench {
+
+/// What every rank saw of one call, brought together: maxima, and the balance of the reduce phase. Collective.
+template <oktopk::communicator Comm>
+measurement over_ranks(Comm& comm, runner const& algorithm, oktopk::counted<Comm> const& counted, double seconds) {
+  oktopk::traffic const total = counted.total();
+  call_figures const figures = algorithm.figures();
+  auto const reduced = static_cast<double>(counted.of_phase(oktopk::phase::reduce).bytes_received);
+  std::array<double, 7> most{seconds,
+                             figures.select_seconds,
+                             total.words_sent(),
+                             total.words_received(),
+                             static_cast<double>(total.messages_sent),
+                             static_cast<double>(figures.local_selected),
+                             reduced};
+  std::array<double, 1> sum{reduced};
+  comm.allreduce(std::span<double>(most), oktopk::reduction::max, oktopk::phase::control);
+  comm.allreduce(std::span<double>(sum), oktopk::reduction::sum, oktopk::phase::control);
+  measurement row;
+  row.ranks = comm.size();
+  row.k = algorithm.k();
+  row.seconds = most[0];
+  row.select_seconds = most[1];
+  row.words_sent = most[2];
+  row.words_received = most[3];
+  row.messages_sent = static_cast<std::int64_t>(most[4]);
+  row.local_selected = static_cast<std::int64_t>(most[5]);
+  row.global_selected = figures.global_selected;
+  row.bound_words = algorithm.bound_words();
+  row.reduce_imbalance = sum[0] > 0 ? most[6] * comm.size() / sum[0] : 0;
+  row.words_are_a_floor = counted.modelled() > 0;
+  return row;
+}
+
+/// One call of an algorithm, timed and counted. Collective; `comm` is the one that is not counted, and `which` names
+/// the call where it fails.
+template <oktopk::communicator Comm>
+measurement measure(Comm& comm, runner& algorithm, oktopk::counted<Comm>& counted, accumulator_view const& accumulator,
+                    std::string const& which) {
+  std::array<double, 1> barrier{};
+  comm.allreduce(std::span<double>(barrier), oktopk::reduction::sum, oktopk::phase::control);
+  counted.reset();
+  auto const begin = std::chrono::steady_clock::now();
+  try {
+    algorithm.call(accumulator);
+  } catch (oktopk::error const& fault) {
+    std::string const sentence = fault.what();
+    std::string const library = "oktopk: ";
+    throw oktopk::error(fault.code(),
+                        which + ": " + sentence.substr(sentence.starts_with(library) ? library.size() : 0));
+  }
+  std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
+  return over_ranks(comm, algorithm, counted, taken.count());
+}
+
+} // namespace oktopk_bench

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "reference.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <sstream>
+
+namespace oktopk_bench {
+namespace {
+
+constexpr std::uint64_t low_half = 0xffffffffU;
+
+// Larger keys come first: the magnitude above, and below it the position counted from the other end.
+std::uint64_t key_of(float value, std::uint64_t position) {
+  std::uint64_t const magnitude = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
+  return (magnitude << 32) | (low_half - position);
+}
+
+std::string number(double value) {
+  std::ostringstream text;
+  text.precision(9);
+  text << value;
+  return text.str();
+}
+
+} // namespace
+
+std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k) {
+  std::vector<std::uint64_t> keys(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    keys[i] = key_of(values[i], i);
+  }
+  auto const end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(static_cast<std::size_t>(k), keys.size()));
+  if (end != keys.end()) {
+    std::nth_element(keys.begin(), end, keys.end(), std::greater<>());
+  }
+  std::vector<std::int64_t> positions;
+  for (auto key = keys.begin(); key != end; ++key) {
+    positions.push_back(static_cast<std::int64_t>(low_half - (*key & low_half)));
+  }
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
+
+std::uint64_t digest(std::span<char const> bytes) {
+  std::uint64_t sum = 14695981039346656037U; // FNV-1a
+  for (char const byte : bytes) {
+    sum = (sum ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+  }
+  return sum;
+}
+
+block_sums::block_sums(std::int64_t width)
+    : sums_(static_cast<std::size_t>(width)), magnitudes_(sums_.size()), counts_(sums_.size()) {
+}
+
+void block_sums::clear() {
+  std::fill(sums_.begin(), sums_.end(), 0.0);
+  std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
+  std::fill(counts_.begin(), counts_.end(), 0);
+}
+
+void block_sums::add(std::span<contribution const> parts) {
+  for (contribution const& part : parts) {
+    sums_[part.offset] += static_cast<double>(part.value);
+    magnitudes_[part.offset] += std::abs(static_cast<double>(part.value));
+    counts_[part.offset] += 1;
+  }
+}
+
+double block_sums::sum(std::int64_t offset) const {
+  auto const at = static_cast<std::size_t>(offset);
+  return counts_[at] <= 2 ? static_cast<double>(static_cast<float>(sums_[at])) : sums_[at];
+}
+
+double block_sums::tolerance(std::int64_t offset) const {
+  auto const at = static_cast<std::size_t>(offset);
+  // Each of the count - 1 additions rounds off at most 2^-24 of a number no larger than the sum of the magnitudes; the
+  // last factor covers the growth of that bound itself.
+  return counts_[at] <= 2 ? 0 : (counts_[at] - 1) * 0x1p-24 * magnitudes_[at] * 1.001;
+}
+
+result_check::result_check(std::span<std::int64_t const> indices, std::span<float const> values)
+    : indices_(indices), values_(values) {
+}
+
+void result_check::take(std::int64_t begin, std::int64_t end, block_sums const& sums) {
+  for (std::int64_t index = begin; index < end; ++index) {
+    std::int64_t const offset = index - begin;
+    bool const inside = next_ < indices_.size() && indices_[next_] == index;
+    candidates_ += sums.touched(offset) ? 1 : 0;
+    if (inside) {
+      if (!sums.touched(offset) && wrong_value_.empty()) {
+        wrong_value_ = "no rank contributed at index " + std::to_string(index) + " of the result";
+      }
+      take_inside(index, sums.sum(offset), sums.tolerance(offset), values_[next_]);
+      next_ += 1;
+    } else if (sums.touched(offset)) {
+      take_outside(index, sums.sum(offset), sums.tolerance(offset));
+    }
+  }
+}
+
+void result_check::take_inside(std::int64_t index, double sum, double tolerance, float value) {
+  if (wrong_value_.empty() && !(std::abs(static_cast<double>(value) - sum) <= tolerance)) {
+    wrong_value_ = "the value at index " + std::to_string(index) + " is " + number(static_cast<double>(value)) +
+                   ", but the ranks' contributions add up to " + number(sum);
+  }
+  // As large as rounding may have made it, so that only certain faults are reported.
+  ranked_entry const entry{index, std::abs(sum) + tolerance};
+  if (last_inside_.index < 0 || last_inside_.precedes(entry)) {
+    last_inside_ = entry;
+  }
+}
+
+void result_check::take_outside(std::int64_t index, double sum, double tolerance) {
+  if (stray_index_ < 0 && std::abs(sum) > tolerance) {
+    stray_index_ = index;
+  }
+  ranked_entry const entry{index, std::abs(sum) - tolerance};
+  if (first_outside_.index < 0 || entry.precedes(first_outside_)) {
+    first_outside_ = entry;
+  }
+}
+
+std::string result_check::wrong_choice() const {
+  if (last_inside_.index < 0 || first_outside_.index < 0 || !first_outside_.precedes(last_inside_)) {
+    return {};
+  }
+  return "index " + std::to_string(first_outside_.index) + " (magnitude " + number(first_outside_.magnitude) +
+         ") is missing from the result, which has index " + std::to_string(last_inside_.index) + " (magnitude " +
+         number(last_inside_.magnitude) + ")";
+}
+
+std::string result_check::stray() const {
+  return stray_index_ < 0
+             ? std::string()
+             : "something was contributed at index " + std::to_string(stray_index_) + ", which the result has not";
+}
+
+} // namespace oktopk_bench

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+// What the results are compared with. Nothing here uses the library: plain loops over plain arrays on the host.
+namespace oktopk_bench {
+
+/// Positions of the k largest magnitudes, ascending; ties go to the lower position.
+std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k);
+
+/// A number that stands for the bytes of an array, to compare arrays of different ranks.
+std::uint64_t digest(std::span<char const> bytes);
+
+/// What one rank adds to one entry of the gradient; it travels between ranks as it is.
+struct contribution {
+  std::uint32_t offset = 0; ///< from the begin of the block
+  float value = 0;
+};
+
+/// Sums of the contributions to one block of the gradient, and how far a sum in single precision may be from them.
+class block_sums {
+public:
+  explicit block_sums(std::int64_t width);
+
+  void clear();
+  void add(std::span<contribution const> parts);
+
+  /// Whether anybody contributed to the entry.
+  bool touched(std::int64_t offset) const { return counts_[static_cast<std::size_t>(offset)] > 0; }
+  /// The sum; where one or two contributed, as single precision must have it.
+  double sum(std::int64_t offset) const;
+  /// Nought up to two contributions; beyond that the order of summation is the scheme's own.
+  double tolerance(std::int64_t offset) const;
+
+private:
+  std::vector<double> sums_;
+  std::vector<double> magnitudes_;
+  std::vector<std::int32_t> counts_;
+};
+
+/// Compares one result with the sums of what the ranks say they gave to it, block by block in ascending order.
+class result_check {
+public:
+  result_check(std::span<std::int64_t const> indices, std::span<float const> values);
+
+  /// Takes the next block: the entries [begin, end).
+  void take(std::int64_t begin, std::int64_t end, block_sums const& sums);
+
+  /// A value that is not the sum of what the ranks contributed, or nothing.
+  std::string const& wrong_value() const { return wrong_value_; }
+  /// An entry left out that precedes an entry of the result (larger, or equal and of lower index), or nothing.
+  std::string wrong_choice() const;
+  /// A contribution to an entry that the result has not, or nothing.
+  std::string stray() const;
+  /// How many entries the ranks contributed to.
+  std::int64_t candidates() const { return candidates_; }
+
+private:
+  struct ranked_entry {
+    std::int64_t index = -1;
+    double magnitude = 0;
+
+    bool precedes(ranked_entry const& other) const {
+      return magnitude > other.magnitude || (magnitude == other.magnitude && index < other.index);
+    }
+  };
+
+  void take_inside(std::int64_t index, double sum, double tolerance, float value);
+  void take_outside(std::int64_t index, double sum, double tolerance);
+
+  std::span<std::int64_t const> indices_;
+  std::span<float const> values_;
+  std::size_t next_ = 0;
+  std::int64_t candidates_ = 0;
+  ranked_entry last_inside_;
+  ranked_entry first_outside_;
+  std::int64_t stray_index_ = -1;
+  std::string wrong_value_;
+};
+
+} // namespace oktopk_bench

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace oktopk_bench {
+
+/// One measured step of one algorithm: the maximum over ranks, unless it is the same on all of them.
+struct measurement {
+  std::string algorithm;
+  int ranks = 0;
+  std::int64_t length = 0;
+  std::int64_t k = 0;
+  std::int64_t step = 0;
+  double seconds = 0;
+  double select_seconds = 0;
+  double words_sent = 0;
+  double words_received = 0;
+  std::int64_t messages_sent = 0;
+  std::int64_t local_selected = 0;
+  std::int64_t global_selected = 0;
+  double bound_words = 0;
+  double reduce_imbalance = 0; ///< bytes received in the reduce phase: maximum over mean; nought where there were none
+  bool words_are_a_floor = false; ///< the communicator's own collective hides its messages; no fewer are possible
+};
+
+/// The whole CSV file, header included.
+std::string csv_text(std::span<measurement const> rows);
+
+/// One line per algorithm for people: medians of the times, the worst step of everything else.
+std::string table_text(std::span<measurement const> rows);
+
+/// Words with as many digits as they have: most often none after the point.
+std::string words_text(double words);
+
+} // namespace oktopk_bench

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "own_part.hpp"
+
+#include <oktopk/comm/agreement.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace oktopk_bench {
+
+/// Entries that are compared at a time: bounds the memory of the comparison whatever the length.
+inline constexpr std::int64_t verify_block = std::int64_t(1) << 20;
+
+template <class T>
+std::uint64_t digest_of(std::vector<T> const& values) {
+  auto const bytes = std::as_bytes(std::span<T const>(values));
+  return digest({reinterpret_cast<char const*>(bytes.data()), bytes.size()});
+}
+
+/// Adds every rank's contributions to the entries [begin, end) on rank 0.
+template <oktopk::communicator Comm>
+void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int64_t end, block_sums& sums) {
+  std::vector<contribution> parts;
+  part.append_contributions(begin, end, parts);
+  auto const use = oktopk::phase::control;
+  if (comm.rank() != 0) {
+    auto sent = comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use);
+    comm.wait_all(std::span(&sent, 1));
+    return;
+  }
+  sums.clear();
+  sums.add(parts);
+  parts.resize(static_cast<std::size_t>(2 * (end - begin))); // a rank contributes and takes back at most once an entry
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    auto arrived = comm.irecv(std::as_writable_bytes(std::span<contribution>(parts)), rank, use);
+    comm.wait_all(std::span(&arrived, 1));
+    sums.add(std::span<contribution const>(parts).first(arrived.bytes() / sizeof(contribution)));
+  }
+}
+
+/// Compares one call's results on all ranks with a reference computed independently of the library.
+///
+/// Collective; `call` names the call in the sentence that every rank throws where something is wrong.
+template <oktopk::communicator Comm>
+void verify(Comm& comm, std::string const& call, std::span<float const> accumulator, host_result const& result,
+            call_figures const& figures, promises const& promised, std::int64_t k) {
+  own_part const part(accumulator, result, figures, promised, k);
+  auto const settle = [&](std::string const& fault, oktopk::agreement agreed) {
+    if (!fault.empty()) {
+      agreed.note(oktopk::fault::bad_state, fault);
+    }
+    agreed.settle(comm);
+  };
+  settle(part.fault(), oktopk::agreement("wrong result of " + call)
+                           .fact("size of the result", result.indices.size())
+                           .fact("digest of its indices", digest_of(result.indices))
+                           .fact("digest of its values", digest_of(result.values)));
+
+  auto const length = static_cast<std::int64_t>(accumulator.size());
+  block_sums sums(comm.rank() == 0 ? std::min(length, verify_block) : 0);
+  result_check check(result.indices, result.values);
+  for (std::int64_t begin = 0; begin < length; begin += verify_block) {
+    std::int64_t const end = std::min(begin + verify_block, length);
+    gather_block(comm, part, begin, end, sums);
+    if (comm.rank() == 0) {
+      check.take(begin, end, sums);
+    }
+  }
+  std::string fault;
+  if (comm.rank() == 0) {
+    fault = check.wrong_value();
+    if (fault.empty() && !promised.local_exact) {
+      fault = check.stray();
+    }
+    if (fault.empty() && promised.global_top) {
+      fault = check.wrong_choice();
+    }
+    auto const expected = std::min(k, check.candidates());
+    if (fault.empty() && promised.global_exact && promised.local_exact && figures.global_selected != expected) {
+      fault = "the result has " + std::to_string(figures.global_selected) + " entries instead of " +
+              std::to_string(expected);
+    }
+  }
+  settle(fault, oktopk::agreement("wrong result of " + call));
+}
+
+} // namespace oktopk_bench

@@ -1,0 +1,17 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# What our own programs and tests are compiled with; nothing of it reaches a user of the library.
+function(oktopk_developer_flags target)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion)
+    if(OKTOPK_WERROR)
+      target_compile_options(${target} PRIVATE -Werror)
+    endif()
+  endif()
+  if(OKTOPK_ENABLE_SANITIZERS)
+    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+    target_compile_options(${target} PRIVATE ${sanitizers} -fno-omit-frame-pointer -g)
+    target_link_options(${target} PRIVATE ${sanitizers})
+  endif()
+endfunction()

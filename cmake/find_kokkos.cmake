@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Kokkos: the caller's own (a target Kokkos::kokkos), an installed one, or on request a pinned release.
+if(NOT TARGET Kokkos::kokkos)
+  find_package(Kokkos ${oktopk_kokkos_version} CONFIG QUIET)
+endif()
+
+if(NOT TARGET Kokkos::kokkos AND OKTOPK_FETCH_KOKKOS)
+  message(STATUS "oktopk: no Kokkos installed, fetching release 4.6.02")
+  include(FetchContent)
+  if(POLICY CMP0135) # date the files by their unpacking
+    cmake_policy(SET CMP0135 NEW)
+  endif()
+  FetchContent_Declare(
+    Kokkos
+    URL https://github.com/kokkos/kokkos/releases/download/4.6.02/kokkos-4.6.02.tar.gz
+    URL_HASH SHA256=baf1ebbe67abe2bbb8bb6aed81b4247d53ae98ab8475e516d9c87e87fa2422ce)
+  FetchContent_MakeAvailable(Kokkos)
+endif()
+
+if(NOT TARGET Kokkos::kokkos)
+  message(FATAL_ERROR
+    "oktopk: no Kokkos ${oktopk_kokkos_version} or later was found. Install one (on Debian and Ubuntu: "
+    "libtrilinos-kokkos-dev), name the folder of your own with -DKokkos_ROOT=<prefix>, or let CMake download one "
+    "with -DOKTOPK_FETCH_KOKKOS=ON.")
+endif()
+
+oktopk_correct_kokkos()
+if(Kokkos_DIR)
+  message(STATUS "oktopk: Kokkos ${Kokkos_VERSION} (${Kokkos_DEVICES}) from ${Kokkos_DIR}")
+endif()

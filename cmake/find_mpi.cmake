@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# The C++ bindings that MPI dropped with version 3 only bring warnings and one more library.
+set(MPI_CXX_SKIP_MPICXX ON)
+# Debian and Ubuntu name the programs of each implementation with a suffix: one wrapper, its own launcher.
+if(MPI_CXX_COMPILER MATCHES "mpi[a-zA-Z+]+\\.([a-z]+)$")
+  find_program(MPIEXEC_EXECUTABLE mpirun.${CMAKE_MATCH_1})
+endif()
+find_package(MPI QUIET COMPONENTS CXX)
+if(NOT MPI_CXX_FOUND)
+  message(FATAL_ERROR
+    "oktopk: no MPI for C++ was found. Install one (on Debian and Ubuntu: libopenmpi-dev or libmpich-dev), name its "
+    "compiler wrapper with -DMPI_CXX_COMPILER=<mpicxx>, or do without with -DOKTOPK_ENABLE_MPI=OFF.")
+endif()
+
+# Which implementation it is, for the names of tests and the ways of its launcher.
+set(oktopk_mpi_name mpi)
+if(MPIEXEC_EXECUTABLE)
+  execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE launcher ERROR_QUIET)
+  if(launcher MATCHES "Open MPI|OpenRTE|Open-MPI")
+    set(oktopk_mpi_name openmpi)
+  elseif(launcher MATCHES "HYDRA|MPICH")
+    set(oktopk_mpi_name mpich)
+  endif()
+endif()
+message(STATUS "oktopk: MPI ${MPI_CXX_VERSION} (${oktopk_mpi_name}), launcher ${MPIEXEC_EXECUTABLE}")
+
+# Tests and examples start more ranks than there are cores, on one machine, perhaps as root in a container: ranks that
+# wait must yield, no remote shell is sought, and shared memory must not count on reading another process's memory.
+set(oktopk_mpi_environment OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
+if(oktopk_mpi_name STREQUAL "openmpi")
+  list(APPEND oktopk_mpi_environment
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_plm=isolated OMPI_MCA_btl_vader_single_copy_mechanism=none)
+endif()
+if(OKTOPK_ENABLE_SANITIZERS)
+  # MPI libraries keep some memory to the end; leaks of our own show in the tests without MPI.
+  list(APPEND oktopk_mpi_environment ASAN_OPTIONS=detect_leaks=0)
+endif()

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "measurements.hpp"
+#include "options.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace fashion {
+
+/// What a run is about, for its heading and its bounds.
+struct run_facts {
+  std::string algorithm;
+  int ranks = 1;
+  std::int64_t length = 0;
+  bool selects = false;         ///< whether a part of the gradient is exchanged, or all of it
+  std::int64_t k = 0;           ///< entries selected; the length where all are
+  double lower_bound_words = 0; ///< that any algorithm must send: 2k(P-1)/P
+  double upper_bound_words = 0; ///< of Ok-Topk, 6k(P-1)/P; where all is exchanged, the lower bound
+};
+
+/// Prints the table of a run as it goes and writes its files at the end. To be used on one rank.
+class report {
+public:
+  report(options const& how, run_facts facts);
+
+  void heading() const;
+
+  /// `of_ranks` is what `over_ranks` gave; `accuracy` the share of test images that were labelled correctly.
+  void epoch(std::int64_t number, measurements const& of_ranks, double accuracy);
+
+  /// The closing lines; then the files that were asked for. Throws std::runtime_error.
+  void close(double total_seconds) const;
+
+private:
+  std::string summary(double total_seconds) const;
+
+  options how_;
+  run_facts facts_;
+  measurements whole_;
+  std::int64_t epochs_ = 0;
+  double accuracy_ = 0;
+  double loss_ = 0;
+  std::string csv_;
+};
+
+} // namespace fashion

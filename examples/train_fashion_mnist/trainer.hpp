@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "accumulator_dump.hpp"
+#include "agreement.hpp"
+#include "algorithms.hpp"
+#include "dataset.hpp"
+#include "image_order.hpp"
+#include "learning_rate.hpp"
+#include "measurements.hpp"
+#include "network.hpp"
+#include "options.hpp"
+#include "progress_bar.hpp"
+#include "report.hpp"
+#include "terminal.hpp"
+
+#include <oktopk/sgd.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace fashion {
+
+/// The images of one rank.
+struct rank_data {
+  shard training;
+  shard test;
+};
+
+/// Data-parallel SGD with one allreduce algorithm, from initial weights to the last line of the report.
+template <class Allreduce>
+class trainer {
+public:
+  /// Collective.
+  trainer(execution const& exec, MPI_Comm world, options const& how, rank_data const& data, Allreduce& allreduce)
+      : exec_(exec), world_(world), how_(how), data_(data), allreduce_(allreduce),
+        iterations_per_epoch_(data.training.whole / allreduce.comm().size() / how.batch), facts_(describe()),
+        optimizer_(exec, allreduce, {.learning_rate = how.learning_rate}), dump_(world, how.dump, how.dump_at) {
+    check_sizes();
+    on_every_rank(world_, [this] { allocate(); });
+    optimizer_.before_allreduce([this](const_vector accumulator) { dump_(iteration_, accumulator); });
+  }
+
+  trainer(trainer const&) = delete;
+  trainer& operator=(trainer const&) = delete;
+
+  /// Collective. The whole run.
+  void run() {
+    bool const speaks = allreduce_.comm().rank() == 0;
+    report out(how_, facts_);
+    progress_bar bar(speaks && output_is_a_terminal(), how_.epochs, iterations_per_epoch_);
+    if (speaks) {
+      out.heading();
+    }
+    auto const start = clock::now();
+    for (std::int64_t epoch = 1; epoch <= how_.epochs; ++epoch) {
+      measurements const mine = train_epoch(epoch, bar);
+      measurements const all = mine.over_ranks(world_);
+      double const accuracy = test_accuracy();
+      bar.clear();
+      if (speaks) {
+        out.epoch(epoch, all, accuracy);
+      }
+    }
+    double const total = seconds(start, clock::now());
+    on_every_rank(world_, [&] {
+      if (speaks) {
+        out.close(total);
+      }
+    });
+  }
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  static double seconds(clock::time_point from, clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
+
+  run_facts describe() const {
+    double const ranks = allreduce_.comm().size();
+    auto const k = static_cast<double>(allreduce_.k());
+    bool const part = selects<Allreduce>;
+    return {.algorithm = std::string(allreduce_.name()),
+            .ranks = allreduce_.comm().size(),
+            .length = allreduce_.length(),
+            .selects = part,
+            .k = allreduce_.k(),
+            .lower_bound_words = 2 * k * (ranks - 1) / ranks,
+            .upper_bound_words = (part ? 6 : 2) * k * (ranks - 1) / ranks};
+  }
+
+  void check_sizes() const {
+    std::string complaint;
+    if (iterations_per_epoch_ == 0) {
+      complaint = "--batch " + std::to_string(how_.batch) + ": a rank has only " +
+                  std::to_string(data_.training.whole / allreduce_.comm().size()) + " training images";
+    }
+    std::int64_t const last = iterations_per_epoch_ * how_.epochs;
+    for (std::int64_t const iteration : how_.dump_at) {
+      if (iteration > last && complaint.empty()) {
+        complaint = "--dump-at " + std::to_string(iteration) + ": the run ends with iteration " + std::to_string(last);
+      }
+    }
+    agree(world_, complaint);
+  }
+
+  void allocate() {
+    auto const length = static_cast<std::size_t>(allreduce_.length());
+    parameters_ = vector("fashion::parameters", length);
+    gradient_ = vector("fashion::gradient", length);
+    network_ = std::make_unique<network>(std::max(how_.batch, test_batch));
+    training_order_ = in_order(exec_, data_.training.size());
+    test_order_ = in_order(exec_, data_.test.size());
+    optimizer_ = std::make_unique<oktopk::sgd<Allreduce>>(exec_, allreduce_,
+                                                          typename oktopk::sgd<Allreduce>::options{how_.learning_rate});
+    network::initialise(exec_, parameters_, how_.seed);
+  }
+
+  measurements train_epoch(std::int64_t epoch, progress_bar& bar) {
+    shuffle(exec_, training_order_, how_.seed, epoch);
+    measurements sum;
+    for (std::int64_t step = 0; step < iterations_per_epoch_; ++step) {
+      optimizer_.set_learning_rate(learning_rate(how_.learning_rate, iteration_, iterations_per_epoch_, how_.epochs));
+      iteration_ += 1;
+      measurements const one = train_step(step * how_.batch);
+      sum.add(one);
+      bar.update(epoch, step + 1, one.loss);
+    }
+    return sum;
+  }
+
+  measurements train_step(std::int64_t first) {
+    auto const start = clock::now();
+    double const loss =
+        network_->backward(exec_, parameters_, data_.training, training_order_, first, how_.batch, gradient_);
+    exec_.fence();
+    allreduce_.comm().reset();
+    optimizer_.step(parameters_, gradient_);
+    double const all = seconds(start, clock::now());
+    auto const& call = allreduce_.last_call();
+    double const words = allreduce_.comm().total().words_sent();
+    // What is neither selection nor exchange is computation: the network, and the sums over residual and weights.
+    return {.iterations = 1,
+            .loss = loss,
+            .compute_seconds = all - call.select_seconds - call.exchange_seconds,
+            .selection_seconds = call.select_seconds,
+            .communication_seconds = call.exchange_seconds,
+            .words = words,
+            .most_words = words,
+            .over_bound = words > facts_.upper_bound_words ? 1 : 0};
+  }
+
+  // The share of all ranks' test images that are labelled correctly; the weights are the same on all ranks.
+  double test_accuracy() {
+    std::int64_t correct = 0;
+    for (std::int64_t first = 0; first < data_.test.size(); first += network_->capacity()) {
+      std::int64_t const count = std::min(network_->capacity(), data_.test.size() - first);
+      correct += network_->correct(exec_, parameters_, data_.test, test_order_, first, count);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &correct, 1, MPI_INT64_T, MPI_SUM, world_);
+    return static_cast<double>(correct) / static_cast<double>(data_.test.whole);
+  }
+
+  static constexpr std::int64_t test_batch = 250;
+
+  execution exec_;
+  MPI_Comm world_;
+  options const& how_;
+  rank_data const& data_;
+  Allreduce& allreduce_;
+  std::int64_t iterations_per_epoch_;
+  std::int64_t iteration_ = 0; // the one under way, counted from 1
+  run_facts facts_;
+  oktopk::sgd<Allreduce> optimizer_;
+  accumulator_dump dump_;
+  std::unique_ptr<network> network_;
+  vector parameters_;
+  vector gradient_;
+  order_view training_order_;
+  order_view test_order_;
+};
+
+} // namespace fashion

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+
+#include <oktopk/allreduce.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+// Objects are made by all ranks together: whatever one of them gets wrong, all of them hear the same.
+using namespace oktopk_tests;
+using oktopk::fault;
+
+namespace {
+
+using in_process = oktopk::in_process_communicator;
+using usual = oktopk::ok_topk<execution, in_process>;
+using usual_options = usual::options;
+
+/// Every rank makes an ok_topk with `options(rank)`; what is wrong with what they say, or nothing.
+template <class Options>
+std::string made(int ranks, Options const& options, fault code, std::string const& words) {
+  auto const said = failures_of(ranks, [&](in_process comm) {
+    usual const made_of_it(execution(), comm, options(comm.rank()));
+  });
+  return unlike(said, code, words);
+}
+
+/// A bad option on one rank, on each in turn, and on all.
+void check_bad_option(usual_options const& bad, fault code, std::string const& words) {
+  CAPTURE(words);
+  usual_options const good{.length = 100, .k = 10};
+  for (int const ranks : {1, 2, 3, 5}) {
+    CHECK(made(ranks, [&](int) { return bad; }, code, words) == "");
+    for (int bad_rank = 0; bad_rank < ranks; ++bad_rank) {
+      CHECK(made(ranks, [&](int rank) { return rank == bad_rank ? bad : good; }, code,
+                 ranks == 1 ? words : "rank " + std::to_string(bad_rank) + ": " + words) == "");
+    }
+  }
+}
+
+void check_good_option(usual_options const& good) {
+  CHECK(made(3, [&](int) { return good; }, fault::none, "") == "");
+}
+
+/// One rank differs from the others, each in turn.
+void check_disagreement(usual_options const& one, usual_options const& other, std::string const& words) {
+  CAPTURE(words);
+  for (int const ranks : {2, 3, 5}) {
+    for (int odd_one = 0; odd_one < ranks; ++odd_one) {
+      CHECK(made(ranks, [&](int rank) { return rank == odd_one ? other : one; }, fault::ranks_disagree, words) == "");
+    }
+  }
+}
+
+/// Rank 1 of 3 makes another type of object than the others.
+template <class One, class Other>
+void check_types_disagree(typename One::options const& one, typename Other::options const& other,
+                          std::string const& words) {
+  CAPTURE(words);
+  auto const said = failures_of(3, [&](in_process comm) {
+    if (comm.rank() == 1) {
+      Other const made_of_it(execution(), comm, other);
+    } else {
+      One const made_of_it(execution(), comm, one);
+    }
+  });
+  CHECK(unlike(said, fault::ranks_disagree, words) == "");
+}
+
+} // namespace
+
+TEST_CASE("k and density out of range are the same error on every rank") {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  check_bad_option({.length = 100, .k = 101}, fault::k_out_of_range, "k = 101 is not in [0, length], length = 100");
+  check_bad_option({.length = 100, .k = -1}, fault::k_out_of_range, "k = -1 ");
+  check_bad_option({.length = 0, .k = 1}, fault::k_out_of_range, "k = 1 ");
+  check_bad_option({.length = 100}, fault::k_out_of_range, "give k or density");
+  check_bad_option({.length = 100, .k = 10, .density = 0.1}, fault::k_out_of_range, "give either k or density, not both");
+  check_bad_option({.length = 100, .density = 0.0}, fault::density_out_of_range, "density = 0 is not in (0, 1]");
+  check_bad_option({.length = 100, .density = -1.0}, fault::density_out_of_range, "density = -1 ");
+  check_bad_option({.length = 100, .density = 2.0}, fault::density_out_of_range, "density = 2 ");
+  check_bad_option({.length = 100, .density = 1.0000001}, fault::density_out_of_range, "density = ");
+  check_bad_option({.length = 100, .density = nan}, fault::density_out_of_range, "density = nan");
+  check_bad_option({.length = 100, .density = HUGE_VAL}, fault::density_out_of_range, "density = inf");
+}
+
+TEST_CASE("a length that is negative or does not fit the index type is the same error on every rank") {
+  std::int64_t const too_long = std::int64_t(1) << 31;
+  check_bad_option({.length = -1, .k = 0}, fault::option_out_of_range, "length = -1 is negative");
+  check_bad_option({.length = too_long, .k = 10}, fault::index_overflow, "length = 2147483648 does not fit");
+  auto const said = failures_of(3, [&](in_process comm) {
+    oktopk::dense<execution, in_process> const made_of_it(execution(), comm, {.length = too_long});
+  });
+  CHECK(unlike(said, fault::index_overflow, "length = 2147483648 does not fit") == "");
+  auto const negative = failures_of(3, [&](in_process comm) {
+    oktopk::dense<execution, in_process> const made_of_it(execution(), comm, {.length = -5});
+  });
+  CHECK(unlike(negative, fault::option_out_of_range, "length = -5 is negative") == "");
+  // A longer gradient is what wider indices are for; nothing of its length is allocated before the first call.
+  auto const wide = failures_of(3, [&](in_process comm) {
+    using format = oktopk::coo<float, std::int64_t>;
+    oktopk::ok_topk<execution, in_process, format> const made_of_it(
+        execution(), comm, {.length = std::int64_t(1) << 40, .density = 0.01});
+    CHECK(made_of_it.k() == 10995116278);
+  });
+  CHECK(unlike(wide, fault::none, "") == "");
+}
+
+TEST_CASE("options of policies out of range are the same error on every rank") {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  fault const code = fault::option_out_of_range;
+  check_bad_option({.length = 9, .k = 1, .local_select = {.tau_prime = 0}}, code, "tau' = 0 of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .global_select = {.tau_prime = -3}}, code, "tau' = -3 of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .local_select = {.low = 1.1}}, code, "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .local_select = {.low = -0.1}}, code, "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .local_select = {.low = nan}}, code, "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .global_select = {.high = 0.9}}, code, "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .global_select = {.high = nan}}, code, "the band of reused_threshold");
+  check_bad_option({.length = 9, .k = 1, .partition = {.tau = 0}}, code, "tau = 0 of balanced");
+  check_bad_option({.length = 9, .k = 1, .schedule = {.bucket = 0}}, code, "bucket = 0 of rotated");
+  check_bad_option({.length = 9, .k = 1, .gather = {.ratio = 0.5}}, code, "the ratio of balanced_allgatherv");
+  check_bad_option({.length = 9, .k = 1, .gather = {.ratio = nan}}, code, "the ratio of balanced_allgatherv");
+}
+
+TEST_CASE("options at the edge of their range are taken") {
+  check_good_option({.length = 0, .k = 0});
+  check_good_option({.length = 100, .k = 100});
+  check_good_option({.length = 100, .density = 1.0});
+  check_good_option({.length = 100, .density = 1e-300});
+  check_good_option({.length = std::numeric_limits<std::int32_t>::max(), .k = 1});
+  check_good_option({.length = 9, .k = 1, .local_select = {.tau_prime = 1, .low = 0, .high = 1}});
+  check_good_option({.length = 9, .k = 1, .local_select = {.low = 1, .high = HUGE_VAL}});
+  check_good_option({.length = 9, .k = 1, .partition = {.tau = 1}, .schedule = {.bucket = 1}, .gather = {.ratio = 1}});
+}
+
+TEST_CASE("density becomes a rounded k of at least one") {
+  auto const k_of = [](std::int64_t length, double density) {
+    std::int64_t k = -1;
+    oktopk::in_process::run(2, [&](in_process comm) {
+      k = usual(execution(), comm, {.length = length, .density = density}).k();
+    });
+    return k;
+  };
+  CHECK(k_of(1000, 0.01) == 10);
+  CHECK(k_of(1049, 0.01) == 10);
+  CHECK(k_of(1050, 0.01) == 11);
+  CHECK(k_of(1000, 1e-9) == 1);
+  CHECK(k_of(1000, 1) == 1000);
+  CHECK(k_of(3, 0.999) == 3);
+  CHECK(k_of(0, 0.5) == 0);
+}
+
+TEST_CASE("ranks that disagree on an option are told so, all of them") {
+  usual_options const usual_ones{.length = 100, .k = 10};
+  check_disagreement(usual_ones, {.length = 101, .k = 10}, "length = 101");
+  check_disagreement(usual_ones, {.length = 100, .k = 11}, "k = 11");
+  check_disagreement(usual_ones, {.length = 100, .density = 0.2}, "k = 20");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .local_select = {.tau_prime = 31}}, "tau' 31");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .global_select = {.tau_prime = 33}}, "tau' 33");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .local_select = {.high = std::nextafter(1.5, 2)}}, "band");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .partition = {.tau = 63}}, "tau 63");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .schedule = {.bucket = 5}}, "bucket 5");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.ratio = 3}}, "ratio 3");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.bound_sent = false}}, "balanced_allgatherv");
+  // The same k said in another way is no disagreement.
+  CHECK(made(3, [&](int rank) { return rank == 1 ? usual_options{.length = 100, .density = 0.1} : usual_ones; },
+             fault::none, "") == "");
+}
+
+TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
+  using oktopk::coo;
+  using E = execution;
+  using C = in_process;
+  using double_values = oktopk::ok_topk<E, C, coo<double>>;
+  using wide_indices = oktopk::ok_topk<E, C, coo<float, std::int64_t>>;
+  using exact_local = oktopk::ok_topk<E, C, coo<>, oktopk::exact>;
+  using exact_global = oktopk::ok_topk<E, C, coo<>, oktopk::reused_threshold, oktopk::exact>;
+  using uniform_regions =
+      oktopk::ok_topk<E, C, coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::uniform>;
+  using paper = oktopk::paper_ok_topk<E, C>;
+  using dense = oktopk::dense<E, C>;
+  usual_options const ours{.length = 100, .k = 10};
+  check_types_disagree<usual, double_values>(ours, {.length = 100, .k = 10}, "coo<float64, int32>");
+  check_types_disagree<usual, wide_indices>(ours, {.length = 100, .k = 10}, "coo<float32, int64>");
+  check_types_disagree<usual, exact_local>(ours, {.length = 100, .k = 10}, "local selector = exact");
+  check_types_disagree<usual, exact_global>(ours, {.length = 100, .k = 10}, "global selector = exact");
+  check_types_disagree<usual, uniform_regions>(ours, {.length = 100, .k = 10}, "partitioner = uniform");
+  check_types_disagree<usual, paper>(ours, {.length = 100, .k = 10}, "rank 1 has ");
+  check_types_disagree<usual, dense>(ours, {.length = 100}, "rank 1 has object = dense");
+  check_types_disagree<dense, usual>({.length = 100}, ours, "rank 1 has object = ok_topk");
+  check_types_disagree<dense, dense>({.length = 100}, {.length = 99}, "length = 99");
+  check_types_disagree<dense, oktopk::dense<E, C, double>>({.length = 100}, {.length = 100}, "value bits = 64");
+  check_types_disagree<dense, oktopk::dense<E, C, float, std::int64_t>>({.length = 100}, {.length = 100},
+                                                                        "index bits = 64");
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "algorithm/suite.hpp"
+#include "algorithm/sums_of_selections.hpp"
+
+#include <oktopk/algorithm/gtopk.hpp>
+
+#include <map>
+
+using namespace oktopk_tests;
+
+namespace {
+
+/// The sum of two nodes, cut to the k largest.
+sparse_vector<float> merged(sparse_vector<float> const& a, sparse_vector<float> const& b, std::int64_t k) {
+  std::map<std::int64_t, float> sums;
+  for (auto const* part : {&a, &b}) {
+    for (std::size_t i = 0; i < part->indices.size(); ++i) {
+      sums[part->indices[i]] += part->values[i];
+    }
+  }
+  sparse_vector<float> all;
+  for (auto const& [index, value] : sums) {
+    all.push_back(index, value);
+  }
+  return top(all, k);
+}
+
+template <bool ReturnDropped>
+struct subject {
+  using value_type = float;
+  using index_type = std::int32_t;
+  template <class Comm>
+  using algorithm = oktopk::gtopk<execution, Comm>;
+
+  static typename algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k, .return_dropped = ReturnDropped};
+  }
+
+  static std::string volume_fault(record_of<subject> const& call, int, shape) {
+    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
+  }
+
+  /// The tree, node by node: in each round the ranks that are left take the sums of their neighbours.
+  static std::string reference_fault(run_of<subject> const& run, shape what) {
+    for (std::size_t i = 0; i < run[0].size(); ++i) {
+      auto nodes = top_of_each<subject>(run, i, what.k);
+      for (std::size_t distance = 1; distance < nodes.size(); distance *= 2) {
+        for (std::size_t rank = 0; rank + distance < nodes.size(); rank += 2 * distance) {
+          nodes[rank] = merged(nodes[rank], nodes[rank + distance], what.k);
+        }
+      }
+      if (auto const fault = update_fault(run[0][i], nodes[0], i); !fault.empty()) {
+        return fault;
+      }
+    }
+    return {};
+  }
+};
+
+} // namespace
+
+TEST_CASE("gtopk keeps the invariants") { check_invariants<subject<true>>(); }
+
+TEST_CASE("gtopk refuses bad accumulators") { check_bad_accumulators<subject<true>>(); }
+
+TEST_CASE("gtopk goes on from a saved state") { check_continuation<subject<true>>(); }
+
+TEST_CASE("gtopk as published gives the same updates, and loses what it drops") {
+  shape const what{230, 23, 6};
+  for (int const ranks : rank_counts) {
+    CAPTURE(ranks);
+    auto const all = run<subject<false>>(ranks, what, whole_numbers{1, 3});
+    CHECK(agreement_fault(all) == "");
+    CHECK(subject<false>::reference_fault(all, what) == "");
+    CHECK((conservation_fault(all, true) == "") == (ranks < 3)); // with two ranks all branches meet in the root
+  }
+}

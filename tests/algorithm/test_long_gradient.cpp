@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+#include "support/reference.hpp"
+
+#include <oktopk/allreduce.hpp>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+// Beyond 2^24 a float no longer counts by ones: an index that had gone through one would come out wrong.
+using namespace oktopk_tests;
+
+namespace {
+
+constexpr std::int64_t length = (std::int64_t(1) << 24) + 37;
+
+/// Large values at places all over, and at each of the last ones; all else is nearly zero.
+std::vector<std::int64_t> places(int rank) {
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    chosen.push_back(length - 1 - 2 * i - rank % 2);
+  }
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    chosen.push_back(number_in(0, length - 100, noise(3, i)));
+  }
+  return chosen;
+}
+
+template <class Value>
+Value value_at(int rank, std::int64_t place) {
+  return static_cast<Value>(1000 + number_in(0, 4000, noise(5, static_cast<std::uint64_t>(rank),
+                                                           static_cast<std::uint64_t>(place))));
+}
+
+template <class Allreduce>
+void check(int ranks, typename Allreduce::options const& how) {
+  using value_type = typename Allreduce::value_type;
+  std::map<std::int64_t, value_type> sums;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::int64_t const place : places(rank)) {
+      sums[place] += value_at<value_type>(rank, place);
+    }
+  }
+  sparse_vector<value_type> expected;
+  for (auto const& [place, sum] : sums) {
+    expected.push_back(place, sum);
+  }
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    Allreduce allreduce(execution(), comm, how);
+    std::vector<value_type> accumulator(static_cast<std::size_t>(length), value_type(0));
+    for (std::int64_t const place : places(comm.rank())) {
+      accumulator[static_cast<std::size_t>(place)] = value_at<value_type>(comm.rank(), place);
+    }
+    Kokkos::View<value_type const*, memory> const input = to_view(accumulator);
+    for (int call = 0; call < 2; ++call) {
+      auto const& update = allreduce(input);
+      auto const indices = to_vector(update.indices());
+      auto const values = to_vector(update.values());
+      sparse_vector<value_type> sum;
+      for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (values[i] != 0) {
+          sum.push_back(indices[i], values[i]);
+        }
+      }
+      CHECK((sum == expected));
+      CHECK(update.contributed().extent(0) >= 40);
+    }
+  });
+}
+
+} // namespace
+
+TEST_CASE("indices beyond 2^24 survive in ok_topk") {
+  for (int const ranks : {2, 3}) {
+    check<oktopk::ok_topk<execution, oktopk::in_process_communicator>>(ranks, {.length = length, .k = 60});
+  }
+}
+
+TEST_CASE("indices beyond 2^24 survive in dense") {
+  check<oktopk::dense<execution, oktopk::in_process_communicator>>(2, {.length = length});
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "algorithm/ok_topk_reference.hpp"
+#include "algorithm/ok_topk_volume.hpp"
+#include "algorithm/suite.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+
+#include <utility>
+
+using namespace oktopk_tests;
+
+namespace {
+
+struct subject {
+  using value_type = float;
+  using index_type = std::int32_t;
+  template <class Comm>
+  using algorithm = oktopk::ok_topk<execution, Comm>;
+
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k, .local_select = {.tau_prime = 4}, .global_select = {.tau_prime = 4},
+            .partition = {.tau = 5}};
+  }
+
+  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
+    return ok_topk_volume_fault<subject>(call, ranks, what, {});
+  }
+
+  static std::string reference_fault(run_of<subject> const& run, shape what) {
+    return ok_topk_reference_fault<subject>(run, what, {rule::guarded, rule::guarded, false, 4, 5});
+  }
+};
+
+/// As a user makes it who gives no options.
+struct with_defaults : subject {
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) { return {.length = length, .k = k}; }
+
+  static std::string reference_fault(run_of<subject> const& run, shape what) {
+    return ok_topk_reference_fault<subject>(run, what, {rule::guarded, rule::guarded, false, 32, 64});
+  }
+};
+
+} // namespace
+
+TEST_CASE("ok_topk keeps the invariants") { check_invariants<subject>(); }
+
+TEST_CASE("ok_topk refuses bad accumulators") { check_bad_accumulators<subject>(); }
+
+TEST_CASE("ok_topk goes on from a saved state") {
+  check_continuation<subject>();
+
+  shape const what{120, 12, 11};
+  auto const fault_of = [&](auto const& spoil, oktopk::fault code) {
+    return bad_state_fault<subject>(4, what, spoil, code);
+  };
+  SECTION("boundaries of another length or number of ranks, or damaged") {
+    using oktopk::fault;
+    CHECK(fault_of([](auto& s, int, int) { s.boundaries.back() += 1; }, fault::bad_state) == "");
+    CHECK(fault_of([](auto& s, int, int) { s.boundaries.front() = 1; }, fault::bad_state) == "");
+    CHECK(fault_of([](auto& s, int, int) { s.boundaries.push_back(s.boundaries.back()); }, fault::bad_state) == "");
+    CHECK(fault_of([](auto& s, int rank, int) { std::swap(s.boundaries[1], s.boundaries[rank == 2 ? 4 : 1]); },
+                   fault::bad_state) == "");
+  }
+  SECTION("what must be the same on all ranks is not") {
+    using oktopk::fault;
+    auto const one_rank = [](auto const& change) {
+      return [change](auto& s, int rank, int ranks) {
+        if (rank == ranks - 1) {
+          change(s);
+        }
+      };
+    };
+    CHECK(fault_of(one_rank([](auto& s) { s.boundaries[1] += 1; }), fault::ranks_disagree) == "");
+    CHECK(fault_of(one_rank([](auto& s) { s.boundaries.clear(); }), fault::ranks_disagree) == "");
+    CHECK(fault_of(one_rank([](auto& s) { s.global.threshold *= 2; }), fault::ranks_disagree) == "");
+    CHECK(fault_of(one_rank([](auto& s) { s.global.evaluated -= 1; }), fault::ranks_disagree) == "");
+  }
+}
+
+TEST_CASE("ok_topk keeps its bound where selections are even") { check_bound<subject>(); }
+
+TEST_CASE("ok_topk keeps everything over the default periods") {
+  for (int const ranks : {3, 4}) {
+    shape const what{4000, 400, 140};
+    auto const once = run<with_defaults>(ranks, what, correlated{23, 90});
+    CHECK(run_fault<with_defaults>(once, what, false) == "");
+  }
+  check_bound<with_defaults>(4, {10000, 1000, 70}, correlated{19, 35}, [](auto const&) { return true; });
+}

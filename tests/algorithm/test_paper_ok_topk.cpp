@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "algorithm/ok_topk_reference.hpp"
+#include "algorithm/ok_topk_volume.hpp"
+#include "algorithm/suite.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+
+using namespace oktopk_tests;
+
+namespace {
+
+struct subject {
+  using value_type = float;
+  using index_type = std::int32_t;
+  template <class Comm>
+  using algorithm = oktopk::paper_ok_topk<execution, Comm>;
+
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k, .local_select = {.tau_prime = 4}, .global_select = {.tau_prime = 4},
+            .partition = {.tau = 5}};
+  }
+
+  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
+    return ok_topk_volume_fault<subject>(call, ranks, what,
+                                         {.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false});
+  }
+
+  static std::string reference_fault(run_of<subject> const& run, shape what) {
+    return ok_topk_reference_fault<subject>(run, what, {rule::unguarded, rule::unguarded, true, 4, 5});
+  }
+};
+
+} // namespace
+
+TEST_CASE("paper_ok_topk keeps the invariants") { check_invariants<subject>(); }
+
+TEST_CASE("paper_ok_topk refuses bad accumulators") { check_bad_accumulators<subject>(); }
+
+TEST_CASE("paper_ok_topk goes on from a saved state") { check_continuation<subject>(); }
+
+TEST_CASE("paper_ok_topk keeps its bound while thresholds are fresh, and not when they are evaluated") {
+  for (int const ranks : {2, 3, 4, 7, 16}) {
+    CAPTURE(ranks);
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      algorithm_of<subject> allreduce(execution(), counting(comm), subject::options(20000, 1000));
+      std::vector<float> accumulator(20000);
+      correlated{17}({comm.rank(), ranks, 0}, accumulator);
+      for (int iteration = 0; iteration < 8; ++iteration) {
+        auto const call = observe(allreduce, accumulator);
+        CHECK(call.statistics.global_reevaluated == (iteration % 4 == 0));
+        CHECK(call.statistics.global_selected == 1000);
+        if (iteration % 4 != 0) {
+          CHECK(call.total().words_sent() <= call.bound_words);
+        } else if (ranks > 2) {
+          CHECK(call.total().words_sent() > call.bound_words);
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("paper_ok_topk is named after the paper, and ok_topk is not") {
+  oktopk::in_process::run(1, [](oktopk::in_process_communicator comm) {
+    algorithm_of<subject> const paper(execution(), counting(comm), subject::options(10, 1));
+    oktopk::ok_topk<execution, counting> const ours(execution(), counting(comm), {.length = 10, .density = 0.1});
+    CHECK(paper.name() == "paper_ok_topk");
+    CHECK(ours.name() == "ok_topk");
+    CHECK(ours.k() == 1);
+    CHECK(ours.length() == 10);
+  });
+}

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "algorithm/suite.hpp"
+#include "algorithm/sums_of_selections.hpp"
+
+#include <oktopk/algorithm/topk_dsa.hpp>
+
+#include <algorithm>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+struct subject {
+  using value_type = float;
+  using index_type = std::int32_t;
+  template <class Comm>
+  using algorithm = oktopk::topk_dsa<execution, Comm>;
+
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k, .schedule = {.bucket = 2}};
+  }
+
+  /// Whatever the selections are: all of them in the first phase, and a dense region of every other rank in the second;
+  /// a header a message and the sizes; regions and parts are whole words and pairs of words.
+  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
+    double const others = ranks - 1;
+    double const widest = static_cast<double>((what.length + ranks - 1) / ranks);
+    double const most = 2 * static_cast<double>(what.k) + others * (widest + 1) + 4 * others;
+    return call.total().words_sent() <= most ? std::string() : "more words than possible";
+  }
+
+  /// The exact sum of all that the ranks selected, region by region.
+  static std::string reference_fault(run_of<subject> const& run, shape what) {
+    auto const ranks = static_cast<std::int64_t>(run.size());
+    std::vector<std::int64_t> boundaries;
+    for (std::int64_t r = 0; r <= ranks; ++r) {
+      boundaries.push_back(what.length / ranks * r + std::min(r, what.length % ranks));
+    }
+    for (std::size_t i = 0; i < run[0].size(); ++i) {
+      auto const parts = top_of_each<subject>(run, i, what.k);
+      if (contributions<subject>(run, i) != parts) {
+        return "not the k largest contributed";
+      }
+      if (auto const fault = update_fault(run[0][i], sum_by_regions(parts, boundaries), i); !fault.empty()) {
+        return fault;
+      }
+    }
+    return {};
+  }
+};
+
+} // namespace
+
+TEST_CASE("topk_dsa keeps the invariants") { check_invariants<subject>(); }
+
+TEST_CASE("topk_dsa refuses bad accumulators") { check_bad_accumulators<subject>(); }
+
+TEST_CASE("topk_dsa goes on from a saved state") { check_continuation<subject>(); }
+
+TEST_CASE("topk_dsa keeps its bound where selections are even") { check_bound<subject>(0.01); }

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The concept `communicator`: what it asks for is enough, and each part of it is asked for.
+
+#include "support/archetype_communicator.hpp"
+#include "support/catch.hpp"
+#include "support/kept_update.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/counted.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+using namespace oktopk_tests;
+using archetype = archetype_communicator;
+
+namespace {
+
+static_assert(oktopk::communicator<archetype>);
+static_assert(!std::copyable<archetype> && !std::default_initializable<archetype> &&
+              !std::copy_constructible<archetype::request>);
+static_assert(oktopk::communicator<oktopk::counted<archetype>>, "decorators ask for no more");
+
+// One defect each: a name in a derived class hides the base's.
+template <class C>
+inline constexpr bool only_unranked = !oktopk::ranked<C> && oktopk::sends_and_receives<C> && oktopk::waits<C>;
+template <class C>
+inline constexpr bool only_mute = oktopk::ranked<C> && !oktopk::sends_and_receives<C>;
+template <class C>
+inline constexpr bool only_impatient = oktopk::ranked<C> && oktopk::sends_and_receives<C> && !oktopk::waits<C>;
+template <class C>
+inline constexpr bool only_irreducible = oktopk::waits<C> && !oktopk::reduces_everywhere<C>;
+template <class C>
+inline constexpr bool only_unreaching = oktopk::waits<C> && !oktopk::knows_its_reach<C>;
+
+struct without_rank : archetype {
+  int rank() const = delete;
+};
+struct rank_is_wide : archetype {
+  long rank() const;
+};
+struct without_size : archetype {
+  int size() const = delete;
+};
+struct size_changes : archetype {
+  int size(); // not const
+};
+static_assert(only_unranked<without_rank> && !oktopk::communicator<without_rank>);
+static_assert(only_unranked<rank_is_wide> && !oktopk::communicator<rank_is_wide>);
+static_assert(only_unranked<without_size> && !oktopk::communicator<without_size>);
+static_assert(only_unranked<size_changes> && !oktopk::communicator<size_changes>);
+
+struct without_request : archetype {
+  using request = void;
+};
+struct without_isend : archetype {
+  void isend() = delete;
+};
+struct isend_tells_nothing : archetype {
+  void isend(std::span<std::byte const>, int, oktopk::phase);
+};
+struct isend_wants_to_write : archetype {
+  request isend(std::span<std::byte>, int, oktopk::phase);
+};
+struct without_irecv : archetype {
+  void irecv() = delete;
+};
+struct irecv_without_phase : archetype {
+  request irecv(std::span<std::byte>, int);
+};
+static_assert(oktopk::ranked<without_request> && !oktopk::communicator<without_request>);
+static_assert(only_mute<without_isend> && !oktopk::communicator<without_isend>);
+static_assert(only_mute<isend_tells_nothing> && !oktopk::communicator<isend_tells_nothing>);
+static_assert(only_mute<isend_wants_to_write> && !oktopk::communicator<isend_wants_to_write>);
+static_assert(only_mute<without_irecv> && !oktopk::communicator<without_irecv>);
+static_assert(only_mute<irecv_without_phase> && !oktopk::communicator<irecv_without_phase>);
+
+struct without_wait_any : archetype {
+  void wait_any() = delete;
+};
+struct wait_any_tells_nothing : archetype {
+  void wait_any(std::span<request>);
+};
+struct without_wait_all : archetype {
+  void wait_all() = delete;
+};
+struct wait_all_tells_too_much : archetype {
+  int wait_all(std::span<request>);
+};
+static_assert(only_impatient<without_wait_any> && !oktopk::communicator<without_wait_any>);
+static_assert(only_impatient<wait_any_tells_nothing> && !oktopk::communicator<wait_any_tells_nothing>);
+static_assert(only_impatient<without_wait_all> && !oktopk::communicator<without_wait_all>);
+static_assert(only_impatient<wait_all_tells_too_much> && !oktopk::communicator<wait_all_tells_too_much>);
+
+struct without_allreduce : archetype {
+  void allreduce() = delete;
+};
+struct allreduces_float_only : archetype {
+  void allreduce(std::span<float>, oktopk::reduction, oktopk::phase);
+};
+struct without_reaches : archetype {
+  void reaches() = delete;
+};
+struct reaches_tells_a_number : archetype {
+  template <class MemorySpace>
+  int reaches() const;
+};
+struct uncopyable : archetype {
+  uncopyable(uncopyable const&) = delete;
+};
+static_assert(only_irreducible<without_allreduce> && !oktopk::communicator<without_allreduce>);
+static_assert(only_irreducible<allreduces_float_only> && !oktopk::communicator<allreduces_float_only>);
+static_assert(only_unreaching<without_reaches> && !oktopk::communicator<without_reaches>);
+static_assert(only_unreaching<reaches_tells_a_number> && !oktopk::communicator<reaches_tells_a_number>);
+static_assert(oktopk::waits<uncopyable> && !oktopk::communicator<uncopyable>);
+
+// Requests.
+using good_request = archetype::request;
+static_assert(oktopk::message_request<good_request>);
+struct request_without_default : good_request {
+  explicit request_without_default(int);
+};
+struct request_that_stays : good_request {
+  request_that_stays() = default;
+  request_that_stays(request_that_stays&&) = delete;
+};
+struct request_without_active : good_request {
+  bool active() const = delete;
+};
+struct request_without_receives : good_request {
+  bool receives() const = delete;
+};
+struct request_without_phase : good_request {
+  void message_phase() const = delete;
+};
+struct request_of_unknown_size : good_request {
+  void bytes() const = delete;
+};
+struct request_of_int_size : good_request {
+  int bytes() const;
+};
+static_assert(!oktopk::message_request<request_without_default> && !oktopk::message_request<request_that_stays>);
+static_assert(!oktopk::message_request<request_without_active> && !oktopk::message_request<request_without_receives>);
+static_assert(!oktopk::message_request<request_without_phase>);
+static_assert(!oktopk::message_request<request_of_unknown_size> && !oktopk::message_request<request_of_int_size>);
+
+template <class Algorithm, class Comm>
+std::vector<std::vector<kept_update>> updates(int ranks, typename Algorithm::options const& how) {
+  std::vector<std::vector<kept_update>> all(static_cast<std::size_t>(ranks));
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
+    Algorithm allreduce(host_execution(), Comm(inner), how);
+    for (int iteration = 0; iteration < 4; ++iteration) {
+      auto const accumulator = seeded_accumulator<float>(how.length, inner.rank(), iteration);
+      all[static_cast<std::size_t>(inner.rank())].push_back(keep_update(allreduce(accumulator)));
+    }
+  });
+  return all;
+}
+
+template <template <class> class Algorithm, class Options>
+void same_through_archetype(int ranks, Options const& set) {
+  using ours = Algorithm<oktopk::in_process_communicator>;
+  using through = Algorithm<archetype>;
+  typename ours::options our_options{.length = 1500};
+  typename through::options through_options{.length = 1500};
+  set(our_options);
+  set(through_options);
+  auto const expected = updates<ours, oktopk::in_process_communicator>(ranks, our_options);
+  auto const got = updates<through, archetype>(ranks, through_options);
+  CHECK(expected[0][0].indices.size() > 0);
+  CHECK(difference(expected, got) == "");
+}
+
+template <class Comm>
+using ok_topk = oktopk::ok_topk<host_execution, Comm>;
+
+template <class Comm>
+using dense = oktopk::dense<host_execution, Comm>;
+
+} // namespace
+
+TEST_CASE("ok_topk and dense run over a communicator that has what the concept asks for and nothing else") {
+  for (int const ranks : {1, 2, 3, 5, 8}) {
+    same_through_archetype<ok_topk>(ranks, [](auto& how) {
+      how.k = 40;
+      how.gather.ratio = 1;
+      how.local_select.tau_prime = 2;
+    });
+    same_through_archetype<dense>(ranks, [](auto&) {});
+  }
+}

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Partitioner, schedule and gather: what is asked of them is enough, and each part of it is asked for.
+
+#include "support/catch.hpp"
+#include "support/reference.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/select/exact.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+using namespace oktopk_tests;
+using ranks_type = oktopk::in_process_communicator;
+
+namespace {
+
+using host_indices = oktopk::array_ref<std::int32_t const, host_memory>;
+
+// Everything belongs to one rank.
+class archetype_partitioner {
+public:
+  struct options {
+    int owner = 0;
+  };
+
+  explicit archetype_partitioner(options how) : owner_(how.owner) {}
+  archetype_partitioner(archetype_partitioner const&) = delete;
+  archetype_partitioner& operator=(archetype_partitioner const&) = delete;
+
+  char const* describe() const { return "archetype"; }
+  char const* fault() const { return ""; }
+  bool due(std::int64_t) const { return true; }
+  void partition(host_execution const&, ranks_type&, host_indices, std::int64_t length,
+                 std::span<std::int64_t> boundaries, oktopk::partition_workspace<host_execution>&) const {
+    auto const first_after = static_cast<std::ptrdiff_t>(owner_) + 1;
+    std::fill(boundaries.begin(), boundaries.begin() + first_after, 0);
+    std::fill(boundaries.begin() + first_after, boundaries.end(), length);
+  }
+
+private:
+  int owner_;
+};
+
+template <class P>
+inline constexpr bool is_partitioner = oktopk::partitioner<P, host_execution, ranks_type>;
+template <class P>
+inline constexpr bool only_undescribed = !oktopk::has_partitioner_options<P> &&
+                                         oktopk::partitions_for<P, host_execution, ranks_type>;
+template <class P>
+inline constexpr bool only_idle = oktopk::has_partitioner_options<P> &&
+                                  !oktopk::partitions_for<P, host_execution, ranks_type>;
+
+static_assert(is_partitioner<archetype_partitioner>);
+
+// One defect each.
+struct partitioner_without_options : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  using options = void;
+};
+struct partitioner_not_made_from_options : archetype_partitioner {
+  partitioner_not_made_from_options();
+};
+struct partitioner_without_describe : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  void describe() = delete;
+};
+struct partitioner_without_fault : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  void fault() = delete;
+};
+struct partitioner_without_due : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  void due() = delete;
+};
+struct partitioner_due_at_some_time : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  std::int64_t due(std::int64_t) const;
+};
+struct partitioner_without_partition : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  void partition() = delete;
+};
+struct partitioner_that_answers : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  template <class... Arguments>
+  bool partition(Arguments&&...) const;
+};
+struct partitioner_for_others : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  void partition(host_execution const&, std::vector<int>&, host_indices, std::int64_t, std::span<std::int64_t>,
+                 oktopk::partition_workspace<host_execution>&) const;
+};
+static_assert(only_undescribed<partitioner_without_options> && !is_partitioner<partitioner_without_options>);
+static_assert(only_undescribed<partitioner_not_made_from_options> &&
+              !is_partitioner<partitioner_not_made_from_options>);
+static_assert(only_undescribed<partitioner_without_describe> && !is_partitioner<partitioner_without_describe>);
+static_assert(only_undescribed<partitioner_without_fault> && !is_partitioner<partitioner_without_fault>);
+static_assert(only_undescribed<partitioner_without_due> && !is_partitioner<partitioner_without_due>);
+static_assert(only_undescribed<partitioner_due_at_some_time> && !is_partitioner<partitioner_due_at_some_time>);
+static_assert(only_idle<partitioner_without_partition> && !is_partitioner<partitioner_without_partition>);
+static_assert(only_idle<partitioner_that_answers> && !is_partitioner<partitioner_that_answers>);
+static_assert(only_idle<partitioner_for_others> && !is_partitioner<partitioner_for_others>);
+
+// The ring the other way round, one step at a time.
+class archetype_schedule {
+public:
+  struct options {};
+
+  explicit archetype_schedule(options) {}
+  archetype_schedule(archetype_schedule const&) = default;
+  archetype_schedule& operator=(archetype_schedule const&) = delete;
+
+  int destination(int rank, int step, int ranks) const { return (rank + ranks - step) % ranks; }
+  int source(int rank, int step, int ranks) const { return (rank + step) % ranks; }
+  int bucket() const { return 1; }
+  char const* describe() const { return "archetype"; }
+  char const* fault() const { return ""; }
+};
+
+static_assert(oktopk::schedule<archetype_schedule>);
+
+// One defect each.
+struct schedule_without_options : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  using options = void;
+};
+struct schedule_not_made_from_options : archetype_schedule {
+  schedule_not_made_from_options();
+};
+struct schedule_that_cannot_be_copied : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  schedule_that_cannot_be_copied(schedule_that_cannot_be_copied const&) = delete;
+};
+struct schedule_without_destination : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  void destination() = delete;
+};
+struct schedule_without_source : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  void source() = delete;
+};
+struct schedule_with_wide_source : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  std::int64_t source(int, int, int) const;
+};
+struct schedule_without_bucket : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  void bucket() = delete;
+};
+struct schedule_without_describe : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  void describe() = delete;
+};
+struct schedule_without_fault : archetype_schedule {
+  using archetype_schedule::archetype_schedule;
+  void fault() = delete;
+};
+static_assert(!oktopk::schedule<schedule_without_options> && !oktopk::schedule<schedule_not_made_from_options>);
+static_assert(!oktopk::schedule<schedule_without_destination> && !oktopk::schedule<schedule_without_source>);
+static_assert(!oktopk::schedule<schedule_with_wide_source> && !oktopk::schedule<schedule_without_bucket>);
+static_assert(!oktopk::schedule<schedule_without_describe> && !oktopk::schedule<schedule_without_fault>);
+
+// Everybody sends everybody all it has, indices and values apart.
+class archetype_gather {
+public:
+  struct options {};
+
+  template <class E, class Comm, class Format>
+  struct workspace {
+    bool balanced = false;
+    std::vector<typename Format::index_type> indices;
+    std::vector<typename Format::value_type> values;
+  };
+
+  explicit archetype_gather(options) {}
+  archetype_gather(archetype_gather const&) = delete;
+  archetype_gather& operator=(archetype_gather const&) = delete;
+
+  char const* describe() const { return "archetype"; }
+  char const* fault() const { return ""; }
+
+  template <class E, class Comm, class Format>
+  auto gather(E const& exec, Comm& comm,
+              oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
+              std::span<std::int64_t> sizes, std::int64_t, workspace<E, Comm, Format>& room) const {
+    exec.fence();
+    std::vector<std::int64_t> offsets(1, 0);
+    for (std::int64_t const size : sizes) {
+      offsets.push_back(offsets.back() + size);
+    }
+    room.indices.resize(static_cast<std::size_t>(offsets.back()));
+    room.values.resize(room.indices.size());
+    std::vector<typename Comm::request> requests;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      auto const at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(rank)]);
+      auto const size = static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]);
+      std::span const indices(room.indices.data() + at, size);
+      std::span const values(room.values.data() + at, size);
+      std::span const my_indices(mine.indices.data(), static_cast<std::size_t>(mine.size()));
+      std::span const my_values(mine.values.data(), static_cast<std::size_t>(mine.size()));
+      if (rank == comm.rank()) {
+        std::copy(my_indices.begin(), my_indices.end(), indices.begin());
+        std::copy(my_values.begin(), my_values.end(), values.begin());
+      } else {
+        requests.push_back(comm.irecv(std::as_writable_bytes(indices), rank, oktopk::phase::gather));
+        requests.push_back(comm.irecv(std::as_writable_bytes(values), rank, oktopk::phase::gather));
+        requests.push_back(comm.isend(std::as_bytes(my_indices), rank, oktopk::phase::gather));
+        requests.push_back(comm.isend(std::as_bytes(my_values), rank, oktopk::phase::gather));
+      }
+    }
+    comm.wait_all(requests);
+    return oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>(
+        room.indices.data(), room.values.data(), offsets.back());
+  }
+};
+
+} // namespace
+
+TEST_CASE("a schedule that cannot be copied is none, for the exchange keeps a copy") {
+  CHECK_FALSE(oktopk::schedule<schedule_that_cannot_be_copied>);
+}
+
+TEST_CASE("ok_topk runs with a partitioner, a schedule and a gather that have what is asked for and nothing else") {
+  constexpr std::int64_t length = 700;
+  constexpr std::int64_t k = 30;
+  using algorithm = oktopk::ok_topk<host_execution, ranks_type, oktopk::coo<>, oktopk::exact, oktopk::exact,
+                                    archetype_partitioner, archetype_schedule, archetype_gather>;
+  for (int const ranks : {1, 2, 3, 8}) {
+    std::vector<sparse_vector<float>> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const accumulator = whole_numbers<float>(length, rank);
+      parts.push_back(top(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), k));
+    }
+    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
+    boundaries[0] = 0;
+    auto const expected = top(sum_by_regions(parts, boundaries), k);
+    for (int const owner : {0, ranks / 2, ranks - 1}) {
+      oktopk::in_process::run(ranks, [&](ranks_type comm) {
+        algorithm allreduce(host_execution(), comm, {.length = length, .k = k, .partition = {.owner = owner}});
+        for (int call = 0; call < 2; ++call) {
+          auto const& update = allreduce(whole_numbers<float>(length, comm.rank()));
+          sparse_vector<float> got;
+          for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
+            got.push_back(update.indices()(i), update.values()(i));
+          }
+          CHECK((got == expected));
+        }
+        auto const& b = allreduce.state().boundaries;
+        CHECK(b[static_cast<std::size_t>(owner) + 1] - b[static_cast<std::size_t>(owner)] == length);
+      });
+    }
+  }
+}

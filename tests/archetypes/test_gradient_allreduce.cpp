@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The concept `gradient_allreduce`: what it asks for is enough for sgd, and each part of it is asked for.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/sgd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+
+namespace {
+
+using accumulator_type = Kokkos::View<double const*, host_memory>;
+
+// Sums what all ranks have at even indices, and returns to each rank what it has at odd ones.
+class archetype {
+public:
+  using execution_space = host_execution;
+  using communicator_type = oktopk::in_process_communicator;
+  using value_type = double;
+  using index_type = std::int64_t;
+  using update_type = oktopk::sparse_update<std::int64_t, double, host_memory>;
+  struct state_type {
+    std::int64_t iteration = 0;
+  };
+
+  archetype(communicator_type comm, std::int64_t length) : comm_(comm), sums_(static_cast<std::size_t>(length)) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      all_.push_back(i);
+      (i % 2 == 0 ? even_ : odd_).push_back(i);
+    }
+    sums_.resize(even_.size());
+    returned_.resize(odd_.size());
+  }
+  archetype(archetype const&) = delete;
+  archetype& operator=(archetype const&) = delete;
+
+  std::int64_t length() const { return static_cast<std::int64_t>(all_.size()); }
+  std::int64_t k() const { return static_cast<std::int64_t>(even_.size()); }
+  char const* name() const { return "archetype"; }
+  double bound_words() const { return 0; }
+  oktopk::call_statistics const& last_call() const { return statistics_; }
+  communicator_type& comm() { return comm_; }
+  state_type const& state() const { return state_; }
+  void restore(state_type const& saved) { state_ = saved; }
+
+  update_type const& operator()(accumulator_type const& accumulator) {
+    oktopk::agreement terms("archetype");
+    if (accumulator.extent(0) != all_.size()) {
+      terms.note(fault::length_mismatch, "a wrong length");
+    }
+    terms.settle(comm_);
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      (i % 2 == 0 ? sums_ : returned_)[i / 2] = accumulator(i);
+    }
+    comm_.allreduce(std::span<double>(sums_), oktopk::reduction::sum, oktopk::phase::reduce);
+    state_.iteration += 1;
+    update_ = update_type({even_.data(), sums_.data(), k()}, all_.data(), length(),
+                          {odd_.data(), returned_.data(), static_cast<std::int64_t>(odd_.size())});
+    return update_;
+  }
+
+private:
+  communicator_type comm_;
+  state_type state_;
+  oktopk::call_statistics statistics_;
+  update_type update_;
+  std::vector<std::int64_t> all_;
+  std::vector<std::int64_t> even_;
+  std::vector<std::int64_t> odd_;
+  std::vector<double> sums_;
+  std::vector<double> returned_;
+};
+
+static_assert(oktopk::gradient_allreduce<archetype>);
+
+// One defect each, of one part each.
+template <class A>
+inline constexpr bool only_untyped = !oktopk::names_allreduce_types<A> && oktopk::saves_its_state<A>;
+template <class A>
+inline constexpr bool only_undescribed = oktopk::names_allreduce_types<A> && !oktopk::describes_itself<A> &&
+                                         oktopk::saves_its_state<A> && oktopk::reduces_accumulators<A>;
+template <class A>
+inline constexpr bool only_forgetful = oktopk::describes_itself<A> && !oktopk::saves_its_state<A> &&
+                                       oktopk::reduces_accumulators<A>;
+template <class A>
+inline constexpr bool only_idle = oktopk::describes_itself<A> && oktopk::saves_its_state<A> &&
+                                  !oktopk::reduces_accumulators<A>;
+
+struct runs_nowhere : archetype {
+  using execution_space = host_memory;
+};
+struct talks_to_nobody : archetype {
+  using communicator_type = int;
+};
+struct sums_integers : archetype {
+  using value_type = std::int64_t;
+};
+struct indexes_by_floats : archetype {
+  using index_type = float;
+};
+static_assert(only_untyped<runs_nowhere> && !oktopk::gradient_allreduce<runs_nowhere>);
+static_assert(only_untyped<talks_to_nobody> && !oktopk::gradient_allreduce<talks_to_nobody>);
+static_assert(only_untyped<sums_integers> && !oktopk::gradient_allreduce<sums_integers>);
+static_assert(only_untyped<indexes_by_floats> && !oktopk::gradient_allreduce<indexes_by_floats>);
+
+struct length_is_narrow : archetype {
+  int length() const;
+};
+struct without_k : archetype {
+  void k() = delete;
+};
+struct without_name : archetype {
+  void name() = delete;
+};
+struct name_is_number : archetype {
+  int name() const;
+};
+struct without_bound : archetype {
+  void bound_words() = delete;
+};
+struct bound_is_integer : archetype {
+  std::int64_t bound_words() const;
+};
+struct last_call_is_copied : archetype {
+  oktopk::call_statistics last_call() const;
+};
+struct comm_is_fixed : archetype {
+  communicator_type const& comm();
+};
+static_assert(only_undescribed<length_is_narrow> && !oktopk::gradient_allreduce<length_is_narrow>);
+static_assert(only_undescribed<without_k> && !oktopk::gradient_allreduce<without_k>);
+static_assert(only_undescribed<without_name> && !oktopk::gradient_allreduce<without_name>);
+static_assert(only_undescribed<name_is_number> && !oktopk::gradient_allreduce<name_is_number>);
+static_assert(only_undescribed<without_bound> && !oktopk::gradient_allreduce<without_bound>);
+static_assert(only_undescribed<bound_is_integer> && !oktopk::gradient_allreduce<bound_is_integer>);
+static_assert(only_undescribed<last_call_is_copied> && !oktopk::gradient_allreduce<last_call_is_copied>);
+static_assert(only_undescribed<comm_is_fixed> && !oktopk::gradient_allreduce<comm_is_fixed>);
+
+struct state_cannot_be_copied : archetype {
+  struct state_type {
+    state_type(state_type const&) = delete;
+  };
+};
+struct state_is_another : archetype {
+  int state() const;
+};
+struct without_restore : archetype {
+  void restore() = delete;
+};
+struct restore_answers : archetype {
+  bool restore(state_type const&);
+};
+static_assert(!oktopk::names_allreduce_types<state_cannot_be_copied> &&
+              !oktopk::gradient_allreduce<state_cannot_be_copied>);
+static_assert(only_forgetful<state_is_another> && !oktopk::gradient_allreduce<state_is_another>);
+static_assert(only_forgetful<without_restore> && !oktopk::gradient_allreduce<without_restore>);
+static_assert(only_forgetful<restore_answers> && !oktopk::gradient_allreduce<restore_answers>);
+
+struct without_call : archetype {
+  void operator()() = delete;
+};
+struct takes_other_values : archetype {
+  update_type const& operator()(Kokkos::View<float const*, host_memory> const&);
+};
+struct wants_to_write : archetype {
+  update_type const& operator()(Kokkos::View<double*, host_memory> const&);
+};
+struct update_is_copied : archetype {
+  update_type operator()(accumulator_type const&);
+};
+static_assert(only_idle<without_call> && !oktopk::gradient_allreduce<without_call>);
+static_assert(only_idle<takes_other_values> && !oktopk::gradient_allreduce<takes_other_values>);
+static_assert(only_idle<wants_to_write> && !oktopk::gradient_allreduce<wants_to_write>);
+static_assert(only_idle<update_is_copied> && !oktopk::gradient_allreduce<update_is_copied>);
+
+struct update_is_number : archetype {
+  using update_type = int;
+  int const& operator()(accumulator_type const&);
+};
+
+constexpr int ranks = 3;
+constexpr std::int64_t length = 7;
+
+using sgd = oktopk::sgd<archetype>;
+
+std::vector<double> numbers(accumulator_type const& view) { return {view.data(), view.data() + view.extent(0)}; }
+
+} // namespace
+
+TEST_CASE("what has no entries is no update") { CHECK_FALSE(oktopk::gradient_allreduce<update_is_number>); }
+
+TEST_CASE("sgd runs over an allreduce that has what the concept asks for and nothing else") {
+  oktopk::in_process::run(ranks, [](oktopk::in_process_communicator comm) {
+    archetype allreduce(comm, length);
+    sgd optimizer(host_execution(), allreduce, {.learning_rate = 0.5});
+    std::vector<double> seen;
+    optimizer.before_allreduce([&](accumulator_type const& accumulator) { seen = numbers(accumulator); });
+    vector_of<double> const weights("weights", length);
+    vector_of<double> const gradient("gradient", length);
+    Kokkos::deep_copy(gradient, 4.0 + 4.0 * comm.rank());
+
+    optimizer.step(weights, gradient);
+    double const mine = 2.0 + 2.0 * comm.rank();
+    CHECK(seen == std::vector<double>(length, mine));
+    CHECK(numbers(weights) == std::vector<double>{-4, 0, -4, 0, -4, 0, -4});
+    CHECK(numbers(optimizer.residual()) == std::vector<double>{0, mine, 0, mine, 0, mine, 0});
+
+    auto const saved = optimizer.state();
+    optimizer.set_learning_rate(1);
+    optimizer.step(weights, gradient);
+    std::vector<double> const later = numbers(optimizer.residual());
+    CHECK(later == std::vector<double>{0, 3 * mine, 0, 3 * mine, 0, 3 * mine, 0});
+    CHECK(numbers(weights) == std::vector<double>{-12, 0, -12, 0, -12, 0, -12});
+
+    optimizer.restore(saved);
+    CHECK(optimizer.learning_rate() == 0.5);
+    CHECK(numbers(optimizer.residual()) == saved.residual);
+    CHECK(allreduce.state().iteration == 1);
+  });
+}
+
+TEST_CASE("sgd tells every rank of a gradient of a wrong length, through any allreduce") {
+  std::vector<outcome> heard(ranks);
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    archetype allreduce(comm, length);
+    sgd optimizer(host_execution(), allreduce, {});
+    vector_of<double> const weights("weights", length);
+    vector_of<double> const gradient("gradient", comm.rank() == 1 ? length + 1 : length);
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { optimizer.step(weights, gradient); });
+  });
+  CHECK(heard[0].code == fault::length_mismatch);
+  CHECK(heard[1] == heard[0]);
+  CHECK(heard[2] == heard[0]);
+}
+
+TEST_CASE("sgd tells every rank of a saved state that does not fit, through any allreduce") {
+  std::vector<outcome> heard(ranks);
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    archetype allreduce(comm, length);
+    sgd optimizer(host_execution(), allreduce, {});
+    auto saved = optimizer.state();
+    if (comm.rank() == 2) {
+      saved.residual.pop_back();
+    }
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { optimizer.restore(saved); });
+    CHECK(numbers(optimizer.residual()) == std::vector<double>(length, 0));
+  });
+  CHECK(heard[0].code == fault::bad_state);
+  CHECK(heard[1] == heard[0]);
+  CHECK(heard[2] == heard[0]);
+}

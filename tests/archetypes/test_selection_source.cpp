@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The concept `selection_source`: what it asks for is enough for selectors, and each part of it is asked for.
+
+#include "support/catch.hpp"
+#include "support/reference.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using candidates_type = oktopk::candidates<std::int64_t, double, host_memory>;
+
+// Twice the values of some array, at every third index; made as they are taken.
+class archetype {
+public:
+  using index_type = std::int64_t;
+  using value_type = double;
+
+  archetype(vector_of<double> from, vector_of<double> made, vector_of<std::int64_t> indices)
+      : from_(from), made_(made), indices_(indices) {}
+
+  std::int64_t size() const { return static_cast<std::int64_t>(from_.extent(0)); }
+  std::int64_t index(std::int64_t position) const { return 3 * position; }
+  double peek(std::int64_t position) const { return 2 * from_(position); }
+  double take(std::int64_t position) const {
+    indices_(position) = index(position);
+    return made_(position) = peek(position);
+  }
+  double taken(std::int64_t position) const { return made_(position); }
+
+  template <int Width>
+  std::uint64_t take_block(std::int64_t begin) const {
+    std::uint64_t largest = 0;
+    for (std::int64_t i = begin; i < begin + Width; ++i) {
+      auto const magnitude = oktopk::detail::magnitude_bits(take(i));
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest;
+  }
+
+  candidates_type settled() const { return {made_, indices_}; }
+
+  void settle(host_execution const&) const {
+    for (std::int64_t i = 0; i < size(); ++i) {
+      take(i);
+    }
+  }
+
+private:
+  vector_of<double> from_;
+  vector_of<double> made_;
+  vector_of<std::int64_t> indices_;
+};
+
+static_assert(oktopk::selection_source<archetype>);
+static_assert(oktopk::selection_source<oktopk::candidates<std::int32_t, float, host_memory>>);
+static_assert(oktopk::selection_source<oktopk::accumulation<std::int32_t, float, host_memory>>);
+
+// One defect each.
+struct index_is_unsigned : archetype {
+  using index_type = std::uint64_t;
+};
+struct value_is_integer : archetype {
+  using value_type = std::int64_t;
+};
+struct without_size : archetype {
+  void size() = delete;
+};
+struct size_is_narrow : archetype {
+  int size() const;
+};
+struct without_index : archetype {
+  void index() = delete;
+};
+struct index_is_wider_than_it_says : archetype {
+  using index_type = std::int32_t;
+};
+struct without_peek : archetype {
+  void peek() = delete;
+};
+struct without_take : archetype {
+  void take() = delete;
+};
+struct take_changes_it : archetype {
+  double take(std::int64_t);
+};
+struct without_taken : archetype {
+  void taken() = delete;
+};
+struct without_blocks : archetype {
+  void take_block() = delete;
+};
+struct blocks_of_values : archetype {
+  template <int Width>
+  double take_block(std::int64_t) const;
+};
+struct never_settled : archetype {
+  void settled() = delete;
+};
+static_assert(!oktopk::selection_source<index_is_unsigned> && !oktopk::selection_source<value_is_integer>);
+static_assert(!oktopk::selection_source<without_size> && !oktopk::selection_source<size_is_narrow>);
+static_assert(!oktopk::selection_source<without_index> && !oktopk::selection_source<index_is_wider_than_it_says>);
+static_assert(!oktopk::selection_source<without_peek> && !oktopk::selection_source<without_taken>);
+static_assert(!oktopk::selection_source<without_take> && !oktopk::selection_source<take_changes_it>);
+static_assert(!oktopk::selection_source<without_blocks> && !oktopk::selection_source<blocks_of_values>);
+static_assert(!oktopk::selection_source<never_settled>);
+
+} // namespace
+
+TEMPLATE_TEST_CASE("selectors read a source that has what the concept asks for and nothing else", "", oktopk::exact,
+                   oktopk::reused_threshold) {
+  for (std::size_t const size : {std::size_t(0), std::size_t(5), std::size_t(100), std::size_t(5001)}) {
+    for (std::int64_t const k : {std::int64_t(0), std::int64_t(1), std::int64_t(60)}) {
+      vector_of<double> const from("from", size);
+      sparse_vector<double> all;
+      seeded draw(21);
+      for (std::size_t i = 0; i < size; ++i) {
+        from(i) = draw.uniform() - 0.5;
+        all.push_back(3 * static_cast<std::int64_t>(i), 2 * from(i));
+      }
+      archetype const source(from, vector_of<double>("made", size), vector_of<std::int64_t>("indices", size));
+      oktopk::selection_workspace<std::int64_t, double, host_execution> workspace;
+      typename TestType::template state<double> carried;
+      oktopk::local_scope alone;
+      for (std::int64_t call = 0; call < 2; ++call) {
+        auto const chosen = TestType().select(host_execution(), source, k, call, carried, alone, workspace);
+        auto const got = workspace.entries(chosen.count);
+        sparse_vector<double> selected;
+        for (std::int64_t i = 0; i < chosen.count; ++i) {
+          selected.push_back(got.indices(i), got.values(i));
+        }
+        CHECK((selected == top(all, k)));
+        bool all_taken = true;
+        for (std::size_t i = 0; i < size; ++i) {
+          all_taken = all_taken && source.taken(static_cast<std::int64_t>(i)) == 2 * from(i);
+        }
+        CHECK(all_taken);
+      }
+    }
+  }
+}

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The concepts `selector` and `selection_scope`: what they ask for is enough, and each part of it is asked for.
+
+#include "support/catch.hpp"
+#include "support/reference.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/sgd.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+// Whatever is at least a fixed magnitude; not to be assigned or made without options.
+class archetype {
+public:
+  struct options {
+    double least = 0;
+  };
+  template <class Value>
+  struct state {};
+
+  explicit archetype(options how) : least_(how.least) {}
+  archetype(archetype const&) = default;
+  archetype& operator=(archetype const&) = delete;
+
+  static char const* name() { return "archetype"; }
+  char const* describe() const { return "archetype"; }
+  char const* fault() const { return ""; }
+  bool bounded() const { return false; }
+  std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
+
+  template <class E, class Source, class Scope>
+  oktopk::selected select(
+      E const& exec, Source const& source, std::int64_t, std::int64_t, state<typename Source::value_type>&, Scope& scope,
+      oktopk::selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
+    workspace.reserve(exec, source.size());
+    exec.fence();
+    oktopk::selected chosen;
+    for (std::int64_t i = 0; i < source.size(); ++i) {
+      auto const x = source.take(i);
+      if (std::fabs(static_cast<double>(x)) >= least_) {
+        workspace.indices.data()[chosen.count] = source.index(i);
+        workspace.values.data()[chosen.count] = x;
+        chosen.count += 1;
+      }
+    }
+    chosen.total = scope.share(chosen.count);
+    return chosen;
+  }
+
+private:
+  double least_;
+};
+
+static_assert(oktopk::selector<archetype>);
+
+// One defect each, of one part each.
+template <class S>
+inline constexpr bool only_undescribed = !oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S>;
+template <class S>
+inline constexpr bool only_unbounded = oktopk::has_selector_options<S> && !oktopk::bounds_its_selection<S> &&
+                                       oktopk::selects_on<S, host_execution>;
+template <class S>
+inline constexpr bool only_idle = oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> &&
+                                  !oktopk::selects_on<S, host_execution>;
+
+struct without_options : archetype {
+  using archetype::archetype;
+  using options = void;
+};
+struct options_cannot_be_copied : archetype {
+  struct options {
+    options(options const&) = delete;
+  };
+  explicit options_cannot_be_copied(options const&);
+};
+struct not_made_from_options : archetype {
+  not_made_from_options();
+};
+struct uncopyable : archetype {
+  using archetype::archetype;
+  uncopyable(uncopyable const&) = delete;
+};
+struct without_name : archetype {
+  using archetype::archetype;
+  void name() = delete;
+};
+struct without_describe : archetype {
+  using archetype::archetype;
+  void describe() = delete;
+};
+struct without_fault : archetype {
+  using archetype::archetype;
+  void fault() = delete;
+};
+static_assert(only_undescribed<without_options> && !oktopk::selector<without_options>);
+static_assert(only_undescribed<options_cannot_be_copied> && !oktopk::selector<options_cannot_be_copied>);
+static_assert(only_undescribed<not_made_from_options> && !oktopk::selector<not_made_from_options>);
+static_assert(only_undescribed<without_name> && !oktopk::selector<without_name>);
+static_assert(only_undescribed<without_describe> && !oktopk::selector<without_describe>);
+static_assert(only_undescribed<without_fault> && !oktopk::selector<without_fault>);
+
+struct without_bounded : archetype {
+  using archetype::archetype;
+  void bounded() = delete;
+};
+struct bounded_by_number : archetype {
+  using archetype::archetype;
+  int bounded() const;
+};
+struct without_capacity : archetype {
+  using archetype::archetype;
+  void capacity() = delete;
+};
+struct capacity_is_narrow : archetype {
+  using archetype::archetype;
+  int capacity(std::int64_t, std::int64_t) const;
+};
+static_assert(only_unbounded<without_bounded> && !oktopk::selector<without_bounded>);
+static_assert(only_unbounded<bounded_by_number> && !oktopk::selector<bounded_by_number>);
+static_assert(only_unbounded<without_capacity> && !oktopk::selector<without_capacity>);
+static_assert(only_unbounded<capacity_is_narrow> && !oktopk::selector<capacity_is_narrow>);
+
+struct without_state : archetype {
+  using archetype::archetype;
+  template <class Value, class Unexpected>
+  struct state;
+};
+struct without_select : archetype {
+  using archetype::archetype;
+  void select() = delete;
+};
+struct select_tells_a_count : archetype {
+  using archetype::archetype;
+  template <class... Arguments>
+  std::int64_t select(Arguments&&...) const;
+};
+struct select_changes_itself : archetype {
+  using archetype::archetype;
+  template <class... Arguments>
+  oktopk::selected select(Arguments&&...);
+};
+static_assert(only_idle<without_state> && !oktopk::selector<without_state>);
+static_assert(only_idle<without_select> && !oktopk::selector<without_select>);
+static_assert(only_idle<select_tells_a_count> && !oktopk::selector<select_tells_a_count>);
+static_assert(only_idle<select_changes_itself> && !oktopk::selector<select_changes_itself>);
+
+struct selects_from_memory_only : archetype {
+  using archetype::archetype;
+  template <class E, class Index, class Value, class Scope>
+  oktopk::selected select(E const&, oktopk::candidates<Index, Value, typename E::memory_space>, std::int64_t,
+                          std::int64_t, state<Value>&, Scope&, oktopk::selection_workspace<Index, Value, E>&) const;
+};
+
+// A scope that writes down what it is asked, and answers for one rank.
+class archetype_scope {
+public:
+  static constexpr bool alone = false;
+  void sum(std::span<std::int64_t> counts) { summed_ += static_cast<std::int64_t>(counts.size()); }
+  std::int64_t before(std::int64_t) { return 0; }
+  std::int64_t share(std::int64_t count) {
+    shared_ = count;
+    return count;
+  }
+  int kth_digit_bits(std::int64_t, int) { return 4; }
+
+  std::int64_t summed() const { return summed_; }
+  std::int64_t shared() const { return shared_; }
+
+private:
+  std::int64_t summed_ = 0;
+  std::int64_t shared_ = -1;
+};
+
+static_assert(oktopk::selection_scope<archetype_scope>);
+struct without_sum : archetype_scope {
+  void sum() = delete;
+};
+struct sum_gives_a_number : archetype_scope {
+  int sum(std::span<std::int64_t>);
+};
+struct without_before : archetype_scope {
+  void before() = delete;
+};
+struct without_share : archetype_scope {
+  void share() = delete;
+};
+struct share_gives_nothing : archetype_scope {
+  void share(std::int64_t);
+};
+struct without_digits : archetype_scope {
+  void kth_digit_bits() = delete;
+};
+struct without_alone : archetype_scope {
+  void alone();
+};
+struct digits_are_wide : archetype_scope {
+  std::int64_t kth_digit_bits(std::int64_t, int);
+};
+static_assert(!oktopk::selection_scope<without_sum> && !oktopk::selection_scope<sum_gives_a_number>);
+static_assert(!oktopk::selection_scope<without_before> && !oktopk::selection_scope<without_alone>);
+static_assert(!oktopk::selection_scope<without_share> && !oktopk::selection_scope<share_gives_nothing>);
+static_assert(!oktopk::selection_scope<without_digits> && !oktopk::selection_scope<digits_are_wide>);
+
+template <class Update>
+auto entries_of(Update const& update) {
+  sparse_vector<float> got;
+  for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
+    got.push_back(update.indices()(i), update.values()(i));
+  }
+  return got;
+}
+
+} // namespace
+
+TEST_CASE("a selector that cannot be copied is none, for the algorithms keep copies") {
+  CHECK_FALSE(oktopk::selector<uncopyable>);
+}
+
+TEST_CASE("a selector that takes no accumulator in the making is none, for sgd hands those over") {
+  CHECK_FALSE(oktopk::selector<selects_from_memory_only>);
+}
+
+TEST_CASE("ok_topk runs with selectors that have what the concept asks for and nothing else") {
+  constexpr std::int64_t length = 700;
+  using algorithm =
+      oktopk::ok_topk<host_execution, oktopk::in_process_communicator, oktopk::coo<>, archetype, archetype>;
+  for (int const ranks : {1, 3, 8}) {
+    std::vector<sparse_vector<float>> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const accumulator = whole_numbers<float>(length, rank);
+      parts.push_back(
+          at_least(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), 900.0F));
+    }
+    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
+    boundaries[0] = 0;
+    auto const expected = at_least(sum_by_regions(parts, boundaries), 1000.0F);
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      algorithm allreduce(
+          host_execution(), comm,
+          {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
+      CHECK((entries_of(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK(allreduce.last_call().local_selected == parts[static_cast<std::size_t>(comm.rank())].size());
+
+      // The same out of sgd, where the accumulator is formed as it is selected from.
+      oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 1});
+      vector_of<float> const weights("weights", length);
+      CHECK((entries_of(optimizer.step(weights, whole_numbers<float>(length, comm.rank()))) == expected));
+    });
+  }
+}
+
+TEST_CASE("selectors run in a scope that has what the concept asks for and nothing else") {
+  constexpr std::int64_t length = 500;
+  auto const accumulator = whole_numbers<float>(length, 0);
+  using workspace_type = oktopk::selection_workspace<std::int32_t, float, host_execution>;
+  using candidates_type = oktopk::candidates<std::int32_t, float, host_memory>;
+  workspace_type workspace;
+  archetype_scope scope;
+  oktopk::exact::state<float> none;
+  auto const chosen = oktopk::exact().select(host_execution(), candidates_type{accumulator, {}}, 17, 0, none, scope,
+                                             workspace);
+  CHECK(chosen.count == 17);
+  CHECK(scope.shared() == 17);
+  CHECK(scope.summed() == 7 * 16 + 8); // 31 bits, four at a time
+  auto const expected = top(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), 17);
+  auto const got = workspace.entries(17);
+  for (std::size_t i = 0; i < 17; ++i) {
+    CHECK(got.indices(i) == expected.indices[i]);
+    CHECK(got.values(i) == expected.values[i]);
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The concept `sparse_format`: what it asks for is enough, and each part of it is asked for.
+
+#include "support/catch.hpp"
+#include "support/reference.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/select/exact.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using host_entries = oktopk::sparse_ref<std::int32_t, double, Kokkos::HostSpace>;
+
+// No template anywhere, one execution space, a name that is no std::string: pairs of index and value.
+struct archetype {
+  using index_type = std::int32_t;
+  using value_type = double;
+
+  static char const* name() { return "archetype"; }
+  static constexpr bool lossless = true;
+  static constexpr bool exact_size = true;
+  static std::int64_t max_encoded_bytes(std::int64_t count, oktopk::region) { return count * 12; }
+
+  static std::int64_t encode(host_execution const& exec, host_entries entries, oktopk::region, std::byte* out) {
+    exec.fence();
+    for (std::int64_t i = 0; i < entries.size(); ++i) {
+      std::memcpy(out + 12 * i, &entries.indices(i), 4);
+      std::memcpy(out + 12 * i + 4, &entries.values(i), 8);
+    }
+    return entries.size() * 12;
+  }
+
+  static void decode(host_execution const& exec, std::byte const* in, std::int64_t, std::int64_t count, oktopk::region,
+                     std::int32_t* indices, double* values) {
+    exec.fence();
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::memcpy(indices + i, in + 12 * i, 4);
+      std::memcpy(values + i, in + 12 * i + 4, 8);
+    }
+  }
+};
+
+static_assert(oktopk::sparse_format<archetype>);
+
+// One defect each, of one part each.
+template <class F>
+inline constexpr bool only_nameless = !oktopk::names_its_types<F> && oktopk::bounds_its_size<F>;
+template <class F>
+inline constexpr bool only_boundless = oktopk::names_its_types<F> && !oktopk::bounds_its_size<F> &&
+                                       oktopk::encodes_on<F, host_execution>;
+template <class F>
+inline constexpr bool only_uncoded = oktopk::names_its_types<F> && oktopk::bounds_its_size<F> &&
+                                     !oktopk::encodes_on<F, host_execution>;
+
+struct index_is_unsigned : archetype {
+  using index_type = std::uint32_t;
+};
+struct index_is_floating : archetype {
+  using index_type = float;
+};
+struct without_index : archetype {
+  using index_type = void;
+};
+struct value_is_integer : archetype {
+  using value_type = int;
+};
+struct without_name : archetype {
+  void name() = delete;
+};
+struct name_is_number : archetype {
+  static int name();
+};
+static_assert(only_nameless<index_is_unsigned> && !oktopk::sparse_format<index_is_unsigned>);
+static_assert(only_nameless<index_is_floating> && !oktopk::sparse_format<index_is_floating>);
+static_assert(only_nameless<without_index> && !oktopk::sparse_format<without_index>);
+static_assert(only_nameless<value_is_integer> && !oktopk::sparse_format<value_is_integer>);
+static_assert(only_nameless<without_name> && !oktopk::sparse_format<without_name>);
+static_assert(only_nameless<name_is_number> && !oktopk::sparse_format<name_is_number>);
+
+struct without_lossless : archetype {
+  void lossless();
+};
+struct without_exact_size : archetype {
+  void exact_size();
+};
+struct without_max_encoded_bytes : archetype {
+  void max_encoded_bytes() = delete;
+};
+struct max_encoded_bytes_is_narrow : archetype {
+  static int max_encoded_bytes(std::int64_t, oktopk::region);
+};
+struct max_encoded_bytes_needs_an_object : archetype {
+  std::int64_t max_encoded_bytes(std::int64_t, oktopk::region);
+};
+static_assert(only_boundless<without_lossless> && !oktopk::sparse_format<without_lossless>);
+static_assert(only_boundless<without_exact_size> && !oktopk::sparse_format<without_exact_size>);
+static_assert(only_boundless<without_max_encoded_bytes> && !oktopk::sparse_format<without_max_encoded_bytes>);
+static_assert(only_boundless<max_encoded_bytes_is_narrow> && !oktopk::sparse_format<max_encoded_bytes_is_narrow>);
+static_assert(only_boundless<max_encoded_bytes_needs_an_object> &&
+              !oktopk::sparse_format<max_encoded_bytes_needs_an_object>);
+
+struct without_encode : archetype {
+  void encode() = delete;
+};
+struct encode_tells_no_size : archetype {
+  static void encode(host_execution const&, host_entries, oktopk::region, std::byte*);
+};
+struct encodes_other_values : archetype {
+  static std::int64_t encode(host_execution const&, oktopk::sparse_ref<std::int32_t, float, Kokkos::HostSpace>,
+                             oktopk::region, std::byte*);
+};
+struct without_decode : archetype {
+  void decode() = delete;
+};
+struct decode_wants_to_write : archetype {
+  static void decode(host_execution const&, std::byte*, std::int64_t, std::int64_t, oktopk::region, std::int32_t*,
+                     double*);
+};
+struct decode_tells_too_much : archetype {
+  static bool decode(host_execution const&, std::byte const*, std::int64_t, std::int64_t, oktopk::region,
+                     std::int32_t*, double*);
+};
+static_assert(only_uncoded<without_encode> && !oktopk::sparse_format<without_encode>);
+static_assert(only_uncoded<encode_tells_no_size> && !oktopk::sparse_format<encode_tells_no_size>);
+static_assert(only_uncoded<encodes_other_values> && !oktopk::sparse_format<encodes_other_values>);
+static_assert(only_uncoded<without_decode> && !oktopk::sparse_format<without_decode>);
+static_assert(only_uncoded<decode_wants_to_write> && !oktopk::sparse_format<decode_wants_to_write>);
+static_assert(only_uncoded<decode_tells_too_much> && !oktopk::sparse_format<decode_tells_too_much>);
+
+} // namespace
+
+TEST_CASE("ok_topk runs with a format that has what the concept asks for and nothing else") {
+  constexpr std::int64_t length = 700;
+  constexpr std::int64_t k = 30;
+  using algorithm =
+      oktopk::ok_topk<host_execution, oktopk::in_process_communicator, archetype, oktopk::exact, oktopk::exact>;
+  for (int const ranks : {1, 3, 8}) {
+    std::vector<sparse_vector<double>> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const accumulator = whole_numbers<double>(length, rank);
+      parts.push_back(top(all_entries(std::vector<double>(accumulator.data(), accumulator.data() + length)), k));
+    }
+    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
+    boundaries[0] = 0;
+    auto const expected = top(sum_by_regions(parts, boundaries), k);
+
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      algorithm allreduce(host_execution(), comm, {.length = length, .k = k});
+      auto const& update = allreduce(whole_numbers<double>(length, comm.rank()));
+      sparse_vector<double> got;
+      for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
+        got.push_back(update.indices()(i), update.values()(i));
+      }
+      CHECK((got == expected));
+    });
+  }
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Ranks that disagree, or of which one has found a fault, all hear the same sentence.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+#include "support/ranks.hpp"
+
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::agreement;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+
+namespace {
+
+// Settles on every rank what `state(terms, rank)` lists; everybody must hear the same, and be able to go on.
+template <class State>
+outcome settled(int ranks, State const& state, std::string const& what = "thing") {
+  std::vector<outcome> heard(static_cast<std::size_t>(ranks));
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    agreement terms(what);
+    state(terms, comm.rank());
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { terms.settle(comm); });
+    if (ranks > 1) {
+      CHECK(pass_around(comm, comm.rank()) == (comm.rank() + ranks - 1) % ranks);
+    }
+  });
+  for (outcome const& each : heard) {
+    CHECK(each == heard[0]);
+  }
+  return heard[0];
+}
+
+} // namespace
+
+TEST_CASE("ranks with the same facts agree, at the cost of one allreduce of four words") {
+  for (int const ranks : rank_counts) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
+      oktopk::counted<in_process_communicator> comm(inner);
+      agreement terms("ok_topk");
+      terms.fact("length", 1000).fact("format", "coo").fact("density", 0.01);
+      CHECK_NOTHROW(terms.settle(comm, oktopk::phase::partition));
+      CHECK(comm.total().messages_sent <= doublings(ranks) + 1);
+      CHECK(comm.total().bytes_sent == 16 * comm.total().messages_sent);
+      CHECK(comm.of_phase(oktopk::phase::partition).bytes_sent == comm.total().bytes_sent);
+    });
+  }
+}
+
+TEST_CASE("facts that differ are named with both ranks' values") {
+  for (int const ranks : {2, 3, 5, 8, 13}) {
+    int const odd_one = ranks - 1;
+    auto const heard = settled(ranks, [&](agreement& terms, int rank) {
+      terms.fact("k", 5).fact("length", rank == odd_one ? 11 : 10).fact("format", "coo");
+    });
+    CHECK(heard.code == fault::ranks_disagree);
+    CHECK(heard.text == "oktopk: the ranks disagree: rank 0 has length = 10, rank " + std::to_string(odd_one) +
+                            " has length = 11");
+  }
+}
+
+TEST_CASE("the odd one may be rank 0") {
+  auto const heard = settled(4, [](agreement& terms, int rank) { terms.fact("k", rank == 0 ? 1 : 2); });
+  CHECK(heard.text == "oktopk: the ranks disagree: rank 0 has k = 1, rank 1 has k = 2");
+}
+
+TEST_CASE("numbers that differ in the last bit differ") {
+  auto const heard = settled(
+      3, [](agreement& terms, int rank) { terms.fact("threshold", rank == 1 ? std::nextafter(0.1, 1.0) : 0.1); });
+  CHECK(heard.code == fault::ranks_disagree);
+  CHECK(heard.says("threshold = 0.1"));
+}
+
+TEST_CASE("ranks that make different objects disagree") {
+  std::vector<outcome> heard(2);
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
+    agreement terms(comm.rank() == 0 ? "dense" : "ok_topk");
+    terms.fact("length", 10);
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { terms.settle(comm); });
+  });
+  CHECK(heard[0].text == "oktopk: the ranks disagree: rank 0 has object = dense, rank 1 has object = ok_topk");
+  CHECK(heard[1] == heard[0]);
+}
+
+TEST_CASE("a rank that lists fewer facts disagrees") {
+  auto const heard = settled(3, [](agreement& terms, int rank) {
+    terms.fact("length", 10);
+    if (rank < 2) {
+      terms.fact("k", 5);
+    }
+  });
+  CHECK(heard.code == fault::ranks_disagree);
+  CHECK(heard.says("rank 0 and rank 2"));
+}
+
+TEST_CASE("one rank's fault reaches all, with its code, its sentence and its rank") {
+  for (int const ranks : {2, 3, 5, 8, 16}) {
+    for (int const faulty : {0, ranks / 2, ranks - 1}) {
+      auto const heard = settled(ranks, [&](agreement& terms, int rank) {
+        terms.fact("length", rank == faulty ? -1 : 10);
+        if (rank == faulty) {
+          terms.note(fault::option_out_of_range, "length = -1 is negative");
+          terms.note(fault::bad_state, "and it is late");
+        }
+      });
+      CHECK(heard.code == fault::option_out_of_range);
+      CHECK(heard.text == "oktopk: rank " + std::to_string(faulty) + ": length = -1 is negative");
+    }
+  }
+}
+
+TEST_CASE("of several ranks' faults the lowest rank's is told") {
+  auto const heard = settled(5, [](agreement& terms, int rank) {
+    if (rank >= 2) {
+      terms.note(fault::k_out_of_range, "k of rank " + std::to_string(rank));
+    }
+  });
+  CHECK(heard == outcome{fault::k_out_of_range, "oktopk: rank 2: k of rank 2"});
+}
+
+TEST_CASE("a fault that all ranks have is told once, for the object") {
+  for (int const ranks : {1, 2, 5}) {
+    auto const heard = settled(
+        ranks, [](agreement& terms, int) { terms.fact("k", 9).note(fault::k_out_of_range, "k = 9 is too large"); }, "ok_topk");
+    CHECK(heard == outcome{fault::k_out_of_range, "oktopk: ok_topk: k = 9 is too large"});
+  }
+}
+
+TEST_CASE("long records are compared to their end") {
+  for (int const facts : {10, 100, 1000}) {
+    auto const same = settled(4, [&](agreement& terms, int) {
+      for (int i = 0; i < facts; ++i) {
+        terms.fact("boundary", i * 1000);
+      }
+    });
+    CHECK(same.code == fault::none);
+    auto const last_differs = settled(4, [&](agreement& terms, int rank) {
+      for (int i = 0; i < facts; ++i) {
+        terms.fact("boundary", i * 1000 + (rank == 3 && i == facts - 1 ? 1 : 0));
+      }
+    });
+    CHECK(last_differs.code == fault::ranks_disagree);
+  }
+}
+
+TEST_CASE("a long sentence of one rank is told as far as there is room") {
+  auto const heard = settled(3, [](agreement& terms, int rank) {
+    if (rank == 1) {
+      terms.note(fault::bad_file, "begins well" + std::string(5000, '!'));
+    }
+  });
+  CHECK(heard.code == fault::bad_file);
+  CHECK(heard.says("rank 1: begins well!!!"));
+  CHECK(heard.text.size() < 5000);
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Collectives for control data: results, and what they send is what their documentation says.
+
+#include "support/catch.hpp"
+#include "support/ranks.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::in_process_communicator;
+using oktopk::phase;
+using oktopk::reduction;
+
+namespace {
+
+using counted = oktopk::counted<in_process_communicator>;
+
+// Any bits: negative numbers, and sums that wrap for unsigned types.
+template <class T>
+std::vector<T> numbers_of(int rank, std::size_t count) {
+  seeded draw(static_cast<std::uint64_t>(rank) + 1);
+  std::vector<T> numbers(count);
+  for (T& x : numbers) {
+    x = static_cast<T>(draw.next() >> (std::numeric_limits<T>::is_signed ? 8 : 0));
+  }
+  return numbers;
+}
+
+template <class T>
+T combined(T a, T b, reduction op) {
+  return op == reduction::sum ? static_cast<T>(a + b) : op == reduction::min ? std::min(a, b) : std::max(a, b);
+}
+
+// Messages a rank sends in a recursive doubling over `ranks`: the odd ones of the folded pairs send once and have the
+// even ones act for them.
+int messages_in_allreduce(int rank, int ranks) {
+  int rounds = 0;
+  while ((2 << rounds) <= ranks) {
+    rounds += 1;
+  }
+  int const folded = ranks - (1 << rounds);
+  if (rank >= 2 * folded) {
+    return rounds;
+  }
+  return rank % 2 == 1 ? 1 : rounds + 1;
+}
+
+} // namespace
+
+TEST_CASE("exchange sends to one peer and receives from another at once") {
+  std::vector<std::int64_t> heard(5);
+  oktopk::in_process::run(5, [&](in_process_communicator comm) {
+    std::int64_t const mine = comm.rank();
+    std::span<std::int64_t> const in(&heard[static_cast<std::size_t>(comm.rank())], 1);
+    oktopk::exchange(comm, std::as_bytes(std::span(&mine, 1)), (comm.rank() + 2) % 5, std::as_writable_bytes(in),
+                     (comm.rank() + 3) % 5, phase::balance);
+  });
+  CHECK(heard == std::vector<std::int64_t>{3, 4, 0, 1, 2});
+}
+
+TEMPLATE_TEST_CASE("allgather gives every rank all parts in rank order", "", char, std::int64_t) {
+  for (int const ranks : rank_counts) {
+    for (std::size_t const width : {std::size_t(0), std::size_t(1), std::size_t(5)}) {
+      std::vector<TestType> expected;
+      for (int rank = 0; rank < ranks; ++rank) {
+        auto const part = numbers_of<TestType>(rank, width);
+        expected.insert(expected.end(), part.begin(), part.end());
+      }
+      oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
+        counted comm(inner);
+        oktopk::collective_workspace workspace;
+        auto const mine = numbers_of<TestType>(comm.rank(), width);
+        std::vector<TestType> all(expected.size());
+        oktopk::allgather(comm, std::span<TestType const>(mine), std::span<TestType>(all), phase::threshold, workspace);
+        CHECK(all == expected);
+        CHECK(comm.total().messages_sent == doublings(ranks));
+        CHECK(comm.total().messages_received == doublings(ranks));
+        CHECK(comm.total().bytes_sent == (ranks - 1) * static_cast<std::int64_t>(width * sizeof(TestType)));
+        CHECK(comm.total().bytes_received == comm.total().bytes_sent);
+        CHECK(comm.of_phase(phase::threshold).messages_sent == comm.total().messages_sent);
+      });
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("allreduce_integers combines element by element, the same everywhere", "", std::uint16_t, std::int32_t,
+                   std::uint32_t, std::int64_t, std::uint64_t) {
+  constexpr std::size_t count = 19;
+  for (int const ranks : rank_counts) {
+    for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
+      std::vector<TestType> expected = numbers_of<TestType>(0, count);
+      for (int rank = 1; rank < ranks; ++rank) {
+        auto const other = numbers_of<TestType>(rank, count);
+        for (std::size_t i = 0; i < count; ++i) {
+          expected[i] = combined(expected[i], other[i], op);
+        }
+      }
+      oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+        oktopk::collective_workspace workspace;
+        auto mine = numbers_of<TestType>(comm.rank(), count);
+        oktopk::allreduce_integers(comm, std::span<TestType>(mine), op, phase::partition, workspace);
+        CHECK(mine == expected);
+      });
+    }
+  }
+}
+
+TEST_CASE("allreduce_integers sends as many messages as its documentation says, each of the whole span") {
+  constexpr std::int64_t count = 6;
+  for (int const ranks : rank_counts) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
+      counted comm(inner);
+      oktopk::collective_workspace workspace;
+      std::vector<std::uint32_t> mine(count, 1);
+      oktopk::allreduce_integers(comm, std::span<std::uint32_t>(mine), reduction::sum, phase::partition, workspace);
+      CHECK(mine == std::vector<std::uint32_t>(count, static_cast<std::uint32_t>(ranks)));
+      int const messages = messages_in_allreduce(comm.rank(), ranks);
+      CHECK(comm.total().messages_sent == messages);
+      CHECK(comm.total().bytes_sent == messages * count * 4);
+      CHECK(comm.of_phase(phase::partition).bytes_sent == comm.total().bytes_sent);
+    });
+  }
+}
+
+TEST_CASE("collectives follow each other in one workspace, of other types and sizes") {
+  oktopk::in_process::run(5, [](in_process_communicator comm) {
+    oktopk::collective_workspace workspace;
+    for (std::size_t round = 1; round < 30; ++round) {
+      std::vector<std::uint16_t> narrow(round % 7, static_cast<std::uint16_t>(comm.rank()));
+      oktopk::allreduce_integers(comm, std::span<std::uint16_t>(narrow), reduction::max, phase::control, workspace);
+      REQUIRE(narrow == std::vector<std::uint16_t>(round % 7, 4));
+      std::vector<std::int64_t> const mine(round * round % 11, comm.rank());
+      std::vector<std::int64_t> all(5 * mine.size());
+      oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control,
+                        workspace);
+      REQUIRE(std::is_sorted(all.begin(), all.end()));
+      REQUIRE((all.empty() || (all.front() == 0 && all.back() == 4)));
+    }
+  });
+}
+
+TEST_CASE("the workspace keeps its room, aligned for any number") {
+  oktopk::collective_workspace workspace;
+  auto const large = workspace.room<double>(1000);
+  CHECK(large.size() == 1000);
+  CHECK(reinterpret_cast<std::uintptr_t>(large.data()) % alignof(std::max_align_t) == 0);
+  auto const small = workspace.room<char>(8000);
+  CHECK(small.size() == 8000);
+  CHECK(static_cast<void*>(small.data()) == static_cast<void*>(large.data()));
+  auto const more = workspace.room<std::uint16_t>(4001);
+  more.back() = 1;
+  CHECK(more.size() == 4001);
+}

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Messages between ranks of one process: order, sizes, waiting.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+#include "support/ranks.hpp"
+
+#include <oktopk/comm/in_process.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+using oktopk::phase;
+
+namespace {
+
+using request = in_process_communicator::request;
+using requests = std::vector<request>;
+
+} // namespace
+
+TEST_CASE("every phase has a name of its own") {
+  std::set<std::string_view> names;
+  for (int p = 0; p < oktopk::phase_count; ++p) {
+    names.insert(oktopk::name(static_cast<phase>(p)));
+  }
+  CHECK(names.size() == static_cast<std::size_t>(oktopk::phase_count));
+  CHECK(oktopk::name(phase::control) == "control");
+  CHECK(oktopk::name(phase::gather) == "gather");
+  CHECK(static_cast<int>(phase::gather) == oktopk::phase_count - 1);
+}
+
+TEST_CASE("ranks are numbered, and each runs its body once") {
+  for (int const ranks : rank_counts) {
+    std::vector<int> seen;
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      CHECK(comm.size() == ranks);
+      seen.push_back(comm.rank());
+    });
+    std::vector<int> expected(static_cast<std::size_t>(ranks));
+    std::iota(expected.begin(), expected.end(), 0);
+    CHECK(seen == expected);
+  }
+}
+
+TEST_CASE("messages of one phase arrive in the order they were sent, whatever happens in other phases") {
+  // The receiver posts first in one direction and second in the other.
+  for (int const sender : {0, 1}) {
+    std::vector<int> control(3);
+    std::vector<int> reduce(2);
+    oktopk::in_process::run(2, [&](in_process_communicator comm) {
+      requests all;
+      if (comm.rank() == sender) {
+        std::array<int, 5> const numbers = {1, 10, 2, 20, 3};
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+          all.push_back(comm.isend(bytes_of(numbers[i]), 1 - sender, i % 2 == 0 ? phase::control : phase::reduce));
+        }
+        comm.wait_all(all);
+      } else {
+        for (int& number : reduce) {
+          all.push_back(comm.irecv(room_in(number), sender, phase::reduce));
+        }
+        for (int& number : control) {
+          all.push_back(comm.irecv(room_in(number), sender, phase::control));
+        }
+        comm.wait_all(all);
+      }
+    });
+    CHECK(control == std::vector<int>{1, 2, 3});
+    CHECK(reduce == std::vector<int>{10, 20});
+  }
+}
+
+TEST_CASE("messages of different senders do not mix") {
+  std::vector<int> heard(3, -1);
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    if (comm.rank() == 2) {
+      heard[1] = receive_number<int>(comm, 1, phase::gather);
+      heard[0] = receive_number<int>(comm, 0, phase::gather);
+    } else {
+      send_number(comm, 100 + comm.rank(), 2, phase::gather);
+    }
+  });
+  CHECK(heard == std::vector<int>{100, 101, -1});
+}
+
+TEST_CASE("a message may be empty, and keeps its place in the order") {
+  std::vector<std::size_t> sizes;
+  int number = 0;
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
+    int const sent = 7;
+    std::span<std::byte const> const parts[] = {{}, bytes_of(sent), {}};
+    for (auto const part : parts) {
+      request one = comm.rank() == 0 ? comm.isend(part, 1, phase::balance)
+                                     : comm.irecv(part.empty() ? std::span<std::byte>() : room_in(number), 0, phase::balance);
+      comm.wait_all(std::span(&one, 1));
+      if (comm.rank() == 1) {
+        sizes.push_back(one.bytes());
+      }
+    }
+  });
+  CHECK(sizes == std::vector<std::size_t>{0, sizeof(int), 0});
+  CHECK(number == 7);
+}
+
+TEST_CASE("a receive may offer more room than the message needs, and learns its size") {
+  std::vector<std::byte> room(100, std::byte(0xee));
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
+    std::vector<std::byte> const sent(60, std::byte(0x11));
+    request one = comm.rank() == 0 ? comm.isend(sent, 1, phase::reduce) : comm.irecv(room, 0, phase::reduce);
+    CHECK(one.active());
+    CHECK(one.receives() == (comm.rank() == 1));
+    CHECK(one.message_phase() == phase::reduce);
+    comm.wait_all(std::span(&one, 1));
+    CHECK_FALSE(one.active());
+    if (comm.rank() == 1) {
+      CHECK(one.bytes() == 60);
+    }
+  });
+  CHECK(room[59] == std::byte(0x11));
+  CHECK(room[60] == std::byte(0xee));
+}
+
+TEST_CASE("a message longer than its room is an error that says so, and the sender goes on") {
+  auto const wait_with_any = GENERATE(false, true);
+  std::array<std::byte, 12> room{};
+  outcome heard;
+  int after = 0;
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
+    std::array<std::byte, 20> const sent{};
+    if (comm.rank() == 0) {
+      request one = comm.isend(sent, 1, phase::reduce);
+      comm.wait_all(std::span(&one, 1));
+      send_number(comm, 5, 1, phase::reduce);
+    } else {
+      request one = comm.irecv(std::span(room).first(8), 0, phase::reduce);
+      heard = outcome_of([&] { wait_with_any ? (void)comm.wait_any(std::span(&one, 1)) : comm.wait_all(std::span(&one, 1)); });
+      CHECK_FALSE(one.active());
+      after = receive_number<int>(comm, 0, phase::reduce);
+    }
+  });
+  CHECK(heard.code == fault::communication);
+  CHECK(heard.says("20 bytes from rank 0 exceed the 8 bytes"));
+  CHECK(room[8] == std::byte(0));
+  CHECK(after == 5);
+}
+
+TEST_CASE("wait_any gives a complete request and leaves the others") {
+  std::vector<std::size_t> order;
+  std::array<int, 4> numbers{};
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    if (comm.rank() == 0) {
+      requests all(4); // the first and the third stay inactive
+      all[1] = comm.irecv(room_in(numbers[1]), 1, phase::reduce);
+      all[3] = comm.irecv(room_in(numbers[3]), 2, phase::reduce);
+      order.push_back(comm.wait_any(all));
+      CHECK(all[1].active());
+      CHECK_FALSE(all[3].active());
+      CHECK(all[3].bytes() == sizeof(int));
+      send_number(comm, 0, 1, phase::control); // only now may rank 1 send
+      order.push_back(comm.wait_any(all));
+      order.push_back(comm.wait_any(all));
+    } else {
+      if (comm.rank() == 1) {
+        receive_number<int>(comm, 0, phase::control);
+      }
+      send_number(comm, comm.rank() * 11, 0, phase::reduce);
+    }
+  });
+  CHECK(order == std::vector<std::size_t>{3, 1, 4});
+  CHECK(numbers == std::array<int, 4>{0, 11, 0, 22});
+}
+
+TEST_CASE("wait_any without an active request gives the number of requests, and wait_all returns") {
+  oktopk::in_process::run(1, [](in_process_communicator comm) {
+    requests none(3);
+    CHECK(comm.wait_any(none) == 3);
+    CHECK(comm.wait_any(std::span<request>()) == 0);
+    comm.wait_all(none);
+    CHECK_FALSE(request().active());
+  });
+}
+
+TEST_CASE("a rank has no peer outside the world, and is none of its own") {
+  oktopk::in_process::run(3, [](in_process_communicator comm) {
+    if (comm.rank() == 1) {
+      int number = 0;
+      for (int const peer : {-1, 1, 3}) {
+        auto const sending = outcome_of([&] { comm.isend(bytes_of(number), peer, phase::control); });
+        CHECK(sending.code == fault::communication);
+        CHECK(sending.says("rank 1 has no peer " + std::to_string(peer)));
+        CHECK(outcome_of([&] { comm.irecv(room_in(number), peer, phase::control); }) == sending);
+      }
+    }
+  });
+}
+
+TEST_CASE("64 ranks pass a number around a ring and talk across it") {
+  constexpr int ranks = 64;
+  std::vector<int> gone_around(ranks);
+  std::vector<int> across(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    auto const me = static_cast<std::size_t>(comm.rank());
+    gone_around[me] = comm.rank();
+    for (int step = 0; step < ranks; ++step) {
+      gone_around[me] = pass_around(comm, gone_around[me] + 1);
+    }
+    int const opposite = (comm.rank() + ranks / 2) % ranks;
+    std::array<request, 2> both = {comm.irecv(room_in(across[me]), opposite, phase::gather),
+                                   comm.isend(bytes_of(gone_around[me]), opposite, phase::gather)};
+    comm.wait_all(both);
+  });
+  for (int rank = 0; rank < ranks; ++rank) {
+    CHECK(gone_around[static_cast<std::size_t>(rank)] == rank + ranks);
+    CHECK(across[static_cast<std::size_t>(rank)] == (rank + ranks / 2) % ranks + ranks);
+  }
+}
+
+TEST_CASE("a rank may run a world of its own") {
+  std::vector<int> sums(3);
+  oktopk::in_process::run(3, [&](in_process_communicator outer) {
+    int const mine = pass_around(outer, outer.rank());
+    oktopk::in_process::run(2, [&](in_process_communicator inner) {
+      sums[static_cast<std::size_t>(outer.rank())] += 10 * mine + pass_around(inner, inner.rank());
+    });
+    pass_around(outer, 0);
+  });
+  CHECK(sums == std::vector<int>{41, 1, 21});
+}
+
+TEST_CASE("a world needs a rank") {
+  for (int const ranks : {0, -1}) {
+    auto const heard = outcome_of([&] { oktopk::in_process::run(ranks, [](in_process_communicator) {}); });
+    CHECK(heard.code == fault::option_out_of_range);
+  }
+}

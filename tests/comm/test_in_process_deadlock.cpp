@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Programs that would hang, and ranks that fail: everybody hears of it.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+
+#include <oktopk/comm/in_process.hpp>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+using oktopk::phase;
+
+namespace {
+
+using request = in_process_communicator::request;
+
+// What every rank threw.
+template <class Body>
+std::vector<outcome> outcomes_of(int ranks, Body const& body) {
+  std::vector<outcome> heard;
+  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body)) {
+    heard.push_back(outcome_of(thrown));
+  }
+  return heard;
+}
+
+} // namespace
+
+TEST_CASE("ranks that wait for each other in a circle are told who waits for what") {
+  auto const heard = outcomes_of(3, [](in_process_communicator comm) {
+    receive_number<int>(comm, (comm.rank() + 1) % 3, comm.rank() == 2 ? phase::gather : phase::reduce);
+  });
+  for (outcome const& each : heard) {
+    CHECK(each == heard[0]);
+  }
+  CHECK(heard[0].code == fault::deadlock);
+  CHECK(heard[0].text == "oktopk: deadlock: no rank can go on; rank 0 waits to receive from rank 1 (reduce); "
+                         "rank 1 waits to receive from rank 2 (reduce); rank 2 waits to receive from rank 0 (gather)");
+}
+
+TEST_CASE("two ranks that both send first deadlock, as the strictest MPI would") {
+  auto const heard = outcomes_of(2, [](in_process_communicator comm) {
+    send_number(comm, 1, 1 - comm.rank(), phase::control);
+    receive_number<int>(comm, 1 - comm.rank(), phase::control);
+  });
+  CHECK(heard[0].code == fault::deadlock);
+  CHECK(heard[0].says("rank 0 waits to send to rank 1 (control); rank 1 waits to send to rank 0 (control)"));
+  CHECK(heard[1] == heard[0]);
+}
+
+TEST_CASE("a message of another phase is not the one that is waited for") {
+  auto const heard = outcomes_of(2, [](in_process_communicator comm) {
+    if (comm.rank() == 0) {
+      send_number(comm, 1, 1, phase::control);
+    } else {
+      receive_number<int>(comm, 0, phase::partition);
+    }
+  });
+  CHECK(heard[1].says("rank 0 waits to send to rank 1 (control); rank 1 waits to receive from rank 0 (partition)"));
+}
+
+TEST_CASE("a rank that waits for one of several messages names them all") {
+  auto const heard = outcomes_of(3, [](in_process_communicator comm) {
+    if (comm.rank() == 0) {
+      int numbers[3] = {};
+      std::array<request, 4> several = {comm.irecv(room_in(numbers[0]), 1, phase::balance), request(),
+                                        comm.irecv(room_in(numbers[1]), 2, phase::balance),
+                                        comm.isend(bytes_of(numbers[2]), 2, phase::threshold)};
+      comm.wait_any(several);
+    }
+  });
+  CHECK(heard[0].says("rank 0 waits to receive from rank 1 (balance) or to receive from rank 2 (balance) or to send to "
+                      "rank 2 (threshold); rank 1 has returned; rank 2 has returned"));
+  CHECK(heard[1].code == fault::none);
+}
+
+TEST_CASE("an allreduce that not everybody joins is a deadlock") {
+  auto const heard = outcomes_of(3, [](in_process_communicator comm) {
+    if (comm.rank() != 1) {
+      float x = 1;
+      comm.allreduce(std::span<float>(&x, 1), oktopk::reduction::sum, phase::reduce);
+    }
+  });
+  CHECK(heard[0].code == fault::deadlock);
+  CHECK(heard[0].says("rank 0 waits for everybody to join an allreduce in phase reduce; rank 1 has returned; rank 2 "
+                      "waits for everybody"));
+  CHECK(heard[2] == heard[0]);
+}
+
+TEST_CASE("when a rank fails, those that wait for it are told, and run gives the failure itself") {
+  auto const body = [](in_process_communicator comm) {
+    if (comm.rank() == 2) {
+      throw std::runtime_error("rank 2 had enough");
+    }
+    receive_number<int>(comm, 2, phase::control);
+  };
+  auto const thrown = oktopk::in_process::run_and_collect(3, body);
+  outcome const waiting = outcome_of(thrown[0]);
+  CHECK(waiting.code == fault::deadlock);
+  CHECK(waiting.says("rank 2 has failed"));
+  CHECK(outcome_of(thrown[1]) == waiting);
+  CHECK_THROWS_WITH(std::rethrow_exception(thrown[2]), "rank 2 had enough");
+  CHECK_THROWS_WITH(oktopk::in_process::run(3, body), "rank 2 had enough");
+}
+
+TEST_CASE("of several failures run gives the first that is not a deadlock, and else the deadlock") {
+  auto const body = [](in_process_communicator comm) {
+    if (comm.rank() == 0) {
+      receive_number<int>(comm, 1, phase::control);
+    }
+    if (comm.rank() > 0) {
+      throw oktopk::error(fault::bad_file, "of rank " + std::to_string(comm.rank()));
+    }
+  };
+  CHECK(outcome_of([&] { oktopk::in_process::run(3, body); }) == outcome{fault::bad_file, "oktopk: of rank 1"});
+  auto const lonely = [](in_process_communicator comm) {
+    if (comm.rank() == 1) {
+      receive_number<int>(comm, 0, phase::control);
+    }
+  };
+  CHECK(outcome_of([&] { oktopk::in_process::run(2, lonely); }).code == fault::deadlock);
+}
+
+TEST_CASE("what lives on the ranks' stacks is destroyed when a deadlock unwinds them") {
+  constexpr int ranks = 4;
+  auto const counted = std::make_shared<int>(0);
+  auto const deep = [](in_process_communicator comm, auto const& self, std::shared_ptr<int> held, int depth) -> void {
+    if (depth > 0) {
+      self(comm, self, held, depth - 1);
+    } else {
+      receive_number<int>(comm, (comm.rank() + 1) % ranks, phase::control);
+    }
+  };
+  auto const heard = outcomes_of(ranks, [&](in_process_communicator comm) { deep(comm, deep, counted, 10); });
+  CHECK(heard[3].code == fault::deadlock);
+  CHECK(counted.use_count() == 1);
+}
+
+TEST_CASE("a rank may catch the deadlock and return") {
+  auto const heard = outcomes_of(2, [](in_process_communicator comm) {
+    if (comm.rank() == 0) {
+      CHECK(outcome_of([&] { receive_number<int>(comm, 1, phase::control); }).code == fault::deadlock);
+    } else {
+      receive_number<int>(comm, 0, phase::control);
+    }
+  });
+  CHECK(heard[0].code == fault::none);
+  CHECK(heard[1].code == fault::deadlock);
+}
+
+TEST_CASE("nothing is read from or written to the memory of a rank that is gone") {
+  // What rank 0 leaves behind would lie in memory that went with it; here it outlives the rank, to be looked at.
+  bool const receives = GENERATE(false, true);
+  int left_behind = 1;
+  int other = 2;
+  auto const heard = outcomes_of(2, [&](in_process_communicator comm) {
+    request one = receives == (comm.rank() == 0)
+                      ? comm.irecv(room_in(comm.rank() == 0 ? left_behind : other), 1 - comm.rank(), phase::reduce)
+                      : comm.isend(bytes_of(comm.rank() == 0 ? left_behind : other), 1 - comm.rank(), phase::reduce);
+    if (comm.rank() == 0) {
+      throw oktopk::error(fault::bad_file, "rank 0 cannot go on");
+    }
+    comm.wait_all(std::span(&one, 1));
+  });
+  CHECK(heard[0].code == fault::bad_file);
+  CHECK(heard[1].code == fault::deadlock);
+  CHECK(heard[1].says("rank 0 has failed"));
+  CHECK(left_behind == 1);
+  CHECK(other == 2);
+}
+
+TEST_CASE("after a deadlock nobody meets what an unwound rank has left behind") {
+  float sums[] = {1, 1};
+  int number = 0;
+  auto const heard = outcomes_of(2, [&](in_process_communicator comm) {
+    if (comm.rank() == 1) {
+      request const posted = comm.irecv(room_in(number), 0, phase::gather);
+      CHECK(posted.active());
+      CHECK(outcome_of([&] { receive_number<int>(comm, 0, phase::control); }).code == fault::deadlock);
+    }
+    comm.allreduce(std::span<float>(&sums[comm.rank()], 1), oktopk::reduction::sum, phase::reduce);
+  });
+  CHECK(heard[0].code == fault::deadlock);
+  CHECK(heard[1] == heard[0]);
+  CHECK(sums[0] == 1);
+}

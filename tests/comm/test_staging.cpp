@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Kernels' memory and the wire's: one array where the communicator reaches it, two and copies where not.
+
+#include "support/catch.hpp"
+#include "support/seeded.hpp"
+#include "support/unreachable.hpp"
+
+#include <oktopk/comm/self.hpp>
+#include <oktopk/comm/staging.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using near_ranks = oktopk::self_communicator;
+using far_ranks = unreachable<oktopk::self_communicator>;
+using message_buffer = oktopk::message_buffer<host_execution>;
+using numbers = oktopk::shared_numbers<std::int64_t, host_execution>;
+
+constexpr std::byte blank{0};
+constexpr std::byte from_kernels{1};
+constexpr std::byte from_wire{2};
+
+void fill_kernels(message_buffer const& buffer, std::int64_t bytes, std::byte with) {
+  std::fill(buffer.data(), buffer.data() + bytes, with);
+}
+
+void fill_wire(message_buffer const& buffer, std::int64_t bytes, std::byte with) {
+  auto const wire = buffer.wire(0, bytes);
+  std::fill(wire.begin(), wire.end(), with);
+}
+
+} // namespace
+
+TEST_CASE("within reach, kernels and messages share one array") {
+  host_execution const exec;
+  message_buffer buffer("oktopk::tests::messages");
+  buffer.reserve(exec, near_ranks(), 64);
+  CHECK(buffer.wire(0, 64).data() == buffer.data());
+  CHECK(buffer.wire(16, 8).data() == buffer.data() + 16);
+  CHECK(buffer.wire(16, 8).size() == 8);
+  fill_kernels(buffer, 64, from_kernels);
+  buffer.push(exec, 0, 64);
+  buffer.pull(exec, 0, 64);
+  exec.fence();
+  CHECK(buffer.wire(63, 1)[0] == from_kernels);
+}
+
+TEST_CASE("out of reach, push copies the bytes that travel and no others") {
+  host_execution const exec;
+  message_buffer buffer("oktopk::tests::messages");
+  buffer.reserve(exec, far_ranks(near_ranks()), 64);
+  REQUIRE(buffer.wire(0, 64).data() != buffer.data());
+  fill_kernels(buffer, 64, from_kernels);
+  fill_wire(buffer, 64, blank);
+  buffer.push(exec, 8, 16);
+  buffer.push(exec, 40, 0);
+  exec.fence();
+  auto const wire = buffer.wire(0, 64);
+  for (std::size_t i = 0; i < 64; ++i) {
+    CHECK(wire[i] == (i >= 8 && i < 24 ? from_kernels : blank));
+  }
+}
+
+TEST_CASE("out of reach, pull copies the bytes that arrived and no others") {
+  host_execution const exec;
+  message_buffer buffer("oktopk::tests::messages");
+  buffer.reserve(exec, far_ranks(near_ranks()), 64);
+  fill_kernels(buffer, 64, blank);
+  fill_wire(buffer, 64, from_wire);
+  buffer.pull(exec, 24, 8);
+  buffer.pull(exec, 0, 0);
+  exec.fence();
+  for (std::int64_t i = 0; i < 64; ++i) {
+    CHECK(buffer.data()[i] == (i >= 24 && i < 32 ? from_wire : blank));
+  }
+}
+
+TEST_CASE("numbers in front of messages are put and got where the wire is, at any place") {
+  host_execution const exec;
+  message_buffer within("oktopk::tests::messages");
+  message_buffer out_of("oktopk::tests::messages");
+  within.reserve(exec, near_ranks(), 64);
+  out_of.reserve(exec, far_ranks(near_ranks()), 64);
+  for (message_buffer const* buffer : {&within, &out_of}) {
+    fill_kernels(*buffer, 64, blank);
+    fill_wire(*buffer, 64, blank);
+    buffer->put(exec, 8, 0x1122334455667788U);
+    buffer->put(exec, 33, ~std::uint64_t(0));
+    CHECK(buffer->get(exec, 8) == 0x1122334455667788U);
+    CHECK(buffer->get(exec, 33) == ~std::uint64_t(0));
+    CHECK(buffer->get(exec, 16) == 0);
+    CHECK(buffer->wire(33, 1)[0] == std::byte(0xff));
+    CHECK(buffer->wire(41, 1)[0] == blank);
+  }
+  CHECK(out_of.data()[33] == blank); // the kernels' side is not touched
+}
+
+TEST_CASE("both sides grow together, and stay where they are when they are large enough") {
+  host_execution const exec;
+  message_buffer buffer("oktopk::tests::messages");
+  far_ranks const comm{near_ranks()};
+  buffer.reserve(exec, comm, 10);
+  buffer.reserve(exec, comm, 1000);
+  std::byte* const kernels = buffer.data();
+  std::byte* const wire = buffer.wire(0, 1000).data();
+  fill_kernels(buffer, 1000, from_kernels);
+  fill_wire(buffer, 1000, blank);
+  buffer.push(exec, 0, 1000);
+  exec.fence();
+  CHECK(buffer.wire(999, 1)[0] == from_kernels);
+  buffer.reserve(exec, comm, 500);
+  CHECK(buffer.data() == kernels);
+  CHECK(buffer.wire(0, 500).data() == wire);
+}
+
+TEST_CASE("a kernel's numbers reach the host, and the host's reach a kernel") {
+  host_execution const exec;
+  numbers shared("oktopk::tests::numbers");
+  shared.reserve(exec, 100);
+  CHECK(shared.device().extent(0) == 100);
+  std::int64_t* const device = shared.device().data();
+  using range = Kokkos::RangePolicy<host_execution, Kokkos::IndexType<std::int64_t>>;
+  Kokkos::parallel_for("oktopk::tests::fill", range(exec, 0, 100), [=](std::int64_t i) { device[i] = i * i; });
+  shared.to_host(exec, 100, "oktopk::tests::to_host");
+  CHECK(shared.host()[99] == 99 * 99);
+
+  shared.host()[7] = -1;
+  shared.to_device(exec, 100);
+  std::int64_t sum = 0;
+  Kokkos::parallel_reduce(
+      "oktopk::tests::sum", range(exec, 0, 100), [=](std::int64_t i, std::int64_t& part) { part += device[i]; }, sum);
+  CHECK(sum == 328350 - 49 - 1);
+}

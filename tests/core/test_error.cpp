@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+
+#include <oktopk/core/error.hpp>
+
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+using oktopk::fault;
+
+TEST_CASE("an error names the library, carries its sentence and its code, and is a runtime_error") {
+  try {
+    throw oktopk::error(fault::bad_file, "labels.gz is cut short");
+  } catch (std::runtime_error const& caught) {
+    CHECK(std::string(caught.what()) == "oktopk: labels.gz is cut short");
+    auto const* as_ours = dynamic_cast<oktopk::error const*>(&caught);
+    REQUIRE(as_ours != nullptr);
+    CHECK(as_ours->code() == fault::bad_file);
+  }
+}
+
+TEST_CASE("a fault is named as it is spelled") {
+  std::pair<fault, std::string_view> const spelled[] = {
+      {fault::none, "none"},
+      {fault::length_mismatch, "length_mismatch"},
+      {fault::k_out_of_range, "k_out_of_range"},
+      {fault::density_out_of_range, "density_out_of_range"},
+      {fault::option_out_of_range, "option_out_of_range"},
+      {fault::index_overflow, "index_overflow"},
+      {fault::not_contiguous, "not_contiguous"},
+      {fault::non_finite, "non_finite"},
+      {fault::ranks_disagree, "ranks_disagree"},
+      {fault::bad_state, "bad_state"},
+      {fault::communication, "communication"},
+      {fault::deadlock, "deadlock"},
+      {fault::bad_file, "bad_file"},
+  };
+  for (auto const& [code, text] : spelled) {
+    CHECK(oktopk::name(code) == text);
+  }
+}
+
+TEST_CASE("every fault up to the last has a name of its own, and a number beyond is unknown") {
+  std::set<std::string_view> names;
+  int const last = static_cast<int>(fault::bad_file);
+  for (int code = 0; code <= last; ++code) {
+    names.insert(oktopk::name(static_cast<fault>(code)));
+  }
+  CHECK(names.size() == static_cast<std::size_t>(last) + 1);
+  CHECK(names.count("unknown") == 0);
+  CHECK(oktopk::name(static_cast<fault>(last + 1)) == "unknown");
+}

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/core/workspace.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using oktopk_tests::host_execution;
+using int_buffer = oktopk::buffer<std::int64_t, oktopk_tests::host_memory>;
+
+bool all_zero(int_buffer const& room) {
+  return std::all_of(room.data(), room.data() + room.capacity(), [](std::int64_t x) { return x == 0; });
+}
+
+} // namespace
+
+TEST_CASE("a buffer begins empty and takes at first just what is asked for") {
+  int_buffer room("oktopk::tests::room");
+  CHECK(room.capacity() == 0);
+  room.reserve(host_execution(), 0);
+  CHECK(room.capacity() == 0);
+  room.reserve(host_execution(), 7);
+  CHECK(room.capacity() == 7);
+  CHECK(room.view().data() == room.data());
+  CHECK(room.view().label() == "oktopk::tests::room");
+}
+
+TEST_CASE("a buffer that is large enough stays where it is, with what is in it") {
+  int_buffer room("oktopk::tests::room");
+  room.reserve(host_execution(), 10);
+  std::int64_t* const before = room.data();
+  std::fill(before, before + 10, 42);
+  room.reserve(host_execution(), 3);
+  room.reserve(host_execution(), 10);
+  CHECK(room.data() == before);
+  CHECK(room.capacity() == 10);
+  CHECK(std::all_of(before, before + 10, [](std::int64_t x) { return x == 42; }));
+}
+
+TEST_CASE("growth takes half as much again, so that sizes that wander settle") {
+  int_buffer room("oktopk::tests::room");
+  room.reserve(host_execution(), 10);
+  room.reserve(host_execution(), 11);
+  CHECK(room.capacity() == 16);
+  std::int64_t* const settled = room.data();
+  for (std::int64_t size : {12, 16, 9, 15}) {
+    room.reserve(host_execution(), size);
+  }
+  CHECK(room.data() == settled);
+  room.reserve(host_execution(), 17);
+  CHECK(room.capacity() == 25);
+}
+
+TEST_CASE("a zeroed buffer is zero after each growth, whatever was in it") {
+  int_buffer room("oktopk::tests::zeros", true);
+  for (std::int64_t size = 100; size < 100000; size *= 3) {
+    room.reserve(host_execution(), size);
+    CHECK(all_zero(room));
+    std::fill(room.data(), room.data() + room.capacity(), -1);
+    room.reserve(host_execution(), size);
+    CHECK(room.data()[0] == -1);
+  }
+}

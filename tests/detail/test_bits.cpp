@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/detail/kokkos_ext/bits.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace {
+
+using oktopk::detail::bits_of;
+using oktopk::detail::infinity_bits;
+using oktopk::detail::lowest_bit;
+using oktopk::detail::magnitude_bits;
+using oktopk::detail::magnitude_from_bits;
+using oktopk::detail::popcount;
+
+// Both ends of each kind of number, neighbours, and numbers drawn over all exponents; each in both signs.
+template <class Value>
+std::vector<Value> finite_values() {
+  using limits = std::numeric_limits<Value>;
+  std::vector<Value> values = {0,           limits::denorm_min(), 2 * limits::denorm_min(), limits::min() / 2,
+                               limits::min(), Value(1),           Value(1.5),               limits::max()};
+  values.push_back(std::nextafter(limits::min(), Value(0)));
+  values.push_back(std::nextafter(Value(1), Value(0)));
+  values.push_back(std::nextafter(Value(1), Value(2)));
+  values.push_back(std::nextafter(limits::max(), Value(0)));
+  oktopk_tests::seeded draw(3);
+  while (values.size() < 200) {
+    auto const any = std::bit_cast<Value>(static_cast<bits_of<Value>>(draw.next()));
+    if (std::isfinite(any)) {
+      values.push_back(std::abs(any));
+    }
+  }
+  std::size_t const positive = values.size();
+  for (std::size_t i = 0; i < positive; ++i) {
+    values.push_back(-values[i]);
+  }
+  return values;
+}
+
+template <class Value>
+std::vector<Value> nans() {
+  auto const quiet = std::bit_cast<bits_of<Value>>(std::numeric_limits<Value>::quiet_NaN());
+  bits_of<Value> const lowest_payload = infinity_bits<Value> + 1;
+  bits_of<Value> const all_ones = static_cast<bits_of<Value>>(~bits_of<Value>(0));
+  return {std::bit_cast<Value>(quiet), -std::bit_cast<Value>(quiet), std::bit_cast<Value>(lowest_payload),
+          std::bit_cast<Value>(all_ones)};
+}
+
+static_assert(sizeof(bits_of<float>) == 4 && sizeof(bits_of<double>) == 8);
+static_assert(oktopk::detail::magnitude_bit_count<float> == 31 && oktopk::detail::magnitude_bit_count<double> == 63);
+static_assert(magnitude_bits(-1.0F) == magnitude_bits(1.0F) && popcount(7) == 3 && lowest_bit(8) == 3,
+              "all of it works in constant expressions");
+
+} // namespace
+
+TEMPLATE_TEST_CASE("patterns of magnitudes are ordered as the magnitudes are", "", float, double) {
+  auto const values = finite_values<TestType>();
+  std::int64_t wrong = 0;
+  for (TestType const a : values) {
+    for (TestType const b : values) {
+      wrong += (std::abs(a) < std::abs(b)) != (magnitude_bits(a) < magnitude_bits(b)) ? 1 : 0;
+      wrong += (std::abs(a) == std::abs(b)) != (magnitude_bits(a) == magnitude_bits(b)) ? 1 : 0;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEMPLATE_TEST_CASE("infinity is above all that is finite, and NaN above infinity", "", float, double) {
+  TestType const infinity = std::numeric_limits<TestType>::infinity();
+  CHECK(magnitude_bits(infinity) == infinity_bits<TestType>);
+  CHECK(magnitude_bits(-infinity) == infinity_bits<TestType>);
+  for (TestType const x : finite_values<TestType>()) {
+    REQUIRE(magnitude_bits(x) < infinity_bits<TestType>);
+  }
+  for (TestType const x : nans<TestType>()) {
+    CHECK(magnitude_bits(x) > infinity_bits<TestType>);
+    CHECK((magnitude_bits(x) >> oktopk::detail::magnitude_bit_count<TestType>) == 0);
+  }
+}
+
+TEMPLATE_TEST_CASE("a pattern gives back the magnitude to the bit", "", float, double) {
+  for (TestType const x : finite_values<TestType>()) {
+    TestType const back = magnitude_from_bits<TestType>(magnitude_bits(x));
+    REQUIRE(back == std::abs(x));
+    REQUIRE_FALSE(std::signbit(back));
+  }
+}
+
+TEST_CASE("popcount counts bits, and lowest_bit finds the first") {
+  oktopk_tests::seeded draw(4);
+  for (int round = 0; round < 2000; ++round) {
+    std::uint64_t const dense = draw.next();
+    std::uint64_t const sparse = dense & draw.next() & draw.next() & draw.next();
+    for (std::uint64_t const x : {dense, sparse, ~sparse, dense << (round % 64), dense >> (round % 64)}) {
+      REQUIRE(popcount(x) == std::popcount(x));
+      if (x != 0) {
+        REQUIRE(lowest_bit(x) == std::countr_zero(x));
+      }
+    }
+  }
+  CHECK(popcount(0) == 0);
+  CHECK(popcount(~std::uint64_t(0)) == 64);
+  for (int bit = 0; bit < 64; ++bit) {
+    CHECK(lowest_bit(std::uint64_t(1) << bit) == bit);
+    CHECK(popcount(std::uint64_t(1) << bit) == 1);
+  }
+}

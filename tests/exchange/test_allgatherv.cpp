@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exchange/parts.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/exchange/allgatherv.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+template <class Format>
+void check_sizes(std::vector<std::int64_t> const& sizes, std::uint64_t seed) {
+  using value_type = typename Format::value_type;
+  INFO("sizes " << Catch::Detail::stringify(sizes));
+  auto const parts = random_parts<value_type>(sizes, seed);
+  std::vector<sparse_vector<value_type>> gathered(sizes.size());
+  std::vector<oktopk::traffic> traffic(sizes.size());
+  oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
+    auto const rank = static_cast<std::size_t>(comm.rank());
+    counting counted(comm);
+    oktopk::allgatherv<execution, counting, Format> room;
+    for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
+      counted.reset();
+      device_part<Format> const mine(parts[rank]);
+      gathered[rank] = host_part<Format>(
+          room.run(execution(), counted, mine.entries, std::span<std::int64_t const>(sizes), length_of_parts));
+      traffic[rank] = counted.total();
+    }
+  });
+  std::int64_t log_ranks = 0;
+  for (std::size_t reach = 1; reach < sizes.size(); reach *= 2) {
+    log_ranks += 1;
+  }
+  auto const everything = joined(parts);
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    CHECK((gathered[rank] == everything));
+    CHECK(traffic[rank].messages_sent <= log_ranks);
+    // Parts start at multiples of 8 bytes on the wire, which every entry of these formats takes.
+    CHECK(traffic[rank].bytes_sent == oktopk::allgatherv_entries_sent(sizes, rank) * Format::entry_bytes);
+  }
+}
+
+} // namespace
+
+TEST_CASE("allgatherv gives everybody everything, and sends what it says") {
+  for (std::uint64_t seed = 100; seed < 180; ++seed) {
+    check_sizes<oktopk::coo<>>(random_sizes(seed), seed);
+  }
+}
+
+TEST_CASE("allgatherv of even parts, of no parts, and of one part alone") {
+  for (int const ranks : rank_counts) {
+    auto const count = static_cast<std::size_t>(ranks);
+    check_sizes<oktopk::coo<>>(std::vector<std::int64_t>(count, 7), 1);
+    check_sizes<oktopk::coo<>>(std::vector<std::int64_t>(count, 0), 2);
+    std::vector<std::int64_t> one(count, 0);
+    one[count / 2] = 33;
+    check_sizes<oktopk::coo<>>(one, 3);
+    // Even parts cost each rank all parts but its own.
+    for (std::size_t rank = 0; rank < count; ++rank) {
+      CHECK(oktopk::allgatherv_entries_sent(std::vector<std::int64_t>(count, 7), rank) == 7 * (ranks - 1));
+    }
+  }
+}
+
+TEST_CASE("allgatherv with wide entries") {
+  for (std::uint64_t seed = 200; seed < 210; ++seed) {
+    check_sizes<oktopk::coo<double, std::int64_t>>(random_sizes(seed), seed);
+  }
+}
+
+TEST_CASE("allgatherv with entries of 12 bytes, which end between multiples of 8") {
+  using format = oktopk::coo<double, std::int32_t>;
+  for (std::vector<std::int64_t> const& sizes :
+       {std::vector<std::int64_t>{3, 1, 5}, {1, 0, 1, 7, 3}, {1, 1, 1, 1, 1, 1, 1}, {9}, {0, 11}}) {
+    auto const parts = random_parts<double>(sizes, 5);
+    oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
+      counting counted(comm);
+      oktopk::allgatherv<execution, counting, format> room;
+      device_part<format> const mine(parts[static_cast<std::size_t>(comm.rank())]);
+      auto const all = host_part<format>(
+          room.run(execution(), counted, mine.entries, std::span<std::int64_t const>(sizes), length_of_parts));
+      CHECK((all == joined(parts)));
+    });
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exchange/parts.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/exchange/balance.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+/// What is wrong with a scheme, by moving every single entry as it says.
+std::string scheme_fault(std::vector<std::int64_t> const& sizes, std::vector<oktopk::transfer> const& scheme) {
+  std::vector<int> holder; // of each entry, before
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    holder.insert(holder.end(), static_cast<std::size_t>(sizes[rank]), static_cast<int>(rank));
+  }
+  std::vector<int> landed(holder.size(), -1);
+  std::int64_t before = 0;
+  for (auto const& piece : scheme) {
+    if (piece.first != before || piece.last <= piece.first) {
+      return "the pieces do not ascend without gaps";
+    }
+    before = piece.last;
+    for (std::int64_t i = piece.first; i < piece.last; ++i) {
+      if (holder.at(static_cast<std::size_t>(i)) != piece.from || landed[static_cast<std::size_t>(i)] != -1) {
+        return "an entry is sent by a rank that has not got it, or twice";
+      }
+      landed[static_cast<std::size_t>(i)] = piece.to;
+    }
+  }
+  if (std::find(landed.begin(), landed.end(), -1) != landed.end()) {
+    return "an entry lands nowhere";
+  }
+  if (!std::is_sorted(landed.begin(), landed.end())) {
+    return "the order is lost";
+  }
+  std::vector<std::int64_t> after(sizes.size(), 0);
+  for (int const rank : landed) {
+    after.at(static_cast<std::size_t>(rank)) += 1;
+  }
+  auto const [least, most] = std::minmax_element(after.begin(), after.end());
+  if (*most - *least > 1) {
+    return "the sizes differ by more than one";
+  }
+  if (scheme.size() > 2 * sizes.size() - 1) {
+    return "there are more than 2P-1 pieces";
+  }
+  return {};
+}
+
+/// No rank sends more than it has, nor more than (P-1)/P of everything and the rounding of one entry.
+std::string sent_fault(std::vector<std::int64_t> const& sizes, std::vector<oktopk::transfer> const& scheme) {
+  auto const ranks = static_cast<double>(sizes.size());
+  double const total = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    std::int64_t sent = 0;
+    for (auto const& piece : scheme) {
+      bool const leaves = piece.from == static_cast<int>(rank) && piece.to != piece.from;
+      sent += leaves ? piece.last - piece.first : 0;
+    }
+    if (sent > sizes[rank] || static_cast<double>(sent) >= total * (ranks - 1) / ranks + 1) {
+      return "rank " + std::to_string(rank) + " sends " + std::to_string(sent) + " entries";
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("the balancing scheme moves every entry once, keeps the order, and evens the sizes") {
+  std::vector<oktopk::transfer> scheme;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    auto const sizes = random_sizes(seed);
+    oktopk::balancing_scheme(sizes, scheme);
+    INFO("sizes " << Catch::Detail::stringify(sizes));
+    std::string const fault = scheme_fault(sizes, scheme) + sent_fault(sizes, scheme);
+    if (!fault.empty()) {
+      FAIL(fault);
+    }
+  }
+}
+
+TEST_CASE("the balancing scheme of the paper's kind: one rank has everything") {
+  std::vector<oktopk::transfer> scheme;
+  std::vector<std::int64_t> const sizes{0, 0, 8, 0};
+  oktopk::balancing_scheme(sizes, scheme);
+  std::vector<oktopk::transfer> const expected{{2, 0, 0, 2}, {2, 1, 2, 4}, {2, 2, 4, 6}, {2, 3, 6, 8}};
+  CHECK((scheme == expected));
+  oktopk::balancing_scheme(std::vector<std::int64_t>{0, 0, 0}, scheme);
+  CHECK(scheme.empty());
+  oktopk::balancing_scheme(std::vector<std::int64_t>{5}, scheme);
+  CHECK((scheme == std::vector<oktopk::transfer>{{0, 0, 0, 5}}));
+}
+
+TEST_CASE("balance gives every rank its even share of the entries, in order") {
+  using format = oktopk::coo<float, std::int32_t>;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::vector<std::int64_t> const sizes = random_sizes(seed);
+    auto const ranks = static_cast<int>(sizes.size());
+    auto const parts = random_parts<float>(sizes, seed);
+    std::vector<sparse_vector<float>> balanced(sizes.size());
+    std::vector<std::vector<std::int64_t>> sizes_after(sizes.size(), sizes);
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      auto const rank = static_cast<std::size_t>(comm.rank());
+      counting counted(comm);
+      oktopk::balance<execution, counting, format> room;
+      for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
+        sizes_after[rank] = sizes;
+        device_part<format> const mine(parts[rank]);
+        balanced[rank] = host_part<format>(
+            room.run(execution(), counted, mine.entries, std::span(sizes_after[rank]), length_of_parts));
+      }
+    });
+    INFO("sizes " << Catch::Detail::stringify(sizes));
+    CHECK((joined(balanced) == joined(parts)));
+    std::int64_t const total = joined(parts).size();
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      CHECK(sizes_after[rank] == sizes_after[0]);
+      CHECK(balanced[rank].size() == sizes_after[0][rank]);
+      CHECK(balanced[rank].size() * ranks > total - ranks);
+      CHECK(balanced[rank].size() * ranks < total + ranks);
+    }
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exchange/parts.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/exchange/balanced_allgatherv.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::balanced_allgatherv;
+
+namespace {
+
+using format = oktopk::coo<>;
+
+struct gathered {
+  std::vector<double> words_sent;
+  bool balanced = false;
+};
+
+/// Gathers parts of these sizes, checks the result, and tells what was sent.
+gathered gather(std::vector<std::int64_t> const& sizes, balanced_allgatherv::options how, std::uint64_t seed) {
+  INFO("sizes " << Catch::Detail::stringify(sizes));
+  auto const parts = random_parts<float>(sizes, seed);
+  auto const everything = joined(parts);
+  gathered outcome{std::vector<double>(sizes.size()), false};
+  oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
+    auto const rank = static_cast<std::size_t>(comm.rank());
+    counting counted(comm);
+    balanced_allgatherv::workspace<execution, counting, format> room;
+    std::vector<std::int64_t> changing = sizes;
+    device_part<format> const mine(parts[rank]);
+    auto const all = host_part<format>(balanced_allgatherv(how).gather<execution, counting, format>(
+        execution(), counted, mine.entries, changing, length_of_parts, room));
+    CHECK((all == everything));
+    outcome.words_sent[rank] = counted.total().words_sent();
+    CHECK(outcome.words_sent[rank] == counted.of_phase(oktopk::phase::balance).words_sent() +
+                                          counted.of_phase(oktopk::phase::gather).words_sent());
+    CHECK((counted.of_phase(oktopk::phase::balance).messages_sent == 0 || room.balanced));
+    outcome.balanced = room.balanced;
+  });
+  return outcome;
+}
+
+/// 4k(P-1)/P words, and P-1 entries for parts that differ by one.
+double most_words(std::vector<std::int64_t> const& sizes) {
+  auto const ranks = static_cast<double>(sizes.size());
+  auto const k = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
+  return 4 * k * (ranks - 1) / ranks + 2 * (ranks - 1);
+}
+
+std::vector<std::int64_t> one_has_all(std::size_t ranks, std::size_t who, std::int64_t count) {
+  std::vector<std::int64_t> sizes(ranks, 0);
+  sizes[who] = count;
+  return sizes;
+}
+
+} // namespace
+
+TEST_CASE("balanced_allgatherv balances when the largest part exceeds the ratio") {
+  balanced_allgatherv const paper({.ratio = 4, .bound_sent = false});
+  CHECK_FALSE(paper.wants_balance(std::vector<std::int64_t>{4, 0, 0, 0}));
+  CHECK_FALSE(paper.wants_balance(std::vector<std::int64_t>{4, 0, 1, 0, 0}));
+  CHECK(paper.wants_balance(std::vector<std::int64_t>{5, 0, 1, 0, 0}));
+  CHECK_FALSE(paper.wants_balance(std::vector<std::int64_t>{0, 0, 0, 0, 0}));
+  CHECK_FALSE(paper.wants_balance(std::vector<std::int64_t>{8}));
+  balanced_allgatherv const strict({.ratio = 1, .bound_sent = false});
+  CHECK_FALSE(strict.wants_balance(std::vector<std::int64_t>{3, 3, 3}));
+  CHECK(strict.wants_balance(std::vector<std::int64_t>{3, 4, 3}));
+}
+
+TEST_CASE("balanced_allgatherv also balances where a rank would send more than twice its even share") {
+  balanced_allgatherv const ours;
+  // Rank 0 would forward its 300 entries twice: 600 > 2 x 75 x 3.
+  CHECK(ours.wants_balance(std::vector<std::int64_t>{300, 0, 0, 0}));
+  CHECK_FALSE(ours.wants_balance(std::vector<std::int64_t>{100, 100, 100, 0}));
+  // With two ranks nobody forwards anything, so there is nothing to gain.
+  CHECK_FALSE(ours.wants_balance(std::vector<std::int64_t>{300, 0}));
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    auto const sizes = random_sizes(seed);
+    auto const total = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
+    auto const ranks = static_cast<double>(sizes.size());
+    bool over = false;
+    double largest = 0;
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      over = over || static_cast<double>(oktopk::allgatherv_entries_sent(sizes, rank)) > 2 * total * (ranks - 1) / ranks;
+      largest = std::max(largest, static_cast<double>(sizes[rank]));
+    }
+    if (ours.wants_balance(sizes) != (over || largest > 4 * total / ranks)) {
+      FAIL("sizes " << Catch::Detail::stringify(sizes));
+    }
+  }
+}
+
+TEST_CASE("balanced_allgatherv sends at most 4k(P-1)/P words whatever the parts are") {
+  int balanced = 0;
+  for (std::uint64_t seed = 300; seed < 400; ++seed) {
+    auto const sizes = random_sizes(seed);
+    gathered const outcome = gather(sizes, {}, seed);
+    for (double const words : outcome.words_sent) {
+      CHECK(words <= most_words(sizes));
+    }
+    balanced += outcome.balanced ? 1 : 0;
+  }
+  CHECK(balanced > 20); // both ways were taken
+  CHECK(balanced < 90);
+}
+
+TEST_CASE("balanced_allgatherv keeps its bound where one rank has everything, or just not enough to balance") {
+  for (int const ranks : rank_counts) {
+    auto const count = static_cast<std::size_t>(ranks);
+    for (std::size_t who = 0; who < count; ++who) {
+      for (std::int64_t const k : {1, 2, 1000}) {
+        auto const sizes = one_has_all(count, who, k);
+        for (double const words : gather(sizes, {}, 1).words_sent) {
+          CHECK(words <= most_words(sizes));
+        }
+      }
+      // Two neighbours that hold as much as goes unbalanced.
+      std::vector<std::int64_t> sizes(count, 10);
+      sizes[who] = 60;
+      sizes[(who + 1) % count] = 60;
+      for (double const words : gather(sizes, {}, 2).words_sent) {
+        CHECK(words <= most_words(sizes));
+      }
+    }
+  }
+}

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exchange/parts.hpp"
+#include "select/distributions.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/partition/uniform.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+// What all ranks select together, each from its own region, is what one rank would select that has everything.
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::fault_report;
+using oktopk::phase;
+
+namespace {
+
+template <class Value>
+using format_of = oktopk::coo<Value, std::int32_t>;
+
+template <class Value>
+using scope_of = oktopk::global_scope<execution, counting, format_of<Value>>;
+
+template <class Value>
+using scope_workspace = oktopk::global_scope_workspace<execution, counting, format_of<Value>>;
+
+/// The values of one rank's region as candidates, with their indices.
+template <class Value>
+sparse_vector<Value> region_of(std::vector<Value> const& values, int rank, int ranks) {
+  sparse_vector<Value> region;
+  auto const size = static_cast<std::int64_t>(values.size());
+  // Uneven: rank 0 has nothing where there are several ranks.
+  std::int64_t const parts = ranks == 1 ? 1 : ranks - 1;
+  std::int64_t const part = ranks == 1 ? 0 : rank - 1;
+  for (std::int64_t i = part < 0 ? 0 : size * part / parts; i < (part < 0 ? 0 : size * (part + 1) / parts); ++i) {
+    region.push_back(i, values[static_cast<std::size_t>(i)]);
+  }
+  return region;
+}
+
+/// Selects over several iterations in both scopes; the first difference, or nothing.
+template <class Value, class Selector>
+std::string scope_fault(int ranks, std::vector<std::vector<Value>> const& iterations, std::int64_t k, Selector selector) {
+  std::string fault;
+  std::vector<std::vector<sparse_vector<Value>>> chosen(iterations.size(),
+                                                        std::vector<sparse_vector<Value>>(static_cast<std::size_t>(ranks)));
+  std::vector<std::vector<bool>> reevaluated(static_cast<std::size_t>(ranks));
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    counting counted(comm);
+    scope_workspace<Value> room;
+    workspace_of<Value> workspace;
+    typename Selector::template state<Value> state{};
+    for (std::size_t i = 0; i < iterations.size(); ++i) {
+      auto const size = static_cast<std::int64_t>(iterations[i].size());
+      device_part<format_of<Value>> const mine(region_of(iterations[i], comm.rank(), ranks));
+      scope_of<Value> everybody(counted, size, size, "test", {}, room);
+      auto const said = selector.select(execution(), local_candidates<Value>{mine.entries.values, mine.entries.indices},
+                                        k, static_cast<std::int64_t>(i), state, everybody, workspace);
+      chosen[i][static_cast<std::size_t>(comm.rank())] = selection_in(workspace, said.count);
+      reevaluated[static_cast<std::size_t>(comm.rank())].push_back(said.reevaluated);
+      if (std::accumulate(room.sizes.begin(), room.sizes.end(), std::int64_t(0)) != said.total ||
+          room.sizes[static_cast<std::size_t>(comm.rank())] != said.count) {
+        fault = "the sizes shared are not those selected";
+      }
+    }
+  });
+  for (auto const& each : reevaluated) {
+    if (each != reevaluated[0]) {
+      return "the ranks disagree on whether the threshold was evaluated";
+    }
+  }
+  workspace_of<Value> workspace;
+  typename Selector::template state<Value> state{};
+  oktopk::local_scope alone;
+  for (std::size_t i = 0; i < iterations.size(); ++i) {
+    auto const view = to_view(iterations[i]);
+    auto const said = selector.select(execution(), candidates_in(view), k, static_cast<std::int64_t>(i), state, alone,
+                                      workspace);
+    auto const expected = selection_in(workspace, said.count);
+    auto const found = joined(chosen[i]);
+    if (found.indices != expected.indices || bits(found.values) != bits(expected.values) ||
+        said.reevaluated != reevaluated[0][i]) {
+      return "iteration " + std::to_string(i) + ": the scopes differ, " + std::to_string(found.size()) + " and " +
+             std::to_string(expected.size()) + " selected " + fault;
+    }
+  }
+  return fault;
+}
+
+} // namespace
+
+TEST_CASE("local and global scope select the same, exactly") {
+  for (int const ranks : rank_counts) {
+    for (auto const& [name, from] : distributions<float>()) {
+      auto const values = drawn<float>(from, 400, 21);
+      for (std::int64_t const k : {1, 40, 399, 400}) {
+        std::string const fault = scope_fault<float>(ranks, {values}, k, oktopk::exact());
+        if (!fault.empty()) {
+          FAIL_CHECK(name << ", " << ranks << " ranks, k " << k << ": " << fault);
+        }
+      }
+    }
+  }
+  auto const doubles = drawn<double>(distributions<double>()[8].second, 300, 4);
+  CHECK(scope_fault<double>(5, {doubles}, 31, oktopk::exact()) == "");
+}
+
+TEST_CASE("local and global scope reuse and re-evaluate alike") {
+  std::vector<std::vector<float>> iterations;
+  for (int i = 0; i < 12; ++i) {
+    iterations.emplace_back(600);
+    correlated{3, 8}({0, 1, i}, iterations.back());
+  }
+  for (int const ranks : rank_counts) {
+    CHECK(scope_fault<float>(ranks, iterations, 60, oktopk::reused_threshold({.tau_prime = 5})) == "");
+    CHECK(scope_fault<float>(ranks, iterations, 60, oktopk::unguarded_threshold({.tau_prime = 5})) == "");
+  }
+}
+
+TEST_CASE("with fewer candidates than k all are selected") {
+  for (int const ranks : {1, 2, 5}) {
+    oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+      counting counted(comm);
+      scope_workspace<float> room;
+      workspace_of<float> workspace;
+      scope_of<float> everybody(counted, 100, 100, "test", {}, room);
+      device_part<format_of<float>> const mine(region_of(std::vector<float>{5, -3, 0, 3, 2, 9}, comm.rank(), ranks));
+      oktopk::exact::state<float> state;
+      auto const said =
+          oktopk::exact().select(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, 50, 0,
+                                 state, everybody, workspace);
+      CHECK(said.count == mine.entries.size());
+      CHECK(said.total == 6);
+    });
+  }
+}
+
+TEST_CASE("histograms cost no more than k/2 words, or the least there is, whatever the candidates are") {
+  for (int const ranks : rank_counts) {
+    double log_ranks = 0;
+    for (int reach = 1; reach < ranks; reach *= 2) {
+      log_ranks += 1;
+    }
+    for (std::int64_t const k : {1, 100, 1000, 10000, 1000000}) {
+      // Counts take as many bytes as all candidates together need.
+      for (std::int64_t const most : {std::int64_t(65535), std::int64_t(65536), std::int64_t(1) << 32}) {
+        oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+          counting counted(comm);
+          scope_workspace<float> room;
+          workspace_of<float> workspace;
+          scope_of<float> everybody(counted, most, 1000, "test", {}, room);
+          std::vector<float> values(10);
+          correlated{8}({comm.rank(), ranks, 0}, values);
+          device_part<format_of<float>> const mine(all_entries(values));
+          oktopk::kth_magnitude(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, k,
+                                everybody, workspace);
+          double const count_words = most <= 65535 ? 0.5 : most < (std::int64_t(1) << 32) ? 1 : 2;
+          double const least = 8 * 16 * count_words * log_ranks;
+          double const sent = counted.of_phase(phase::threshold).words_sent();
+          CHECK(sent <= std::max(static_cast<double>(k) / 2, least));
+          CHECK(sent <= 4 * 256 * count_words * log_ranks);
+          CHECK(counted.total().bytes_sent == counted.of_phase(phase::threshold).bytes_sent);
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("sums of counts are right in every width") {
+  for (std::int64_t const most : {std::int64_t(60000), std::int64_t(4000000000), std::int64_t(1) << 40}) {
+    for (int const ranks : {1, 2, 3, 8}) {
+      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+        counting counted(comm);
+        scope_workspace<float> room;
+        scope_of<float> everybody(counted, most, 1000, "test", {}, room);
+        std::vector<std::int64_t> counts{0, most / ranks, comm.rank() + 1};
+        everybody.sum(counts);
+        CHECK((counts == std::vector<std::int64_t>{0, most / ranks * ranks, ranks * (ranks + 1) / 2}));
+        CHECK(everybody.before(10 + comm.rank()) == 10 * comm.rank() + comm.rank() * (comm.rank() - 1) / 2);
+      });
+    }
+  }
+}
+
+TEST_CASE("a fault reaches everybody with the sizes, that of the lowest rank") {
+  for (int const ranks : {1, 2, 3, 8}) {
+    for (int bad_rank = 0; bad_rank < ranks; ++bad_rank) {
+      auto const said = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
+        counting counted(comm);
+        scope_workspace<float> room;
+        fault_report const mine =
+            comm.rank() >= bad_rank ? fault_report{fault::length_mismatch, 40 + comm.rank()} : fault_report{};
+        scope_of<float> everybody(counted, 100, 1000, "scheme", mine, room);
+        everybody.share(5);
+      });
+      CHECK(unlike(said, fault::length_mismatch,
+                   "scheme: rank " + std::to_string(bad_rank) + ": the accumulator has " +
+                       std::to_string(40 + bad_rank) + " elements, expected 1000") == "");
+    }
+  }
+}

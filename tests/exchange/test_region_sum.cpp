@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+#include "support/reference.hpp"
+
+#include <oktopk/exchange/region_sum.hpp>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+template <class Index, class Value>
+void add(oktopk::region_sum<Index, Value, execution>& sum, sparse_vector<Value> const& entries) {
+  std::vector<Index> narrow(entries.indices.begin(), entries.indices.end());
+  auto const indices = to_view(narrow);
+  auto const values = to_view(entries.values);
+  sum.add(execution(), {indices.data(), values.data(), entries.size()});
+  execution().fence();
+}
+
+template <class Index, class Value>
+sparse_vector<Value> extract(oktopk::region_sum<Index, Value, execution>& sum) {
+  auto const entries = sum.extract(execution());
+  sparse_vector<Value> out;
+  auto const indices = to_vector(entries.indices);
+  out.indices.assign(indices.begin(), indices.end());
+  out.values = to_vector(entries.values);
+  return out;
+}
+
+/// Some entries of the region, each index with a chance of one in `every`.
+template <class Value>
+sparse_vector<Value> some_entries(oktopk::region where, std::int64_t every, std::uint64_t seed) {
+  sparse_vector<Value> some;
+  for (std::int64_t i = where.begin; i < where.end; ++i) {
+    auto const bits = noise(seed, static_cast<std::uint64_t>(i));
+    if (number_in(1, every, bits) == 1) {
+      some.push_back(i, static_cast<Value>(heavy_tailed(bits)));
+    }
+  }
+  return some;
+}
+
+template <class Index, class Value>
+void check_regions(std::int64_t offset) {
+  oktopk::region_sum<Index, Value, execution> sum;
+  // Widths that grow and shrink, with and without whole words of the bitmap.
+  std::uint64_t seed = 1;
+  for (std::int64_t const width : {0, 1, 63, 64, 65, 1000, 5, 128, 2000, 1999, 1}) {
+    oktopk::region const where{offset + 17, offset + 17 + width};
+    sum.open(execution(), where);
+    std::map<std::int64_t, Value> expected;
+    for (int part = 0; part < 4; ++part) {
+      auto const entries = some_entries<Value>(where, 3, seed++);
+      add(sum, entries);
+      for (std::size_t i = 0; i < entries.indices.size(); ++i) {
+        expected[entries.indices[i]] += entries.values[i]; // from 0, in the order of the calls
+      }
+    }
+    auto const found = extract(sum);
+    sparse_vector<Value> reference;
+    for (auto const& [index, value] : expected) {
+      reference.push_back(index, value);
+    }
+    CHECK(found.indices == reference.indices);
+    CHECK(bits(found.values) == bits(reference.values));
+    // Nothing stays behind.
+    sum.open(execution(), where);
+    CHECK(extract(sum).size() == 0);
+  }
+}
+
+} // namespace
+
+TEST_CASE("region_sum gives the touched places in order, summed in the order of the calls, and is clean after") {
+  check_regions<std::int32_t, float>(0);
+  check_regions<std::int64_t, double>(std::int64_t(1) << 40);
+}
+
+TEST_CASE("region_sum keeps entries that are zero or sum to zero") {
+  oktopk::region_sum<std::int32_t, float, execution> sum;
+  sum.open(execution(), {0, 100});
+  add(sum, sparse_vector<float>{{3, 50, 99}, {1.5F, 0.0F, -2.0F}});
+  add(sum, sparse_vector<float>{{3, 99}, {-1.5F, 2.0F}});
+  CHECK((extract(sum) == sparse_vector<float>{{3, 50, 99}, {0, 0, 0}}));
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+
+#include <oktopk/exchange/fault_report.hpp>
+#include <oktopk/exchange/schedule.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::fault_report;
+
+TEST_CASE("rotated: in each step everybody sends to somebody else, and over all steps to everybody") {
+  for (int const ranks : rank_counts) {
+    CAPTURE(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::set<int> met;
+      for (int step = 1; step < ranks; ++step) {
+        met.insert(oktopk::rotated::destination(rank, step, ranks));
+      }
+      CHECK(met.size() == static_cast<std::size_t>(ranks) - 1);
+      CHECK(met.count(rank) == 0);
+      CHECK((ranks == 1 || (*met.begin() >= 0 && *met.rbegin() < ranks)));
+    }
+    for (int step = 1; step < ranks; ++step) {
+      std::set<int> receivers;
+      for (int rank = 0; rank < ranks; ++rank) {
+        int const to = oktopk::rotated::destination(rank, step, ranks);
+        receivers.insert(to);
+        CHECK(oktopk::rotated::source(to, step, ranks) == rank);
+      }
+      CHECK(receivers.size() == static_cast<std::size_t>(ranks)); // no hot spot
+    }
+  }
+}
+
+TEST_CASE("rotated says what is wrong with its bucket") {
+  CHECK(oktopk::rotated({.bucket = 1}).fault().empty());
+  CHECK(oktopk::rotated({.bucket = 0}).fault() == "bucket = 0 of rotated is not positive");
+  CHECK(oktopk::rotated().bucket() == 4);
+  CHECK(oktopk::rotated({.bucket = 7}).describe() != oktopk::rotated({.bucket = 8}).describe());
+}
+
+TEST_CASE("a fault report survives the wire") {
+  for (fault const code : {fault::none, fault::length_mismatch, fault::not_contiguous, fault::non_finite,
+                           fault::k_out_of_range, fault::bad_file}) {
+    for (std::int64_t const detail : {std::int64_t(0), std::int64_t(1), std::int64_t(1) << 24, std::int64_t(1) << 40,
+                                      (std::int64_t(1) << 56) - 1}) {
+      fault_report const back = fault_report::unpacked(fault_report{code, detail}.packed());
+      CHECK(back.code == code);
+      CHECK(back.detail == detail);
+      CHECK(static_cast<bool>(back) == (code != fault::none));
+    }
+  }
+  CHECK(fault_report{fault::none, 7}.packed() == 7); // a healthy rank's is its count
+}
+
+TEST_CASE("a fault report becomes an error that names rank and fault") {
+  auto const said = [](fault code, std::int64_t detail) {
+    oktopk::error const error = fault_report{code, detail}.as_error("scheme", 3, 100);
+    CHECK(error.code() == code);
+    return std::string(error.what());
+  };
+  CHECK(said(fault::length_mismatch, 99) ==
+        "oktopk: scheme: rank 3: the accumulator has 99 elements, expected 100");
+  CHECK(said(fault::not_contiguous, 0) == "oktopk: scheme: rank 3: the accumulator is not contiguous");
+  CHECK(said(fault::non_finite, 1 << 25).find("index 33554432 is not finite") != std::string::npos);
+  CHECK(said(fault::communication, 0).find("communication") != std::string::npos);
+}

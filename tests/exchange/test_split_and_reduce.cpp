@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "exchange/parts.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/partition/uniform.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::fault_report;
+
+namespace {
+
+constexpr std::int64_t length = 700;
+
+/// A selection of about one in five; rank 1 has nothing.
+template <class Value>
+sparse_vector<Value> selection_of(int rank, std::uint64_t seed, std::int64_t offset) {
+  sparse_vector<Value> chosen;
+  for (std::int64_t i = 0; rank != 1 && i < length; ++i) {
+    auto const bits = noise(seed, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i));
+    if (bits % 5 == 0) {
+      chosen.push_back(offset + i, static_cast<Value>(heavy_tailed(bits)));
+    }
+  }
+  return chosen;
+}
+
+/// Boundaries of uneven regions, some empty.
+std::vector<std::int64_t> uneven_boundaries(int ranks, std::uint64_t seed, std::int64_t offset) {
+  std::vector<std::int64_t> boundaries{offset, offset + length};
+  for (int r = 1; r < ranks; ++r) {
+    boundaries.push_back(offset + number_in(0, length, noise(seed, 99, static_cast<std::uint64_t>(r / 2))));
+  }
+  std::sort(boundaries.begin(), boundaries.end());
+  return boundaries;
+}
+
+template <class Format>
+struct reduced {
+  sparse_vector<typename Format::value_type> sums;
+  fault_report first_fault;
+  int faulty_rank = -1;
+  oktopk::traffic reduce;
+  oktopk::traffic control;
+};
+
+struct scenario {
+  std::uint64_t seed = 1;
+  int bucket = 4;
+  bool announced = false;
+  std::vector<int> faulty{}; ///< ranks that report a fault in the round before
+  std::int64_t offset = 0;   ///< of all indices
+};
+
+/// A round with faults where there are some, and then a good one in the same buffers, whose outcome is given.
+template <class Format>
+std::vector<reduced<Format>> reduce(int ranks, scenario how) {
+  using value_type = typename Format::value_type;
+  std::vector<reduced<Format>> all(static_cast<std::size_t>(ranks));
+  auto const boundaries = uneven_boundaries(ranks, how.seed, how.offset);
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    counting counted(comm);
+    auto& mine = all[static_cast<std::size_t>(comm.rank())];
+    oktopk::split_and_reduce<execution, counting, Format, oktopk::rotated> phase(oktopk::rotated({how.bucket}));
+    auto const selection = selection_of<value_type>(comm.rank(), how.seed, how.offset);
+    device_part<Format> const given(selection);
+    std::int64_t const capacity = how.announced ? -1 : length;
+    if (!how.faulty.empty()) {
+      bool const bad = std::find(how.faulty.begin(), how.faulty.end(), comm.rank()) != how.faulty.end();
+      auto const outcome = phase.run(execution(), counted, bad ? decltype(given.entries){} : given.entries, boundaries,
+                                     capacity, bad ? fault_report{fault::non_finite, comm.rank()} : fault_report{});
+      mine.first_fault = outcome.first_fault;
+      mine.faulty_rank = outcome.faulty_rank;
+    }
+    counted.reset();
+    auto const outcome = phase.run(execution(), counted, given.entries, boundaries, capacity, {});
+    CHECK_FALSE(outcome.first_fault);
+    mine.sums = host_part<Format>(outcome.reduced);
+    mine.reduce = counted.of_phase(oktopk::phase::reduce);
+    mine.control = counted.of_phase(oktopk::phase::control);
+  });
+  return all;
+}
+
+template <class Format>
+void check(int ranks, scenario how) {
+  using value_type = typename Format::value_type;
+  CAPTURE(ranks, how.bucket, how.announced, how.seed);
+  auto const all = reduce<Format>(ranks, how);
+  auto const boundaries = uneven_boundaries(ranks, how.seed, how.offset);
+  std::vector<sparse_vector<value_type>> selections;
+  std::vector<sparse_vector<value_type>> sums;
+  for (int rank = 0; rank < ranks; ++rank) {
+    selections.push_back(selection_of<value_type>(rank, how.seed, how.offset));
+    sums.push_back(all[static_cast<std::size_t>(rank)].sums);
+  }
+  auto const expected = sum_by_regions(selections, boundaries);
+  auto const found = joined(sums);
+  CHECK(found.indices == expected.indices);
+  CHECK(bits(found.values) == bits(expected.values));
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto const r = static_cast<std::size_t>(rank);
+    // One message per peer: a header of 8 bytes, and the entries of its region.
+    auto const& mine = selections[r].indices;
+    auto const own = std::lower_bound(mine.begin(), mine.end(), boundaries[r + 1]) -
+                     std::lower_bound(mine.begin(), mine.end(), boundaries[r]);
+    CHECK(all[r].reduce.messages_sent == ranks - 1);
+    CHECK(all[r].reduce.messages_received == ranks - 1);
+    CHECK(all[r].reduce.bytes_sent ==
+          8 * (ranks - 1) + Format::entry_bytes * (selections[r].size() - static_cast<std::int64_t>(own)));
+    CHECK(all[r].control.messages_sent == (how.announced ? ranks - 1 : 0));
+    CHECK(all[r].control.bytes_sent == (how.announced ? 8 * (ranks - 1) : 0));
+  }
+}
+
+} // namespace
+
+TEST_CASE("split_and_reduce sums in the documented order, with one message per peer, for any bucket") {
+  for (int const ranks : rank_counts) {
+    for (int const bucket : {1, 2, 4, 100}) {
+      check<oktopk::coo<>>(ranks, {.seed = static_cast<std::uint64_t>(10 * bucket), .bucket = bucket});
+    }
+  }
+}
+
+TEST_CASE("split_and_reduce with a bucket as large as the option can be") {
+  for (int const ranks : {2, 3, 8}) {
+    check<oktopk::coo<>>(ranks, {.bucket = std::numeric_limits<int>::max()});
+    check<oktopk::coo<>>(ranks, {.bucket = std::numeric_limits<int>::max() / 2 + 1});
+  }
+}
+
+TEST_CASE("split_and_reduce with announced sizes") {
+  for (int const ranks : rank_counts) {
+    check<oktopk::coo<>>(ranks, {.seed = 5, .bucket = 3, .announced = true});
+  }
+}
+
+TEST_CASE("split_and_reduce with indices beyond 2^40 and double values") {
+  for (int const ranks : {2, 5}) {
+    check<oktopk::coo<double, std::int64_t>>(ranks, {.seed = 6, .bucket = 2, .offset = std::int64_t(1) << 40});
+  }
+}
+
+TEST_CASE("split_and_reduce reports the fault of the lowest rank everywhere, and the next round is clean") {
+  for (int const ranks : {1, 2, 3, 5, 8}) {
+    for (bool const announced : {false, true}) {
+      for (int lowest = 0; lowest < ranks; ++lowest) {
+        std::vector<int> faulty{lowest};
+        if (lowest + 2 < ranks) {
+          faulty.push_back(lowest + 2);
+        }
+        scenario const how{.seed = 8, .bucket = 2, .announced = announced, .faulty = faulty};
+        for (auto const& outcome : reduce<oktopk::coo<>>(ranks, how)) {
+          CHECK(outcome.first_fault.code == fault::non_finite);
+          CHECK(outcome.first_fault.detail == lowest);
+          CHECK(outcome.faulty_rank == lowest);
+        }
+        check<oktopk::coo<>>(ranks, how);
+      }
+    }
+  }
+}

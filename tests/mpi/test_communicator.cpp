@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The MPI adapter: messages, waiting, reductions, and that it keeps to itself. Ranks are those of mpirun, also one alone,
+// who sends to herself.
+
+#include "support/catch.hpp"
+#include "support/messages.hpp"
+#include "support/mpi_ranks.hpp"
+
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/mpi.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::mpi_communicator;
+using oktopk::phase;
+using oktopk::reduction;
+
+namespace {
+
+using request = mpi_communicator::request;
+
+static_assert(oktopk::communicator<mpi_communicator>);
+
+int next() { return (world_rank() + 1) % world_size(); }
+int before() { return (world_rank() + world_size() - 1) % world_size(); }
+
+int count_deletions(MPI_Comm, int, void* deletions, void*) {
+  *static_cast<int*>(deletions) += 1;
+  return MPI_SUCCESS;
+}
+
+} // namespace
+
+TEST_CASE("a duplicate has the same ranks, and leaves the user's communicator as it is") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    CHECK(comm.rank() == world_rank());
+    CHECK(comm.size() == world_size());
+    CHECK(comm.reaches<Kokkos::HostSpace>());
+    int relation = MPI_UNEQUAL;
+    MPI_Comm_compare(MPI_COMM_WORLD, comm.get(), &relation);
+    CHECK(relation == MPI_CONGRUENT);
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+    CHECK(handler == MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_get_errhandler(comm.get(), &handler);
+    CHECK(handler == MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+  });
+}
+
+TEST_CASE("ranks are those of the communicator that was duplicated") {
+  on_all_ranks([] {
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, -world_rank(), &half);
+    auto comm = mpi_communicator::duplicate(half);
+    MPI_Comm_free(&half); // the duplicate does not need it
+    int const ranks = (world_size() + 1 - world_rank() % 2) / 2;
+    CHECK(comm.size() == ranks);
+    CHECK(comm.rank() == ranks - 1 - world_rank() / 2);
+    CHECK(pass_around(comm, world_rank()) % 2 == world_rank() % 2);
+  });
+}
+
+TEST_CASE("the library's messages and the user's never meet, though tags and ranks are the same") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    constexpr std::size_t phases = oktopk::phase_count;
+    std::array<MPI_Request, phases> users{};
+    std::array<int, phases> heard_by_user{};
+    int anything = 0;
+    MPI_Request any = MPI_REQUEST_NULL;
+    for (std::size_t p = 0; p < phases; ++p) {
+      MPI_Irecv(&heard_by_user[p], 1, MPI_INT, before(), static_cast<int>(p), MPI_COMM_WORLD, &users[p]);
+    }
+    MPI_Irecv(&anything, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
+    for (std::size_t p = 0; p < phases; ++p) {
+      CHECK(pass_around(comm, 100 * world_rank() + static_cast<int>(p), static_cast<phase>(p)) ==
+            100 * before() + static_cast<int>(p));
+    }
+    int arrived = 1;
+    MPI_Test(&any, &arrived, MPI_STATUS_IGNORE);
+    CHECK(arrived == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (std::size_t p = 0; p < phases; ++p) {
+      int const number = -static_cast<int>(p) - 1;
+      MPI_Send(&number, 1, MPI_INT, next(), static_cast<int>(p), MPI_COMM_WORLD);
+    }
+    MPI_Waitall(phases, users.data(), MPI_STATUSES_IGNORE);
+    CHECK(heard_by_user == std::array<int, phases>{-1, -2, -3, -4, -5, -6});
+    MPI_Send(&heard_by_user[0], 1, MPI_INT, next(), 77, MPI_COMM_WORLD);
+    MPI_Wait(&any, MPI_STATUS_IGNORE);
+    CHECK(anything == -1);
+  });
+}
+
+TEST_CASE("messages of one phase arrive in the order they were sent, whatever happens in other phases") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    std::array<int, 4> const sent = {10, 1, 20, 2};
+    std::array<int, 4> heard{};
+    std::vector<request> all;
+    // Receives of the second phase are posted first.
+    for (std::size_t i : {std::size_t(1), std::size_t(3), std::size_t(0), std::size_t(2)}) {
+      all.push_back(comm.irecv(room_in(heard[i]), before(), i % 2 == 0 ? phase::reduce : phase::gather));
+    }
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      all.push_back(comm.isend(bytes_of(sent[i]), next(), i % 2 == 0 ? phase::reduce : phase::gather));
+    }
+    comm.wait_all(all);
+    CHECK(heard == sent);
+  });
+}
+
+TEST_CASE("a receive may offer more room than the message needs, and learns its size, zero included") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    std::vector<std::byte> const sent(3000, std::byte(1));
+    std::vector<std::vector<std::byte>> rooms(3, std::vector<std::byte>(4000));
+    std::array<std::size_t, 3> const sizes = {3000, 0, 17};
+    std::vector<request> all;
+    for (std::size_t i = 0; i < 3; ++i) {
+      all.push_back(comm.irecv(rooms[i], before(), phase::balance));
+      CHECK(all.back().receives());
+    }
+    for (std::size_t const size : sizes) {
+      all.push_back(comm.isend(std::span(sent).first(size), next(), phase::balance));
+      CHECK_FALSE(all.back().receives());
+      CHECK(all.back().message_phase() == phase::balance);
+    }
+    comm.wait_all(all);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK_FALSE(all[i].active());
+      CHECK_FALSE(all[i + 3].active());
+      CHECK(all[i].bytes() == sizes[i]);
+    }
+    CHECK(rooms[0][2999] == std::byte(1));
+    CHECK(rooms[0][3000] == std::byte(0));
+  });
+}
+
+TEST_CASE("wait_any gives a complete request and leaves the others") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    int late = 0;
+    short early = 0;
+    std::vector<request> all(4); // the first and the third stay inactive
+    all[1] = comm.irecv(room_in(late), before(), phase::reduce);
+    all[3] = comm.irecv(room_in(early), before(), phase::gather);
+    short const first = 5;
+    int const second = 6;
+    std::vector<request> sends;
+    sends.push_back(comm.isend(bytes_of(first), next(), phase::gather));
+    CHECK(comm.wait_any(all) == 3);
+    CHECK(all[1].active());
+    CHECK_FALSE(all[3].active());
+    CHECK(all[3].bytes() == sizeof(short));
+    // Only when everybody has looked may the other message be sent.
+    MPI_Barrier(MPI_COMM_WORLD);
+    sends.push_back(comm.isend(bytes_of(second), next(), phase::reduce));
+    CHECK(comm.wait_any(all) == 1);
+    CHECK(comm.wait_any(all) == 4);
+    comm.wait_all(sends);
+    CHECK(late == 6);
+    CHECK(early == 5);
+    CHECK(comm.wait_any(std::span<request>()) == 0);
+    comm.wait_all(std::span<request>());
+  });
+}
+
+TEST_CASE("many messages under way at once, in both directions") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    auto const ranks = static_cast<std::size_t>(world_size());
+    std::vector<int> out(ranks);
+    std::vector<int> in(ranks, -1);
+    std::vector<request> all;
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      out[peer] = 100 * world_rank() + static_cast<int>(peer);
+      all.push_back(comm.isend(bytes_of(out[peer]), static_cast<int>(peer), phase::reduce));
+      all.push_back(comm.irecv(room_in(in[peer]), static_cast<int>(peer), phase::reduce));
+    }
+    comm.wait_all(all);
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      CHECK(in[peer] == 100 * static_cast<int>(peer) + world_rank());
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("an allreduce gives sums, minima and maxima on every rank", "", float, double) {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    auto const ranks = static_cast<TestType>(world_size());
+    auto const mine = static_cast<TestType>(world_rank());
+    for (std::size_t const count : {std::size_t(0), std::size_t(1), std::size_t(1000)}) {
+      std::vector<TestType> numbers(count, mine);
+      comm.allreduce(std::span<TestType>(numbers), reduction::sum, phase::reduce);
+      CHECK(numbers == std::vector<TestType>(count, ranks * (ranks - 1) / 2));
+      numbers.assign(count, mine);
+      comm.allreduce(std::span<TestType>(numbers), reduction::max, phase::control);
+      CHECK(numbers == std::vector<TestType>(count, ranks - 1));
+      numbers.assign(count, mine - 3);
+      comm.allreduce(std::span<TestType>(numbers), reduction::min, phase::control);
+      CHECK(numbers == std::vector<TestType>(count, -3));
+    }
+  });
+}
+
+TEST_CASE("the collectives for control data work over MPI") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    oktopk::collective_workspace workspace;
+    std::array<std::int64_t, 2> const mine = {world_rank(), -world_rank()};
+    std::vector<std::int64_t> all(2 * static_cast<std::size_t>(world_size()));
+    oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control, workspace);
+    std::array<std::uint32_t, 1> sum = {1};
+    oktopk::allreduce_integers(comm, std::span<std::uint32_t>(sum), reduction::sum, phase::threshold, workspace);
+    CHECK(sum[0] == static_cast<std::uint32_t>(world_size()));
+    for (std::size_t rank = 0; rank < all.size() / 2; ++rank) {
+      CHECK(all[2 * rank] == static_cast<std::int64_t>(rank));
+      CHECK(all[2 * rank + 1] == -static_cast<std::int64_t>(rank));
+    }
+  });
+}
+
+TEST_CASE("copies share the duplicate, and the last one frees it, once") {
+  on_all_ranks([] {
+    int deletions = 0;
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, count_deletions, &key, nullptr);
+    {
+      std::vector<mpi_communicator> held;
+      {
+        auto const first = mpi_communicator::duplicate(MPI_COMM_WORLD);
+        MPI_Comm_set_attr(first.get(), key, &deletions);
+        held.push_back(first);
+        mpi_communicator const second = first;
+        CHECK(second.get() == first.get());
+      }
+      CHECK(deletions == 0);
+      CHECK(pass_around(held[0], world_rank()) == before());
+      auto another = mpi_communicator::duplicate(held[0].get());
+      CHECK(another.get() != held[0].get());
+      held.push_back(another);
+      held[0] = held[1];
+      CHECK(deletions == 1);
+      CHECK(pass_around(held[0], world_rank()) == before());
+    }
+    CHECK(deletions == 1);
+    MPI_Comm_free_keyval(&key);
+  });
+}

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// What goes wrong inside MPI is an error of the library, not the end of the program.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+#include "support/mpi_ranks.hpp"
+
+#include <oktopk/mpi.hpp>
+
+#include <sys/mman.h>
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::mpi_communicator;
+using oktopk::phase;
+
+namespace {
+
+using request = mpi_communicator::request;
+
+constexpr std::size_t beyond_int = std::size_t(std::numeric_limits<int>::max()) + 1;
+
+int next() { return (world_rank() + 1) % world_size(); }
+int before() { return (world_rank() + world_size() - 1) % world_size(); }
+
+// Open MPI does not tell a rank that sends itself too much; the library never does.
+bool alone() { return world_size() == 1; }
+
+// Destroyed when the program ends, long after MPI_Finalize: MPI would abort it if it were told to free anything then.
+std::optional<mpi_communicator> outlives_mpi;
+
+} // namespace
+
+TEST_CASE("a message longer than its room is an error, and the communicator goes on") {
+  bool const wait_for_any = GENERATE(false, true);
+  bool const arrives_first = GENERATE(false, true);
+  if (alone()) {
+    return;
+  }
+  on_all_ranks([&] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    std::array<std::byte, 20> const sent{};
+    std::array<std::byte, 12> room{};
+    room.fill(std::byte(7));
+    request send;
+    request receive;
+    if (arrives_first) {
+      send = comm.isend(sent, next(), phase::reduce);
+      comm.wait_all(std::span(&send, 1));
+      MPI_Barrier(MPI_COMM_WORLD);
+      receive = comm.irecv(std::span(room).first(8), before(), phase::reduce);
+    } else {
+      receive = comm.irecv(std::span(room).first(8), before(), phase::reduce);
+      MPI_Barrier(MPI_COMM_WORLD);
+      send = comm.isend(sent, next(), phase::reduce);
+      comm.wait_all(std::span(&send, 1));
+    }
+    auto const heard = outcome_of([&] {
+      if (wait_for_any) {
+        comm.wait_any(std::span(&receive, 1));
+      } else {
+        comm.wait_all(std::span(&receive, 1));
+      }
+    });
+    CHECK(heard.code == fault::communication);
+    CHECK(heard.says(wait_for_any ? "MPI_Waitany" : "MPI_Waitall"));
+    CHECK(room[8] == std::byte(7));
+    CHECK_FALSE(receive.active()); // it must not be waited for again
+    CHECK(pass_around(comm, world_rank(), phase::reduce) == before());
+  });
+}
+
+TEST_CASE("of several messages one that is too long is an error, and the others can still be waited for") {
+  if (alone()) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    std::array<std::byte, 20> sent{};
+    sent.fill(std::byte(1));
+    std::array<std::byte, 20> room{};
+    std::array<std::byte, 8> small_room{};
+    std::array<request, 4> all = {comm.irecv(room, before(), phase::reduce),
+                                  comm.irecv(small_room, before(), phase::gather),
+                                  comm.isend(sent, next(), phase::reduce), comm.isend(sent, next(), phase::gather)};
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(outcome_of([&] { comm.wait_all(all); }).code == fault::communication);
+    CHECK_FALSE(all[1].active());
+    comm.wait_all(all); // MPI may or may not have gone on behind the error
+    for (request const& each : all) {
+      CHECK_FALSE(each.active());
+    }
+    CHECK(all[0].bytes() == 20);
+    CHECK(room == sent);
+    CHECK(pass_around(comm, world_rank(), phase::gather) == before());
+  });
+}
+
+TEST_CASE("a peer that is no rank is an error") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    int number = 0;
+    auto const sending = outcome_of([&] { comm.isend(bytes_of(number), world_size(), phase::control); });
+    CHECK(sending.code == fault::communication);
+    CHECK(sending.says("MPI_Isend"));
+    auto const receiving = outcome_of([&] { comm.irecv(room_in(number), world_size(), phase::control); });
+    CHECK(receiving.code == fault::communication);
+    CHECK(receiving.says("MPI_Irecv"));
+    CHECK(pass_around(comm, world_rank()) == before());
+  });
+}
+
+TEST_CASE("a message longer than MPI counts is refused, and room beyond it is no harm") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    // Reserved and never touched but for its first bytes.
+    void* const memory =
+        mmap(nullptr, beyond_int, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    std::span<std::byte> const huge(static_cast<std::byte*>(memory), beyond_int);
+    auto const heard = outcome_of([&] { comm.isend(huge, next(), phase::reduce); });
+    CHECK(heard.code == fault::communication);
+    CHECK(heard.says(std::to_string(beyond_int) + " bytes"));
+    int const number = 42;
+    std::array<request, 2> both = {comm.irecv(huge, before(), phase::reduce),
+                                   comm.isend(bytes_of(number), next(), phase::reduce)};
+    comm.wait_all(both);
+    CHECK(both[0].bytes() == sizeof(int));
+    CHECK(*static_cast<int*>(memory) == 42);
+    munmap(memory, beyond_int);
+  });
+}
+
+TEST_CASE("a communicator may outlive MPI") {
+  on_all_ranks([] {
+    outlives_mpi = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    CHECK(pass_around(*outlives_mpi, world_rank()) == before());
+  });
+}

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+
+#include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/uniform.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using selection = std::vector<std::int64_t>;
+
+struct outcome {
+  std::vector<std::int64_t> boundaries;
+  oktopk::traffic traffic;
+};
+
+/// What each rank gets; `selected(rank)` is its selection.
+template <class Partitioner>
+std::vector<outcome> partition(int ranks, std::int64_t length, std::function<selection(int)> const& selected) {
+  std::vector<outcome> all(static_cast<std::size_t>(ranks));
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+    counting counted(comm);
+    oktopk::partition_workspace<execution> workspace;
+    auto const indices = to_view(selected(comm.rank()));
+    auto& mine = all[static_cast<std::size_t>(comm.rank())];
+    mine.boundaries.assign(static_cast<std::size_t>(ranks) + 1, -1);
+    Partitioner().partition(execution(), counted,
+                            oktopk::array_ref<std::int64_t const, memory>(indices.data(), indices.extent(0)), length,
+                            std::span<std::int64_t>(mine.boundaries), workspace);
+    mine.traffic = counted.total();
+  });
+  return all;
+}
+
+/// The boundaries, which must be the same on all ranks and ascend from 0 to the length.
+template <class Partitioner>
+std::vector<std::int64_t> checked(int ranks, std::int64_t length, std::function<selection(int)> const& selected) {
+  auto const all = partition<Partitioner>(ranks, length, selected);
+  auto const& boundaries = all[0].boundaries;
+  for (auto const& each : all) {
+    CHECK(each.boundaries == boundaries);
+  }
+  CHECK(boundaries.front() == 0);
+  CHECK(boundaries.back() == length);
+  CHECK(std::is_sorted(boundaries.begin(), boundaries.end()));
+  return boundaries;
+}
+
+std::vector<std::int64_t> widths(std::vector<std::int64_t> const& boundaries) {
+  std::vector<std::int64_t> all;
+  for (std::size_t r = 1; r < boundaries.size(); ++r) {
+    all.push_back(boundaries[r] - boundaries[r - 1]);
+  }
+  return all;
+}
+
+selection nothing(int) { return {}; }
+
+/// k indices crowded at the front, at other places on each rank.
+selection crowded(int rank, std::int64_t length, std::int64_t k) {
+  selection chosen;
+  for (std::uint64_t i = 0; static_cast<std::int64_t>(chosen.size()) < k; ++i) {
+    double const where = std::pow(fraction(noise(4, static_cast<std::uint64_t>(rank), i)), 6);
+    chosen.push_back(static_cast<std::int64_t>(where * static_cast<double>(length)));
+    if (chosen.size() == static_cast<std::size_t>(k)) {
+      std::sort(chosen.begin(), chosen.end());
+      chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    }
+  }
+  return chosen;
+}
+
+/// Entries that the fullest region receives, over the mean.
+double imbalance(int ranks, std::vector<std::int64_t> const& boundaries, std::function<selection(int)> const& selected) {
+  std::vector<double> load(static_cast<std::size_t>(ranks), 0);
+  double total = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::int64_t const index : selected(rank)) {
+      auto const region = std::upper_bound(boundaries.begin() + 1, boundaries.end() - 1, index) - boundaries.begin() - 1;
+      load[static_cast<std::size_t>(region)] += 1;
+      total += 1;
+    }
+  }
+  return *std::max_element(load.begin(), load.end()) * ranks / total;
+}
+
+} // namespace
+
+TEST_CASE("uniform regions differ by one at most and need no messages") {
+  for (int const ranks : rank_counts) {
+    for (std::int64_t const length : {std::int64_t(0), std::int64_t(1), std::int64_t(7), std::int64_t(1000003),
+                                      (std::int64_t(1) << 40) + 5, std::int64_t(1) << 62}) {
+      auto const parts = widths(checked<oktopk::uniform>(ranks, length, nothing));
+      auto const [least, most] = std::minmax_element(parts.begin(), parts.end());
+      CHECK(*most - *least <= 1);
+      CHECK(partition<oktopk::uniform>(ranks, length, nothing)[0].traffic.bytes_sent == 0);
+    }
+  }
+  CHECK(oktopk::uniform::due(0));
+  CHECK_FALSE(oktopk::uniform::due(1));
+}
+
+TEST_CASE("balanced regions are the averages of the ranks' own") {
+  // Rank 0 would cut at 20 and 40, rank 1 at 60 and 80, rank 2 at 1 and 1001.
+  std::vector<selection> const chosen{{0, 10, 20, 30, 40, 50}, {50, 60, 80}, {0, 1, 1001}};
+  auto const boundaries =
+      checked<oktopk::balanced>(3, 2000, [&](int rank) { return chosen[static_cast<std::size_t>(rank)]; });
+  CHECK((boundaries == std::vector<std::int64_t>{0, (20 + 60 + 1) / 3, (40 + 80 + 1001) / 3, 2000}));
+}
+
+TEST_CASE("balanced regions are uniform where nobody selected anything") {
+  for (int const ranks : rank_counts) {
+    CHECK((checked<oktopk::balanced>(ranks, 1000, nothing) == checked<oktopk::uniform>(ranks, 1000, nothing)));
+  }
+}
+
+TEST_CASE("a rank that selected nothing has no say in balanced regions") {
+  for (int const ranks : {2, 3, 5, 8}) {
+    auto const one = [&](int rank) { return rank == ranks - 1 ? crowded(3, 100000, 4096) : selection(); };
+    auto const all = [](int) { return crowded(3, 100000, 4096); };
+    CHECK((checked<oktopk::balanced>(ranks, 100000, one) == checked<oktopk::balanced>(ranks, 100000, all)));
+  }
+}
+
+TEST_CASE("balanced regions ascend from 0 to the length whatever is selected") {
+  for (int const ranks : rank_counts) {
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+      std::int64_t const length = number_in(1, 300, noise(seed, 1));
+      auto const selected = [&](int rank) {
+        selection chosen;
+        auto const every = static_cast<std::uint64_t>(number_in(1, 50, noise(seed, 2)));
+        for (std::int64_t i = 0; i < length; ++i) {
+          if (noise(seed, 3, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i)) % every == 0) {
+            chosen.push_back(i);
+          }
+        }
+        return chosen;
+      };
+      checked<oktopk::balanced>(ranks, length, selected);
+    }
+  }
+}
+
+TEST_CASE("balanced regions balance what is crowded in the same places, where uniform ones do not") {
+  for (int const ranks : {2, 4, 8, 16}) {
+    auto const selected = [](int rank) { return crowded(rank, 1 << 20, 10000); };
+    CAPTURE(ranks);
+    CHECK(imbalance(ranks, checked<oktopk::balanced>(ranks, 1 << 20, selected), selected) < 1.1);
+    CHECK(imbalance(ranks, checked<oktopk::uniform>(ranks, 1 << 20, selected), selected) > 1.3);
+  }
+}
+
+TEST_CASE("balanced regions of lengths near 2^40 do not overflow") {
+  std::int64_t const length = (std::int64_t(1) << 40) + 11;
+  for (int const ranks : {1, 2, 7, 16}) {
+    auto const at_the_end = [&](int) {
+      selection chosen;
+      for (std::int64_t i = 1000; i > 0; --i) {
+        chosen.push_back(length - i);
+      }
+      return chosen;
+    };
+    auto const boundaries = checked<oktopk::balanced>(ranks, length, at_the_end);
+    for (int r = 1; r < ranks; ++r) {
+      CHECK(std::abs(boundaries[static_cast<std::size_t>(r)] - (length - 1000 + 1000 * r / ranks)) <= ranks);
+    }
+  }
+}
+
+TEST_CASE("balanced regions cost one sum of P integers") {
+  for (int const ranks : rank_counts) {
+    std::int64_t steps = 0;
+    for (int reach = 1; reach < ranks; reach *= 2) {
+      steps += 1;
+    }
+    for (auto const& each : partition<oktopk::balanced>(ranks, 1000, [](int) { return selection{1, 2, 3}; })) {
+      CHECK(each.traffic.messages_sent <= steps);
+      CHECK(each.traffic.bytes_sent <= 8 * ranks * steps);
+    }
+  }
+}
+
+TEST_CASE("balanced regions are due every tau iterations") {
+  oktopk::balanced const often({.tau = 3});
+  for (std::int64_t iteration = 0; iteration < 20; ++iteration) {
+    CHECK(often.due(iteration) == (iteration % 3 == 0));
+  }
+  CHECK(often.describe() != oktopk::balanced({.tau = 4}).describe());
+  CHECK(oktopk::balanced({.tau = 0}).fault() == "tau = 0 of balanced is not positive");
+  CHECK(oktopk::balanced({.tau = 1}).fault().empty());
+}

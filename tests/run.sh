@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Builds and runs every test; installs what is missing on Debian and Ubuntu. See usage below.
+set -eu
+cd "$(dirname "$0")/.."
+. cmake/setup.sh
+
+usage() {
+  echo "sh tests/run.sh [--sanitize] [--backend serial]"
+  echo "  --sanitize        with the address and undefined-behaviour sanitizers"
+  echo "  --backend serial  the Kokkos backend to test; so far the one that Debian packages"
+}
+
+kind=release
+backend=serial
+while [ $# -gt 0 ]; do
+  case $1 in
+    --sanitize) kind=sanitize ;;
+    --backend)
+      [ $# -ge 2 ] || fail "--backend needs the name of one"
+      shift
+      backend=$1
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      fail "unknown option $1"
+      ;;
+  esac
+  shift
+done
+
+packages() {
+  need g++ c++
+  need cmake cmake
+  need ninja-build ninja
+  need_kokkos
+  need libopenblas0-pthread '/usr/lib/*/openblas-*/libblas.so.3'
+  need libopenmpi-dev mpicxx.openmpi
+  need openmpi-bin mpirun.openmpi
+  need libmpich-dev mpicxx.mpich
+  need mpich mpirun.mpich
+  need catch2 '/usr/include/catch2/catch*.hpp'
+  need libcli11-dev '/usr/include/CLI/CLI.hpp'
+  need zlib1g-dev '/usr/include/zlib.h'
+  need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
+  need python3 python3
+  need clang-format-16 clang-format-16
+  need clang-tidy-16 clang-tidy-16
+}
+
+options="-DOKTOPK_WERROR=ON"
+case $kind in
+  release) options="$options -DCMAKE_BUILD_TYPE=Release" ;;
+  sanitize) options="$options -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOKTOPK_ENABLE_SANITIZERS=ON -DOKTOPK_TEST_SECONDS=600" ;;
+esac
+case $backend in
+  serial) ;;
+  *) fail "unknown backend $backend; there is serial" ;;
+esac
+
+passed=0
+failed=0
+
+# run_tests FOLDER: adds to what passed and failed.
+run_tests() {
+  say "Running the tests in $1"
+  # The status of ctest is that of its closing lines, which are read instead: the pipe has another one.
+  ctest --test-dir "$1" --parallel "$(nproc)" --output-on-failure --no-tests=error 2>&1 | tee "$1.log"
+  counts=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' "$1.log")
+  [ -n "$counts" ] || fail "ctest did not come to an end in $1"
+  failed=$((failed + ${counts% *}))
+  passed=$((passed + ${counts#* } - ${counts% *}))
+}
+
+install_missing packages
+main=build/tests-$backend-$kind
+second=build/tests-$backend-$kind-mpich
+# shellcheck disable=SC2086
+build "$main" $options -DMPI_CXX_COMPILER=mpicxx.openmpi --
+# shellcheck disable=SC2086
+build "$second" $options -DMPI_CXX_COMPILER=mpicxx.mpich -DOKTOPK_TEST_ONLY_MPI=ON -DOKTOPK_ENABLE_EXAMPLES=OFF \
+  -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+run_tests "$main"
+run_tests "$second"
+say "Done; each of the two runs has its own closing lines above, together they are:"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+#include "support/reference.hpp"
+
+#include <oktopk/select/concept.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oktopk_tests {
+
+/// Values of many kinds, by name: what a selection must cope with.
+template <class Value>
+std::vector<std::pair<std::string, std::function<Value(std::uint64_t)>>> distributions() {
+  using limits = std::numeric_limits<Value>;
+  auto const sign = [](std::uint64_t bits) { return bits % 2 == 0 ? Value(1) : Value(-1); };
+  return {
+      {"heavy-tailed", [](std::uint64_t b) { return static_cast<Value>(heavy_tailed(b)); }},
+      {"uniform", [=](std::uint64_t b) { return sign(b) * static_cast<Value>(fraction(noise(b))); }},
+      {"constant", [=](std::uint64_t b) { return sign(b) * Value(0.375); }},
+      {"zero", [=](std::uint64_t b) { return sign(b) * Value(0); }},
+      {"two values", [=](std::uint64_t b) { return sign(b) * (b % 7 == 0 ? Value(2) : Value(1)); }},
+      {"neighbouring values",
+       [=](std::uint64_t b) { return b % 3 == 0 ? std::nextafter(Value(1), Value(2)) : Value(1); }},
+      {"small whole numbers", [](std::uint64_t b) { return static_cast<Value>(number_in(-9, 9, b)); }},
+      {"denormal numbers",
+       [](std::uint64_t b) { return static_cast<Value>(number_in(-500, 500, b)) * limits::denorm_min(); }},
+      {"all exponents",
+       [=](std::uint64_t b) {
+         return sign(b) * std::ldexp(static_cast<Value>(1 + fraction(noise(b))),
+                                     static_cast<int>(number_in(limits::min_exponent - limits::digits - 3,
+                                                                limits::max_exponent - 1, noise(b, 1))));
+       }},
+      {"mostly zero", [=](std::uint64_t b) { return b % 11 == 0 ? static_cast<Value>(heavy_tailed(b)) : Value(0); }},
+      {"with infinities", [=](std::uint64_t b) { return sign(b) * (b % 13 == 0 ? limits::infinity() : Value(b % 5)); }},
+  };
+}
+
+template <class Value>
+std::vector<Value> drawn(std::function<Value(std::uint64_t)> const& from, std::int64_t size, std::uint64_t seed) {
+  std::vector<Value> values;
+  for (std::int64_t i = 0; i < size; ++i) {
+    values.push_back(from(noise(seed, static_cast<std::uint64_t>(i))));
+  }
+  return values;
+}
+
+template <class Value>
+using local_candidates = oktopk::candidates<std::int32_t, Value, memory>;
+
+template <class Value>
+using workspace_of = oktopk::selection_workspace<std::int32_t, Value, execution>;
+
+/// All values, each at its own position, as a local selection sees them. The view must live on.
+template <class Value>
+local_candidates<Value> candidates_in(Kokkos::View<Value*, memory> const& values) {
+  return {oktopk::array_ref<Value const, memory>(values.data(), values.extent(0)), {}};
+}
+
+/// The first `count` entries of a selection.
+template <class Value>
+sparse_vector<Value> selection_in(workspace_of<Value> const& workspace, std::int64_t count) {
+  execution().fence();
+  auto const entries = workspace.entries(count);
+  sparse_vector<Value> chosen;
+  auto const indices = to_vector(entries.indices);
+  chosen.indices.assign(indices.begin(), indices.end());
+  chosen.values = to_vector(entries.values);
+  return chosen;
+}
+
+} // namespace oktopk_tests

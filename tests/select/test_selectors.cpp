@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "select/distributions.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::reused_threshold;
+using oktopk::unguarded_threshold;
+
+namespace {
+
+/// A selector with its state and workspace, called as an algorithm does.
+template <class Selector, class Value = float>
+struct bench {
+  Selector selector{};
+  typename Selector::template state<Value> state{};
+  workspace_of<Value> workspace{};
+  oktopk::local_scope alone{};
+
+  struct outcome {
+    oktopk::selected said;
+    sparse_vector<Value> chosen;
+  };
+
+  outcome select(std::vector<Value> const& values, std::int64_t k, std::int64_t iteration) {
+    auto const view = to_view(values);
+    outcome result;
+    result.said = selector.select(execution(), candidates_in(view), k, iteration, state, alone, workspace);
+    result.chosen = selection_in(workspace, result.said.count);
+    CHECK(result.said.total == result.said.count);
+    CHECK(result.said.count <= std::min(selector.capacity(k, static_cast<std::int64_t>(values.size())),
+                                        static_cast<std::int64_t>(values.size())));
+    return result;
+  }
+};
+
+/// Magnitudes 1 .. size in some order.
+std::vector<float> permutation(std::int64_t size, float scale = 1) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < size; ++i) {
+    values.push_back(scale * static_cast<float>(1 + (i * 37) % size) * (i % 2 == 0 ? 1.0F : -1.0F));
+  }
+  return values;
+}
+
+} // namespace
+
+TEST_CASE("exact selects exactly the k largest, ties to the lower index") {
+  bench<oktopk::exact> exact;
+  for (auto const& [name, from] : distributions<float>()) {
+    // Long ones are guessed at, and on several threads cut in chunks; short ones go through histograms.
+    for (std::int64_t const size : {1, 2, 50, 3000, 70000}) {
+      auto const values = drawn<float>(from, size, 5);
+      for (std::int64_t const k : std::set<std::int64_t>{0, 1, size / 100, size / 5, (size + 1) / 2, size}) {
+        auto const result = exact.select(values, k, 0);
+        auto const expected = top(all_entries(values), k);
+        if (result.chosen.indices != expected.indices || bits(result.chosen.values) != bits(expected.values)) {
+          FAIL_CHECK(name << ", size " << size << ", k " << k);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("exact selects exactly the k largest of doubles") {
+  bench<oktopk::exact, double> exact;
+  for (auto const& [name, from] : distributions<double>()) {
+    for (std::int64_t const size : {777, 5000}) {
+      auto const values = drawn<double>(from, size, 6);
+      auto const result = exact.select(values, 100, 0);
+      CHECK((result.chosen.indices == top(all_entries(values), 100).indices));
+    }
+  }
+}
+
+TEST_CASE("exact selects the same whatever it has guessed before") {
+  auto const kinds = distributions<float>();
+  bench<oktopk::exact> practised;
+  for (std::uint64_t call = 0; call < 60; ++call) {
+    auto const values = drawn<float>(kinds[noise(9, call) % kinds.size()].second, 4000, call);
+    auto const k = number_in(1, 300, noise(10, call));
+    bench<oktopk::exact> fresh;
+    bench<oktopk::exact> misled;
+    misled.state.guess = call % 3 == 0 ? std::numeric_limits<float>::max()
+                         : call % 3 == 1 ? std::numeric_limits<float>::denorm_min()
+                                         : std::numeric_limits<float>::quiet_NaN();
+    auto const expected = top(all_entries(values), k);
+    CAPTURE(call, k);
+    for (auto* each : {&practised, &fresh, &misled}) {
+      auto const result = each->select(values, k, 0);
+      CHECK(result.chosen.indices == expected.indices);
+      CHECK(bits(result.chosen.values) == bits(expected.values));
+    }
+  }
+}
+
+TEST_CASE("a selector forms the accumulator that it selects from, whatever it selects") {
+  auto const gradient = drawn<float>(distributions<float>()[0].second, 4000, 7);
+  auto const residual = drawn<float>(distributions<float>()[6].second, 4000, 8);
+  std::vector<float> sums;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    sums.push_back(residual[i] + 0.25F * gradient[i]);
+  }
+  auto const residual_view = to_view(residual);
+  auto const gradient_view = to_view(gradient);
+  auto const check = [&](auto selector, std::int64_t k) {
+    auto const accumulator_view = to_view(std::vector<float>(sums.size(), -1.0F));
+    oktopk::accumulation<std::int32_t, float, memory> making;
+    making.residual = oktopk::array_ref<float const, memory>(residual_view.data(), sums.size());
+    making.gradient = oktopk::array_ref<float const, memory>(gradient_view.data(), sums.size());
+    making.accumulator = oktopk::array_ref<float, memory>(accumulator_view.data(), sums.size());
+    making.rate = 0.25F;
+    typename decltype(selector)::template state<float> state{};
+    workspace_of<float> workspace;
+    oktopk::local_scope alone;
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      Kokkos::deep_copy(accumulator_view, -1.0F);
+      auto const said = selector.select(execution(), making, k, iteration, state, alone, workspace);
+      CHECK((selection_in(workspace, said.count) == top(all_entries(sums), k)));
+      CHECK(to_vector(accumulator_view) == sums);
+    }
+  };
+  for (std::int64_t const k : {0, 1, 40, 1000, 3000, 4000}) {
+    CAPTURE(k);
+    check(oktopk::exact(), k);
+    check(reused_threshold(), k);
+    check(unguarded_threshold(), k);
+  }
+}
+
+TEST_CASE("reused_threshold selects by the old threshold until tau' iterations have passed") {
+  bench<reused_threshold> reused{reused_threshold({.tau_prime = 5})};
+  std::int64_t const k = 100;
+  for (int iteration = 7; iteration < 30; ++iteration) { // the first call need not be iteration 0
+    // Larger by 1 % each time: more and more pass, until the threshold is found anew.
+    auto const values = permutation(1009, std::pow(1.01F, static_cast<float>(iteration)));
+    float const old = reused.state.threshold;
+    auto const result = reused.select(values, k, iteration);
+    bool const due = (iteration - 7) % 5 == 0;
+    CAPTURE(iteration);
+    CHECK(result.said.reevaluated == due);
+    auto const expected = due ? top(all_entries(values), k) : at_least(all_entries(values), old);
+    CHECK((result.chosen == expected));
+    CHECK(reused.state.threshold == (due ? smallest(expected) : old));
+    CHECK(reused.state.evaluated == (due ? iteration : iteration - (iteration - 7) % 5));
+  }
+}
+
+TEST_CASE("reused_threshold keeps a threshold at the ends of its band and drops it beyond") {
+  // Magnitudes 1 .. 1009, k = 90: the threshold is 920, and a shift moves the count.
+  std::int64_t const k = 90;
+  auto const shifted = [](int by) {
+    auto values = permutation(1009);
+    for (float& x : values) {
+      x += x > 0 ? static_cast<float>(by) : -static_cast<float>(by);
+    }
+    return values;
+  };
+  struct at {
+    int shift;
+    bool kept;
+  };
+  for (at const each : {at{0, true}, at{45, true}, at{46, false}, at{-30, true}, at{-31, false}, at{2000, false},
+                        at{-919, false}}) {
+    bench<reused_threshold> reused;
+    reused.select(shifted(0), k, 0);
+    REQUIRE(reused.state.threshold == 920);
+    auto const values = shifted(each.shift);
+    auto const result = reused.select(values, k, 1);
+    CAPTURE(each.shift);
+    CHECK(result.said.reevaluated == !each.kept);
+    CHECK(result.said.count == (each.kept ? k + each.shift : k));
+    if (!each.kept) {
+      CHECK((result.chosen == top(all_entries(values), k)));
+      CHECK(reused.state.evaluated == 1);
+    }
+  }
+}
+
+TEST_CASE("reused_threshold has a band of its own where it is told so") {
+  bench<reused_threshold> narrow{reused_threshold({.tau_prime = 100, .low = 1, .high = 1})};
+  auto values = permutation(200);
+  CHECK(narrow.select(values, 20, 0).said.reevaluated);
+  CHECK_FALSE(narrow.select(values, 20, 1).said.reevaluated);
+  *std::max_element(values.begin(), values.end()) = 0;
+  CHECK(narrow.select(values, 20, 2).said.reevaluated);
+
+  bench<reused_threshold> wide{reused_threshold({.tau_prime = 100, .low = 0, .high = 3})};
+  wide.select(permutation(200), 20, 0);
+  CHECK(wide.select(permutation(200, 1e-6F), 20, 1).said.count == 0);
+  auto const larger = wide.select(permutation(200, 1.25F), 20, 2); // 145 .. 200 pass: 56
+  CHECK(larger.said.count == 56);
+  CHECK(wide.select(permutation(200, 2), 20, 3).said.count == 20);
+}
+
+TEST_CASE("reused_threshold with ties selects no more than its capacity") {
+  bench<reused_threshold> reused;
+  std::vector<float> values(300, 1);
+  // All tie with the threshold: the old one would select everything in every iteration.
+  for (int iteration = 0; iteration < 4; ++iteration) {
+    auto const result = reused.select(values, 10, iteration);
+    CHECK(result.said.reevaluated);
+    CHECK((result.chosen == top(all_entries(values), 10)));
+  }
+  values.assign(300, 0);
+  CHECK(reused.select(values, 10, 5).said.count == 10);
+}
+
+TEST_CASE("reused_threshold never exceeds its capacity, whatever comes") {
+  bench<reused_threshold> reused{reused_threshold({.tau_prime = 7})};
+  auto const kinds = distributions<float>();
+  for (std::uint64_t iteration = 0; iteration < 300; ++iteration) {
+    auto const& kind = kinds[noise(1, iteration / 3) % (kinds.size() - 1)].second;
+    auto values = drawn<float>(kind, 1500, iteration);
+    auto const result = reused.select(values, 40, static_cast<std::int64_t>(iteration));
+    CHECK(result.said.count >= 27);
+    CHECK(result.said.count <= 60);
+  }
+}
+
+TEST_CASE("reused_threshold of nothing selects nothing and stays as it was") {
+  bench<reused_threshold> reused;
+  CHECK(reused.select(permutation(50), 0, 0).said.count == 0);
+  CHECK(reused.state.evaluated == -1);
+  CHECK(reused.select({}, 0, 1).said.count == 0);
+}
+
+TEST_CASE("unguarded_threshold selects by the old threshold whatever that gives") {
+  bench<unguarded_threshold> unguarded{unguarded_threshold({.tau_prime = 4})};
+  for (int iteration = 0; iteration < 10; ++iteration) {
+    auto const values = permutation(1009, iteration % 2 == 0 ? 1.0F : 10.0F);
+    float const old = unguarded.state.threshold;
+    auto const result = unguarded.select(values, 50, iteration);
+    CAPTURE(iteration);
+    CHECK(result.said.reevaluated == (iteration % 4 == 0));
+    CHECK((result.chosen == (iteration % 4 == 0 ? top(all_entries(values), 50) : at_least(all_entries(values), old))));
+  }
+  CHECK_FALSE(unguarded.selector.bounded());
+  CHECK(unguarded.selector.capacity(10, 1000) == 1000);
+  CHECK(unguarded.selector.capacity(0, 1000) == 1000);
+}
+
+TEST_CASE("selectors tell their capacity") {
+  CHECK(oktopk::exact().capacity(10, 1000) == 10);
+  CHECK(oktopk::exact().bounded());
+  CHECK(reused_threshold().capacity(10, 1000) == 15);
+  CHECK(reused_threshold().capacity(11, 1000) == 16);
+  CHECK(reused_threshold().capacity(900, 1000) == 1000);
+  CHECK(reused_threshold().bounded());
+  CHECK_FALSE(reused_threshold({.high = std::numeric_limits<double>::infinity()}).bounded());
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# check_format.sh ROOT CLANG_FORMAT [-i]: checks the format of every source file under ROOT, or with -i corrects it.
+set -eu
+cd "$1"
+clang_format=$2
+shift 2
+[ $# -gt 0 ] || set -- --dry-run --Werror
+find include tests examples benchmarks \( -name '*.hpp' -o -name '*.cpp' \) -exec "$clang_format" "$@" {} +

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/error.hpp>
+
+#include <exception>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace oktopk_tests {
+
+/// What came out of a call: an error of the library, or `fault::none` and no text where it returned.
+struct outcome {
+  oktopk::fault code = oktopk::fault::none;
+  std::string text;
+
+  bool says(std::string_view part) const { return text.find(part) != std::string::npos; }
+  bool operator==(outcome const&) const = default;
+
+  friend std::ostream& operator<<(std::ostream& out, outcome const& what) {
+    return out << oktopk::name(what.code) << ": " << what.text;
+  }
+};
+
+/// Calls and catches the library's error; anything else passes.
+template <class Call>
+outcome outcome_of(Call&& call) {
+  try {
+    call();
+  } catch (oktopk::error const& caught) {
+    return {caught.code(), caught.what()};
+  }
+  return {};
+}
+
+/// The same for what a rank of an in-process world threw.
+inline outcome outcome_of(std::exception_ptr const& thrown) {
+  return outcome_of([&] {
+    if (thrown) {
+      std::rethrow_exception(thrown);
+    }
+  });
+}
+
+} // namespace oktopk_tests

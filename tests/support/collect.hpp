@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace oktopk_tests {
+
+using execution = Kokkos::DefaultExecutionSpace;
+using memory = execution::memory_space;
+using counting = oktopk::counted<oktopk::in_process_communicator>;
+
+/// The numbers of ranks that every algorithm must serve.
+inline constexpr int rank_counts[] = {1, 2, 3, 4, 5, 7, 8, 13, 16};
+
+/// A copy on the host of a rank-1 view in any memory.
+template <class View>
+std::vector<typename View::non_const_value_type> to_vector(View const& view) {
+  using value_type = typename View::non_const_value_type;
+  std::vector<value_type> copy(view.extent(0));
+  if (!copy.empty()) {
+    using host = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Kokkos::deep_copy(host(copy.data(), copy.size()), view);
+  }
+  return copy;
+}
+
+/// A copy in the execution space's memory.
+template <class Value>
+Kokkos::View<Value*, memory> to_view(std::vector<Value> const& values) {
+  Kokkos::View<Value*, memory> copy(Kokkos::view_alloc(std::string("test data"), Kokkos::WithoutInitializing),
+                                    values.size());
+  if (!values.empty()) {
+    using host = Kokkos::View<Value const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Kokkos::deep_copy(copy, host(values.data(), values.size()));
+  }
+  return copy;
+}
+
+/// The bit patterns of floating-point numbers, for comparisons that tell -0 from 0 and NaN from NaN.
+template <class Value>
+auto bits(std::vector<Value> const& values) {
+  using pattern = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+  std::vector<pattern> patterns;
+  for (Value const value : values) {
+    patterns.push_back(std::bit_cast<pattern>(value));
+  }
+  return patterns;
+}
+
+/// What a rank threw; code `none` where it returned.
+struct failure {
+  oktopk::fault code = oktopk::fault::none;
+  std::string text;
+
+  bool operator==(failure const&) const = default;
+};
+
+/// Calls `body` and takes down what it throws.
+template <class Body>
+failure failure_of(Body&& body) {
+  try {
+    std::forward<Body>(body)();
+  } catch (oktopk::error const& caught) {
+    return {caught.code(), caught.what()};
+  } catch (std::exception const& other) {
+    return {oktopk::fault::communication, std::string("not an oktopk::error: ") + other.what()};
+  }
+  return {};
+}
+
+/// Runs `body(comm)` on so many ranks and gives what each of them threw.
+template <class Body>
+std::vector<failure> failures_of(int ranks, Body&& body) {
+  std::vector<failure> all;
+  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, std::forward<Body>(body))) {
+    all.push_back(failure_of([&] {
+      if (thrown) {
+        std::rethrow_exception(thrown);
+      }
+    }));
+  }
+  return all;
+}
+
+/// What is wrong when all ranks should have failed alike, with this code and these words; empty when nothing is.
+inline std::string unlike(std::vector<failure> const& all, oktopk::fault code, std::string const& words) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::string const who = "rank " + std::to_string(rank) + " of " + std::to_string(all.size());
+    if (all[rank].code != code) {
+      return who + " has " + std::string(name(all[rank].code)) + " (" + all[rank].text + "), expected " +
+             std::string(name(code));
+    }
+    if (all[rank].text != all[0].text) {
+      return who + " says \"" + all[rank].text + "\", rank 0 says \"" + all[0].text + "\"";
+    }
+    if (all[rank].text.find(words) == std::string::npos) {
+      return "\"" + all[rank].text + "\" does not say \"" + words + "\"";
+    }
+  }
+  return {};
+}
+
+} // namespace oktopk_tests

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/error.hpp>
+#include <oktopk/format/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace oktopk_tests {
+
+/// A lossless format whose size depends on the entries: gaps between indices in 7-bit groups, and the values behind them.
+///
+/// Everything that `coo` is not: it is no multiple of 4 or 8 bytes, its size is not known before, its numbers are not
+/// aligned. For host execution spaces. It complains about wrong arguments, which the library must not pass.
+template <oktopk::gradient_value Value = float, oktopk::gradient_index Index = std::int32_t>
+struct delta_coded {
+  using index_type = Index;
+  using value_type = Value;
+
+  static constexpr bool lossless = true;
+  static constexpr bool exact_size = false;
+
+  static std::string name() {
+    return "delta_coded<" + std::to_string(sizeof(Value)) + ", " + std::to_string(sizeof(Index)) + ">";
+  }
+
+  static std::int64_t max_encoded_bytes(std::int64_t count, oktopk::region where) {
+    std::int64_t groups = 1;
+    for (std::int64_t left = where.width(); left > 127; left /= 128) {
+      groups += 1;
+    }
+    return count * (groups + static_cast<std::int64_t>(sizeof(Value)));
+  }
+
+  template <oktopk::execution_space E>
+  static std::int64_t encode(E const& exec, oktopk::sparse_ref<Index, Value, typename E::memory_space> entries,
+                             oktopk::region where, std::byte* out) {
+    exec.fence();
+    complain_unless(reinterpret_cast<std::uintptr_t>(out) % 8 == 0, "encode: the room is not aligned to 8 bytes");
+    std::byte* to = out;
+    std::int64_t next = where.begin;
+    for (std::int64_t i = 0; i < entries.size(); ++i) {
+      std::int64_t const index = entries.indices(i);
+      complain_unless(index >= next && index < where.end, "encode: indices do not ascend inside the region");
+      for (std::int64_t gap = index - next;; gap /= 128) {
+        bool const last = gap < 128;
+        *to++ = static_cast<std::byte>((gap % 128) | (last ? 0 : 128));
+        if (last) {
+          break;
+        }
+      }
+      std::memcpy(to, &entries.values(i), sizeof(Value));
+      to += sizeof(Value);
+      next = index + 1;
+    }
+    return to - out;
+  }
+
+  template <oktopk::execution_space E>
+  static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, oktopk::region where,
+                     Index* indices, Value* values) {
+    exec.fence();
+    complain_unless(reinterpret_cast<std::uintptr_t>(in) % 8 == 0, "decode: the bytes are not aligned to 8");
+    std::byte const* from = in;
+    std::int64_t next = where.begin;
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t gap = 0;
+      std::int64_t scale = 1;
+      for (bool more = true; more; scale *= 128) {
+        auto const group = static_cast<std::int64_t>(*from++);
+        gap += group % 128 * scale;
+        more = group >= 128;
+      }
+      complain_unless(next + gap < where.end, "decode: an index beyond the region");
+      indices[i] = static_cast<Index>(next + gap);
+      std::memcpy(&values[i], from, sizeof(Value));
+      from += sizeof(Value);
+      next += gap + 1;
+    }
+    complain_unless(from - in == bytes, "decode: the number of bytes is not that of the message");
+  }
+
+private:
+  static void complain_unless(bool good, char const* sentence) {
+    if (!good) {
+      throw oktopk::error(oktopk::fault::communication, std::string("delta_coded: ") + sentence);
+    }
+  }
+};
+
+} // namespace oktopk_tests

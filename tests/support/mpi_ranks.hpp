@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "support/catch.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace oktopk_tests {
+
+inline int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+inline int world_size() {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+/// Every rank's text, to every rank. Collective.
+inline std::vector<std::string> texts_of_all(std::string const& mine) {
+  int const length = static_cast<int>(mine.size());
+  int longest = 0;
+  MPI_Allreduce(&length, &longest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  std::vector<char> padded(static_cast<std::size_t>(longest) + 1, '\0');
+  std::copy(mine.begin(), mine.end(), padded.begin());
+  std::vector<char> all(padded.size() * static_cast<std::size_t>(world_size()));
+  MPI_Allgather(padded.data(), longest + 1, MPI_CHAR, all.data(), longest + 1, MPI_CHAR, MPI_COMM_WORLD);
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < all.size(); at += padded.size()) {
+    texts.emplace_back(all.data() + at);
+  }
+  return texts;
+}
+
+/// Whether every rank has the same text. Collective.
+inline bool same_everywhere(std::string const& mine) {
+  std::vector<std::string> const all = texts_of_all(mine);
+  return std::all_of(all.begin(), all.end(), [&](std::string const& text) { return text == all[0]; });
+}
+
+/// Runs a test on all ranks. What one of them throws fails it on every rank, and none goes on before all are through:
+/// a rank that left alone would wait in the next test for those that wait in this one. Collective.
+template <class Body>
+void on_all_ranks(Body const& body) {
+  std::string thrown;
+  try {
+    body();
+  } catch (std::exception const& caught) {
+    thrown = caught.what();
+  }
+  std::vector<std::string> const all = texts_of_all(thrown);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    INFO("what rank " << rank << " threw");
+    CHECK(all[rank] == "");
+  }
+}
+
+} // namespace oktopk_tests

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace oktopk_tests {
+
+/// A communicator that says it cannot reach the host's memory, as MPI says of a device's.
+///
+/// On a CPU, kernels and messages then have arrays of their own, and everything that travels is copied between them:
+/// the way a GPU without a GPU-aware MPI works, where the tests can watch it.
+template <oktopk::communicator Comm>
+class unreachable {
+public:
+  using request = typename Comm::request;
+
+  explicit unreachable(Comm inner) : inner_(std::move(inner)) {}
+
+  int rank() const { return inner_.rank(); }
+  int size() const { return inner_.size(); }
+
+  request isend(std::span<std::byte const> out, int peer, oktopk::phase use) { return inner_.isend(out, peer, use); }
+  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return inner_.irecv(in, peer, use); }
+  std::size_t wait_any(std::span<request> requests) { return inner_.wait_any(requests); }
+  void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
+
+  template <class T>
+  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
+    inner_.allreduce(data, op, use);
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return !std::is_same_v<MemorySpace, Kokkos::HostSpace>;
+  }
+
+private:
+  Comm inner_;
+};
+
+} // namespace oktopk_tests

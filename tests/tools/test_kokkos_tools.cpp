@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+#include "support/kokkos_events.hpp"
+
+#include <oktopk/allreduce.hpp>
+#include <oktopk/sgd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What a profiler sees of the library, and that in a steady state it sees no allocation and no fence of everything.
+using namespace oktopk_tests;
+
+namespace {
+
+using oktopk::in_process_communicator;
+
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+/// An instance that is not the default one, where this Kokkos makes such and tells them apart.
+execution some_instance() {
+#if KOKKOS_VERSION >= 40000
+  return Kokkos::Experimental::partition_space(execution(), 1, 1)[0];
+#else
+  return {};
+#endif
+}
+
+/// What is wrong with an event; before the state is steady, arrays may still grow.
+std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution const& exec, bool steady) {
+  bool labelled = starts_with(event.label, "oktopk::");
+  switch (event.what) {
+  case kokkos_event::kernel:
+    // Kokkos zeroes new arrays in a kernel that it names after the array.
+    labelled = labelled || starts_with(event.label, "Kokkos::View::initialization [oktopk::");
+    break;
+  case kokkos_event::fence:
+    // A scan or reduction into a number waits for its own instance, and Kokkos says so itself.
+    labelled = labelled || starts_with(event.label, "Kokkos::parallel_");
+    if (!steady && starts_with(event.label, "HostSpace")) {
+      return {}; // what Kokkos does before it frees an array that has become too small
+    }
+    break;
+  case kokkos_event::deep_copy:
+    return "a deep copy"; // on a host there is nothing to stage
+  case kokkos_event::allocation:
+  case kokkos_event::deallocation:
+    if (steady) {
+      return "not what a steady state is";
+    }
+    labelled = labelled || event.label.find("::scratch_mem") != std::string::npos; // of Kokkos' own
+    break;
+  }
+  if (!labelled) {
+    return "not labelled as the library's";
+  }
+#if KOKKOS_VERSION >= 40000
+  bool const runs = event.what == kokkos_event::kernel || event.what == kokkos_event::fence;
+  if (runs && event.device != Kokkos::Tools::Experimental::device_id(exec)) {
+    return "not on the given instance";
+  }
+#endif
+  return {};
+}
+
+/// Takes down the events that must not be, each once.
+void take_down(std::vector<kokkos_event> const& events, execution const& exec, bool steady, std::set<std::string>& all) {
+  for (auto const& event : events) {
+    std::string const fault = event_fault(event, exec, steady);
+    if (!fault.empty()) {
+      all.insert((steady ? "steady: " : "at first: ") + to_string(event) + ": " + fault + "\n");
+    }
+  }
+}
+
+std::size_t count(std::vector<kokkos_event> const& events, kokkos_event::kind kind) {
+  std::size_t found = 0;
+  for (auto const& event : events) {
+    found += event.what == kind ? 1 : 0;
+  }
+  return found;
+}
+
+constexpr std::size_t length = 6000;
+
+/// Gradients whose largest entries wander over a few places, so that selections, regions and thresholds move.
+std::vector<Kokkos::View<float const*, memory>> gradients_of(int rank) {
+  std::vector<Kokkos::View<float const*, memory>> all;
+  for (int i = 0; i < 5; ++i) {
+    std::vector<float> gradient(length);
+    whole_numbers{static_cast<std::uint64_t>(31 + i)}({rank, 1, 0}, gradient);
+    all.emplace_back(to_view(gradient));
+  }
+  return all;
+}
+
+/// `make(exec, comm)` gives a function of one iteration, from weights and gradient; both are watched, on all ranks.
+/// In the second half of the iterations the state must be steady.
+template <class Make>
+void watch(int ranks, int iterations, Make const& make) {
+  execution const exec = some_instance();
+  std::set<std::string> faults;
+  std::size_t kernels = 0;
+  std::size_t allocations = 0;
+  int arrived = 0;
+  std::unique_ptr<kokkos_events> watcher;
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    oktopk::collective_workspace room;
+    auto const gradients = gradients_of(comm.rank());
+    Kokkos::View<float*, memory> const weights("test data", length);
+    // All ranks run in this one thread: the log is taken when all of them are between two iterations.
+    auto const everybody = [&] {
+      std::int64_t one = 1;
+      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+    };
+    everybody();
+    if (arrived++ == 0) { // the first to get here, while the others wait
+      watcher = std::make_unique<kokkos_events>();
+    }
+    everybody();
+    auto one_iteration = make(exec, comm);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      everybody();
+      if (arrived++ % ranks == 0) {
+        auto const events = watcher->take();
+        take_down(events, exec, iteration > iterations / 2, faults);
+        kernels += count(events, kokkos_event::kernel);
+        allocations += count(events, kokkos_event::allocation);
+      }
+      everybody();
+      one_iteration(weights, gradients[static_cast<std::size_t>(iteration) % gradients.size()]);
+    }
+    everybody();
+    if (comm.rank() == 0) {
+      watcher.reset();
+    }
+    everybody();
+  });
+  CHECK(kernels > static_cast<std::size_t>(ranks * iterations)); // the watcher does see something
+  CHECK(allocations > 0);
+  std::string const all_faults = std::accumulate(faults.begin(), faults.end(), std::string());
+  CHECK(all_faults == "");
+}
+
+template <class Allreduce>
+auto calls_of(typename Allreduce::options const& how) {
+  return [how](execution const& exec, in_process_communicator comm) {
+    auto const allreduce = std::make_shared<Allreduce>(exec, comm, how);
+    return [allreduce](Kokkos::View<float*, memory> const&, Kokkos::View<float const*, memory> const& gradient) {
+      (*allreduce)(gradient);
+    };
+  };
+}
+
+} // namespace
+
+TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") {
+  using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+  scheme::options const how{.length = length, .k = 300, .local_select = {.tau_prime = 4},
+                            .global_select = {.tau_prime = 4}, .partition = {.tau = 6}};
+  for (int const ranks : {1, 4}) {
+    watch(ranks, 100, calls_of<scheme>(how));
+  }
+}
+
+TEST_CASE("paper_ok_topk: labels, instance, and nothing allocated in a steady state") {
+  using scheme = oktopk::paper_ok_topk<execution, in_process_communicator>;
+  watch(4, 100, calls_of<scheme>({.length = length, .k = 300, .local_select = {.tau_prime = 4},
+                                  .global_select = {.tau_prime = 4}, .partition = {.tau = 6}}));
+}
+
+TEST_CASE("dense: labels, instance, and nothing allocated in a steady state") {
+  using scheme = oktopk::dense<execution, in_process_communicator>;
+  watch(3, 100, calls_of<scheme>({.length = length}));
+}
+
+TEST_CASE("sgd: labels, instance, and nothing allocated in a steady state") {
+  using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+  // Residuals build up at first, and regions with them.
+  watch(4, 1000, [](execution const& exec, in_process_communicator comm) {
+    struct training {
+      training(execution const& on, in_process_communicator with)
+          : allreduce(on, with,
+                      {.length = length,
+                       .k = 300,
+                       .local_select = {.tau_prime = 4},
+                       .global_select = {.tau_prime = 4},
+                       .partition = {.tau = 6}}),
+            optimizer(on, allreduce, {.learning_rate = 0.25}) {}
+      scheme allreduce;
+      oktopk::sgd<scheme> optimizer;
+    };
+    auto const run = std::make_shared<training>(exec, comm);
+    return [run](Kokkos::View<float*, memory> const& weights, Kokkos::View<float const*, memory> const& gradient) {
+      run->optimizer.step(weights, gradient);
+    };
+  });
+}
