@@ -177,7 +177,7 @@ in_namespaces() {
 }
 (in_namespaces true) 2>/dev/null || fail "may not make namespaces here, though it is root: a container must be privileged"
 
-scratch=$(mktemp -d)
+scratch=$(mktemp -d /tmp/oktopk.XXXXXX)
 cluster=
 end() {
   [ -z "$cluster" ] || kill -KILL "$cluster" 2>/dev/null || :

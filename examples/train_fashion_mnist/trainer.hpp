@@ -118,8 +118,6 @@ private:
     network_ = std::make_unique<network>(std::max(how_.batch, test_batch));
     training_order_ = in_order(exec_, data_.training.size());
     test_order_ = in_order(exec_, data_.test.size());
-    optimizer_ = std::make_unique<oktopk::sgd<Allreduce>>(exec_, allreduce_,
-                                                          typename oktopk::sgd<Allreduce>::options{how_.learning_rate});
     network::initialise(exec_, parameters_, how_.seed);
   }
 

@@ -40,8 +40,8 @@ std::string continuation_fault(int ranks, shape what) {
   return {};
 }
 
-/// Restores, on the last rank, a state that `spoil` has changed: an error on every rank, after which the object goes on as
-/// if nothing had been. `spoil(state, rank, ranks)`.
+/// Restores, on the last rank, a state that `spoil` has changed: an error on every rank, after which the object goes on
+/// as if nothing had been. `spoil(state, rank, ranks)`.
 template <class Subject, class Spoil>
 std::string bad_state_fault(int ranks, shape what, Spoil const& spoil, oktopk::fault code) {
   using value_type = typename Subject::value_type;

@@ -75,7 +75,8 @@ std::string conservation_fault(Run const& run, bool exact) {
       came_out[static_cast<std::size_t>(first.indices[i])] += static_cast<double>(first.values[i]);
     }
     double const tolerance =
-        exact ? 0 : 2 * static_cast<double>(run.size()) * static_cast<double>(std::numeric_limits<value_type>::epsilon());
+        exact ? 0
+              : 2 * static_cast<double>(run.size()) * static_cast<double>(std::numeric_limits<value_type>::epsilon());
     for (std::size_t i = 0; i < put_in.size(); ++i) {
       if (!(std::fabs(put_in[i] - came_out[i]) <= tolerance * size[i])) {
         return "iteration " + std::to_string(iteration) + ", index " + std::to_string(i) + ": " +

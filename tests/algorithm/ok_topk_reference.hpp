@@ -37,8 +37,9 @@ struct followed_threshold {
 
   /// What a selector must choose from these entries. `reevaluated` is what it says about itself, and is checked;
   /// `carried` is the threshold it carries on.
-  sparse_vector<Value> choose(rule how, bool keeps_ties, int tau_prime, sparse_vector<Value> const& from, std::int64_t k,
-                              int iteration, bool reevaluated, std::vector<Value> const& carried, std::string& fault) {
+  sparse_vector<Value> choose(rule how, bool keeps_ties, int tau_prime, sparse_vector<Value> const& from,
+                              std::int64_t k, int iteration, bool reevaluated, std::vector<Value> const& carried,
+                              std::string& fault) {
     if (k == 0) {
       return {};
     }

@@ -12,9 +12,9 @@ namespace oktopk_tests {
 
 /// What bounds the words of an ok_topk.
 struct volume_terms {
-  bool sizes_announced = false;      ///< the local selector has no capacity
-  bool candidates_gathered = false;  ///< the global threshold comes from a gather of all candidates: no bound then
-  bool gather_bounded = true;        ///< balanced_allgatherv with `bound_sent`
+  bool sizes_announced = false;     ///< the local selector has no capacity
+  bool candidates_gathered = false; ///< the global threshold comes from a gather of all candidates: no bound then
+  bool gather_bounded = true;       ///< balanced_allgatherv with `bound_sent`
 };
 
 inline std::string more_than(char const* what, double is, double most) {
@@ -48,21 +48,18 @@ std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count,
   auto const global = static_cast<double>(call.statistics.global_selected);
   auto const k = static_cast<double>(what.k);
 
-  std::string fault =
-      more_than("reduce", call.of(phase::reduce).words_sent(), entry_words * local + 2 * (ranks - 1));
+  std::string fault = more_than("reduce", call.of(phase::reduce).words_sent(), entry_words * local + 2 * (ranks - 1));
   double const rounding = entry_words == 3 ? 1 : 0;
-  double even_gather =
-      2 * entry_words * global * (ranks - 1) / ranks + (entry_words + rounding) * (ranks - 1);
+  double even_gather = 2 * entry_words * global * (ranks - 1) / ranks + (entry_words + rounding) * (ranks - 1);
   if (!terms.gather_bounded) { // uneven parts are forwarded as they are: in each step everything at most
     even_gather = std::max(even_gather, log_ranks * entry_words * global);
   }
   bool const gathered_twice = terms.candidates_gathered && call.statistics.global_reevaluated;
   if (!gathered_twice) {
-    fault += more_than("balance and gather",
-                       call.of(phase::balance).words_sent() + call.of(phase::gather).words_sent(), even_gather);
+    fault += more_than("balance and gather", call.of(phase::balance).words_sent() + call.of(phase::gather).words_sent(),
+                       even_gather);
   }
-  fault += more_than("control", call.of(phase::control).words_sent(),
-                     (ranks - 1) * (terms.sizes_announced ? 6 : 4));
+  fault += more_than("control", call.of(phase::control).words_sent(), (ranks - 1) * (terms.sizes_announced ? 6 : 4));
   double const least = (sizeof(typename Subject::value_type) == 4 ? 64 : 128) * log_ranks;
   if (!call.statistics.global_reevaluated) {
     fault += more_than("threshold", call.of(phase::threshold).words_sent(), 0);

@@ -12,7 +12,8 @@
 #include <cstdint>
 #include <string>
 
-// What every algorithm and every policy must pass. A new one: a subject (see record.hpp) and test cases that call these.
+// What every algorithm and every policy must pass. A new one: a subject (see record.hpp) and test cases that call
+// these.
 namespace oktopk_tests {
 
 /// Conservation, agreement of all ranks, the volume bound whatever comes, and the reference where there is one.
@@ -54,7 +55,9 @@ void check_bad_accumulators() {
   SECTION("with accumulators long enough for selectors that guess") {
     CHECK(bad_accumulator_fault<Subject>(3, {2500, 20, 6}) == "");
   }
-  SECTION("nothing to select") { CHECK(bad_accumulator_fault<Subject>(3, {90, 0, 2}) == ""); }
+  SECTION("nothing to select") {
+    CHECK(bad_accumulator_fault<Subject>(3, {90, 0, 2}) == "");
+  }
   SECTION("no length") {
     for (int const ranks : {1, 2, 3, 5}) {
       for (int bad_rank = 0; bad_rank < ranks; ++bad_rank) {
@@ -121,7 +124,8 @@ void check_bound(int ranks, shape what, correlated const& gradient, Counts const
 template <class Subject>
 void check_bound(double used = 0.4) {
   for (int const ranks : {1, 2, 3, 4, 7, 16}) {
-    check_bound<Subject>(ranks, {20000, 1000, 12}, correlated{17, 6}, [](auto const&) { return true; }, used);
+    check_bound<Subject>(
+        ranks, {20000, 1000, 12}, correlated{17, 6}, [](auto const&) { return true; }, used);
   }
 }
 

@@ -24,9 +24,8 @@ using usual_options = usual::options;
 /// Every rank makes an ok_topk with `options(rank)`; what is wrong with what they say, or nothing.
 template <class Options>
 std::string made(int ranks, Options const& options, fault code, std::string const& words) {
-  auto const said = failures_of(ranks, [&](in_process comm) {
-    usual const made_of_it(execution(), comm, options(comm.rank()));
-  });
+  auto const said =
+      failures_of(ranks, [&](in_process comm) { usual const made_of_it(execution(), comm, options(comm.rank())); });
   return unlike(said, code, words);
 }
 
@@ -35,16 +34,19 @@ void check_bad_option(usual_options const& bad, fault code, std::string const& w
   CAPTURE(words);
   usual_options const good{.length = 100, .k = 10};
   for (int const ranks : {1, 2, 3, 5}) {
-    CHECK(made(ranks, [&](int) { return bad; }, code, words) == "");
+    CHECK(made(
+              ranks, [&](int) { return bad; }, code, words) == "");
     for (int bad_rank = 0; bad_rank < ranks; ++bad_rank) {
-      CHECK(made(ranks, [&](int rank) { return rank == bad_rank ? bad : good; }, code,
-                 ranks == 1 ? words : "rank " + std::to_string(bad_rank) + ": " + words) == "");
+      CHECK(made(
+                ranks, [&](int rank) { return rank == bad_rank ? bad : good; }, code,
+                ranks == 1 ? words : "rank " + std::to_string(bad_rank) + ": " + words) == "");
     }
   }
 }
 
 void check_good_option(usual_options const& good) {
-  CHECK(made(3, [&](int) { return good; }, fault::none, "") == "");
+  CHECK(made(
+            3, [&](int) { return good; }, fault::none, "") == "");
 }
 
 /// One rank differs from the others, each in turn.
@@ -52,7 +54,8 @@ void check_disagreement(usual_options const& one, usual_options const& other, st
   CAPTURE(words);
   for (int const ranks : {2, 3, 5}) {
     for (int odd_one = 0; odd_one < ranks; ++odd_one) {
-      CHECK(made(ranks, [&](int rank) { return rank == odd_one ? other : one; }, fault::ranks_disagree, words) == "");
+      CHECK(made(
+                ranks, [&](int rank) { return rank == odd_one ? other : one; }, fault::ranks_disagree, words) == "");
     }
   }
 }
@@ -80,7 +83,8 @@ TEST_CASE("k and density out of range are the same error on every rank") {
   check_bad_option({.length = 100, .k = -1}, fault::k_out_of_range, "k = -1 ");
   check_bad_option({.length = 0, .k = 1}, fault::k_out_of_range, "k = 1 ");
   check_bad_option({.length = 100}, fault::k_out_of_range, "give k or density");
-  check_bad_option({.length = 100, .k = 10, .density = 0.1}, fault::k_out_of_range, "give either k or density, not both");
+  check_bad_option({.length = 100, .k = 10, .density = 0.1}, fault::k_out_of_range,
+                   "give either k or density, not both");
   check_bad_option({.length = 100, .density = 0.0}, fault::density_out_of_range, "density = 0 is not in (0, 1]");
   check_bad_option({.length = 100, .density = -1.0}, fault::density_out_of_range, "density = -1 ");
   check_bad_option({.length = 100, .density = 2.0}, fault::density_out_of_range, "density = 2 ");
@@ -104,8 +108,8 @@ TEST_CASE("a length that is negative or does not fit the index type is the same 
   // A longer gradient is what wider indices are for; nothing of its length is allocated before the first call.
   auto const wide = failures_of(3, [&](in_process comm) {
     using format = oktopk::coo<float, std::int64_t>;
-    oktopk::ok_topk<execution, in_process, format> const made_of_it(
-        execution(), comm, {.length = std::int64_t(1) << 40, .density = 0.01});
+    oktopk::ok_topk<execution, in_process, format> const made_of_it(execution(), comm,
+                                                                    {.length = std::int64_t(1) << 40, .density = 0.01});
     CHECK(made_of_it.k() == 10995116278);
   });
   CHECK(unlike(wide, fault::none, "") == "");
@@ -141,9 +145,8 @@ TEST_CASE("options at the edge of their range are taken") {
 TEST_CASE("density becomes a rounded k of at least one") {
   auto const k_of = [](std::int64_t length, double density) {
     std::int64_t k = -1;
-    oktopk::in_process::run(2, [&](in_process comm) {
-      k = usual(execution(), comm, {.length = length, .density = density}).k();
-    });
+    oktopk::in_process::run(
+        2, [&](in_process comm) { k = usual(execution(), comm, {.length = length, .density = density}).k(); });
     return k;
   };
   CHECK(k_of(1000, 0.01) == 10);
@@ -168,8 +171,9 @@ TEST_CASE("ranks that disagree on an option are told so, all of them") {
   check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.ratio = 3}}, "ratio 3");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.bound_sent = false}}, "balanced_allgatherv");
   // The same k said in another way is no disagreement.
-  CHECK(made(3, [&](int rank) { return rank == 1 ? usual_options{.length = 100, .density = 0.1} : usual_ones; },
-             fault::none, "") == "");
+  CHECK(made(
+            3, [&](int rank) { return rank == 1 ? usual_options{.length = 100, .density = 0.1} : usual_ones; },
+            fault::none, "") == "");
 }
 
 TEST_CASE("ranks that disagree on types or policies are told so, all of them") {

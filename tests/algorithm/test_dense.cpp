@@ -52,10 +52,18 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("dense keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("dense keeps the invariants") {
+  check_invariants<subject>();
+}
 
-TEST_CASE("dense refuses bad accumulators") { check_bad_accumulators<subject>(); }
+TEST_CASE("dense refuses bad accumulators") {
+  check_bad_accumulators<subject>();
+}
 
-TEST_CASE("dense goes on from a saved state") { check_continuation<subject>(); }
+TEST_CASE("dense goes on from a saved state") {
+  check_continuation<subject>();
+}
 
-TEST_CASE("dense sends its bound") { check_bound<subject>(); }
+TEST_CASE("dense sends its bound") {
+  check_bound<subject>();
+}

@@ -60,10 +60,18 @@ using bfloat16 = oktopk::dense_bfloat16<E, C>;
 
 } // namespace
 
-TEST_CASE("dense_rabenseifner keeps the invariants") { check_invariants<subject<rabenseifner, true>>(); }
+TEST_CASE("dense_rabenseifner keeps the invariants") {
+  check_invariants<subject<rabenseifner, true>>();
+}
 
-TEST_CASE("dense_rabenseifner refuses bad accumulators") { check_bad_accumulators<subject<rabenseifner, true>>(); }
+TEST_CASE("dense_rabenseifner refuses bad accumulators") {
+  check_bad_accumulators<subject<rabenseifner, true>>();
+}
 
-TEST_CASE("dense_bfloat16 keeps the invariants") { check_invariants<subject<bfloat16, false>>(); }
+TEST_CASE("dense_bfloat16 keeps the invariants") {
+  check_invariants<subject<bfloat16, false>>();
+}
 
-TEST_CASE("dense_bfloat16 refuses bad accumulators") { check_bad_accumulators<subject<bfloat16, false>>(); }
+TEST_CASE("dense_bfloat16 refuses bad accumulators") {
+  check_bad_accumulators<subject<bfloat16, false>>();
+}

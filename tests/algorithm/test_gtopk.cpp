@@ -61,11 +61,17 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("gtopk keeps the invariants") { check_invariants<subject<true>>(); }
+TEST_CASE("gtopk keeps the invariants") {
+  check_invariants<subject<true>>();
+}
 
-TEST_CASE("gtopk refuses bad accumulators") { check_bad_accumulators<subject<true>>(); }
+TEST_CASE("gtopk refuses bad accumulators") {
+  check_bad_accumulators<subject<true>>();
+}
 
-TEST_CASE("gtopk goes on from a saved state") { check_continuation<subject<true>>(); }
+TEST_CASE("gtopk goes on from a saved state") {
+  check_continuation<subject<true>>();
+}
 
 TEST_CASE("gtopk as published gives the same updates, and loses what it drops") {
   shape const what{230, 23, 6};

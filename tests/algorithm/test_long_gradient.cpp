@@ -33,8 +33,8 @@ std::vector<std::int64_t> places(int rank) {
 
 template <class Value>
 Value value_at(int rank, std::int64_t place) {
-  return static_cast<Value>(1000 + number_in(0, 4000, noise(5, static_cast<std::uint64_t>(rank),
-                                                           static_cast<std::uint64_t>(place))));
+  return static_cast<Value>(
+      1000 + number_in(0, 4000, noise(5, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place))));
 }
 
 template <class Allreduce>

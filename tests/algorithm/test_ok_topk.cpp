@@ -20,7 +20,10 @@ struct subject {
   using algorithm = oktopk::ok_topk<execution, Comm>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
-    return {.length = length, .k = k, .local_select = {.tau_prime = 4}, .global_select = {.tau_prime = 4},
+    return {.length = length,
+            .k = k,
+            .local_select = {.tau_prime = 4},
+            .global_select = {.tau_prime = 4},
             .partition = {.tau = 5}};
   }
 
@@ -35,7 +38,9 @@ struct subject {
 
 /// As a user makes it who gives no options.
 struct with_defaults : subject {
-  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) { return {.length = length, .k = k}; }
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k};
+  }
 
   static std::string reference_fault(run_of<subject> const& run, shape what) {
     return ok_topk_reference_fault<subject>(run, what, {rule::guarded, rule::guarded, false, 32, 64});
@@ -44,9 +49,13 @@ struct with_defaults : subject {
 
 } // namespace
 
-TEST_CASE("ok_topk keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("ok_topk keeps the invariants") {
+  check_invariants<subject>();
+}
 
-TEST_CASE("ok_topk refuses bad accumulators") { check_bad_accumulators<subject>(); }
+TEST_CASE("ok_topk refuses bad accumulators") {
+  check_bad_accumulators<subject>();
+}
 
 TEST_CASE("ok_topk goes on from a saved state") {
   check_continuation<subject>();
@@ -79,7 +88,9 @@ TEST_CASE("ok_topk goes on from a saved state") {
   }
 }
 
-TEST_CASE("ok_topk keeps its bound where selections are even") { check_bound<subject>(); }
+TEST_CASE("ok_topk keeps its bound where selections are even") {
+  check_bound<subject>();
+}
 
 TEST_CASE("ok_topk keeps everything over the default periods") {
   for (int const ranks : {3, 4}) {

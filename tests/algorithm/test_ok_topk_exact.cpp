@@ -31,7 +31,8 @@ struct subject {
     for (auto const& call : run[0]) {
       for (std::size_t r = 0; r < run.size(); ++r) {
         std::int64_t const width = call.boundaries.at(r + 1) - call.boundaries.at(r);
-        if (std::abs(width * static_cast<std::int64_t>(run.size()) - what.length) >= static_cast<std::int64_t>(run.size())) {
+        if (std::abs(width * static_cast<std::int64_t>(run.size()) - what.length) >=
+            static_cast<std::int64_t>(run.size())) {
           return "the regions are not of one width";
         }
       }
@@ -42,7 +43,9 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("ok_topk with exact selectors and uniform regions keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("ok_topk with exact selectors and uniform regions keeps the invariants") {
+  check_invariants<subject>();
+}
 
 TEST_CASE("ok_topk with exact selectors and uniform regions refuses bad accumulators") {
   check_bad_accumulators<subject>();

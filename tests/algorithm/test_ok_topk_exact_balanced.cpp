@@ -32,7 +32,9 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("ok_topk with exact selectors and balanced regions keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("ok_topk with exact selectors and balanced regions keeps the invariants") {
+  check_invariants<subject>();
+}
 
 TEST_CASE("ok_topk with exact selectors and balanced regions refuses bad accumulators") {
   check_bad_accumulators<subject>();

@@ -20,8 +20,8 @@ struct subject {
                                     oktopk::exact, oktopk::balanced>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
-    return {.length = length, .k = k, .local_select = {.tau_prime = 3}, .partition = {.tau = 2},
-            .schedule = {.bucket = 3}};
+    return {
+        .length = length, .k = k, .local_select = {.tau_prime = 3}, .partition = {.tau = 2}, .schedule = {.bucket = 3}};
   }
 
   static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
@@ -35,7 +35,9 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("ok_topk with entries of 12 bytes and mixed selectors keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("ok_topk with entries of 12 bytes and mixed selectors keeps the invariants") {
+  check_invariants<subject>();
+}
 
 TEST_CASE("ok_topk with entries of 12 bytes and mixed selectors refuses bad accumulators") {
   check_bad_accumulators<subject>();

@@ -18,8 +18,12 @@ struct subject {
   using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<double, std::int64_t>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
-    return {.length = length, .k = k, .local_select = {.tau_prime = 3}, .global_select = {.tau_prime = 3},
-            .partition = {.tau = 4}, .schedule = {.bucket = 100}};
+    return {.length = length,
+            .k = k,
+            .local_select = {.tau_prime = 3},
+            .global_select = {.tau_prime = 3},
+            .partition = {.tau = 4},
+            .schedule = {.bucket = 100}};
   }
 
   static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
@@ -33,11 +37,17 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("ok_topk with double and 64-bit indices keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("ok_topk with double and 64-bit indices keeps the invariants") {
+  check_invariants<subject>();
+}
 
-TEST_CASE("ok_topk with double and 64-bit indices refuses bad accumulators") { check_bad_accumulators<subject>(); }
+TEST_CASE("ok_topk with double and 64-bit indices refuses bad accumulators") {
+  check_bad_accumulators<subject>();
+}
 
-TEST_CASE("ok_topk with double and 64-bit indices goes on from a saved state") { check_continuation<subject>(); }
+TEST_CASE("ok_topk with double and 64-bit indices goes on from a saved state") {
+  check_continuation<subject>();
+}
 
 TEST_CASE("ok_topk with double and 64-bit indices keeps its bound where selections are even") {
   check_bound<subject>();

@@ -18,13 +18,16 @@ struct subject {
   using algorithm = oktopk::paper_ok_topk<execution, Comm>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
-    return {.length = length, .k = k, .local_select = {.tau_prime = 4}, .global_select = {.tau_prime = 4},
+    return {.length = length,
+            .k = k,
+            .local_select = {.tau_prime = 4},
+            .global_select = {.tau_prime = 4},
             .partition = {.tau = 5}};
   }
 
   static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
-    return ok_topk_volume_fault<subject>(call, ranks, what,
-                                         {.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false});
+    return ok_topk_volume_fault<subject>(
+        call, ranks, what, {.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false});
   }
 
   static std::string reference_fault(run_of<subject> const& run, shape what) {
@@ -34,11 +37,17 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("paper_ok_topk keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("paper_ok_topk keeps the invariants") {
+  check_invariants<subject>();
+}
 
-TEST_CASE("paper_ok_topk refuses bad accumulators") { check_bad_accumulators<subject>(); }
+TEST_CASE("paper_ok_topk refuses bad accumulators") {
+  check_bad_accumulators<subject>();
+}
 
-TEST_CASE("paper_ok_topk goes on from a saved state") { check_continuation<subject>(); }
+TEST_CASE("paper_ok_topk goes on from a saved state") {
+  check_continuation<subject>();
+}
 
 TEST_CASE("paper_ok_topk keeps its bound while thresholds are fresh, and not when they are evaluated") {
   for (int const ranks : {2, 3, 4, 7, 16}) {

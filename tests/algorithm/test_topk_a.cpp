@@ -20,7 +20,9 @@ struct subject {
   template <class Comm>
   using algorithm = oktopk::topk_a<execution, Comm>;
 
-  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) { return {.length = length, .k = k}; }
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k};
+  }
 
   static std::string volume_fault(record_of<subject> const& call, int, shape) {
     return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
@@ -33,7 +35,8 @@ struct subject {
       if (contributions<subject>(run, i) != parts) {
         return "not the k largest contributed";
       }
-      std::vector<sparse_vector<float>> const in_order(parts.rbegin(), parts.rend()); // the owner's first, then downwards
+      std::vector<sparse_vector<float>> const in_order(parts.rbegin(),
+                                                       parts.rend()); // the owner's first, then downwards
       std::vector<std::int64_t> boundaries(run.size() + 1, what.length);
       std::fill(boundaries.begin(), boundaries.end() - 1, 0);
       if (auto const fault = update_fault(run[0][i], sum_by_regions(in_order, boundaries), i); !fault.empty()) {
@@ -50,7 +53,9 @@ struct gaussian_subject {
   template <class Comm>
   using algorithm = oktopk::gaussian_k<execution, Comm>;
 
-  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) { return {.length = length, .k = k}; }
+  static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k};
+  }
 
   static std::string volume_fault(record_of<gaussian_subject> const& call, int, shape) {
     return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
@@ -73,12 +78,22 @@ struct gaussian_subject {
 
 } // namespace
 
-TEST_CASE("topk_a keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("topk_a keeps the invariants") {
+  check_invariants<subject>();
+}
 
-TEST_CASE("topk_a refuses bad accumulators") { check_bad_accumulators<subject>(); }
+TEST_CASE("topk_a refuses bad accumulators") {
+  check_bad_accumulators<subject>();
+}
 
-TEST_CASE("topk_a goes on from a saved state") { check_continuation<subject>(); }
+TEST_CASE("topk_a goes on from a saved state") {
+  check_continuation<subject>();
+}
 
-TEST_CASE("gaussian_k keeps the invariants") { check_invariants<gaussian_subject>(); }
+TEST_CASE("gaussian_k keeps the invariants") {
+  check_invariants<gaussian_subject>();
+}
 
-TEST_CASE("gaussian_k refuses bad accumulators") { check_bad_accumulators<gaussian_subject>(); }
+TEST_CASE("gaussian_k refuses bad accumulators") {
+  check_bad_accumulators<gaussian_subject>();
+}

@@ -54,10 +54,18 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("topk_dsa keeps the invariants") { check_invariants<subject>(); }
+TEST_CASE("topk_dsa keeps the invariants") {
+  check_invariants<subject>();
+}
 
-TEST_CASE("topk_dsa refuses bad accumulators") { check_bad_accumulators<subject>(); }
+TEST_CASE("topk_dsa refuses bad accumulators") {
+  check_bad_accumulators<subject>();
+}
 
-TEST_CASE("topk_dsa goes on from a saved state") { check_continuation<subject>(); }
+TEST_CASE("topk_dsa goes on from a saved state") {
+  check_continuation<subject>();
+}
 
-TEST_CASE("topk_dsa keeps its bound where selections are even") { check_bound<subject>(0.01); }
+TEST_CASE("topk_dsa keeps its bound where selections are even") {
+  check_bound<subject>(0.01);
+}

@@ -52,11 +52,11 @@ private:
 template <class P>
 inline constexpr bool is_partitioner = oktopk::partitioner<P, host_execution, ranks_type>;
 template <class P>
-inline constexpr bool only_undescribed = !oktopk::has_partitioner_options<P> &&
-                                         oktopk::partitions_for<P, host_execution, ranks_type>;
+inline constexpr bool only_undescribed =
+    !oktopk::has_partitioner_options<P> && oktopk::partitions_for<P, host_execution, ranks_type>;
 template <class P>
-inline constexpr bool only_idle = oktopk::has_partitioner_options<P> &&
-                                  !oktopk::partitions_for<P, host_execution, ranks_type>;
+inline constexpr bool only_idle =
+    oktopk::has_partitioner_options<P> && !oktopk::partitions_for<P, host_execution, ranks_type>;
 
 static_assert(is_partitioner<archetype_partitioner>);
 
@@ -188,9 +188,10 @@ public:
   char const* fault() const { return ""; }
 
   template <class E, class Comm, class Format>
-  auto gather(E const& exec, Comm& comm,
-              oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
-              std::span<std::int64_t> sizes, std::int64_t, workspace<E, Comm, Format>& room) const {
+  auto
+  gather(E const& exec, Comm& comm,
+         oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
+         std::span<std::int64_t> sizes, std::int64_t, workspace<E, Comm, Format>& room) const {
     exec.fence();
     std::vector<std::int64_t> offsets(1, 0);
     for (std::int64_t const size : sizes) {

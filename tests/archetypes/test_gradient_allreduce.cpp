@@ -94,11 +94,11 @@ template <class A>
 inline constexpr bool only_undescribed = oktopk::names_allreduce_types<A> && !oktopk::describes_itself<A> &&
                                          oktopk::saves_its_state<A> && oktopk::reduces_accumulators<A>;
 template <class A>
-inline constexpr bool only_forgetful = oktopk::describes_itself<A> && !oktopk::saves_its_state<A> &&
-                                       oktopk::reduces_accumulators<A>;
+inline constexpr bool only_forgetful =
+    oktopk::describes_itself<A> && !oktopk::saves_its_state<A> && oktopk::reduces_accumulators<A>;
 template <class A>
-inline constexpr bool only_idle = oktopk::describes_itself<A> && oktopk::saves_its_state<A> &&
-                                  !oktopk::reduces_accumulators<A>;
+inline constexpr bool only_idle =
+    oktopk::describes_itself<A> && oktopk::saves_its_state<A> && !oktopk::reduces_accumulators<A>;
 
 struct runs_nowhere : archetype {
   using execution_space = host_memory;
@@ -197,11 +197,15 @@ constexpr std::int64_t length = 7;
 
 using sgd = oktopk::sgd<archetype>;
 
-std::vector<double> numbers(accumulator_type const& view) { return {view.data(), view.data() + view.extent(0)}; }
+std::vector<double> numbers(accumulator_type const& view) {
+  return {view.data(), view.data() + view.extent(0)};
+}
 
 } // namespace
 
-TEST_CASE("what has no entries is no update") { CHECK_FALSE(oktopk::gradient_allreduce<update_is_number>); }
+TEST_CASE("what has no entries is no update") {
+  CHECK_FALSE(oktopk::gradient_allreduce<update_is_number>);
+}
 
 TEST_CASE("sgd runs over an allreduce that has what the concept asks for and nothing else") {
   oktopk::in_process::run(ranks, [](oktopk::in_process_communicator comm) {

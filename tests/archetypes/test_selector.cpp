@@ -42,9 +42,10 @@ public:
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
   template <class E, class Source, class Scope>
-  oktopk::selected select(
-      E const& exec, Source const& source, std::int64_t, std::int64_t, state<typename Source::value_type>&, Scope& scope,
-      oktopk::selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
+  oktopk::selected
+  select(E const& exec, Source const& source, std::int64_t, std::int64_t, state<typename Source::value_type>&,
+         Scope& scope,
+         oktopk::selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
     workspace.reserve(exec, source.size());
     exec.fence();
     oktopk::selected chosen;
@@ -70,11 +71,11 @@ static_assert(oktopk::selector<archetype>);
 template <class S>
 inline constexpr bool only_undescribed = !oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S>;
 template <class S>
-inline constexpr bool only_unbounded = oktopk::has_selector_options<S> && !oktopk::bounds_its_selection<S> &&
-                                       oktopk::selects_on<S, host_execution>;
+inline constexpr bool only_unbounded =
+    oktopk::has_selector_options<S> && !oktopk::bounds_its_selection<S> && oktopk::selects_on<S, host_execution>;
 template <class S>
-inline constexpr bool only_idle = oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> &&
-                                  !oktopk::selects_on<S, host_execution>;
+inline constexpr bool only_idle =
+    oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> && !oktopk::selects_on<S, host_execution>;
 
 struct without_options : archetype {
   using archetype::archetype;
@@ -248,9 +249,8 @@ TEST_CASE("ok_topk runs with selectors that have what the concept asks for and n
     boundaries[0] = 0;
     auto const expected = at_least(sum_by_regions(parts, boundaries), 1000.0F);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-      algorithm allreduce(
-          host_execution(), comm,
-          {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
+      algorithm allreduce(host_execution(), comm,
+                          {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
       CHECK((entries_of(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
       CHECK(allreduce.last_call().local_selected == parts[static_cast<std::size_t>(comm.rank())].size());
 
@@ -270,8 +270,8 @@ TEST_CASE("selectors run in a scope that has what the concept asks for and nothi
   workspace_type workspace;
   archetype_scope scope;
   oktopk::exact::state<float> none;
-  auto const chosen = oktopk::exact().select(host_execution(), candidates_type{accumulator, {}}, 17, 0, none, scope,
-                                             workspace);
+  auto const chosen =
+      oktopk::exact().select(host_execution(), candidates_type{accumulator, {}}, 17, 0, none, scope, workspace);
   CHECK(chosen.count == 17);
   CHECK(scope.shared() == 17);
   CHECK(scope.summed() == 7 * 16 + 8); // 31 bits, four at a time

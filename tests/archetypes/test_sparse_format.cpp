@@ -57,11 +57,11 @@ static_assert(oktopk::sparse_format<archetype>);
 template <class F>
 inline constexpr bool only_nameless = !oktopk::names_its_types<F> && oktopk::bounds_its_size<F>;
 template <class F>
-inline constexpr bool only_boundless = oktopk::names_its_types<F> && !oktopk::bounds_its_size<F> &&
-                                       oktopk::encodes_on<F, host_execution>;
+inline constexpr bool only_boundless =
+    oktopk::names_its_types<F> && !oktopk::bounds_its_size<F> && oktopk::encodes_on<F, host_execution>;
 template <class F>
-inline constexpr bool only_uncoded = oktopk::names_its_types<F> && oktopk::bounds_its_size<F> &&
-                                     !oktopk::encodes_on<F, host_execution>;
+inline constexpr bool only_uncoded =
+    oktopk::names_its_types<F> && oktopk::bounds_its_size<F> && !oktopk::encodes_on<F, host_execution>;
 
 struct index_is_unsigned : archetype {
   using index_type = std::uint32_t;
@@ -128,8 +128,8 @@ struct decode_wants_to_write : archetype {
                      double*);
 };
 struct decode_tells_too_much : archetype {
-  static bool decode(host_execution const&, std::byte const*, std::int64_t, std::int64_t, oktopk::region,
-                     std::int32_t*, double*);
+  static bool decode(host_execution const&, std::byte const*, std::int64_t, std::int64_t, oktopk::region, std::int32_t*,
+                     double*);
 };
 static_assert(only_uncoded<without_encode> && !oktopk::sparse_format<without_encode>);
 static_assert(only_uncoded<encode_tells_no_size> && !oktopk::sparse_format<encode_tells_no_size>);

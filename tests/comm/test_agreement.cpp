@@ -65,8 +65,8 @@ TEST_CASE("facts that differ are named with both ranks' values") {
       terms.fact("k", 5).fact("length", rank == odd_one ? 11 : 10).fact("format", "coo");
     });
     CHECK(heard.code == fault::ranks_disagree);
-    CHECK(heard.text == "oktopk: the ranks disagree: rank 0 has length = 10, rank " + std::to_string(odd_one) +
-                            " has length = 11");
+    CHECK(heard.text ==
+          "oktopk: the ranks disagree: rank 0 has length = 10, rank " + std::to_string(odd_one) + " has length = 11");
   }
 }
 
@@ -132,7 +132,8 @@ TEST_CASE("of several ranks' faults the lowest rank's is told") {
 TEST_CASE("a fault that all ranks have is told once, for the object") {
   for (int const ranks : {1, 2, 5}) {
     auto const heard = settled(
-        ranks, [](agreement& terms, int) { terms.fact("k", 9).note(fault::k_out_of_range, "k = 9 is too large"); }, "ok_topk");
+        ranks, [](agreement& terms, int) { terms.fact("k", 9).note(fault::k_out_of_range, "k = 9 is too large"); },
+        "ok_topk");
     CHECK(heard == outcome{fault::k_out_of_range, "oktopk: ok_topk: k = 9 is too large"});
   }
 }

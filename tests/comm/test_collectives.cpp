@@ -95,8 +95,8 @@ TEMPLATE_TEST_CASE("allgather gives every rank all parts in rank order", "", cha
   }
 }
 
-TEMPLATE_TEST_CASE("allreduce_integers combines element by element, the same everywhere", "", std::uint16_t, std::int32_t,
-                   std::uint32_t, std::int64_t, std::uint64_t) {
+TEMPLATE_TEST_CASE("allreduce_integers combines element by element, the same everywhere", "", std::uint16_t,
+                   std::int32_t, std::uint32_t, std::int64_t, std::uint64_t) {
   constexpr std::size_t count = 19;
   for (int const ranks : rank_counts) {
     for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {

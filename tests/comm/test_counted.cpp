@@ -28,8 +28,8 @@ namespace {
 using counted = oktopk::counted<in_process_communicator>;
 using request = counted::request;
 
-void expect(oktopk::traffic const& t, std::int64_t messages_sent, std::int64_t bytes_sent, std::int64_t messages_received,
-            std::int64_t bytes_received) {
+void expect(oktopk::traffic const& t, std::int64_t messages_sent, std::int64_t bytes_sent,
+            std::int64_t messages_received, std::int64_t bytes_received) {
   CHECK(t.messages_sent == messages_sent);
   CHECK(t.bytes_sent == bytes_sent);
   CHECK(t.messages_received == messages_received);
@@ -176,7 +176,8 @@ TEST_CASE("the communicator's own allreduce is counted as the least it can cost,
       double const bytes = 2.0 * 8 * count * (ranks - 1) / ranks;
       CHECK(static_cast<double>(comm.modelled()) <= bytes);
       CHECK(static_cast<double>(comm.modelled()) > bytes - ranks);
-      expect(comm.of_phase(phase::reduce), 2 * doublings(ranks), comm.modelled(), 2 * doublings(ranks), comm.modelled());
+      expect(comm.of_phase(phase::reduce), 2 * doublings(ranks), comm.modelled(), 2 * doublings(ranks),
+             comm.modelled());
       CHECK(comm.total().bytes_sent == comm.modelled());
     });
   }

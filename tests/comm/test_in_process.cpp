@@ -104,8 +104,9 @@ TEST_CASE("a message may be empty, and keeps its place in the order") {
     int const sent = 7;
     std::span<std::byte const> const parts[] = {{}, bytes_of(sent), {}};
     for (auto const part : parts) {
-      request one = comm.rank() == 0 ? comm.isend(part, 1, phase::balance)
-                                     : comm.irecv(part.empty() ? std::span<std::byte>() : room_in(number), 0, phase::balance);
+      request one = comm.rank() == 0
+                        ? comm.isend(part, 1, phase::balance)
+                        : comm.irecv(part.empty() ? std::span<std::byte>() : room_in(number), 0, phase::balance);
       comm.wait_all(std::span(&one, 1));
       if (comm.rank() == 1) {
         sizes.push_back(one.bytes());
@@ -147,7 +148,8 @@ TEST_CASE("a message longer than its room is an error that says so, and the send
       send_number(comm, 5, 1, phase::reduce);
     } else {
       request one = comm.irecv(std::span(room).first(8), 0, phase::reduce);
-      heard = outcome_of([&] { wait_with_any ? (void)comm.wait_any(std::span(&one, 1)) : comm.wait_all(std::span(&one, 1)); });
+      heard = outcome_of(
+          [&] { wait_with_any ? (void)comm.wait_any(std::span(&one, 1)) : comm.wait_all(std::span(&one, 1)); });
       CHECK_FALSE(one.active());
       after = receive_number<int>(comm, 0, phase::reduce);
     }

@@ -32,7 +32,8 @@ struct impatient {
 };
 
 template <oktopk::communicator C>
-void needs_a_communicator(C const&) {}
+void needs_a_communicator(C const&) {
+}
 
 void use() {
   needs_a_communicator(impatient{});

@@ -44,7 +44,9 @@ struct some_state {
   }
 };
 
-some_state example() { return {std::int64_t(1) << 40, {0.1F, -1}, {0.1, -0.0, 1e-310}, {0, 7, 99}}; }
+some_state example() {
+  return {std::int64_t(1) << 40, {0.1F, -1}, {0.1, -0.0, 1e-310}, {0, 7, 99}};
+}
 
 std::string saved(some_state const& state) {
   std::ostringstream out;

@@ -25,8 +25,9 @@ using oktopk::detail::popcount;
 template <class Value>
 std::vector<Value> finite_values() {
   using limits = std::numeric_limits<Value>;
-  std::vector<Value> values = {0,           limits::denorm_min(), 2 * limits::denorm_min(), limits::min() / 2,
-                               limits::min(), Value(1),           Value(1.5),               limits::max()};
+  std::vector<Value> values = {
+      0,          limits::denorm_min(), 2 * limits::denorm_min(), limits::min() / 2, limits::min(), Value(1),
+      Value(1.5), limits::max()};
   values.push_back(std::nextafter(limits::min(), Value(0)));
   values.push_back(std::nextafter(Value(1), Value(0)));
   values.push_back(std::nextafter(Value(1), Value(2)));

@@ -80,8 +80,8 @@ void round_trip(std::int64_t count, region where) {
     CHECK(received.values.back() == 77);
     received.indices.pop_back();
     CHECK(received.indices == sent.indices);
-    CHECK((count == 0 ||
-           std::memcmp(received.values.data(), sent.values.data(), static_cast<std::size_t>(count) * sizeof(value)) == 0));
+    CHECK((count == 0 || std::memcmp(received.values.data(), sent.values.data(),
+                                     static_cast<std::size_t>(count) * sizeof(value)) == 0));
     std::memset(room.data(), 0xab, room.size() * 8);
   }
 }
@@ -118,8 +118,8 @@ TEMPLATE_TEST_CASE("coo serves regions beyond what 32 bits count", "", float, do
 }
 
 TEMPLATE_LIST_TEST_CASE("coo takes an index and a value an entry, no more", "", formats) {
-  auto const entry = static_cast<std::int64_t>(sizeof(typename TestType::index_type) +
-                                               sizeof(typename TestType::value_type));
+  auto const entry =
+      static_cast<std::int64_t>(sizeof(typename TestType::index_type) + sizeof(typename TestType::value_type));
   CHECK(TestType::max_encoded_bytes(0, {0, 10}) == 0);
   CHECK(TestType::max_encoded_bytes(7, {0, 10}) == 7 * entry);
   std::int64_t const many = std::int64_t(1) << 40;

@@ -27,8 +27,7 @@ using delta = delta_coded<float, std::int32_t>;
 static_assert(oktopk::sparse_format<delta> && oktopk::sparse_format<delta_coded<double, std::int64_t>>);
 
 struct seen {
-  explicit seen(int ranks)
-      : updates(static_cast<std::size_t>(ranks)), reduce(updates.size()), gather(updates.size()) {}
+  explicit seen(int ranks) : updates(static_cast<std::size_t>(ranks)), reduce(updates.size()), gather(updates.size()) {}
 
   std::vector<std::vector<kept_update>> updates; // of each rank, as the rest
   std::vector<oktopk::traffic> reduce;

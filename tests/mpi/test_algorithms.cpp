@@ -171,8 +171,9 @@ TEST_CASE("ranks that make different objects are told so, all of them, and can m
     outcome const length_differs = making(odd_one ? length + 1 : length, 10);
     outcome const k_differs = making(length, odd_one ? 11 : 10);
     if (world_size() > 1) {
-      CHECK(length_differs == outcome{fault::ranks_disagree, "oktopk: the ranks disagree: rank 0 has length = 4000, rank " +
-                                                                 last + " has length = 4001"});
+      CHECK(length_differs ==
+            outcome{fault::ranks_disagree,
+                    "oktopk: the ranks disagree: rank 0 has length = 4000, rank " + last + " has length = 4001"});
       CHECK(k_differs.says("rank 0 has k = 10, rank " + last + " has k = 11"));
     }
     CHECK(same_everywhere(length_differs.text));

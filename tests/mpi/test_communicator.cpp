@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The MPI adapter: messages, waiting, reductions, and that it keeps to itself. Ranks are those of mpirun, also one alone,
-// who sends to herself.
+// The MPI adapter: messages, waiting, reductions, and that it keeps to itself. Ranks are those of mpirun, also one
+// alone, who sends to herself.
 
 #include "support/catch.hpp"
 #include "support/messages.hpp"
@@ -28,8 +28,12 @@ using request = mpi_communicator::request;
 
 static_assert(oktopk::communicator<mpi_communicator>);
 
-int next() { return (world_rank() + 1) % world_size(); }
-int before() { return (world_rank() + world_size() - 1) % world_size(); }
+int next() {
+  return (world_rank() + 1) % world_size();
+}
+int before() {
+  return (world_rank() + world_size() - 1) % world_size();
+}
 
 int count_deletions(MPI_Comm, int, void* deletions, void*) {
   *static_cast<int*>(deletions) += 1;
@@ -220,7 +224,8 @@ TEST_CASE("the collectives for control data work over MPI") {
     oktopk::collective_workspace workspace;
     std::array<std::int64_t, 2> const mine = {world_rank(), -world_rank()};
     std::vector<std::int64_t> all(2 * static_cast<std::size_t>(world_size()));
-    oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control, workspace);
+    oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control,
+                      workspace);
     std::array<std::uint32_t, 1> sum = {1};
     oktopk::allreduce_integers(comm, std::span<std::uint32_t>(sum), reduction::sum, phase::threshold, workspace);
     CHECK(sum[0] == static_cast<std::uint32_t>(world_size()));

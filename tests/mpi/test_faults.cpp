@@ -30,11 +30,17 @@ using request = mpi_communicator::request;
 
 constexpr std::size_t beyond_int = std::size_t(std::numeric_limits<int>::max()) + 1;
 
-int next() { return (world_rank() + 1) % world_size(); }
-int before() { return (world_rank() + world_size() - 1) % world_size(); }
+int next() {
+  return (world_rank() + 1) % world_size();
+}
+int before() {
+  return (world_rank() + world_size() - 1) % world_size();
+}
 
 // Open MPI does not tell a rank that sends itself too much; the library never does.
-bool alone() { return world_size() == 1; }
+bool alone() {
+  return world_size() == 1;
+}
 
 // Destroyed when the program ends, long after MPI_Finalize: MPI would abort it if it were told to free anything then.
 std::optional<mpi_communicator> outlives_mpi;

@@ -12,7 +12,8 @@
 
 namespace oktopk_tests {
 
-/// A lossless format whose size depends on the entries: gaps between indices in 7-bit groups, and the values behind them.
+/// A lossless format whose size depends on the entries: gaps between indices in 7-bit groups, and the values behind
+/// them.
 ///
 /// Everything that `coo` is not: it is no multiple of 4 or 8 bytes, its size is not known before, its numbers are not
 /// aligned. For host execution spaces. It complains about wrong arguments, which the library must not pass.
