@@ -38,6 +38,8 @@ function(oktopk_add_unit_tests)
     add_executable(test_${folder} ${files})
     target_link_libraries(test_${folder} PRIVATE test_main ${parts})
     oktopk_developer_flags(test_${folder})
+    # Most of the suite's time is the compiler's: a third less of it without the costly optimisations.
+    target_compile_options(test_${folder} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
     catch_discover_tests(test_${folder} TEST_PREFIX "${folder}/"
       PROPERTIES TIMEOUT ${OKTOPK_TEST_SECONDS} ENVIRONMENT "OKTOPK_TEST_SECONDS=${watchdog_seconds}")
   endforeach()

@@ -71,9 +71,7 @@ public:
     MPI_Finalize();
   }
 
-  std::string name() const {
-    return "oktopk tests, rank " + std::to_string(rank_) + " of " + std::to_string(size_);
-  }
+  std::string name() const { return "oktopk tests, rank " + std::to_string(rank_) + " of " + std::to_string(size_); }
 
   void show_held_back() const {
     if (rank_ != 0) {

@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# cluster.sh SCRATCH RATE RANKS LAUNCHER ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by links of RATE
-# and runs PROGRAM in them, once for each of the ALGORITHMS; their rows go to SCRATCH/rows.csv. Only for run.sh, which
-# starts it in namespaces that end with it: its own network namespace is the switch, out of reach of any real network.
+# cluster.sh SCRATCH RATE RANKS LAUNCHER ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by links of
+# RATE and runs PROGRAM in them, once for each of the ALGORITHMS; their rows go to SCRATCH/rows.csv. Only for run.sh,
+# which starts it in namespaces that end with it: its own network namespace is the switch, out of reach of any real
+# network.
 set -eu
 
 scratch=$1
@@ -35,8 +36,8 @@ ip link add switch type bridge
 ip address add "$network.254/24" dev switch
 ip link set switch up
 
-# A link that was idle must not be given its idle time as bandwidth, so no burst is longer than the largest packet that a
-# stack hands down in one piece, or a fraction of a millisecond that timers need. The queue holds 100 ms of traffic.
+# A link that was idle must not be given its idle time as bandwidth, so no burst is longer than the largest packet that
+# a stack hands down in one piece, or a fraction of a millisecond that timers need. The queue holds 100 ms of traffic.
 case $rate in
   100mbit) packet=8192 burst=10k ;;
   1gbit) packet=65536 burst=72k ;;

@@ -6,7 +6,7 @@
 #
 # Everything that makes up the cluster lives in namespaces of its own (network, mounts, processes), which the kernel
 # takes down with the last process in them, and nothing in them is visible outside. So there is nothing to undo after a
-# failure, Ctrl-C or even kill -9, and nothing that was there before can be touched.
+# failure, Ctrl-C or even kill -9 (which leaves a small folder in /tmp), and nothing that was there before is touched.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,8 +28,9 @@ usage() {
   cat <<TEXT
 sh benchmarks/network/run.sh [OPTION...] [-- OPTION...]
 
-Measures schemes of the library on an emulated cluster: each rank in a network namespace of its own, joined to a bridge
-by a link of a chosen rate, with Open MPI over TCP between them. Needs root, iproute2 and Open MPI. Leaves nothing behind.
+Measures schemes of the library on an emulated cluster: each rank in a network namespace of its own, joined to a
+bridge by a link of a chosen rate, with Open MPI over TCP between them. Needs root, iproute2 and Open MPI. Leaves
+nothing behind.
 
   --rate RATE         of each link, each way: 100mbit, 1gbit or 10gbit (default: $rate)
   --ranks P           from 2 to 200 (default: $ranks)
@@ -140,8 +141,7 @@ if [ -z "$bench" ]; then
         fi
       done
   )
-  [ -n "$bench" ] || fail "found no oktopk_bench for Open MPI under $root/build: build it (CONTRIBUTING.md), or name it \
-with --bench"
+  [ -n "$bench" ] || fail "found no oktopk_bench for Open MPI under $root/build: build one, or name it with --bench"
 fi
 { [ -f "$bench" ] && [ -x "$bench" ]; } || fail "\"$bench\" is no program"
 uses_open_mpi "$bench" || fail "\"$bench\" was not built with Open MPI"
@@ -175,10 +175,11 @@ fi
 in_namespaces() {
   exec setpriv --pdeathsig KILL unshare --mount --net --pid --fork --kill-child --mount-proc "$@"
 }
-(in_namespaces true) 2>/dev/null || fail "may not make namespaces here, though it is root: a container must be privileged"
+(in_namespaces true) 2>/dev/null || fail "may not make namespaces here: a container must be privileged for that"
 
 scratch=$(mktemp -d /tmp/oktopk.XXXXXX)
 cluster=
+# shellcheck disable=SC2317
 end() {
   [ -z "$cluster" ] || kill -KILL "$cluster" 2>/dev/null || :
   rm -rf "$scratch"

@@ -61,6 +61,6 @@ END {
       sprintf("%.0f", sent[name]), messages[name]
   }
   print ""
-  print "Times are of the whole iteration, selection included; wire time is what the most words through one link take at"
-  print "its rate. Words and messages: the most of any rank and iteration; of dense the least that any algorithm sends."
+  print "Times are of the whole iteration, selection included; wire time is what the most words through one link take"
+  print "at its rate. Words and messages: the most of any rank and iteration; of dense the least that any scheme sends."
 }

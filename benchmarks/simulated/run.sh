@@ -2,12 +2,13 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# sh benchmarks/simulated/run.sh [OPTION...]: the schemes on the simulated network of Piz Daint, see --help. Installs what
-# is missing on Debian and Ubuntu.
+# sh benchmarks/simulated/run.sh [OPTION...]: the schemes on the simulated network of Piz Daint, see --help. Installs
+# what is missing on Debian and Ubuntu.
 set -eu
 
 caller=$(pwd)
 cd "$(dirname "$0")/../.."
+# shellcheck source=cmake/setup.sh
 . cmake/setup.sh
 
 here=benchmarks/simulated
@@ -90,9 +91,15 @@ whole() {
 whole --steps "$steps"
 [ -z "$scale" ] || whole --scale "$scale"
 [ -r "$platform" ] || fail "cannot read the platform $platform"
-for each in $(echo "$ranks" | tr , ' '); do
-  whole --ranks "$each"
-done
+
+# each ACTION: calls it with every algorithm and number of ranks, the smaller numbers first.
+each() {
+  for p in $(echo "$ranks" | tr , ' '); do
+    for algorithm in $(echo "$algorithms" | tr , ' '); do
+      "$1" "$algorithm" "$p"
+    done
+  done
+}
 
 packages() {
   need g++ c++
@@ -128,9 +135,10 @@ scale_of() {
   esac
 }
 
-# check_memory ALGORITHM RANKS LENGTH: refuses what would not fit into memory; bytes per entry as measured.
-check_memory() {
-  awk -v algorithm="$1" -v ranks="$2" -v length_of="$3" '
+# check ALGORITHM RANKS: refuses what cannot run or would not fit into memory; bytes per entry as measured.
+check() {
+  whole --ranks "$2"
+  short=$(awk -v algorithm="$1" -v ranks="$2" -v length_of=$((bert / $(scale_of "$1"))) '
     BEGIN {
       bytes = algorithm ~ /ok_topk/ ? 14 : 28
       if (algorithm == "topk_a") bytes = 16 + 0.14 * ranks
@@ -143,7 +151,9 @@ check_memory() {
         printf "%s on %d ranks needs about %.1f GiB of memory, but only %.1f are free: take a larger --scale\n",
                algorithm, ranks, needed, available
       }
-    }' /proc/meminfo
+    }' /proc/meminfo)
+  [ -z "$short" ] || fail "$short"
+  total=$((total + 1))
 }
 
 # simulate ALGORITHM RANKS: appends one line to the table.
@@ -151,8 +161,6 @@ simulate() {
   factor=$(scale_of "$1")
   length=$((bert / factor))
   count=$((count + 1))
-  short=$(check_memory "$1" "$2" "$length")
-  [ -z "$short" ] || fail "$short"
   say "($count of $total) $1 on $2 ranks, 1/$factor of the size"
   awk -v factor="$factor" '
     match($0, / bw="[0-9.]+/) {
@@ -187,26 +195,29 @@ simulate() {
   say "    $(tail -n 1 "$work/table.csv" | cut -d, -f6) ms"
 }
 
+# finish: what was measured before a failure is not lost.
+finish() {
+  [ ! -e "$work/table.csv" ] || cp "$work/table.csv" "$folder/interrupted.csv"
+  rm -rf "$work"
+}
+
+total=0
+each check
 install_missing packages
 build_simulated
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap finish EXIT
 trap 'exit 130' INT TERM HUP
 # Each rank needs the state of Kokkos for itself, as it has the program's.
 kokkos=$(ldd "$folder/oktopk_bench" | awk '/kokkos/ { list = list (list == "" ? "" : ";") $3 } END { print list }')
 privatize=${kokkos:+--cfg=smpi/privatize-libs:$kokkos}
 
-total=$(($(echo "$ranks" | tr , '\n' | wc -l) * $(echo "$algorithms" | tr , '\n' | wc -l)))
 count=0
 echo algorithm,ranks,scale,length,k,milliseconds,words_sent_max,messages_sent_max,global_selected >"$work/table.csv"
-for p in $(echo "$ranks" | tr , ' '); do
-  for algorithm in $(echo "$algorithms" | tr , ' '); do
-    simulate "$algorithm" "$p"
-  done
-done
+each simulate
 
 mkdir -p "$(dirname "$csv")" "$(dirname "$plot")"
-cp "$work/table.csv" "$csv"
+mv "$work/table.csv" "$csv"
 /usr/bin/python3 $here/plot.py "$csv" "$plot" # the system's, for its matplotlib
 say "Done: $csv, $plot"
 printf '\nSimulated time of communication per iteration in ms, n = %s, density %s:\n\n' $bert $density

@@ -99,7 +99,11 @@ public:
     std::vector<MPI_Request>& handles = gather_handles(requests);
     int which = MPI_UNDEFINED;
     MPI_Status status;
-    detail::check_mpi(MPI_Waitany(static_cast<int>(handles.size()), handles.data(), &which, &status), "MPI_Waitany");
+    int const code = MPI_Waitany(static_cast<int>(handles.size()), handles.data(), &which, &status);
+    if (code != MPI_SUCCESS && which >= 0 && static_cast<std::size_t>(which) < requests.size()) {
+      drop(requests[static_cast<std::size_t>(which)]);
+    }
+    detail::check_mpi(code, "MPI_Waitany");
     if (which == MPI_UNDEFINED) {
       return requests.size();
     }
@@ -108,23 +112,18 @@ public:
   }
 
   void wait_all(std::span<request> requests) {
-    std::vector<MPI_Request>& handles = gather_handles(requests);
-    std::vector<MPI_Status>& statuses = shared_->statuses;
-    statuses.resize(handles.size());
-    int const code = MPI_Waitall(static_cast<int>(handles.size()), handles.data(), statuses.data());
-    if (code == MPI_ERR_IN_STATUS) {
-      for (MPI_Status const& status : statuses) {
-        if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING) {
-          detail::check_mpi(status.MPI_ERROR, "MPI_Waitall");
-        }
+    // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
+    // job.
+    int first_error = MPI_SUCCESS;
+    for (request& each : requests) {
+      if (each.active()) {
+        MPI_Status status;
+        int const code = MPI_Wait(&each.handle_, &status);
+        code == MPI_SUCCESS ? complete(each, status) : drop(each);
+        first_error = first_error == MPI_SUCCESS ? code : first_error;
       }
     }
-    detail::check_mpi(code, "MPI_Waitall");
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (requests[i].active()) {
-        complete(requests[i], statuses[i]);
-      }
-    }
+    detail::check_mpi(first_error, "MPI_Wait");
   }
 
   template <class T>
@@ -174,7 +173,6 @@ private:
     int rank = 0;
     int size = 0;
     std::vector<MPI_Request> handles; // room for waits; one thread at a time
-    std::vector<MPI_Status> statuses;
   };
 
   explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<shared>(user)) {}
@@ -186,6 +184,9 @@ private:
     }
     return shared_->handles;
   }
+
+  // What failed is over, too: it must not be waited for again.
+  static void drop(request& failed) { failed.handle_ = MPI_REQUEST_NULL; }
 
   static void complete(request& finished, MPI_Status const& status) {
     finished.handle_ = MPI_REQUEST_NULL;

@@ -118,8 +118,12 @@ public:
 
   /// Goes on from a saved state. Collective, as the allreduce's `restore` is.
   void restore(state_type const& saved) {
-    bool const fits = saved.residual.size() == residual_.extent(0) && std::isfinite(saved.learning_rate);
-    allreduce_->restore(fits ? saved.allreduce : refused_state());
+    agreement terms("sgd::restore");
+    if (saved.residual.size() != residual_.extent(0) || !std::isfinite(saved.learning_rate)) {
+      terms.note(fault::bad_state, "the saved state is of another length, or damaged");
+    }
+    terms.fact("learning rate", saved.learning_rate).settle(allreduce_->comm());
+    allreduce_->restore(saved.allreduce);
     learning_rate_ = saved.learning_rate;
     Kokkos::deep_copy(exec_, residual_, const_host_view(saved.residual.data(), saved.residual.size()));
     detail::fence(exec_, "oktopk::sgd::restore");
@@ -198,12 +202,6 @@ private:
                              static_cast<std::size_t>(wrong));
     (*allreduce_)(misfit);
     throw error(fault::length_mismatch, "sgd: the allreduce took an accumulator of a wrong length");
-  }
-
-  typename Allreduce::state_type refused_state() const {
-    typename Allreduce::state_type state = allreduce_->state();
-    state.iteration = -1;
-    return state;
   }
 
   execution_space exec_;

@@ -35,9 +35,9 @@ struct followed_threshold {
   Value threshold = 0;
   int evaluated = -1;
 
-  /// What a selector must choose from these entries. `reevaluated` is what it says about itself, and is checked;
-  /// `carried` is the threshold it carries on.
-  sparse_vector<Value> choose(rule how, bool keeps_ties, int tau_prime, sparse_vector<Value> const& from,
+  /// What a selector must choose from these entries; one that `trims` leaves out again what it has beyond k.
+  /// `reevaluated` is what it says about itself, and is checked; `carried` is the threshold it carries on.
+  sparse_vector<Value> choose(rule how, bool keeps_ties, bool trims, int tau_prime, sparse_vector<Value> const& from,
                               std::int64_t k, int iteration, bool reevaluated, std::vector<Value> const& carried,
                               std::string& fault) {
     if (k == 0) {
@@ -51,7 +51,7 @@ struct followed_threshold {
               std::to_string(reused.size());
     }
     if (!reevaluated) {
-      return reused;
+      return trims && how == rule::guarded && reused.size() > k ? top(reused, k) : reused;
     }
     sparse_vector<Value> const best = top(from, k);
     evaluated = iteration;
@@ -90,8 +90,9 @@ std::string ok_topk_reference_fault(run_of<Subject> const& run, shape what, ok_t
     std::vector<sparse_vector<value_type>> parts;
     for (std::size_t rank = 0; rank < run.size(); ++rank) {
       auto const& mine = run[rank][now];
-      parts.push_back(local[rank].choose(rules.local, false, rules.tau_prime, all_entries(mine.accumulator), what.k,
-                                         iteration, mine.statistics.local_reevaluated, mine.local_threshold, fault));
+      parts.push_back(local[rank].choose(rules.local, false, true, rules.tau_prime, all_entries(mine.accumulator),
+                                         what.k, iteration, mine.statistics.local_reevaluated, mine.local_threshold,
+                                         fault));
       if (!fault.empty()) {
         return where + "rank " + std::to_string(rank) + ": local: " + fault;
       }
@@ -101,8 +102,8 @@ std::string ok_topk_reference_fault(run_of<Subject> const& run, shape what, ok_t
       }
     }
     sparse_vector<value_type> const chosen =
-        global.choose(rules.global, rules.global_keeps_ties, rules.tau_prime, sum_by_regions(parts, boundaries), what.k,
-                      iteration, call.statistics.global_reevaluated, call.global_threshold, fault);
+        global.choose(rules.global, rules.global_keeps_ties, false, rules.tau_prime, sum_by_regions(parts, boundaries),
+                      what.k, iteration, call.statistics.global_reevaluated, call.global_threshold, fault);
     if (!fault.empty()) {
       return where + "global: " + fault;
     }

@@ -38,8 +38,8 @@ gathered gather(std::vector<std::int64_t> const& sizes, balanced_allgatherv::opt
         execution(), counted, mine.entries, changing, length_of_parts, room));
     CHECK((all == everything));
     outcome.words_sent[rank] = counted.total().words_sent();
-    CHECK(outcome.words_sent[rank] == counted.of_phase(oktopk::phase::balance).words_sent() +
-                                          counted.of_phase(oktopk::phase::gather).words_sent());
+    CHECK(outcome.words_sent[rank] ==
+          counted.of_phase(oktopk::phase::balance).words_sent() + counted.of_phase(oktopk::phase::gather).words_sent());
     CHECK((counted.of_phase(oktopk::phase::balance).messages_sent == 0 || room.balanced));
     outcome.balanced = room.balanced;
   });
@@ -87,7 +87,8 @@ TEST_CASE("balanced_allgatherv also balances where a rank would send more than t
     bool over = false;
     double largest = 0;
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      over = over || static_cast<double>(oktopk::allgatherv_entries_sent(sizes, rank)) > 2 * total * (ranks - 1) / ranks;
+      over =
+          over || static_cast<double>(oktopk::allgatherv_entries_sent(sizes, rank)) > 2 * total * (ranks - 1) / ranks;
       largest = std::max(largest, static_cast<double>(sizes[rank]));
     }
     if (ours.wants_balance(sizes) != (over || largest > 4 * total / ranks)) {

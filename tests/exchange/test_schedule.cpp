@@ -66,8 +66,7 @@ TEST_CASE("a fault report becomes an error that names rank and fault") {
     CHECK(error.code() == code);
     return std::string(error.what());
   };
-  CHECK(said(fault::length_mismatch, 99) ==
-        "oktopk: scheme: rank 3: the accumulator has 99 elements, expected 100");
+  CHECK(said(fault::length_mismatch, 99) == "oktopk: scheme: rank 3: the accumulator has 99 elements, expected 100");
   CHECK(said(fault::not_contiguous, 0) == "oktopk: scheme: rank 3: the accumulator is not contiguous");
   CHECK(said(fault::non_finite, 1 << 25).find("index 33554432 is not finite") != std::string::npos);
   CHECK(said(fault::communication, 0).find("communication") != std::string::npos);

@@ -67,7 +67,9 @@ std::vector<std::int64_t> widths(std::vector<std::int64_t> const& boundaries) {
   return all;
 }
 
-selection nothing(int) { return {}; }
+selection nothing(int) {
+  return {};
+}
 
 /// k indices crowded at the front, at other places on each rank.
 selection crowded(int rank, std::int64_t length, std::int64_t k) {
@@ -84,12 +86,14 @@ selection crowded(int rank, std::int64_t length, std::int64_t k) {
 }
 
 /// Entries that the fullest region receives, over the mean.
-double imbalance(int ranks, std::vector<std::int64_t> const& boundaries, std::function<selection(int)> const& selected) {
+double imbalance(int ranks, std::vector<std::int64_t> const& boundaries,
+                 std::function<selection(int)> const& selected) {
   std::vector<double> load(static_cast<std::size_t>(ranks), 0);
   double total = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     for (std::int64_t const index : selected(rank)) {
-      auto const region = std::upper_bound(boundaries.begin() + 1, boundaries.end() - 1, index) - boundaries.begin() - 1;
+      auto const region =
+          std::upper_bound(boundaries.begin() + 1, boundaries.end() - 1, index) - boundaries.begin() - 1;
       load[static_cast<std::size_t>(region)] += 1;
       total += 1;
     }

@@ -103,7 +103,7 @@ TEST_CASE("compact forms the accumulator as it selects from it") {
       workspace.reserve(execution(), room);
       auto const count = oktopk::compact(execution(), making, {magnitude_bits(17.0F)}, workspace);
       execution().fence();
-      CHECK(to_vector(accumulator_view) == sums);
+      CHECK((to_vector(accumulator_view) == sums));
       CHECK((count > room) == (expected.size() > room));
       if (count <= room) {
         CHECK((selection_in(workspace, count) == expected));

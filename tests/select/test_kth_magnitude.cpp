@@ -63,9 +63,13 @@ void check_all_distributions() {
 
 } // namespace
 
-TEST_CASE("kth_magnitude agrees with std::nth_element, float") { check_all_distributions<float>(); }
+TEST_CASE("kth_magnitude agrees with std::nth_element, float") {
+  check_all_distributions<float>();
+}
 
-TEST_CASE("kth_magnitude agrees with std::nth_element, double") { check_all_distributions<double>(); }
+TEST_CASE("kth_magnitude agrees with std::nth_element, double") {
+  check_all_distributions<double>();
+}
 
 TEST_CASE("kth_magnitude puts NaN above infinity above all else") {
   float const nan = std::numeric_limits<float>::quiet_NaN();

@@ -31,7 +31,9 @@ std::vector<float> gradient_of(int rank, int iteration) {
   return gradient;
 }
 
-Kokkos::View<float const*, memory> as_input(std::vector<float> const& values) { return to_view(values); }
+Kokkos::View<float const*, memory> as_input(std::vector<float> const& values) {
+  return to_view(values);
+}
 
 /// An optimiser with all it needs, on one rank.
 template <class Allreduce>
@@ -57,7 +59,10 @@ using ok_topk = oktopk::ok_topk<execution, in_process_communicator>;
 using dense = oktopk::dense<execution, in_process_communicator>;
 
 ok_topk::options sparse_options() {
-  return {.length = length, .k = 12, .local_select = {.tau_prime = 4}, .global_select = {.tau_prime = 4},
+  return {.length = length,
+          .k = 12,
+          .local_select = {.tau_prime = 4},
+          .global_select = {.tau_prime = 4},
           .partition = {.tau = 5}};
 }
 
@@ -102,17 +107,18 @@ void check_bad_steps(int ranks, typename Allreduce::options const& how) {
     gradient[7] = on.rank == last ? std::numeric_limits<float>::quiet_NaN() : gradient[7];
     on.optimizer.step(on.weights, as_input(gradient));
   });
-  check_untouched<Allreduce>(ranks, how, fault::length_mismatch, who + "the accumulator has 1199 elements, expected 1200",
-                             [&](auto& on) {
+  check_untouched<Allreduce>(ranks, how, fault::length_mismatch,
+                             who + "the accumulator has 1199 elements, expected 1200", [&](auto& on) {
                                std::vector<float> gradient(on.rank == last ? length - 1 : length, 1.0F);
                                on.optimizer.step(on.weights, as_input(gradient));
                              });
-  check_untouched<Allreduce>(ranks, how, fault::length_mismatch, who + "the accumulator has 1201 elements, expected 1200",
-                             [&](auto& on) {
-                               auto const weights = on.rank == last ? to_view(std::vector<float>(length + 1)) : on.weights;
-                               on.optimizer.step(weights, as_input(gradient_of(on.rank, 100)));
-                             });
-  check_untouched<Allreduce>(ranks, how, fault::length_mismatch, "rank 0: the accumulator has 0 elements, expected 1200",
+  check_untouched<Allreduce>(
+      ranks, how, fault::length_mismatch, who + "the accumulator has 1201 elements, expected 1200", [&](auto& on) {
+        auto const weights = on.rank == last ? to_view(std::vector<float>(length + 1)) : on.weights;
+        on.optimizer.step(weights, as_input(gradient_of(on.rank, 100)));
+      });
+  check_untouched<Allreduce>(ranks, how, fault::length_mismatch,
+                             "rank 0: the accumulator has 0 elements, expected 1200",
                              [&](auto& on) { on.optimizer.step(on.weights, as_input({})); });
 }
 
@@ -126,20 +132,16 @@ void check_bad_states(int ranks, typename Allreduce::options const& how) {
     };
   };
   check_untouched<Allreduce>(ranks, how, fault::bad_state, "", restored([](auto& s, int) { s.residual.pop_back(); }));
-  check_untouched<Allreduce>(ranks, how, fault::bad_state, "", restored([](auto& s, int rank) {
-                               s.residual.resize(rank == 1 ? 3 : length);
-                             }));
-  check_untouched<Allreduce>(ranks, how, fault::bad_state, "", restored([](auto& s, int rank) {
-                               s.learning_rate = rank == 0 ? NAN : s.learning_rate;
-                             }));
+  check_untouched<Allreduce>(ranks, how, fault::bad_state, "",
+                             restored([](auto& s, int rank) { s.residual.resize(rank == 1 ? 3 : length); }));
+  check_untouched<Allreduce>(ranks, how, fault::bad_state, "",
+                             restored([](auto& s, int rank) { s.learning_rate = rank == 0 ? NAN : s.learning_rate; }));
   check_untouched<Allreduce>(ranks, how, fault::bad_state, "",
                              restored([](auto& s, int) { s.allreduce.iteration = -5; }));
-  check_untouched<Allreduce>(ranks, how, fault::ranks_disagree, "", restored([](auto& s, int rank) {
-                               s.allreduce.iteration += rank == 1 ? 1 : 0;
-                             }));
-  check_untouched<Allreduce>(ranks, how, fault::ranks_disagree, "", restored([](auto& s, int rank) {
-                               s.learning_rate *= rank == 1 ? 2 : 1;
-                             }));
+  check_untouched<Allreduce>(ranks, how, fault::ranks_disagree, "",
+                             restored([](auto& s, int rank) { s.allreduce.iteration += rank == 1 ? 1 : 0; }));
+  check_untouched<Allreduce>(ranks, how, fault::ranks_disagree, "",
+                             restored([](auto& s, int rank) { s.learning_rate *= rank == 1 ? 2 : 1; }));
 }
 
 template <class Allreduce>

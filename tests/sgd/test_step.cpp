@@ -30,7 +30,9 @@ std::vector<float> gradient_of(int rank, int iteration) {
   return gradient;
 }
 
-double rate_at(int iteration) { return iteration < 6 ? 0.5 : 0.125; }
+double rate_at(int iteration) {
+  return iteration < 6 ? 0.5 : 0.125;
+}
 
 /// Algorithm 2 with Topk(sum of Topk), for all ranks at once.
 struct sequential_sgd {

@@ -22,7 +22,9 @@ inline std::uint64_t noise(std::uint64_t a, std::uint64_t b = 0, std::uint64_t c
 }
 
 /// Evenly in (0, 1).
-inline double fraction(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) / 9007199254740992.0; }
+inline double fraction(std::uint64_t bits) {
+  return (static_cast<double>(bits >> 11) + 0.5) / 9007199254740992.0;
+}
 
 /// Evenly in [low, high].
 inline std::int64_t number_in(std::int64_t low, std::int64_t high, std::uint64_t bits) {
@@ -42,8 +44,8 @@ inline double heavy_tailed(std::uint64_t bits) {
   return bits % 2 == 0 ? magnitude : -magnitude;
 }
 
-/// Gradients that stay much the same from one iteration to the next: nine tenths lasting, one tenth new, drifting by 2 %
-/// an iteration; ten times as large from iteration `jump` on. Even along the index.
+/// Gradients that stay much the same from one iteration to the next: nine tenths lasting, one tenth new, drifting by 2
+/// % an iteration; ten times as large from iteration `jump` on. Even along the index.
 struct correlated {
   std::uint64_t seed = 1;
   int jump = 1 << 30;

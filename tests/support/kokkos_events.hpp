@@ -27,8 +27,8 @@ inline std::string to_string(kokkos_event const& event) {
 
 /// Writes down what Kokkos does while it lives, through the callbacks of Kokkos Tools; one at a time.
 ///
-/// Kokkos before 4 tells nothing of fences, except of those within a deep copy by telling of the copy. The global fences
-/// that Kokkos adds only because a tool listens are left out.
+/// Kokkos before 4 tells nothing of fences, except of those within a deep copy by telling of the copy. The global
+/// fences that Kokkos adds only because a tool listens are left out.
 class kokkos_events {
 public:
   kokkos_events() : others_(Kokkos::Tools::Experimental::get_callbacks()) {

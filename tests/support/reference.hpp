@@ -77,8 +77,8 @@ Value smallest(sparse_vector<Value> const& entries) {
   return least;
 }
 
-/// Sums of sparse vectors, one per rank, added in the order the library documents: at the owner of a region first its own
-/// entry, then that of the rank below, and so on round the ring.
+/// Sums of sparse vectors, one per rank, added in the order the library documents: at the owner of a region first its
+/// own entry, then that of the rank below, and so on round the ring.
 template <class Value>
 sparse_vector<Value> sum_by_regions(std::vector<sparse_vector<Value>> const& parts,
                                     std::vector<std::int64_t> const& boundaries) {

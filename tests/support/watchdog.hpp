@@ -23,7 +23,8 @@ class watchdog {
 public:
   /// `who` opens the message; `last_words` is called before the end, to print what the process has held back.
   watchdog(std::string who, std::function<void()> last_words)
-      : who_(std::move(who)), last_words_(std::move(last_words)), thread_([this](std::stop_token const& stop) { run(stop); }) {}
+      : who_(std::move(who)), last_words_(std::move(last_words)),
+        thread_([this](std::stop_token const& stop) { run(stop); }) {}
 
   /// A test case or a section of one begins: the clock starts with the outermost.
   void enter(std::string const& where) {

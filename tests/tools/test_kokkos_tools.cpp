@@ -26,7 +26,9 @@ namespace {
 
 using oktopk::in_process_communicator;
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool starts_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
 
 /// An instance that is not the default one, where this Kokkos makes such and tells them apart.
 execution some_instance() {
@@ -52,8 +54,7 @@ std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution co
       return {}; // what Kokkos does before it frees an array that has become too small
     }
     break;
-  case kokkos_event::deep_copy:
-    return "a deep copy"; // on a host there is nothing to stage
+  case kokkos_event::deep_copy: return "a deep copy"; // on a host there is nothing to stage
   case kokkos_event::allocation:
   case kokkos_event::deallocation:
     if (steady) {
@@ -75,7 +76,8 @@ std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution co
 }
 
 /// Takes down the events that must not be, each once.
-void take_down(std::vector<kokkos_event> const& events, execution const& exec, bool steady, std::set<std::string>& all) {
+void take_down(std::vector<kokkos_event> const& events, execution const& exec, bool steady,
+               std::set<std::string>& all) {
   for (auto const& event : events) {
     std::string const fault = event_fault(event, exec, steady);
     if (!fault.empty()) {
@@ -167,8 +169,11 @@ auto calls_of(typename Allreduce::options const& how) {
 
 TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") {
   using scheme = oktopk::ok_topk<execution, in_process_communicator>;
-  scheme::options const how{.length = length, .k = 300, .local_select = {.tau_prime = 4},
-                            .global_select = {.tau_prime = 4}, .partition = {.tau = 6}};
+  scheme::options const how{.length = length,
+                            .k = 300,
+                            .local_select = {.tau_prime = 4},
+                            .global_select = {.tau_prime = 4},
+                            .partition = {.tau = 6}};
   for (int const ranks : {1, 4}) {
     watch(ranks, 100, calls_of<scheme>(how));
   }
@@ -176,8 +181,12 @@ TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") 
 
 TEST_CASE("paper_ok_topk: labels, instance, and nothing allocated in a steady state") {
   using scheme = oktopk::paper_ok_topk<execution, in_process_communicator>;
-  watch(4, 100, calls_of<scheme>({.length = length, .k = 300, .local_select = {.tau_prime = 4},
-                                  .global_select = {.tau_prime = 4}, .partition = {.tau = 6}}));
+  watch(4, 100,
+        calls_of<scheme>({.length = length,
+                          .k = 300,
+                          .local_select = {.tau_prime = 4},
+                          .global_select = {.tau_prime = 4},
+                          .partition = {.tau = 6}}));
 }
 
 TEST_CASE("dense: labels, instance, and nothing allocated in a steady state") {

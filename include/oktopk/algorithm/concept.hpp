@@ -29,6 +29,16 @@ concept names_allreduce_types = execution_space<typename A::execution_space> &&
                                 communicator<typename A::communicator_type> && gradient_value<typename A::value_type> &&
                                 gradient_index<typename A::index_type> && std::copyable<typename A::state_type>;
 
+/// What `sparse_update` offers; an algorithm may have an update type of its own.
+template <class U>
+concept update_of_entries = requires(U const& update) {
+  update.indices().extent(0);
+  update.values().extent(0);
+  update.contributed().extent(0);
+  update.returned().indices.extent(0);
+  update.returned().values.extent(0);
+};
+
 template <class A>
 concept describes_itself = requires(A& algorithm, A const& fixed) {
   { fixed.length() } -> std::same_as<std::int64_t>;
@@ -61,7 +71,7 @@ concept reduces_accumulators = requires(
 /// * `state()`, `restore(state)` — all that is carried from one iteration to
 /// the next; `restore` is collective.
 template <class A>
-concept gradient_allreduce =
-    names_allreduce_types<A> && describes_itself<A> && saves_its_state<A> && reduces_accumulators<A>;
+concept gradient_allreduce = names_allreduce_types<A> && update_of_entries<typename A::update_type> &&
+                             describes_itself<A> && saves_its_state<A> && reduces_accumulators<A>;
 
 } // namespace oktopk

@@ -56,7 +56,7 @@ public:
     auto const source = detail::as_source<index_type, value_type, E>(accumulator);
     local_scope alone;
     selected const chosen = selector_.select(exec, source, k, iteration, state, alone, workspace_);
-    entries_type const selection = workspace_.entries(chosen.count);
+    entries_type selection = workspace_.entries(chosen.count);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
     if (chosen.count > 0) {

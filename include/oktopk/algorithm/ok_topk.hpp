@@ -99,6 +99,9 @@ public:
     detail::check_policy("schedule", Schedule(how.schedule), terms);
     detail::check_policy("gather", gather_, terms);
     terms.settle(comm_);
+    if constexpr (requires { gather_.expect(k_); }) {
+      gather_.expect(k_);
+    }
     most_selected_ = std::min(local_.selector().capacity(k_, length_), length_);
   }
 

@@ -14,6 +14,7 @@
 #include <oktopk/select/exact.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -63,11 +64,12 @@ public:
 
   std::string_view name() const { return "topk_dsa"; }
 
-  /// (2k+n)(P-1)/P, the upper end of Table 1's interval, and 4(P-1) of headers and sizes.
+  /// 2k words of selection, for it may all lie in others' regions; n(P-1)/P of dense regions, each rounded up to whole
+  /// values and 8 bytes; 4(P-1) of headers and sizes. For even selections Table 1's upper end, (2k+n)(P-1)/P.
   double bound_words() const {
-    double const dense_words = static_cast<double>(length_) * (sizeof(value_type) / 4.0);
-    return (static_cast<double>(k_) * base::words_per_entry + dense_words) * base::others_share() +
-           4 * (comm_.size() - 1);
+    double const others = comm_.size() - 1;
+    double const region_words = std::ceil(static_cast<double>(length_) / comm_.size()) * (sizeof(value_type) / 4.0);
+    return (others > 0 ? static_cast<double>(k_) * base::words_per_entry : 0) + others * (region_words + 1 + 1 + 4);
   }
 
   state_type const& state() const { return state_; }

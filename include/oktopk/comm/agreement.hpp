@@ -58,7 +58,7 @@ public:
       return;
     }
     std::vector<char> sent(record_bytes, '\0');
-    std::copy(mine.begin(), mine.end(), sent.begin());
+    std::copy_n(mine.begin(), std::min(mine.size(), record_bytes - 1), sent.begin());
     std::vector<char> all(static_cast<std::size_t>(comm.size()) * record_bytes);
     allgather(comm, std::span<char const>(sent), std::span<char>(all), use, workspace);
     std::vector<std::string> records;
@@ -71,11 +71,11 @@ public:
 private:
   static constexpr std::size_t record_bytes = 2048;
 
-  // First line: the fault's number and sentence; then the object; then one fact a line.
+  // Compared whole, and sent up to `record_bytes`. First line: the fault's number and sentence; then the object; then
+  // one fact a line.
   std::string record() const {
     std::string text =
         std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
-    text.resize(std::min(text.size(), record_bytes - 1));
     return text;
   }
 

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace oktopk {
@@ -31,7 +33,11 @@ class rabenseifner {
 public:
   static constexpr bool lossless = Codec::lossless;
 
-  static std::string_view name() { return std::is_same_v<Codec, identity> ? "dense_rabenseifner" : "dense_bfloat16"; }
+  static std::string_view name() {
+    static std::string const text =
+        "dense_" + (std::is_same_v<Codec, identity> ? std::string("rabenseifner") : std::string(Codec::name()));
+    return text;
+  }
 
   /// 2n(P-1)/P values with the largest power of two for P, n more where P is none, and the rounding of halves.
   static double bound_words(std::int64_t count, int ranks) {

@@ -55,7 +55,8 @@ public:
 
   /// Lets other ranks run until `ready` holds; `describe` says what for, should nobody be able to go on.
   void wait(int rank, std::function<bool()> const& ready, std::function<std::string()> const& describe) {
-    while (!ready()) {
+    // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
+    while (stuck_ || !ready()) {
       if (stuck_) {
         throw error(fault::deadlock, stuck_report_);
       }
@@ -82,6 +83,9 @@ public:
         if (stuck_ || waits_[rank].ready == nullptr || (*waits_[rank].ready)()) {
           fibers_[rank]->resume();
           moved = true;
+          if (fibers_[rank]->finished()) {
+            forget(static_cast<int>(rank));
+          }
         }
         unfinished = unfinished || !fibers_[rank]->finished();
       }
@@ -135,6 +139,13 @@ private:
     spare_.pop_back();
     *slot = message;
     return slot;
+  }
+
+  // What a rank leaves unmatched when it ends lies in memory that goes with it.
+  void forget(int rank) {
+    for (auto& queue : posted_) {
+      std::erase_if(queue, [rank](in_process_message const* message) { return message->owner == rank; });
+    }
   }
 
   void declare_stuck() {

@@ -79,7 +79,7 @@ public:
     auto const ranks = static_cast<std::int64_t>(sizes.size());
     std::int64_t const kept_begin = detail::even_boundary(total, ranks, rank);
     std::int64_t const kept = detail::even_boundary(total, ranks, rank + 1) - kept_begin;
-    make_room(exec, comm, everything, kept);
+    make_room(exec, comm, total, length);
 
     std::int64_t out = 0;
     std::int64_t in = 0;
@@ -119,6 +119,20 @@ public:
     return {indices_.data(), values_.data(), kept};
   }
 
+  /// Room for parts of so many entries together, whoever has them. To be called every time, also when nothing is to be
+  /// balanced: a call that is must not be the first to allocate.
+  void make_room(E const& exec, Comm& comm, std::int64_t total, std::int64_t length) {
+    std::int64_t const pieces = comm.size();
+    std::int64_t const most = detail::round_up_to_8(Format::max_encoded_bytes(total, {0, length})) + 8 * pieces;
+    outgoing_.reserve(exec, comm, most);
+    incoming_.reserve(exec, comm, most);
+    indices_.reserve(exec, total / pieces + 1);
+    values_.reserve(exec, total / pieces + 1);
+    scheme_.reserve(static_cast<std::size_t>(2 * pieces));
+    arrivals_.reserve(static_cast<std::size_t>(2 * pieces));
+    requests_.reserve(static_cast<std::size_t>(2 * pieces));
+  }
+
   /// Copies the entries that stay; public because nvcc wants the function around a kernel to be.
   void keep_piece(E const& exec, entries_type piece, std::int64_t position) const {
     index_type* const indices = indices_.data() + position;
@@ -137,20 +151,6 @@ private:
     std::size_t request;
     transfer piece;
   };
-
-  void make_room(E const& exec, Comm& comm, region everything, std::int64_t kept) {
-    std::int64_t out = 0;
-    std::int64_t in = 0;
-    for (transfer const& piece : scheme_) {
-      std::int64_t const room = detail::round_up_to_8(Format::max_encoded_bytes(piece.last - piece.first, everything));
-      out += piece.from == comm.rank() && piece.to != comm.rank() ? room : 0;
-      in += piece.to == comm.rank() && piece.from != comm.rank() ? room : 0;
-    }
-    outgoing_.reserve(exec, comm, out);
-    incoming_.reserve(exec, comm, in);
-    indices_.reserve(exec, kept);
-    values_.reserve(exec, kept);
-  }
 
   message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
   message_buffer<E> incoming_{"oktopk::balance::incoming"};

@@ -110,7 +110,7 @@ private:
     detail::select_by_histograms(exec,
                                  candidates<index_type, value_type, memory_space>{entries.values, entries.indices}, k,
                                  alone, kept_, chosen);
-    entries_type const kept = kept_.entries(chosen.count);
+    entries_type kept = kept_.entries(chosen.count);
     dropped_.reserve(exec, entries.size());
     std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
                                                                      dropped_.indices.data(), dropped_.values.data());

@@ -14,8 +14,8 @@ namespace oktopk {
 ///   once, and if a sends to b in a step then b receives from a in that same step.
 /// * `bucket()` — steps whose messages are in flight together, at least 1.
 template <class S>
-concept schedule = std::copyable<typename S::options> && std::constructible_from<S, typename S::options> &&
-                   requires(S const& how, int number) {
+concept schedule = std::copy_constructible<S> && std::copyable<typename S::options> &&
+                   std::constructible_from<S, typename S::options> && requires(S const& how, int number) {
                      { how.destination(number, number, number) } -> std::same_as<int>;
                      { how.source(number, number, number) } -> std::same_as<int>;
                      { how.bucket() } -> std::same_as<int>;

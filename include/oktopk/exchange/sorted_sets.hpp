@@ -3,15 +3,18 @@
 #pragma once
 
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/detail/kokkos_ext/memory.hpp>
 
 #include <cstdint>
 
 // Set operations on ascending index lists. No communication; they wait for `exec`.
 namespace oktopk {
 
-/// Whether an ascending array holds a value.
+namespace detail {
+
+/// The first position of an ascending array whose value is not below `value`.
 template <gradient_index Index>
-KOKKOS_INLINE_FUNCTION bool contains(Index const* sorted, std::int64_t size, Index value) {
+KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Index const* sorted, std::int64_t size, Index value) {
   std::int64_t low = 0;
   std::int64_t high = size;
   while (low < high) {
@@ -22,25 +25,41 @@ KOKKOS_INLINE_FUNCTION bool contains(Index const* sorted, std::int64_t size, Ind
       high = middle;
     }
   }
-  return low < size && sorted[low] == value;
+  return low;
 }
+
+/// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each thread has its own.
+template <execution_space E>
+inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
+
+} // namespace detail
 
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
 template <execution_space E, gradient_index Index>
 std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
                           array_ref<Index const, typename E::memory_space> those, Index* out) {
+  std::int64_t const width = detail::search_block<E>;
+  auto const size = static_cast<std::int64_t>(these.extent(0));
   auto const those_size = static_cast<std::int64_t>(those.extent(0));
+  Index const* const mine = these.data();
+  Index const* const theirs = those.data();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
       "oktopk::intersection",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, static_cast<std::int64_t>(these.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
-        Index const index = these(i);
-        if (contains(those.data(), those_size, index)) {
-          if (final) {
-            out[position] = index;
+      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
+      KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
+        std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
+        std::int64_t at = block * width;
+        std::int64_t other = detail::lower_bound(theirs, those_size, mine[at]);
+        while (at < end && other < those_size) {
+          Index const x = mine[at];
+          Index const y = theirs[other];
+          if (final && x == y) {
+            out[position] = x;
           }
-          position += 1;
+          position += x == y ? 1 : 0;
+          at += x <= y ? 1 : 0;
+          other += y <= x ? 1 : 0;
         }
       },
       count);
@@ -51,16 +70,29 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                         array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
+  std::int64_t const width = detail::search_block<E>;
+  std::int64_t const size = entries.size();
   auto const those_size = static_cast<std::int64_t>(those.extent(0));
+  Index const* const mine = entries.indices.data();
+  Value const* const my_values = entries.values.data();
+  Index const* const theirs = those.data();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::difference", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, entries.size()),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
-        Index const index = entries.indices(i);
-        if (!contains(those.data(), those_size, index)) {
+      "oktopk::difference",
+      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
+      KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
+        std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
+        std::int64_t other = detail::lower_bound(theirs, those_size, mine[block * width]);
+        for (std::int64_t at = block * width; at < end; ++at) {
+          while (other < those_size && theirs[other] < mine[at]) {
+            other += 1;
+          }
+          if (other < those_size && theirs[other] == mine[at]) {
+            continue;
+          }
           if (final) {
-            indices[position] = index;
-            values[position] = entries.values(i);
+            indices[position] = mine[at];
+            values[position] = my_values[at];
           }
           position += 1;
         }

@@ -85,9 +85,10 @@ public:
     sum_.add(exec, share_of(selection, rank));
 
     result outcome{{}, mine, rank};
+    bucket_ = std::clamp(schedule_.bucket(), 1, std::max(comm.size() - 1, 1));
     make_room(exec, comm, boundaries, own, capacity);
     int const steps = comm.size() - 1;
-    int const bucket = std::min(std::max(steps, 1), schedule_.bucket());
+    int const bucket = bucket_;
     post(exec, comm, selection, boundaries, mine, 1, std::min(bucket, steps));
     for (int first = 1; first <= steps; first += bucket) {
       int const last = std::min(first + bucket - 1, steps);
@@ -126,7 +127,7 @@ private:
     }
     most_entries_ = std::min(capacity >= 0 ? capacity : announced_most(comm), own.width());
     slot_bytes_ = message_bytes(most_entries_, own);
-    int const slots = std::min(2 * schedule_.bucket(), ranks - 1);
+    int const slots = std::min(2 * bucket_, ranks - 1);
     outgoing_.reserve(exec, comm, send_offsets_[at(ranks) - 1]);
     incoming_.reserve(exec, comm, slot_bytes_ * slots);
     decoded_indices_.reserve(exec, most_entries_);
@@ -155,7 +156,7 @@ private:
     return *std::max_element(announced_.begin() + ranks, announced_.end());
   }
 
-  std::int64_t slot_offset(int step) const { return (step - 1) % (2 * schedule_.bucket()) * slot_bytes_; }
+  std::int64_t slot_offset(int step) const { return (step - 1) % (2 * bucket_) * slot_bytes_; }
 
   // Encodes and sends the messages of steps first .. last, and makes their receives.
   void post(E const& exec, Comm& comm, entries_type const& selection, std::span<std::int64_t const> boundaries,
@@ -217,6 +218,7 @@ private:
   std::vector<std::int64_t> announced_;
   std::vector<typename Comm::request> sends_;
   std::vector<typename Comm::request> receives_;
+  int bucket_ = 1; // no wider than there are steps
   std::int64_t most_entries_ = 0;
   std::int64_t slot_bytes_ = 0;
 };

@@ -101,26 +101,26 @@ concept bounds_its_selection = requires(S const& selector, std::int64_t number) 
 template <class S, class E>
 concept selects_on =
     requires(S const& selector, E const& exec, candidates<std::int32_t, float, typename E::memory_space> from,
-             std::int64_t k, typename S::template state<float>& state, std::int64_t iteration, local_scope& scope,
+             accumulation<std::int32_t, float, typename E::memory_space> making, std::int64_t k,
+             typename S::template state<float>& state, std::int64_t iteration, local_scope& scope,
              selection_workspace<std::int32_t, float, E>& workspace) {
       { selector.select(exec, from, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
+      { selector.select(exec, making, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
     };
 
 /// From candidates and k to an ascending selection of about, or exactly, k of them.
 ///
 /// One rule everywhere: `|x| >= threshold`; where exactly k are promised, ties go to the lower index.
 /// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
-/// with
-///   it (empty when nothing is).
+///   with it (empty when nothing is).
 /// * `state<Value>` — copyable; all that a selector carries from one iteration to the next.
 /// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
-/// by
-///   some multiple of k, so that a receiver can make room without being told the size.
+///   by some multiple of k, so that a receiver can make room without being told the size.
 /// * `select(exec, source, k, iteration, state, scope, workspace)` — takes all of the source, puts the selection into
 /// the workspace and ends
 ///   with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among the selected when k > 0.
 template <class S>
-concept selector =
-    has_selector_options<S> && bounds_its_selection<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector = std::copy_constructible<S> && has_selector_options<S> && bounds_its_selection<S> &&
+                   selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

@@ -16,7 +16,8 @@ namespace oktopk {
 ///
 /// Beyond the paper, a threshold that has gone stale — the count leaves [low k, high k] — is re-evaluated at once, so
 /// that a jump of the gradients cannot flood the network: at most `high k` entries are ever selected. Re-evaluation
-/// selects exactly k.
+/// selects exactly k. One rank alone leaves out again what it has selected beyond k, which costs it next to nothing, so
+/// that a local selection has at most k entries.
 struct reused_threshold {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
@@ -50,8 +51,7 @@ struct reused_threshold {
       return "tau' = " + std::to_string(options_.tau_prime) + " of reused_threshold is not positive";
     }
     if (!(options_.low >= 0 && options_.low <= 1 && options_.high >= 1)) {
-      return "the band of reused_threshold must have low in [0, 1] and high at "
-             "least 1";
+      return "the band of reused_threshold must have low in [0, 1] and high at least 1";
     }
     return {};
   }
@@ -82,6 +82,7 @@ struct reused_threshold {
           workspace.reserve(exec, result.count);
           compact(exec, from.settled(), kept, workspace);
         }
+        trim(exec, k, scope, workspace, result);
         return result;
       }
       carried.guess = 0; // it was made from a threshold that has gone stale
@@ -96,6 +97,19 @@ struct reused_threshold {
   }
 
 private:
+  // What one rank has selected beyond k it can leave out again for next to nothing.
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+  void trim(E const& exec, std::int64_t k, Scope& scope, selection_workspace<Index, Value, E>& workspace,
+            selected& result) const {
+    if (Scope::alone && bounded() && result.count > k) {
+      std::int64_t const count = result.count;
+      workspace.put_aside();
+      detail::select_by_histograms(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
+                                   scope, workspace, result);
+      result.reevaluated = false;
+    }
+  }
+
   bool in_band(std::int64_t total, std::int64_t k) const {
     return static_cast<double>(total) >= options_.low * static_cast<double>(k) &&
            static_cast<double>(total) <= options_.high * static_cast<double>(k);
