@@ -45,9 +45,9 @@ inline int to_mpi_count(std::size_t count) {
 /// Ranks of an MPI communicator.
 ///
 /// Owns a duplicate of the user's, so that the library's messages never meet the user's; errors on the duplicate are
-/// returned and checked, not fatal. Copies share it, and the last one frees it (nothing is freed after MPI_Finalize).
-/// The tag of a message is its phase. Calls are made from whatever thread calls; one thread at a time, so MPI must be
-/// initialised with at least MPI_THREAD_SINGLE where only the main thread uses the library.
+/// returned and checked, not fatal. (MPICH may report a failed message through MPI_COMM_WORLD's handler instead, which
+/// only the program may change.) Copies share the duplicate, and the last one frees it; nothing is freed after
+/// MPI_Finalize. The tag of a message is its phase. Calls are made from whatever thread calls, one at a time.
 class mpi_communicator {
 public:
   class request {
