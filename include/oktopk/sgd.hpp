@@ -60,7 +60,7 @@ public:
   /// Collective. `allreduce` must outlive this object.
   sgd(execution_space exec, Allreduce& allreduce, options const& how)
       : exec_(std::move(exec)), allreduce_(&allreduce),
-        residual_(Kokkos::view_alloc(std::string("oktopk::sgd::residual")),
+        residual_(Kokkos::view_alloc(exec_, std::string("oktopk::sgd::residual")),
                   static_cast<std::size_t>(allreduce.length())),
         accumulator_(Kokkos::view_alloc(std::string("oktopk::sgd::accumulator"), Kokkos::WithoutInitializing),
                      static_cast<std::size_t>(allreduce.length())) {

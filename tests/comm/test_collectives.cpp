@@ -27,13 +27,18 @@ namespace {
 
 using counted = oktopk::counted<in_process_communicator>;
 
-// Any bits: negative numbers, and sums that wrap for unsigned types.
+// Any bits for unsigned types, whose sums wrap; for signed ones of both signs, and small enough that no sum overflows.
 template <class T>
 std::vector<T> numbers_of(int rank, std::size_t count) {
   seeded draw(static_cast<std::uint64_t>(rank) + 1);
   std::vector<T> numbers(count);
   for (T& x : numbers) {
-    x = static_cast<T>(draw.next() >> (std::numeric_limits<T>::is_signed ? 8 : 0));
+    if constexpr (std::numeric_limits<T>::is_signed) {
+      constexpr int bits = 8 * static_cast<int>(sizeof(T));
+      x = static_cast<T>(static_cast<T>(draw.next() >> (64 - bits + 6)) - (T(1) << (bits - 8)));
+    } else {
+      x = static_cast<T>(draw.next());
+    }
   }
   return numbers;
 }

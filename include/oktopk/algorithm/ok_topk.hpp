@@ -107,7 +107,8 @@ public:
 
   std::string_view name() const { return is_paper ? "paper_ok_topk" : "ok_topk"; }
 
-  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k, and `control_words`.
+  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in
+  /// balanced regions, and `control_words`. Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding.
   double bound_words() const {
     return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry + control_words();
   }
