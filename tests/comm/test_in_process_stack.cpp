@@ -18,6 +18,12 @@ using oktopk::in_process_communicator;
 namespace {
 
 constexpr std::ptrdiff_t frame_bytes = 4096;
+// The address sanitizer surrounds what lies on the stack, and a frame takes more than its array.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::ptrdiff_t frame_cost = 4 * frame_bytes;
+#else
+constexpr std::ptrdiff_t frame_cost = frame_bytes;
+#endif
 constexpr std::ptrdiff_t mebibyte = std::ptrdiff_t(1) << 20;
 
 // Fills `bytes` of stack with this rank's mark, lets the others run, and looks whether the marks are still there.
@@ -29,7 +35,7 @@ constexpr std::ptrdiff_t mebibyte = std::ptrdiff_t(1) << 20;
   }
   bool intact = true;
   if (bytes > 0) {
-    intact = dig(comm, bytes - frame_bytes, fail);
+    intact = dig(comm, bytes - frame_cost, fail);
   } else {
     pass_around(comm, 0);
     pass_around(comm, 1);
