@@ -21,6 +21,7 @@
 #endif
 #endif
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -70,6 +71,10 @@ private:
         throw std::bad_alloc();
       }
       mprotect(base_, guard_, PROT_NONE);
+#ifdef OKTOPK_DETAIL_FIBER_ASAN
+      // The marks of a stack that lay here before, and was left by an exception, outlive it.
+      __asan_unpoison_memory_region(begin(), size());
+#endif
     }
     ~stack_memory() { munmap(base_, bytes_); }
     stack_memory(stack_memory const&) = delete;
