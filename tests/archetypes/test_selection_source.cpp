@@ -39,14 +39,12 @@ public:
   }
   double taken(std::int64_t position) const { return made_(position); }
 
-  template <int Width>
-  std::uint64_t take_block(std::int64_t begin) const {
-    std::uint64_t largest = 0;
-    for (std::int64_t i = begin; i < begin + Width; ++i) {
-      auto const magnitude = oktopk::detail::magnitude_bits(take(i));
-      largest = magnitude > largest ? magnitude : largest;
+  std::uint64_t take_block(std::int64_t begin, std::uint64_t reach) const {
+    std::uint64_t mask = 0;
+    for (int i = 0; i < 64; ++i) {
+      mask |= std::uint64_t(oktopk::detail::magnitude_bits(take(begin + i)) >= reach ? 1 : 0) << i;
     }
-    return largest;
+    return mask;
   }
 
   candidates_type settled() const { return {made_, indices_}; }
@@ -102,8 +100,7 @@ struct without_blocks : archetype {
   void take_block() = delete;
 };
 struct blocks_of_values : archetype {
-  template <int Width>
-  double take_block(std::int64_t) const;
+  double take_block(std::int64_t, std::uint64_t) const;
 };
 struct never_settled : archetype {
   void settled() = delete;

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 #include <oktopk/select/kth_magnitude.hpp>
+#include <oktopk/select/narrow.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +19,10 @@ using namespace oktopk_tests;
 
 namespace {
 
+enum class way { histograms, narrowing };
+
 template <class Value>
-std::string kth_fault(std::vector<Value> const& values, std::int64_t k, workspace_of<Value>& workspace) {
+std::string kth_fault(way taken, std::vector<Value> const& values, std::int64_t k, workspace_of<Value>& workspace) {
   std::vector<Value> magnitudes;
   for (Value const x : values) {
     magnitudes.push_back(std::fabs(x));
@@ -32,7 +35,9 @@ std::string kth_fault(std::vector<Value> const& values, std::int64_t k, workspac
 
   auto const view = to_view(values);
   oktopk::local_scope alone;
-  auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), k, alone, workspace);
+  auto const found = taken == way::histograms
+                         ? oktopk::kth_magnitude(execution(), candidates_in(view), k, alone, workspace)
+                         : oktopk::kth_magnitude_by_narrowing(execution(), candidates_in(view), k, workspace);
   if (oktopk::detail::magnitude_from_bits<Value>(found.threshold) != expected) {
     return "threshold " + std::to_string(oktopk::detail::magnitude_from_bits<Value>(found.threshold)) + " instead of " +
            std::to_string(expected);
@@ -45,14 +50,14 @@ std::string kth_fault(std::vector<Value> const& values, std::int64_t k, workspac
 }
 
 template <class Value>
-void check_all_distributions() {
+void check_all_distributions(way taken, std::vector<std::int64_t> const& sizes) {
   workspace_of<Value> workspace; // one for all: the histograms are used again
   for (auto const& [name, from] : distributions<Value>()) {
-    for (std::int64_t const size : {1, 2, 3, 17, 1000, 4099}) {
+    for (std::int64_t const size : sizes) {
       auto const values = drawn<Value>(from, size, static_cast<std::uint64_t>(size));
-      for (std::int64_t const k : std::set<std::int64_t>{1, std::min<std::int64_t>(2, size), (size + 2) / 3,
-                                                         std::max<std::int64_t>(size - 1, 1), size}) {
-        std::string const fault = kth_fault(values, k, workspace);
+      for (std::int64_t const k : std::set<std::int64_t>{1, std::min<std::int64_t>(2, size), (size + 99) / 100,
+                                                         (size + 2) / 3, std::max<std::int64_t>(size - 1, 1), size}) {
+        std::string const fault = kth_fault(taken, values, k, workspace);
         if (!fault.empty()) {
           FAIL_CHECK(name << ", size " << size << ", k " << k << ": " << fault);
         }
@@ -64,11 +69,34 @@ void check_all_distributions() {
 } // namespace
 
 TEST_CASE("kth_magnitude agrees with std::nth_element, float") {
-  check_all_distributions<float>();
+  check_all_distributions<float>(way::histograms, {1, 2, 3, 17, 1000, 4099});
 }
 
 TEST_CASE("kth_magnitude agrees with std::nth_element, double") {
-  check_all_distributions<double>();
+  check_all_distributions<double>(way::histograms, {1, 2, 3, 17, 1000, 4099});
+}
+
+// With more candidates than few, so that there is something to narrow, and more than the sample has.
+TEST_CASE("kth_magnitude_by_narrowing agrees with std::nth_element, float") {
+  check_all_distributions<float>(way::narrowing, {1, 1000, 4099, 50021});
+}
+
+TEST_CASE("kth_magnitude_by_narrowing agrees with std::nth_element, double") {
+  check_all_distributions<double>(way::narrowing, {1, 1000, 4099, 50021});
+}
+
+TEST_CASE("kth_magnitude_by_narrowing is not misled by a sample that misses what is large") {
+  // One stretch in 50000 has all that is large: too short to be sampled as often as it deserves.
+  for (std::int64_t const large : {1, 3, 40, 900}) {
+    std::vector<float> values(100003, 1.0F);
+    for (std::int64_t i = 0; i < large; ++i) {
+      values[static_cast<std::size_t>(70000 + i)] = static_cast<float>(100 + i);
+    }
+    workspace_of<float> workspace;
+    for (std::int64_t const k : {large, large + 1, large + 500}) {
+      CHECK(kth_fault(way::narrowing, values, k, workspace).empty());
+    }
+  }
 }
 
 TEST_CASE("kth_magnitude puts NaN above infinity above all else") {

@@ -4,6 +4,7 @@
 
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
+#include <oktopk/detail/kokkos_ext/atomic.hpp>
 #include <oktopk/detail/kokkos_ext/bits.hpp>
 
 #include <cstdint>
@@ -40,7 +41,7 @@ public:
         KOKKOS_LAMBDA(std::int64_t i) {
           std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
           sums[place] += entries.values(i);
-          Kokkos::atomic_fetch_or(&touched[place / 64], std::uint64_t(1) << (place % 64));
+          detail::set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
         });
   }
 

@@ -13,36 +13,95 @@
 // Compaction where threads are few and each reads a long stretch: no scan, one pass, blocks that vectorise.
 namespace oktopk::detail {
 
-/// Candidates that a CPU looks at together: enough to pay for the test, few enough that most blocks hold none.
-inline constexpr int block_width = 32;
+/// Blocks whose masks are made before the first is looked into: their values are still in the first cache then.
+inline constexpr int blocks_at_once = 32;
+
+/// The blocks of one stretch that hold something to look at.
+struct nonempty_blocks {
+  std::uint64_t masks[blocks_at_once + 1]; // one more is written than is wanted
+  std::int64_t begins[blocks_at_once + 1];
+  int count = 0;
+
+  // Whether a block holds anything cannot be predicted, so this does not branch on it.
+  KOKKOS_INLINE_FUNCTION void add(std::int64_t begin, std::uint64_t mask) {
+    masks[count] = mask;
+    begins[count] = begin;
+    count += mask != 0 ? 1 : 0;
+  }
+
+  KOKKOS_INLINE_FUNCTION std::int64_t marked() const {
+    std::int64_t sum = 0;
+    for (int block = 0; block < count; ++block) {
+      sum += popcount(masks[block]);
+    }
+    return sum;
+  }
+};
+
+/// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
+/// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t
+write_marked(Source const& from, keep<typename Source::value_type> kept, nonempty_blocks const& blocks,
+             std::int64_t count, typename Source::index_type* indices, typename Source::value_type* values) {
+  std::uint64_t left = blocks.masks[0];
+  for (int block = 0; block < blocks.count;) {
+    std::int64_t const i = blocks.begins[block] + lowest_bit(left);
+    auto const x = from.taken(i);
+    indices[count] = from.index(i);
+    values[count] = x;
+    count += kept(magnitude_bits(x), i) ? 1 : 0;
+    left &= left - 1;
+    block += left == 0 ? 1 : 0;
+    left = left == 0 ? blocks.masks[block] : left;
+  }
+  return count;
+}
+
+/// The same where room may run out: nothing is written past it, but all is counted.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t write_marked_within(Source const& from, keep<typename Source::value_type> kept,
+                                                        nonempty_blocks const& blocks, std::int64_t count,
+                                                        typename Source::index_type* indices,
+                                                        typename Source::value_type* values, std::int64_t room) {
+  for (int block = 0; block < blocks.count; ++block) {
+    for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
+      std::int64_t const i = blocks.begins[block] + lowest_bit(left);
+      auto const x = from.taken(i);
+      if (kept(magnitude_bits(x), i)) {
+        if (count < room) {
+          indices[count] = from.index(i);
+          values[count] = x;
+        }
+        count += 1;
+      }
+    }
+  }
+  return count;
+}
 
 /// Takes positions [begin, end) and writes what is kept to arrays with room for `room`; gives the number kept, or,
-/// where that is more than the room and nobody asked to count on, some number above the room. One comparison a block
-/// where nothing is kept, and no branch an entry where something is.
+/// where that is more than the room and nobody asked to count on, some number above the room.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
 compact_range(Source const& from, keep<typename Source::value_type> kept, std::int64_t begin, std::int64_t end,
               typename Source::index_type* indices, typename Source::value_type* values, std::int64_t room,
               bool count_on) {
+  using bits = bits_of<typename Source::value_type>;
   std::int64_t count = 0;
   std::int64_t i = begin;
-  for (; i + block_width <= end; i += block_width) {
-    // Past the last tie that is wanted, a tie is no reason to look closer.
-    auto const reach =
-        i > kept.last_tie ? static_cast<bits_of<typename Source::value_type>>(kept.threshold + 1) : kept.threshold;
-    if (from.template take_block<block_width>(i) < reach || (count > room && !count_on)) {
-      continue;
+  while (i + mask_width <= end) {
+    nonempty_blocks blocks;
+    for (int block = 0; block < blocks_at_once && i + mask_width <= end; ++block, i += mask_width) {
+      // Past the last tie that is wanted, a tie is no reason to look closer.
+      blocks.add(i, from.take_block(i, i > kept.last_tie ? static_cast<bits>(kept.threshold + 1) : kept.threshold));
     }
-    bool const fits = count + block_width <= room;
-    for (std::int64_t j = i; j < i + block_width; ++j) {
-      auto const x = from.taken(j);
-      bool const keeps = kept(magnitude_bits(x), j);
-      if (fits || (keeps && count < room)) {
-        indices[count] = from.index(j);
-        values[count] = x;
-      }
-      count += keeps ? 1 : 0;
+    blocks.masks[blocks.count] = 0;
+    if (count > room && !count_on) {
+      continue; // the source must still be taken
     }
+    count = count + blocks.marked() <= room ? write_marked(from, kept, blocks, count, indices, values)
+                                            : write_marked_within(from, kept, blocks, count, indices, values, room);
   }
   for (; i < end; ++i) {
     auto const x = from.take(i);
@@ -114,7 +173,7 @@ std::int64_t compact_on_host(E const& exec, Source const& from, keep<typename So
                    count_on);
     return counts[0];
   }
-  std::int64_t area = std::min(capacity, 2 * capacity / chunks + block_width);
+  std::int64_t area = std::min(capacity, 2 * capacity / chunks + mask_width);
   room.chunk_indices.reserve(exec, chunks * area);
   room.chunk_values.reserve(exec, chunks * area);
   compact_chunks(exec, from, kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),

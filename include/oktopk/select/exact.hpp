@@ -5,6 +5,7 @@
 #include <oktopk/select/compact.hpp>
 #include <oktopk/select/count.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
+#include <oktopk/select/narrow.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -46,62 +47,6 @@ kth<Value> select_by_histograms(E const& exec, candidates<Index, Value, typename
   return found;
 }
 
-/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
-template <execution_space E, selection_source Source>
-void take_sample(E const& exec, Source const& from, std::int64_t samples, typename Source::value_type* out) {
-  std::int64_t const stretch = from.size() / samples;
-  Kokkos::parallel_for(
-      "oktopk::select::sample", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, samples),
-      KOKKOS_LAMBDA(std::int64_t i) {
-        std::uint64_t h = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15U;
-        h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
-        out[i] = from.peek(i * stretch + static_cast<std::int64_t>((h >> 33) % static_cast<std::uint64_t>(stretch)));
-      });
-}
-
-/// Two magnitudes from a sample of the values: one that k of them reach but for bad luck, and the one that is the k-th
-/// if the values are spread just as the sample is. Zero where the sample is too small to tell.
-template <gradient_value Value>
-struct sampled_guess {
-  Value safe = 0;
-  Value likely = 0;
-};
-
-/// Deterministic: the same values give the same guess.
-template <execution_space E, selection_source Source>
-sampled_guess<typename Source::value_type>
-guess_from_sample(E const& exec, Source const& from, std::int64_t k,
-                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
-  using value_type = typename Source::value_type;
-  std::int64_t const samples = std::min<std::int64_t>(from.size(), 1 << 16);
-  workspace.reserve(exec, samples);
-  take_sample(exec, from, samples, workspace.values.data());
-  double const expected = static_cast<double>(k) * static_cast<double>(samples) / static_cast<double>(from.size());
-  candidates<typename Source::index_type, value_type, typename E::memory_space> const sample(
-      workspace.entries(samples));
-  auto const at = [&](double rank) {
-    auto const whole = std::max<std::int64_t>(static_cast<std::int64_t>(rank), 1);
-    local_scope alone;
-    return whole >= samples
-               ? value_type(0)
-               : magnitude_from_bits<value_type>(kth_magnitude(exec, sample, whole, alone, workspace).threshold);
-  };
-  // Four standard deviations on the safe side: too many candidates cost little, too few another pass.
-  return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
-}
-
-/// Whether `likely` is the k-th magnitude, as it is where very many values tie there.
-template <execution_space E, gradient_index Index, gradient_value Value>
-bool confirm_ties(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k, Value likely,
-                  kth<Value>& found) {
-  found.threshold = magnitude_bits(likely);
-  std::int64_t const above = count_at_least(exec, from, static_cast<bits_of<Value>>(found.threshold + 1));
-  std::int64_t const reaching = above < k ? count_at_least(exec, from, found.threshold) : 0;
-  found.ties = found.ties_total = reaching - above;
-  found.ties_wanted = k - above;
-  return above < k && k <= reaching;
-}
-
 /// Where 5/4 k values should lie, given that k reach `threshold` and `count` reach `guess`: between two magnitudes the
 /// tail of gradients is about a power law.
 template <gradient_value Value>
@@ -125,46 +70,31 @@ select_exactly(E const& exec, Source const& from, std::int64_t k, typename Sourc
                selected& result) {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
-  std::int64_t const room = 2 * k + 1024;
-  if (!Scope::alone || k <= 0 || room >= from.size()) {
+  if (!Scope::alone || k <= 0 || few_candidates(k) >= from.size()) {
     from.settle(exec);
     return select_by_histograms<E, index_type, value_type>(exec, from.settled(), k, scope, workspace, result);
   }
-  auto const refine = [&](std::int64_t count) {
-    workspace.put_aside();
-    candidates<index_type, value_type, typename E::memory_space> const few(workspace.aside(count));
-    auto const found = select_by_histograms(exec, few, k, scope, workspace, result);
-    guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, guess, count);
-    return found;
-  };
-  auto const verified = [&](std::int64_t count) { return count >= k && count <= workspace.indices.capacity(); };
   sampled_guess<value_type> sampled;
   if (guess <= 0) {
     sampled = guess_from_sample(exec, from, k, workspace);
     guess = sampled.safe;
   }
-  workspace.reserve(exec, room);
-  std::int64_t count = compact(exec, from, keep<value_type>{magnitude_bits(guess)}, workspace);
-  if (verified(count)) {
-    return refine(count);
-  }
+  std::int64_t count = narrow(exec, from, k, guess, workspace);
   auto const values = from.settled();
-  if (sampled.likely <= 0) {
+  if (count < 0 && sampled.likely <= 0) {
     sampled = guess_from_sample(exec, values, k, workspace);
     guess = sampled.safe;
-    workspace.reserve(exec, room);
-    count = compact(exec, values, keep<value_type>{magnitude_bits(guess)}, workspace);
-    if (verified(count)) {
-      return refine(count);
-    }
+    count = narrow(exec, values, k, guess, workspace);
   }
-  kth<value_type> found;
-  if (confirm_ties<E, index_type, value_type>(exec, values, k, sampled.likely, found)) {
+  if (count < 0) {
+    auto const found = kth_among_ties<E, index_type, value_type>(exec, values, k, sampled.likely, workspace);
     take_kth<E, index_type, value_type>(exec, values, found, k, scope, workspace, result);
-  } else {
-    found = select_by_histograms<E, index_type, value_type>(exec, values, k, scope, workspace, result);
+    guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, value_type(0), k);
+    return found;
   }
-  guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, value_type(0), k);
+  candidates<index_type, value_type, typename E::memory_space> const few(workspace.aside(count));
+  auto const found = select_by_histograms(exec, few, k, scope, workspace, result);
+  guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, guess, count);
   return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/detail/kokkos_ext/magnitude_mask.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -15,17 +16,11 @@ namespace detail {
 
 // The compiler believes `restrict` of parameters, also when it inlines, but not of local pointers.
 template <int Width, gradient_value Value>
-KOKKOS_INLINE_FUNCTION bits_of<Value> accumulate_block(Value const* __restrict residual,
-                                                       Value const* __restrict gradient, Value rate,
-                                                       Value* __restrict accumulator) {
-  signed_bits_of<Value> largest = 0; // signed, because SSE2 compares no other integers
+KOKKOS_INLINE_FUNCTION void accumulate_block(Value const* __restrict residual, Value const* __restrict gradient,
+                                             Value rate, Value* __restrict accumulator) {
   for (int i = 0; i < Width; ++i) {
-    Value const x = residual[i] + rate * gradient[i];
-    accumulator[i] = x;
-    auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(x));
-    largest = magnitude > largest ? magnitude : largest;
+    accumulator[i] = residual[i] + rate * gradient[i];
   }
-  return static_cast<bits_of<Value>>(largest);
 }
 
 } // namespace detail
@@ -58,15 +53,8 @@ struct candidates {
   KOKKOS_INLINE_FUNCTION Value take(std::int64_t position) const { return values.data()[position]; }
   KOKKOS_INLINE_FUNCTION Value taken(std::int64_t position) const { return values.data()[position]; }
 
-  template <int Width>
-  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> take_block(std::int64_t begin) const {
-    Value const* const from = values.data() + begin;
-    detail::signed_bits_of<Value> largest = 0;
-    for (int i = 0; i < Width; ++i) {
-      auto const magnitude = static_cast<detail::signed_bits_of<Value>>(detail::magnitude_bits(from[i]));
-      largest = magnitude > largest ? magnitude : largest;
-    }
-    return static_cast<detail::bits_of<Value>>(largest);
+  KOKKOS_INLINE_FUNCTION std::uint64_t take_block(std::int64_t begin, detail::bits_of<Value> reach) const {
+    return detail::magnitude_mask(values.data() + begin, reach);
   }
 
   candidates settled() const { return *this; }
@@ -103,10 +91,10 @@ struct accumulation {
 
   KOKKOS_INLINE_FUNCTION Value taken(std::int64_t position) const { return accumulator.data()[position]; }
 
-  template <int Width>
-  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> take_block(std::int64_t begin) const {
-    return detail::accumulate_block<Width>(residual.data() + begin, gradient.data() + begin, rate,
-                                           accumulator.data() + begin);
+  KOKKOS_INLINE_FUNCTION std::uint64_t take_block(std::int64_t begin, detail::bits_of<Value> reach) const {
+    detail::accumulate_block<detail::mask_width>(residual.data() + begin, gradient.data() + begin, rate,
+                                                 accumulator.data() + begin);
+    return detail::magnitude_mask(static_cast<Value const*>(accumulator.data()) + begin, reach);
   }
 
   candidates<Index, Value, MemorySpace> settled() const { return {accumulator, {}}; }
@@ -123,8 +111,10 @@ struct accumulation {
 
 /// What a selection reads: values that lie in memory, or that are formed as they are read.
 ///
-/// * `peek(i)` — the value at a position, any time. `take(i)` — the same, and leaves it in memory; `take_block<W>(i)`
-///   takes W of them and gives the largest `magnitude_bits`. `taken(i)` — a value that was taken.
+/// * `peek(i)` — the value at a position, any time. `take(i)` — the same, and leaves it in memory; `take_block(i,
+/// reach)`
+///   takes 64 of them and says which have `magnitude_bits` of at least `reach`, a bit each from the lowest. `taken(i)`
+///   — a value that was taken.
 /// * `settled()` — the candidates in memory, once all were taken. `settle(exec)` — takes all of them.
 template <class S>
 concept selection_source = gradient_index<typename S::index_type> && gradient_value<typename S::value_type> &&
@@ -135,8 +125,8 @@ concept selection_source = gradient_index<typename S::index_type> && gradient_va
                              { source.take(position) } -> std::same_as<typename S::value_type>;
                              { source.taken(position) } -> std::same_as<typename S::value_type>;
                              {
-                               source.template take_block<32>(position)
-                             } -> std::same_as<detail::bits_of<typename S::value_type>>;
+                               source.take_block(position, detail::bits_of<typename S::value_type>{})
+                             } -> std::same_as<std::uint64_t>;
                              source.settled();
                            };
 

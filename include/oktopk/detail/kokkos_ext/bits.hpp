@@ -49,7 +49,11 @@ KOKKOS_INLINE_FUNCTION constexpr int popcount(std::uint64_t x) {
 
 /// The position of the lowest set bit; x must not be zero.
 KOKKOS_INLINE_FUNCTION constexpr int lowest_bit(std::uint64_t x) {
+#if defined(__CUDA_ARCH__)
   return popcount((x & (~x + 1)) - 1);
+#else
+  return __builtin_ctzll(x);
+#endif
 }
 
 } // namespace oktopk::detail

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "vectors.hpp"
+
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/gaussian.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace select_bench {
+
+/// Selects in a repetition, to the end; gives how many.
+using selection = std::function<std::int64_t(int repetition)>;
+
+/// Makes a selection of k from the vectors, with all that it may keep from one repetition to the next.
+using selection_factory = selection (*)(space const& exec, vectors const& from, std::int64_t k);
+
+struct selector_entry {
+  std::string_view name;
+  selection_factory make;
+};
+
+using workspace = oktopk::selection_workspace<std::int32_t, float, space>;
+
+/// The exact k-th magnitude of the accumulator as it is.
+inline oktopk::kth<float> kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& room) {
+  return oktopk::kth_magnitude_by_narrowing<space, std::int32_t, float>(exec, from.source(0).settled(), k, room);
+}
+
+/// The same by histograms of all values, digit by digit.
+inline selection make_kth_by_histograms(space const& exec, vectors const& from, std::int64_t k) {
+  auto const room = std::make_shared<workspace>();
+  return [=, &exec, &from](int) {
+    oktopk::local_scope alone;
+    auto const found =
+        oktopk::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).settled(), k, alone, *room);
+    return found.ties > 0 ? k : 0;
+  };
+}
+
+/// The thresholds of both accumulators, for selections that are given theirs.
+inline std::array<std::uint32_t, 2> known_thresholds(space const& exec, vectors const& from, std::int64_t k) {
+  std::array<std::uint32_t, 2> thresholds{};
+  workspace room;
+  for (int repetition : {1, 0}) {
+    from.source(repetition).settle(exec);
+    thresholds[static_cast<std::size_t>(repetition)] = kth_of(exec, from, k, room).threshold;
+  }
+  return thresholds;
+}
+
+/// Accumulates, and compacts what reaches a known threshold, in one pass.
+inline selection make_fused(space const& exec, vectors const& from, std::int64_t k) {
+  auto const room = std::make_shared<workspace>();
+  auto const thresholds = known_thresholds(exec, from, k);
+  return [=, &exec, &from](int repetition) {
+    oktopk::keep<float> const kept{thresholds[static_cast<std::size_t>(repetition % 2)]};
+    room->reserve(exec, 2 * k);
+    return oktopk::compact(exec, from.source(repetition), kept, *room, true);
+  };
+}
+
+/// The exact k-th magnitude of the accumulator, from scratch; writes no selection.
+inline selection make_kth(space const& exec, vectors const& from, std::int64_t k) {
+  auto const room = std::make_shared<workspace>();
+  return [=, &exec, &from](int) {
+    auto const found = kth_of(exec, from, k, *room);
+    return found.ties > 0 ? k : 0;
+  };
+}
+
+/// A whole selector of the library, accumulation included.
+template <class Selector>
+selection make_whole(space const& exec, vectors const& from, std::int64_t k) {
+  struct kept {
+    workspace room;
+    Selector selector{};
+    typename Selector::template state<float> state{};
+  };
+  auto const own = std::make_shared<kept>();
+  return [=, &exec, &from](int repetition) {
+    oktopk::local_scope alone;
+    return own->selector.select(exec, from.source(repetition), k, repetition, own->state, alone, own->room).count;
+  };
+}
+
+/// What one would write first: a scan over all values, with a known threshold.
+inline std::int64_t scan(space const& exec, vectors const& from, std::uint32_t threshold, workspace const& room) {
+  float const* const values = from.accumulator.data();
+  std::int32_t* const indices = room.indices.data();
+  float* const kept = room.values.data();
+  std::int64_t const capacity = room.indices.capacity();
+  std::int64_t count = 0;
+  Kokkos::parallel_scan(
+      "select_bench::scan", Kokkos::RangePolicy<space, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
+        if (oktopk::detail::magnitude_bits(values[i]) >= threshold) {
+          if (final && position < capacity) {
+            indices[position] = static_cast<std::int32_t>(i);
+            kept[position] = values[i];
+          }
+          position += 1;
+        }
+      },
+      count);
+  return count;
+}
+
+inline selection make_kokkos_scan(space const& exec, vectors const& from, std::int64_t k) {
+  auto const room = std::make_shared<workspace>();
+  auto const threshold = known_thresholds(exec, from, k)[0];
+  return [=, &exec, &from](int) {
+    room->reserve(exec, 2 * k);
+    return scan(exec, from, threshold, *room);
+  };
+}
+
+/// The k-th magnitude by the standard library, which needs a copy to work in. On the host.
+inline selection make_nth_element(space const&, vectors const& from, std::int64_t k) {
+  auto const magnitudes = std::make_shared<std::vector<float>>(static_cast<std::size_t>(from.size()));
+  return [=, &from](int) {
+    float const* const values = from.accumulator.data();
+    std::transform(values, values + from.size(), magnitudes->begin(), [](float x) { return std::abs(x); });
+    std::nth_element(magnitudes->begin(), magnitudes->begin() + (k - 1), magnitudes->end(), std::greater<>());
+    return (*magnitudes)[static_cast<std::size_t>(k - 1)] >= 0 ? k : 0;
+  };
+}
+
+inline constexpr selector_entry selectors[] = {
+    {"fused", make_fused},
+    {"kth", make_kth},
+    {"kth_by_histograms", make_kth_by_histograms},
+    {"refine", make_whole<oktopk::exact>},
+    {"reused_threshold", make_whole<oktopk::reused_threshold>},
+    {"gaussian_k", make_whole<oktopk::gaussian>},
+    {"kokkos_scan", make_kokkos_scan},
+    {"nth_element", on_device ? nullptr : make_nth_element},
+};
+
+} // namespace select_bench
