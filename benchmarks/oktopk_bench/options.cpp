@@ -45,9 +45,9 @@ void declare(CLI::App& app, options& asked, std::string const& known) {
   app.add_option("--k", asked.k, "Number of entries to select")->type_name("K");
   app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")->type_name("S");
   app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")->type_name("W");
-  app.add_option("--local-select", asked.local_select, "Local selection of ok_topk: exact, reused (default)")
+  app.add_option("--local-select", asked.local_select, "Local selection of ok_topk: exact (default), reused")
       ->type_name("NAME");
-  app.add_option("--global-select", asked.global_select, "Global selection of ok_topk: exact, reused (default)")
+  app.add_option("--global-select", asked.global_select, "Global selection of ok_topk: exact (default), reused")
       ->type_name("NAME");
   app.add_option("--partition", asked.partition, "Regions of ok_topk: uniform, balanced (default)")->type_name("NAME");
   app.add_option("--tau", asked.tau, "Steps from one repartition to the next (default: 64)")->type_name("T");

@@ -20,8 +20,8 @@ struct options {
   std::optional<std::int64_t> k;
   std::optional<std::int64_t> steps;
   std::int64_t warmup = 0;
-  std::string local_select = "reused";
-  std::string global_select = "reused";
+  std::string local_select = "exact";
+  std::string global_select = "exact";
   std::string partition = "balanced";
   std::optional<std::int64_t> tau;
   std::optional<std::int64_t> tau_prime;

@@ -31,8 +31,9 @@ inline std::string more_than(char const* what, double is, double most) {
 ///              + P-1             parts start at multiples of two words, where e is 3
 ///   control    2 x 2 (P-1)       the sizes of the parts; twice where a threshold has gone stale
 ///              + 2 (P-1)         announced sizes, where the local selector has no capacity
-///   threshold  max(k/2, least)   histograms of the candidates, where the global threshold is evaluated; the least is
+///   threshold  max(3k/8, least)  histograms of the candidates, where the global threshold is evaluated; the least is
 ///                                8 digits of 16 counts of half a word for 31 bits, twice as many for 63; times R
+///              + max(k/8, least) of a range of 24 bits or 56, where it is looked for around the last one first
 ///              + 2 (P-1)         who has how many ties
 ///   partition  2 P R             the sum of P boundaries, where regions are decided
 template <class Subject>
@@ -60,12 +61,13 @@ std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count,
                        even_gather);
   }
   fault += more_than("control", call.of(phase::control).words_sent(), (ranks - 1) * (terms.sizes_announced ? 6 : 4));
-  double const least = (sizeof(typename Subject::value_type) == 4 ? 64 : 128) * log_ranks;
+  bool const single = sizeof(typename Subject::value_type) == 4;
+  double const most = std::max(3 * k / 8, (single ? 64 : 128) * log_ranks) +
+                      std::max(k / 8, (single ? 48 : 112) * log_ranks) + 2 * (ranks - 1);
   if (!call.statistics.global_reevaluated) {
     fault += more_than("threshold", call.of(phase::threshold).words_sent(), 0);
   } else if (!terms.candidates_gathered) {
-    fault += more_than("threshold", call.of(phase::threshold).words_sent(),
-                       what.k == 0 ? 0 : std::max(k / 2, least) + 2 * (ranks - 1));
+    fault += more_than("threshold", call.of(phase::threshold).words_sent(), what.k == 0 ? 0 : most);
   }
   fault += more_than("partition", call.of(phase::partition).words_sent(),
                      call.statistics.repartitioned ? 2 * ranks * log_ranks : 0);

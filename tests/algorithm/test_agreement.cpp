@@ -18,7 +18,8 @@ using oktopk::fault;
 namespace {
 
 using in_process = oktopk::in_process_communicator;
-using usual = oktopk::ok_topk<execution, in_process>;
+// Of many options.
+using usual = oktopk::ok_topk<execution, in_process, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
 using usual_options = usual::options;
 
 /// Every rank makes an ok_topk with `options(rank)`; what is wrong with what they say, or nothing.
@@ -180,9 +181,10 @@ TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
   using oktopk::coo;
   using E = execution;
   using C = in_process;
-  using double_values = oktopk::ok_topk<E, C, coo<double>>;
-  using wide_indices = oktopk::ok_topk<E, C, coo<float, std::int64_t>>;
-  using exact_local = oktopk::ok_topk<E, C, coo<>, oktopk::exact>;
+  using double_values = oktopk::ok_topk<E, C, coo<double>, oktopk::reused_threshold, oktopk::reused_threshold>;
+  using wide_indices =
+      oktopk::ok_topk<E, C, coo<float, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>;
+  using exact_local = oktopk::ok_topk<E, C, coo<>, oktopk::exact, oktopk::reused_threshold>;
   using exact_global = oktopk::ok_topk<E, C, coo<>, oktopk::reused_threshold, oktopk::exact>;
   using uniform_regions =
       oktopk::ok_topk<E, C, coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::uniform>;

@@ -17,7 +17,7 @@ struct subject {
   using value_type = float;
   using index_type = std::int32_t;
   template <class Comm>
-  using algorithm = oktopk::ok_topk<execution, Comm>;
+  using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,
@@ -36,7 +36,7 @@ struct subject {
   }
 };
 
-/// As a user makes it who gives no options.
+/// With the periods of the paper.
 struct with_defaults : subject {
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k};
@@ -49,15 +49,15 @@ struct with_defaults : subject {
 
 } // namespace
 
-TEST_CASE("ok_topk keeps the invariants") {
+TEST_CASE("ok_topk with reused thresholds keeps the invariants") {
   check_invariants<subject>();
 }
 
-TEST_CASE("ok_topk refuses bad accumulators") {
+TEST_CASE("ok_topk with reused thresholds refuses bad accumulators") {
   check_bad_accumulators<subject>();
 }
 
-TEST_CASE("ok_topk goes on from a saved state") {
+TEST_CASE("ok_topk with reused thresholds goes on from a saved state") {
   check_continuation<subject>();
 
   shape const what{120, 12, 11};
@@ -88,11 +88,11 @@ TEST_CASE("ok_topk goes on from a saved state") {
   }
 }
 
-TEST_CASE("ok_topk keeps its bound where selections are even") {
+TEST_CASE("ok_topk with reused thresholds keeps its bound where selections are even") {
   check_bound<subject>();
 }
 
-TEST_CASE("ok_topk keeps everything over the default periods") {
+TEST_CASE("ok_topk with reused thresholds keeps everything over the default periods") {
   for (int const ranks : {3, 4}) {
     shape const what{4000, 400, 140};
     auto const once = run<with_defaults>(ranks, what, correlated{23, 90});

@@ -15,7 +15,8 @@ struct subject {
   using value_type = double;
   using index_type = std::int64_t;
   template <class Comm>
-  using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<double, std::int64_t>>;
+  using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<double, std::int64_t>, oktopk::reused_threshold,
+                                    oktopk::reused_threshold>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,

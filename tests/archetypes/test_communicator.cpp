@@ -191,7 +191,6 @@ TEST_CASE("ok_topk and dense run over a communicator that has what the concept a
     same_through_archetype<ok_topk>(ranks, [](auto& how) {
       how.k = 40;
       how.gather.ratio = 1;
-      how.local_select.tau_prime = 2;
     });
     same_through_archetype<dense>(ranks, [](auto&) {});
   }

@@ -256,8 +256,9 @@ def try_reused(tool, kind, ranks, length, iterations, more=()):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         accumulators, patterns = write_inputs(folder, kind, ranks, length, iterations, ranks + length)
+        choice = [] if "--local-select" in more else ["--local-select", "reused"]
         tool.succeed(ranks, ["--algorithm", "ok_topk,paper_ok_topk", "--input", patterns, "--density", 0.02,
-                             "--dump", folder / "dump", *more])
+                             "--dump", folder / "dump", "--global-select", "reused", *choice, *more])
         check_reused(folder / "dump", "ok_topk", accumulators)
         check_reused(folder / "dump", "paper_ok_topk", accumulators)
 

@@ -10,10 +10,12 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What all ranks select together, each from its own region, is what one rank would select that has everything.
@@ -146,7 +148,7 @@ TEST_CASE("with fewer candidates than k all are selected") {
   }
 }
 
-TEST_CASE("histograms cost no more than k/2 words, or the least there is, whatever the candidates are") {
+TEST_CASE("histograms cost no more than 3k/8 words, or the least there is, whatever the candidates are") {
   for (int const ranks : rank_counts) {
     double log_ranks = 0;
     for (int reach = 1; reach < ranks; reach *= 2) {
@@ -168,10 +170,88 @@ TEST_CASE("histograms cost no more than k/2 words, or the least there is, whatev
           double const count_words = most <= 65535 ? 0.5 : most < (std::int64_t(1) << 32) ? 1 : 2;
           double const least = 8 * 16 * count_words * log_ranks;
           double const sent = counted.of_phase(phase::threshold).words_sent();
-          CHECK(sent <= std::max(static_cast<double>(k) / 2, least));
-          CHECK(sent <= 4 * 256 * count_words * log_ranks);
+          CHECK(sent <= std::max(3 * static_cast<double>(k) / 8, least));
+          CHECK(sent <= std::max(static_cast<double>(k) / 16, 4 * 256 * count_words * log_ranks));
           CHECK(counted.total().bytes_sent == counted.of_phase(phase::threshold).bytes_sent);
         });
+      }
+    }
+  }
+}
+
+TEST_CASE("a search in a range costs less, and says on every rank whether it found the k-th magnitude") {
+  constexpr std::int64_t k = 2000;
+  for (int const ranks : {1, 2, 3, 8}) {
+    std::vector<float> all(9000);
+    correlated{8}({0, 1, 0}, all);
+    std::uint32_t smallest_kept = ~std::uint32_t(0);
+    for (float const x : top(all_entries(all), k).values) {
+      smallest_kept = std::min(smallest_kept, oktopk::detail::magnitude_bits(x));
+    }
+    auto const search = [&](oktopk::magnitude_range<float> range) {
+      std::vector<std::int64_t> found(static_cast<std::size_t>(ranks));
+      std::vector<double> sent(static_cast<std::size_t>(ranks));
+      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+        counting counted(comm);
+        scope_workspace<float> room;
+        workspace_of<float> workspace;
+        scope_of<float> everybody(counted, 9000, 9000, "test", {}, room);
+        device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
+        auto const kth =
+            oktopk::kth_magnitude(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, k,
+                                  everybody, workspace, range);
+        auto const rank = static_cast<std::size_t>(comm.rank());
+        found[rank] = kth.ties_total == 0 ? -1 : static_cast<std::int64_t>(kth.threshold);
+        sent[rank] = counted.total().words_sent();
+      });
+      CHECK(std::all_of(found.begin(), found.end(), [&](std::int64_t each) { return each == found.front(); }));
+      return std::pair(found.front(), sent.front());
+    };
+    auto const whole = search({});
+    CHECK(whole.first == smallest_kept);
+    for (int const bits : {2, 8, 13, 20, 24}) {
+      std::uint32_t const size = std::uint32_t(1) << bits;
+      CAPTURE(ranks, bits);
+      auto const middle = search({smallest_kept - size / 2, bits});
+      CHECK(middle.first == smallest_kept);
+      CHECK((ranks == 1 || middle.second < whole.second));
+      CHECK(search({smallest_kept, bits}).first == smallest_kept);
+      // The last place of a range is nobody's.
+      CHECK(search({smallest_kept - (size - 1), bits}).first == -1);
+      CHECK(search({smallest_kept + 1, bits}).first == -1);
+      CHECK(search({0, bits}).first == -1);
+    }
+  }
+}
+
+TEST_CASE("exact selects the same across ranks whatever it has guessed before") {
+  for (int const ranks : {1, 3, 8}) {
+    for (int const bits : {0, 1, 12, 24}) {
+      for (float const magnitude : {0.0F, 1e-30F, 0.01F, 1.0F, 3e38F}) {
+        std::vector<float> all(500);
+        correlated{8}({0, 1, 0}, all);
+        auto const expected = top(all_entries(all), 60);
+        std::vector<std::int64_t> chosen;
+        oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+          counting counted(comm);
+          scope_workspace<float> room;
+          workspace_of<float> workspace;
+          device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
+          oktopk::exact::state<float> state{{magnitude, bits}};
+          for (int iteration = 0; iteration < 3; ++iteration) {
+            scope_of<float> everybody(counted, 500, 500, "test", {}, room);
+            auto const said =
+                oktopk::exact().select(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices},
+                                       60, iteration, state, everybody, workspace);
+            CHECK(said.total == 60);
+            if (iteration == 2) {
+              auto const part = selection_in(workspace, said.count);
+              chosen.insert(chosen.end(), part.indices.begin(), part.indices.end());
+            }
+          }
+        });
+        std::sort(chosen.begin(), chosen.end());
+        CHECK((chosen == expected.indices));
       }
     }
   }

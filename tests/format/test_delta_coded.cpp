@@ -38,7 +38,8 @@ struct seen {
 
 template <class Format>
 seen run(int ranks, double ratio) {
-  using algorithm = oktopk::ok_topk<host_execution, counted, Format>;
+  using algorithm =
+      oktopk::ok_topk<host_execution, counted, Format, oktopk::reused_threshold, oktopk::reused_threshold>;
   constexpr std::int64_t length = 20000;
   seen all(ranks);
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {

@@ -33,7 +33,8 @@ namespace {
 constexpr std::int64_t length = 4000;
 
 template <class Comm>
-using ok_topk = oktopk::ok_topk<host_execution, oktopk::counted<Comm>>;
+using ok_topk = oktopk::ok_topk<host_execution, oktopk::counted<Comm>, oktopk::coo<>, oktopk::reused_threshold,
+                                oktopk::reused_threshold>;
 
 template <class Comm>
 using dense = oktopk::dense<host_execution, oktopk::counted<Comm>>;

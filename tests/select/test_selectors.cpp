@@ -92,9 +92,9 @@ TEST_CASE("exact selects the same whatever it has guessed before") {
     auto const k = number_in(1, 300, noise(10, call));
     bench<oktopk::exact> fresh;
     bench<oktopk::exact> misled;
-    misled.state.guess = call % 3 == 0   ? std::numeric_limits<float>::max()
-                         : call % 3 == 1 ? std::numeric_limits<float>::denorm_min()
-                                         : std::numeric_limits<float>::quiet_NaN();
+    misled.state.guess.magnitude = call % 3 == 0   ? std::numeric_limits<float>::max()
+                                   : call % 3 == 1 ? std::numeric_limits<float>::denorm_min()
+                                                   : std::numeric_limits<float>::quiet_NaN();
     auto const expected = top(all_entries(values), k);
     CAPTURE(call, k);
     for (auto* each : {&practised, &fresh, &misled}) {

@@ -59,11 +59,7 @@ using ok_topk = oktopk::ok_topk<execution, in_process_communicator>;
 using dense = oktopk::dense<execution, in_process_communicator>;
 
 ok_topk::options sparse_options() {
-  return {.length = length,
-          .k = 12,
-          .local_select = {.tau_prime = 4},
-          .global_select = {.tau_prime = 4},
-          .partition = {.tau = 5}};
+  return {.length = length, .k = 12, .partition = {.tau = 5}};
 }
 
 /// Something bad in the middle of a training, on all ranks at once; a twin never sees it. `bad(training)`.

@@ -169,6 +169,14 @@ auto calls_of(typename Allreduce::options const& how) {
 
 TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") {
   using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+  for (int const ranks : {1, 4}) {
+    watch(ranks, 100, calls_of<scheme>({.length = length, .k = 300, .partition = {.tau = 6}}));
+  }
+}
+
+TEST_CASE("ok_topk with reused thresholds: labels, instance, and nothing allocated in a steady state") {
+  using scheme = oktopk::ok_topk<execution, in_process_communicator, oktopk::coo<>, oktopk::reused_threshold,
+                                 oktopk::reused_threshold>;
   scheme::options const how{.length = length,
                             .k = 300,
                             .local_select = {.tau_prime = 4},
@@ -200,12 +208,7 @@ TEST_CASE("sgd: labels, instance, and nothing allocated in a steady state") {
   watch(4, 1000, [](execution const& exec, in_process_communicator comm) {
     struct training {
       training(execution const& on, in_process_communicator with)
-          : allreduce(on, with,
-                      {.length = length,
-                       .k = 300,
-                       .local_select = {.tau_prime = 4},
-                       .global_select = {.tau_prime = 4},
-                       .partition = {.tau = 6}}),
+          : allreduce(on, with, {.length = length, .k = 300, .partition = {.tau = 6}}),
             optimizer(on, allreduce, {.learning_rate = 0.25}) {}
       scheme allreduce;
       oktopk::sgd<scheme> optimizer;

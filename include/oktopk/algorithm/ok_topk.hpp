@@ -13,6 +13,7 @@
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/balanced.hpp>
+#include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
 #include <cstdint>
@@ -49,15 +50,18 @@ struct ok_topk_state {
 ///
 /// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions
 /// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
-/// Beside these, 2 words a message of headers and sizes, and where the global threshold is re-evaluated k/2 words (but
-/// at least 64 ceil(log2 P), at most 1024 ceil(log2 P) for float), whatever the length. Sums are formed in a fixed
-/// order: the same input gives the same bits in every run.
+/// Beside these, 2 words a message of headers and sizes, and for the exact global threshold at most k/16 words in two
+/// or three rounds of ceil(log2 P) messages where it moves as gradients do; k/2 where it jumps (or the histograms'
+/// least, see `control_words`). Sums are formed in a fixed order: the same input gives the same bits in every run.
+///
+/// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds; the paper's
+/// choice is `reused_threshold`.
 ///
 /// All ranks make the object together, with the same options and template arguments but for `E`; different ones are an
 /// `error` on every rank. The object keeps a copy of the communicator and of the execution-space instance, which is the
 /// only one it launches on and waits for.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = reused_threshold,
-          class GlobalSelector = reused_threshold, class Partitioner = balanced, schedule Schedule = rotated,
+template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact,
+          class GlobalSelector = exact, class Partitioner = balanced, schedule Schedule = rotated,
           class Gather = balanced_allgatherv>
 class ok_topk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
   using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
@@ -118,7 +122,8 @@ public:
   double control_words() const {
     double const ranks = comm_.size();
     double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
-    double const digits = (8.0 * sizeof(value_type) - 1) / 4;
+    // The digits of a search in vain in a range, and of one among all magnitudes.
+    double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     return (2 + 2 * 2 + 2) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
   }
 
@@ -217,6 +222,9 @@ private:
     }
     if constexpr (requires { saved.global.threshold; }) {
       terms.fact("global threshold", saved.global.threshold).fact("re-evaluated in", saved.global.evaluated);
+    }
+    if constexpr (requires { saved.global.guess.bits; }) {
+      terms.fact("global guess", saved.global.guess.magnitude).fact("its range", saved.global.guess.bits);
     }
   }
 

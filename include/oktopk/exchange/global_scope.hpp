@@ -48,13 +48,19 @@ public:
 
   static constexpr bool alone = false;
 
-  /// The widest digit whose histograms cost no more than k/2 words, so that an iteration that re-evaluates keeps the
-  /// bound of the others; 8 bits at most, and 4 at least.
+  /// The fewest digits whose histograms cost no more than k/16 words, for each digit is a round of messages. Where all
+  /// cost more, the widest that cost no more than 3k/8 (k/8 where the search is in a range, which may be in vain), so
+  /// that an iteration that searches all magnitudes keeps the bound of the others; 8 bits at most then, and 4 at least.
   int kth_digit_bits(std::int64_t k, int bits) const {
-    std::int64_t const messages = detail::levels(comm_->size());
+    constexpr int all = detail::magnitude_bit_count<value_type>;
+    for (int digits = 1; digits <= 4; ++digits) {
+      int const width = (bits + digits - 1) / digits;
+      if (width <= 12 && histogram_words(bits, width) <= k / 16) {
+        return width;
+      }
+    }
     for (int width = 8; width > 4; --width) {
-      std::int64_t const digits = (bits + width - 1) / width;
-      if (messages * digits * (std::int64_t(1) << width) * count_bytes() / 4 <= k / 2) {
+      if (histogram_words(bits, width) <= (bits < all ? k / 8 : 3 * k / 8)) {
         return width;
       }
     }
@@ -96,6 +102,11 @@ public:
   }
 
 private:
+  std::int64_t histogram_words(int bits, int width) const {
+    std::int64_t const messages = detail::levels(comm_->size());
+    return messages * ((bits + width - 1) / width) * (std::int64_t(1) << width) * count_bytes() / 4;
+  }
+
   std::int64_t count_bytes() const {
     if (most_candidates_ <= std::numeric_limits<std::uint16_t>::max()) {
       return 2;

@@ -81,7 +81,10 @@ struct local_scope {
   void sum(std::span<std::int64_t>) const {}
   std::int64_t before(std::int64_t) const { return 0; }
   std::int64_t share(std::int64_t count) const { return count; }
-  int kth_digit_bits(std::int64_t, int) const { return 11; }
+  int kth_digit_bits(std::int64_t, int bits) const {
+    int const digits = (bits + 11) / 12;
+    return (bits + digits - 1) / digits;
+  }
 };
 
 template <class S>

@@ -14,6 +14,15 @@
 
 namespace oktopk {
 
+/// What `exact` carries from one call to the next to find the k-th magnitude sooner.
+template <gradient_value Value>
+struct kth_guess {
+  Value magnitude = 0; ///< one rank: about 5/4 k values reach it; several: the last k-th; none yet when 0
+  detail::signed_bits_of<Value> bits = 0; ///< several ranks: how many patterns around it, as a power of two
+
+  bool operator==(kth_guess const&) const = default;
+};
+
 namespace detail {
 
 /// Ends a selection of exactly min(k, candidates in the scope) entries whose k-th magnitude is known.
@@ -47,6 +56,16 @@ kth<Value> select_by_histograms(E const& exec, candidates<Index, Value, typename
   return found;
 }
 
+/// The same for one rank alone, among candidates that are at least k and all reach `floor`.
+template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+kth<Value> select_above(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                        bits_of<Value> floor, Scope& scope, selection_workspace<Index, Value, E>& workspace,
+                        selected& result) {
+  auto const found = kth_above(exec, from, k, floor, workspace);
+  take_kth(exec, from, found, k, scope, workspace, result);
+  return found;
+}
+
 /// Where 5/4 k values should lie, given that k reach `threshold` and `count` reach `guess`: between two magnitudes the
 /// tail of gradients is about a power law.
 template <gradient_value Value>
@@ -60,41 +79,86 @@ Value next_guess(Value threshold, std::int64_t k, Value guess, std::int64_t coun
   return static_cast<Value>(double(threshold) * std::clamp(factor, 0.5, 0.9999));
 }
 
+/// Where the k-th magnitude is looked for across ranks: as far from the last one as it has moved of late.
+template <gradient_value Value>
+magnitude_range<Value> range_around(kth_guess<Value> const& guess) {
+  bits_of<Value> const middle = magnitude_bits(guess.magnitude);
+  bits_of<Value> const reach = bits_of<Value>(1) << (guess.bits - 1);
+  return {middle > reach ? middle - reach : 0, static_cast<int>(guess.bits)};
+}
+
+/// The next guess across ranks: four times the last move is in reach at once, and reach is given up bit by bit.
+template <gradient_value Value>
+kth_guess<Value> guess_across(kth_guess<Value> const& guess, bits_of<Value> found) {
+  constexpr int least = 12;
+  constexpr int most = magnitude_bit_count<Value> - 7; // half an exponent for float
+  bits_of<Value> const last = magnitude_bits(guess.magnitude);
+  bits_of<Value> const moved = found > last ? found - last : last - found;
+  int bits = least;
+  while (bits < most && (moved >> (bits - 3)) != 0) {
+    bits += 1;
+  }
+  int const kept = guess.bits > 0 ? static_cast<int>(guess.bits) - 1 : most;
+  return {magnitude_from_bits<Value>(found), static_cast<signed_bits_of<Value>>(std::max(bits, kept))};
+}
+
+/// The same across ranks, each with the candidates of its own region: histograms of a range around the last k-th
+/// magnitude, and of everything only where that missed. The guess is the same on all ranks.
+template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
+kth<Value> select_across(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                         kth_guess<Value>& guess, Scope& scope, selection_workspace<Index, Value, E>& workspace,
+                         selected& result) {
+  kth<Value> found;
+  if (k > 0 && guess.bits > 0) {
+    found = kth_magnitude(exec, from, k, scope, workspace, range_around(guess));
+  }
+  if (k > 0 && found.ties_total == 0) {
+    found = kth_magnitude(exec, from, k, scope, workspace);
+    guess.bits = 0;
+  }
+  take_kth(exec, from, found, k, scope, workspace, result);
+  guess = guess_across(guess, found.threshold);
+  return found;
+}
+
 /// Selects exactly min(k, candidates in the scope) entries, and improves the guess for the next time.
 ///
-/// Where one rank selects alone: guess, verify, refine. Gives the k-th magnitude.
+/// Guess, verify, refine. Gives the k-th magnitude.
 template <execution_space E, selection_source Source, selection_scope Scope>
-kth<typename Source::value_type>
-select_exactly(E const& exec, Source const& from, std::int64_t k, typename Source::value_type& guess, Scope& scope,
-               selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace,
-               selected& result) {
+kth<typename Source::value_type> select_exactly(
+    E const& exec, Source const& from, std::int64_t k, kth_guess<typename Source::value_type>& guess, Scope& scope,
+    selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace, selected& result) {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
-  if (!Scope::alone || k <= 0 || few_candidates(k) >= from.size()) {
+  if constexpr (!Scope::alone) {
+    from.settle(exec);
+    return select_across<E, index_type, value_type>(exec, from.settled(), k, guess, scope, workspace, result);
+  }
+  if (k <= 0 || few_candidates(k) >= from.size()) {
     from.settle(exec);
     return select_by_histograms<E, index_type, value_type>(exec, from.settled(), k, scope, workspace, result);
   }
   sampled_guess<value_type> sampled;
-  if (guess <= 0) {
+  if (guess.magnitude <= 0) {
     sampled = guess_from_sample(exec, from, k, workspace);
-    guess = sampled.safe;
+    guess.magnitude = sampled.safe;
   }
-  std::int64_t count = narrow(exec, from, k, guess, workspace);
+  std::int64_t count = narrow(exec, from, k, guess.magnitude, workspace);
   auto const values = from.settled();
   if (count < 0 && sampled.likely <= 0) {
     sampled = guess_from_sample(exec, values, k, workspace);
-    guess = sampled.safe;
-    count = narrow(exec, values, k, guess, workspace);
+    guess.magnitude = sampled.safe;
+    count = narrow(exec, values, k, guess.magnitude, workspace);
   }
   if (count < 0) {
     auto const found = kth_among_ties<E, index_type, value_type>(exec, values, k, sampled.likely, workspace);
     take_kth<E, index_type, value_type>(exec, values, found, k, scope, workspace, result);
-    guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, value_type(0), k);
+    guess.magnitude = next_guess(magnitude_from_bits<value_type>(found.threshold), k, value_type(0), k);
     return found;
   }
   candidates<index_type, value_type, typename E::memory_space> const few(workspace.aside(count));
-  auto const found = select_by_histograms(exec, few, k, scope, workspace, result);
-  guess = next_guess(magnitude_from_bits<value_type>(found.threshold), k, guess, count);
+  auto const found = select_above(exec, few, k, magnitude_bits(guess.magnitude), scope, workspace, result);
+  guess.magnitude = next_guess(magnitude_from_bits<value_type>(found.threshold), k, guess.magnitude, count);
   return found;
 }
 
@@ -102,18 +166,18 @@ select_exactly(E const& exec, Source const& from, std::int64_t k, typename Sourc
 
 /// Exactly k entries every time: the k largest magnitudes, ties to the lower index.
 ///
-/// Guess, verify, refine (after the idea of arXiv 2604.22312): a magnitude somewhat below the k-th is guessed, from the
-/// last call or from a sample; one pass takes the source and compacts what reaches it; if that is at least k and not
-/// too many, the k-th is found among these few. A guess that fails costs another pass, with a guess from a sample of
-/// the values themselves, and only where that fails too (most values tie) the histograms of `kth_magnitude` read
-/// everything. The result does not depend on the guess. Guessing is for one rank alone; across ranks the histograms
-/// decide.
+/// Guess, verify, refine (after the idea of arXiv 2604.22312). For one rank alone a magnitude somewhat below the k-th
+/// is guessed, from the last call or from a sample; one pass takes the source and compacts what reaches it; if that is
+/// at least k and not too many, the k-th is found among these few. A guess that fails costs another pass, with a guess
+/// from a sample of the values themselves, and only where that fails too (most values tie) all are looked at again.
+/// Across ranks, histograms of a range around the last k-th magnitude are summed, and of all magnitudes where it has
+/// left that. The result does not depend on the guess.
 struct exact {
   struct options {};
 
   template <gradient_value Value>
   struct state {
-    Value guess = 0; ///< magnitude that about 5/4 k values reach; none yet when zero
+    kth_guess<Value> guess;
 
     bool operator==(state const&) const = default;
   };

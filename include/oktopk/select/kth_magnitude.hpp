@@ -21,20 +21,56 @@ struct kth {
   std::int64_t ties_wanted = 0;         ///< how many of `ties_total` complete the k; the lowest indices
 };
 
+/// The patterns of magnitudes that a search looks at closely: 2^bits of them from `floor` on. What is below is passed
+/// over, what is above counts as the largest of them. All of them unless told otherwise.
+template <gradient_value Value>
+struct magnitude_range {
+  detail::bits_of<Value> floor = 0;
+  int bits = detail::magnitude_bit_count<Value>;
+
+  /// The place in the range of a pattern that is not below it.
+  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> place(detail::bits_of<Value> magnitude) const {
+    detail::bits_of<Value> const last = (detail::bits_of<Value>(1) << bits) - 1;
+    detail::bits_of<Value> const above = magnitude - floor;
+    return above < last ? above : last;
+  }
+};
+
 namespace detail {
 
-/// Adds to `rows` histograms of one digit the candidates whose higher digits equal `prefix`.
+/// One digit of the places in a range: what is counted, and among which.
+template <gradient_value Value>
+struct digit {
+  magnitude_range<Value> range;
+  bits_of<Value> prefix = 0; ///< the digits above this one, of those that count
+  int shift = 0;
+  int width = 0;
+
+  std::int64_t bins() const { return std::int64_t(1) << width; }
+
+  /// The bin of a magnitude; none where it is negative.
+  KOKKOS_INLINE_FUNCTION std::int64_t bin(bits_of<Value> magnitude) const {
+    if (magnitude < range.floor) {
+      return -1;
+    }
+    bits_of<Value> const place = range.place(magnitude);
+    // In two steps, since a shift by all bits of the pattern is not defined.
+    if ((place >> shift >> (width - 1) >> 1) != prefix) {
+      return -1;
+    }
+    return static_cast<std::int64_t>((place >> shift) & ((bits_of<Value>(1) << width) - 1));
+  }
+};
+
+/// Adds to `rows` histograms of one digit what it counts.
 ///
 /// On a CPU each thread has a histogram of its own; on a device threads share some, by atomics on integers, whose sum
 /// does not depend on the order.
 template <execution_space E, gradient_value Value>
-void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, bits_of<Value> prefix,
-                 int shift, int width, std::int64_t rows, std::int64_t* histograms) {
+void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, digit<Value> which,
+                 std::int64_t rows, std::int64_t* histograms) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
-  std::int64_t const bins = std::int64_t(1) << width;
-  bits_of<Value> const mask = static_cast<bits_of<Value>>(bins - 1);
-  // A shift by all bits of the pattern is not defined, so the first digit is told apart by its position.
-  bool const first_digit = shift + width >= magnitude_bit_count<Value>;
+  std::int64_t const bins = which.bins();
   Kokkos::parallel_for(
       "oktopk::select::clear_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
@@ -42,11 +78,9 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
     Kokkos::parallel_for(
         "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
         KOKKOS_LAMBDA(std::int64_t i) {
-          bits_of<Value> const magnitude = magnitude_bits(values(i));
-          if (first_digit || (magnitude >> (shift + width)) == prefix) {
-            Kokkos::atomic_fetch_add(
-                &histograms[(i / 32 % rows) * bins + static_cast<std::int64_t>((magnitude >> shift) & mask)],
-                std::int64_t(1));
+          std::int64_t const bin = which.bin(magnitude_bits(values(i)));
+          if (bin >= 0) {
+            Kokkos::atomic_fetch_add(&histograms[(i / 32 % rows) * bins + bin], std::int64_t(1));
           }
         });
   } else {
@@ -57,9 +91,9 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
           std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
           std::int64_t* const histogram = histograms + row * bins;
           for (std::int64_t i = begin; i < end; ++i) {
-            bits_of<Value> const magnitude = magnitude_bits(values(i));
-            if (first_digit || (magnitude >> (shift + width)) == prefix) {
-              histogram[(magnitude >> shift) & mask] += 1;
+            std::int64_t const bin = which.bin(magnitude_bits(values(i)));
+            if (bin >= 0) {
+              histogram[bin] += 1;
             }
           }
         });
@@ -87,46 +121,59 @@ void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::in
 ///
 /// Digit by digit from the top, a histogram of the candidates that share the digits found so far decides the next one:
 /// no sort, no copy of the values, any magnitudes (denormal, infinite, NaN) ordered as their patterns are. Reads the
-/// candidates once a digit: 3 times (float) with the local scope's 11 bits. Sends one histogram a digit through
+/// candidates once a digit: 3 times (float) with the local scope's 12 bits. Sends one histogram a digit through
 /// `scope.sum`: with 8 bits at most 4 x 256 counts (float) or 8 x 256 (double), whatever the length. With fewer than k
 /// candidates the threshold is that of the smallest. k must be positive.
+///
+/// A narrower range, the same on all ranks of the scope, takes fewer digits. Where the k-th magnitude is not in it (or
+/// is the last pattern of it) nobody gets one: `ties_total` is zero.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
 kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
-                         Scope& scope, selection_workspace<Index, Value, E>& workspace) {
-  constexpr int total_bits = detail::magnitude_bit_count<Value>;
-  int const digit_bits = scope.kth_digit_bits(k, total_bits);
+                         Scope& scope, selection_workspace<Index, Value, E>& workspace,
+                         magnitude_range<Value> range = {}) {
+  bool const whole = range.bits == detail::magnitude_bit_count<Value>;
+  int const digit_bits = scope.kth_digit_bits(k, range.bits);
   std::int64_t const most_bins = std::int64_t(1) << digit_bits;
   std::int64_t const rows = detail::is_device<E> ? 64 : std::max<std::int64_t>(1, exec.concurrency());
   workspace.histograms.reserve(exec, rows * most_bins);
   workspace.numbers.reserve(exec, 2 * most_bins);
 
   kth<Value> result;
+  detail::digit<Value> which{range, 0, 0, 0};
   std::int64_t wanted = k;
-  for (int left = total_bits; left > 0;) {
-    int const width = std::min(digit_bits, left);
-    int const shift = left - width;
-    std::int64_t const bins = std::int64_t(1) << width;
-    detail::count_digit(exec, from.values, result.threshold, shift, width, rows, workspace.histograms.data());
+  for (int left = range.bits; left > 0; left = which.shift) {
+    which.width = std::min(digit_bits, left);
+    which.shift = left - which.width;
+    std::int64_t const bins = which.bins();
+    detail::count_digit(exec, from.values, which, rows, workspace.histograms.data());
     detail::add_histograms(exec, rows, bins, workspace.histograms.data(), workspace.numbers.device().data());
     workspace.numbers.to_host(exec, bins, "oktopk::select::kth_magnitude");
     std::int64_t* const mine = workspace.numbers.host();
     std::int64_t* const all = mine + most_bins;
     std::copy(mine, mine + bins, all);
     scope.sum(std::span<std::int64_t>(all, static_cast<std::size_t>(bins)));
-    if (left == total_bits) {
-      wanted = std::min(wanted, std::accumulate(all, all + bins, std::int64_t(0)));
+    if (left == range.bits) {
+      std::int64_t const reaching = std::accumulate(all, all + bins, std::int64_t(0));
+      if (!whole && reaching < k) {
+        return {};
+      }
+      wanted = std::min(wanted, reaching);
     }
     std::int64_t bin = bins - 1;
     while (bin > 0 && all[bin] < wanted) {
       wanted -= all[bin];
       bin -= 1;
     }
-    result.threshold =
-        static_cast<detail::bits_of<Value>>((result.threshold << width) | static_cast<detail::bits_of<Value>>(bin));
+    which.prefix =
+        static_cast<detail::bits_of<Value>>((which.prefix << which.width) | static_cast<detail::bits_of<Value>>(bin));
     result.ties = mine[bin];
     result.ties_total = all[bin];
-    left = shift;
   }
+  // The last place stands for all that is above, too.
+  if (!whole && which.prefix == range.place(static_cast<detail::bits_of<Value>>(-1))) {
+    return {};
+  }
+  result.threshold = which.prefix + range.floor;
   result.ties_wanted = std::min(wanted, result.ties_total);
   return result;
 }

@@ -90,6 +90,35 @@ std::int64_t narrow(E const& exec, Source const& from, std::int64_t k, typename 
   return count;
 }
 
+/// The range from a magnitude that all candidates reach to the largest of them: the fewer digits, the narrower it is.
+template <execution_space E, gradient_index Index, gradient_value Value>
+magnitude_range<Value> range_above(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                                   bits_of<Value> floor) {
+  signed_bits_of<Value> largest = 0;
+  Kokkos::parallel_reduce(
+      "oktopk::select::largest", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      KOKKOS_LAMBDA(std::int64_t i, signed_bits_of<Value> & most) {
+        auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(from.values.data()[i]));
+        most = magnitude > most ? magnitude : most;
+      },
+      Kokkos::Max<signed_bits_of<Value>>(largest));
+  magnitude_range<Value> range{floor, 1};
+  // The last place of a range is nobody's.
+  while (range.bits < magnitude_bit_count<Value> &&
+         (static_cast<bits_of<Value>>(largest) - floor + 1) >> range.bits != 0) {
+    range.bits += 1;
+  }
+  return range.bits < magnitude_bit_count<Value> ? range : magnitude_range<Value>{};
+}
+
+/// The k-th magnitude among at least k candidates of one rank that all reach `floor`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+kth<Value> kth_above(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                     bits_of<Value> floor, selection_workspace<Index, Value, E>& workspace) {
+  local_scope alone;
+  return kth_magnitude(exec, from, k, alone, workspace, range_above<E, Index, Value>(exec, from, floor));
+}
+
 /// The k-th magnitude where no few candidates hold it, because very many tie, or are about to.
 template <execution_space E, gradient_index Index, gradient_value Value>
 kth<Value> kth_among_ties(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
@@ -119,8 +148,8 @@ kth<Value> kth_magnitude_by_narrowing(E const& exec, candidates<Index, Value, ty
   if (count < 0) {
     return detail::kth_among_ties<E, Index, Value>(exec, from, k, sampled.likely, workspace);
   }
-  return kth_magnitude(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k, alone,
-                       workspace);
+  return detail::kth_above(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
+                           detail::magnitude_bits(sampled.safe), workspace);
 }
 
 } // namespace oktopk

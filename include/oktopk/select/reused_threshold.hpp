@@ -28,7 +28,7 @@ struct reused_threshold {
   template <gradient_value Value>
   struct state {
     Value threshold = 0;
-    Value guess = 0;             ///< for the next re-evaluation, as `exact` has it
+    kth_guess<Value> guess;      ///< for the next re-evaluation, as `exact` has it
     std::int64_t evaluated = -1; ///< iteration of the last re-evaluation; none yet when negative
 
     bool operator==(state const&) const = default;
@@ -82,10 +82,10 @@ struct reused_threshold {
           workspace.reserve(exec, result.count);
           compact(exec, from.settled(), kept, workspace);
         }
-        trim(exec, k, scope, workspace, result);
+        trim(exec, k, carried.threshold, scope, workspace, result);
         return result;
       }
-      carried.guess = 0; // it was made from a threshold that has gone stale
+      carried.guess = {}; // it was made from a threshold that has gone stale
     }
     auto const found = reuses ? detail::select_exactly(exec, from.settled(), k, carried.guess, scope, workspace, result)
                               : detail::select_exactly(exec, from, k, carried.guess, scope, workspace, result);
@@ -99,13 +99,13 @@ struct reused_threshold {
 private:
   // What one rank has selected beyond k it can leave out again for next to nothing.
   template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-  void trim(E const& exec, std::int64_t k, Scope& scope, selection_workspace<Index, Value, E>& workspace,
-            selected& result) const {
+  void trim(E const& exec, std::int64_t k, Value threshold, Scope& scope,
+            selection_workspace<Index, Value, E>& workspace, selected& result) const {
     if (Scope::alone && bounded() && result.count > k) {
       std::int64_t const count = result.count;
       workspace.put_aside();
-      detail::select_by_histograms(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
-                                   scope, workspace, result);
+      detail::select_above(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
+                           detail::magnitude_bits(threshold), scope, workspace, result);
       result.reevaluated = false;
     }
   }
