@@ -41,9 +41,7 @@ inline oktopk::kth<float> kth_of(space const& exec, vectors const& from, std::in
 inline selection make_kth_by_histograms(space const& exec, vectors const& from, std::int64_t k) {
   auto const room = std::make_shared<workspace>();
   return [=, &exec, &from](int) {
-    oktopk::local_scope alone;
-    auto const found =
-        oktopk::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).settled(), k, alone, *room);
+    auto const found = oktopk::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).settled(), k, *room);
     return found.ties > 0 ? k : 0;
   };
 }

@@ -34,7 +34,8 @@ inline std::string more_than(char const* what, double is, double most) {
 ///   threshold  max(3k/8, least)  histograms of the candidates, where the global threshold is evaluated; the least is
 ///                                8 digits of 16 counts of half a word for 31 bits, twice as many for 63; times R
 ///              + max(k/8, least) of a range of 24 bits or 56, where it is looked for around the last one first
-///              + 2 (P-1)         who has how many ties
+///              + max(k/16, 8 (P-1))  the candidates that the histograms leave undecided
+///              + 4 (P-1)         how many each rank has beside them
 ///   partition  2 P R             the sum of P boundaries, where regions are decided
 template <class Subject>
 std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count, shape what, volume_terms terms) {
@@ -63,7 +64,8 @@ std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count,
   fault += more_than("control", call.of(phase::control).words_sent(), (ranks - 1) * (terms.sizes_announced ? 6 : 4));
   bool const single = sizeof(typename Subject::value_type) == 4;
   double const most = std::max(3 * k / 8, (single ? 64 : 128) * log_ranks) +
-                      std::max(k / 8, (single ? 48 : 112) * log_ranks) + 2 * (ranks - 1);
+                      std::max(k / 8, (single ? 48 : 112) * log_ranks) + std::max(k / 16, 8 * (ranks - 1)) +
+                      4 * (ranks - 1);
   if (!call.statistics.global_reevaluated) {
     fault += more_than("threshold", call.of(phase::threshold).words_sent(), 0);
   } else if (!terms.candidates_gathered) {

@@ -64,8 +64,6 @@ TEST_CASE("ok_topk gives the same bits with staging as without") {
   for (int const ranks : {1, 2, 3, 5, 8, 13}) {
     same_bits_staged<ok_topk>(ranks, [](auto& how) {
       how.k = 60;
-      how.local_select.tau_prime = 3;
-      how.global_select.tau_prime = 2;
       how.schedule.bucket = 2;
       how.gather.ratio = 1; // balance in every iteration
     });

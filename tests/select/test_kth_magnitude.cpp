@@ -34,15 +34,14 @@ std::string kth_fault(way taken, std::vector<Value> const& values, std::int64_t 
   auto const equal = std::count(magnitudes.begin(), magnitudes.end(), expected);
 
   auto const view = to_view(values);
-  oktopk::local_scope alone;
   auto const found = taken == way::histograms
-                         ? oktopk::kth_magnitude(execution(), candidates_in(view), k, alone, workspace)
+                         ? oktopk::kth_magnitude(execution(), candidates_in(view), k, workspace)
                          : oktopk::kth_magnitude_by_narrowing(execution(), candidates_in(view), k, workspace);
   if (oktopk::detail::magnitude_from_bits<Value>(found.threshold) != expected) {
     return "threshold " + std::to_string(oktopk::detail::magnitude_from_bits<Value>(found.threshold)) + " instead of " +
            std::to_string(expected);
   }
-  if (found.ties != equal || found.ties_total != equal || found.ties_wanted != k - larger) {
+  if (found.ties != equal || found.ties_wanted != k - larger) {
     return "ties " + std::to_string(found.ties) + ", wanted " + std::to_string(found.ties_wanted) + "; there are " +
            std::to_string(equal) + ", wanted " + std::to_string(k - larger);
   }
@@ -103,10 +102,9 @@ TEST_CASE("kth_magnitude puts NaN above infinity above all else") {
   float const nan = std::numeric_limits<float>::quiet_NaN();
   float const infinity = std::numeric_limits<float>::infinity();
   workspace_of<float> workspace;
-  oktopk::local_scope alone;
   auto const view = to_view(std::vector<float>{1, -infinity, 3, -nan, std::numeric_limits<float>::max()});
   auto const at = [&](std::int64_t k) {
-    auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), k, alone, workspace);
+    auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), k, workspace);
     return oktopk::detail::magnitude_from_bits<float>(found.threshold);
   };
   CHECK(std::isnan(at(1)));
@@ -117,17 +115,16 @@ TEST_CASE("kth_magnitude puts NaN above infinity above all else") {
 
 TEST_CASE("kth_magnitude of fewer candidates than k keeps all of them") {
   workspace_of<float> workspace;
-  oktopk::local_scope alone;
   auto const view = to_view(std::vector<float>{7, -5, 6, 5});
-  auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), 100, alone, workspace);
+  auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), 100, workspace);
   CHECK(found.threshold <= oktopk::detail::magnitude_bits(5.0F));
-  CHECK(found.ties_wanted == found.ties_total);
+  CHECK(found.ties_wanted == found.ties);
   // As documented: the threshold is that of the smallest.
   CHECK(found.threshold == oktopk::detail::magnitude_bits(5.0F));
   CHECK(found.ties == 2);
 
   auto const none = to_view(std::vector<float>{});
-  auto const nothing = oktopk::kth_magnitude(execution(), candidates_in(none), 3, alone, workspace);
+  auto const nothing = oktopk::kth_magnitude(execution(), candidates_in(none), 3, workspace);
   CHECK(nothing.ties == 0);
   CHECK(nothing.ties_wanted == 0);
 }

@@ -117,14 +117,15 @@ public:
     return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry + control_words();
   }
 
-  /// What a call sends beside entries, at most: headers, sizes (twice, when a threshold has gone stale), ties,
-  /// boundaries, and the least that the histograms of a re-evaluation take; what they take more is at most k/2.
+  /// What a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale), undecided
+  /// candidates, boundaries, and the least that the histograms take; what these and the candidates take more is at most
+  /// k/2.
   double control_words() const {
     double const ranks = comm_.size();
     double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    return (2 + 2 * 2 + 2) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
+    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
   }
 
   state_type const& state() const { return state_; }

@@ -48,8 +48,7 @@ struct gathered_threshold {
       result.reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (result.reevaluated) {
         auto const all = scope.gather(exec, from);
-        local_scope alone;
-        auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, alone, workspace);
+        auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, workspace);
         carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
         carried.evaluated = iteration;
       }

@@ -22,6 +22,8 @@ namespace oktopk {
 template <execution_space E, communicator Comm, sparse_format Format>
 struct global_scope_workspace {
   std::vector<std::int64_t> sizes; ///< what each rank selected, after `share`
+  std::vector<std::int64_t> row;
+  std::vector<std::int64_t> rows;
   std::vector<std::uint16_t> narrow;
   std::vector<std::uint32_t> wide;
   collective_workspace collective;
@@ -31,8 +33,8 @@ struct global_scope_workspace {
 /// All ranks, each with the sums of its own region: the scope of a global selection.
 ///
 /// A sum of c counts costs about log2 P messages of c half words, words or double words, as narrow as all ranks'
-/// candidates together allow; `before` and `share` send 2(P-1) words each. A fault that a rank reports travels with
-/// `share`, which then throws on every rank.
+/// candidates together allow; `share` sends 2(P-1) words, a row of c numbers 2c(P-1). A fault that a rank reports
+/// travels with either, which then throws on every rank.
 template <execution_space E, communicator Comm, sparse_format Format>
 class global_scope {
 public:
@@ -48,23 +50,15 @@ public:
 
   static constexpr bool alone = false;
 
-  /// The fewest digits whose histograms cost no more than k/16 words, for each digit is a round of messages. Where all
-  /// cost more, the widest that cost no more than 3k/8 (k/8 where the search is in a range, which may be in vain), so
-  /// that an iteration that searches all magnitudes keeps the bound of the others; 8 bits at most then, and 4 at least.
+  /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One is enough
+  /// where the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
   int kth_digit_bits(std::int64_t k, int bits) const {
-    constexpr int all = detail::magnitude_bit_count<value_type>;
-    for (int digits = 1; digits <= 4; ++digits) {
-      int const width = (bits + digits - 1) / digits;
-      if (width <= 12 && histogram_words(bits, width) <= k / 16) {
-        return width;
-      }
+    std::int64_t const messages = detail::levels(comm_->size());
+    int width = std::min(bits, 12);
+    while (width > 4 && messages * (std::int64_t(1) << width) * count_bytes() / 4 > k / 32) {
+      width -= 1;
     }
-    for (int width = 8; width > 4; --width) {
-      if (histogram_words(bits, width) <= (bits < all ? k / 8 : 3 * k / 8)) {
-        return width;
-      }
-    }
-    return 4;
+    return width;
   }
 
   void sum(std::span<std::int64_t> counts) {
@@ -78,18 +72,34 @@ public:
     }
   }
 
-  std::int64_t before(std::int64_t count) {
-    gather_number(static_cast<std::uint64_t>(count), phase::threshold);
-    return std::accumulate(workspace_->sizes.begin(), workspace_->sizes.begin() + comm_->rank(), std::int64_t(0));
+  int rank() const { return comm_->rank(); }
+
+  /// What costs no more than k/16 words to gather, and 4 at least.
+  std::int64_t few(std::int64_t k) const {
+    std::int64_t const others = std::max(comm_->size() - 1, 1);
+    return std::clamp<std::int64_t>(k / (16 * 2 * others), 4, 4096);
   }
 
   std::int64_t share(std::int64_t count) {
-    gather_number((mine_ ? mine_ : fault_report{fault::none, count}).packed(), phase::control);
+    gather_number(count_or_fault(count), phase::control);
+    return share_known(workspace_->sizes, 1);
+  }
+
+  std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
+    workspace_->row.assign(row.begin(), row.end());
+    workspace_->row.front() = static_cast<std::int64_t>(count_or_fault(row.front()));
+    workspace_->rows.resize(row.size() * static_cast<std::size_t>(comm_->size()));
+    allgather(*comm_, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
+              phase::threshold, workspace_->collective);
+    throw_faults(workspace_->rows, row.size());
+    return workspace_->rows;
+  }
+
+  std::int64_t share_known(std::span<std::int64_t const> rows, std::size_t width) {
+    throw_faults(rows, width);
+    workspace_->sizes.resize(static_cast<std::size_t>(comm_->size()));
     for (std::size_t rank = 0; rank < workspace_->sizes.size(); ++rank) {
-      auto const report = fault_report::unpacked(static_cast<std::uint64_t>(workspace_->sizes[rank]));
-      if (report) {
-        throw report.as_error(std::string(algorithm_), static_cast<int>(rank), length_);
-      }
+      workspace_->sizes[rank] = rows[rank * width];
     }
     return std::accumulate(workspace_->sizes.begin(), workspace_->sizes.end(), std::int64_t(0));
   }
@@ -102,9 +112,17 @@ public:
   }
 
 private:
-  std::int64_t histogram_words(int bits, int width) const {
-    std::int64_t const messages = detail::levels(comm_->size());
-    return messages * ((bits + width - 1) / width) * (std::int64_t(1) << width) * count_bytes() / 4;
+  std::uint64_t count_or_fault(std::int64_t count) const {
+    return (mine_ ? mine_ : fault_report{fault::none, count}).packed();
+  }
+
+  void throw_faults(std::span<std::int64_t const> rows, std::size_t width) const {
+    for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
+      auto const report = fault_report::unpacked(static_cast<std::uint64_t>(rows[rank * width]));
+      if (report) {
+        throw report.as_error(std::string(algorithm_), static_cast<int>(rank), length_);
+      }
+    }
   }
 
   std::int64_t count_bytes() const {

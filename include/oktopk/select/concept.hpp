@@ -8,10 +8,12 @@
 #include <oktopk/select/source.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
 
@@ -36,6 +38,8 @@ struct selection_workspace {
   buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
   shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"};
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
+  std::vector<std::int64_t> row;    ///< what this rank tells the others of its candidates
+  std::vector<std::int64_t> sorted; ///< what all of them have told
 
   void reserve(E const& exec, std::int64_t entries) {
     indices.reserve(exec, entries);
@@ -59,27 +63,40 @@ struct selection_workspace {
 
 /// Over whom a selection runs: one rank alone, or all ranks, each with the candidates of its own region.
 ///
-/// All three are collective over the ranks that select together.
+/// All that name `counts`, `count` or a row are collective over the ranks that select together.
+/// * `alone` — whether this is one rank by itself.
 /// * `sum(counts)` — element-wise sum over these ranks, in place.
-/// * `before(count)` — the sum of the counts of lower ranks, whose indices are all lower.
 /// * `share(count)` — ends a selection: tells everybody what this rank has chosen, and gives the total.
 /// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th of magnitudes of so many bits: a wide
 ///   one reads the candidates fewer times, a narrow one sends fewer words.
-/// * `alone` — whether this is one rank by itself.
+///
+/// Several ranks, each with lower indices than the next, have moreover
+/// * `rank()`;
+/// * `few(k)` — how many numbers each rank can tell every other for a small part of what a selection of k costs;
+/// * `gather_rows(row)` — everybody's row of numbers, the same number of them on all ranks, in the order of the ranks;
+///   the first of each is a count, and a fault travels in its place as in `share`;
+/// * `share_known(rows, width)` — as `share`, where the first of each row is what that rank has chosen; sends nothing.
+template <class S>
+concept scope_of_several =
+    requires(S& scope, std::span<std::int64_t const> row, std::int64_t count, std::size_t width) {
+      { scope.rank() } -> std::same_as<int>;
+      { scope.few(count) } -> std::same_as<std::int64_t>;
+      { scope.gather_rows(row) } -> std::same_as<std::span<std::int64_t>>;
+      { scope.share_known(row, width) } -> std::same_as<std::int64_t>;
+    };
+
 template <class S>
 concept selection_scope = requires(S& scope, std::span<std::int64_t> counts, std::int64_t count) {
   { scope.sum(counts) } -> std::same_as<void>;
-  { scope.before(count) } -> std::same_as<std::int64_t>;
   { scope.share(count) } -> std::same_as<std::int64_t>;
   { scope.kth_digit_bits(count, 31) } -> std::same_as<int>;
   { S::alone } -> std::convertible_to<bool>;
-};
+} && (S::alone || scope_of_several<S>);
 
 /// One rank on its own: the scope of a local selection.
 struct local_scope {
   static constexpr bool alone = true;
   void sum(std::span<std::int64_t>) const {}
-  std::int64_t before(std::int64_t) const { return 0; }
   std::int64_t share(std::int64_t count) const { return count; }
   int kth_digit_bits(std::int64_t, int bits) const {
     int const digits = (bits + 11) / 12;

@@ -6,6 +6,7 @@
 #include <oktopk/select/count.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
 #include <oktopk/select/narrow.hpp>
+#include <oktopk/select/select_across.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,49 +15,31 @@
 
 namespace oktopk {
 
-/// What `exact` carries from one call to the next to find the k-th magnitude sooner.
-template <gradient_value Value>
-struct kth_guess {
-  Value magnitude = 0; ///< one rank: about 5/4 k values reach it; several: the last k-th; none yet when 0
-  detail::signed_bits_of<Value> bits = 0; ///< several ranks: how many patterns around it, as a power of two
-
-  bool operator==(kth_guess const&) const = default;
-};
-
 namespace detail {
 
-/// Ends a selection of exactly min(k, candidates in the scope) entries whose k-th magnitude is known.
+/// Ends a selection of exactly min(k, candidates) entries of one rank, whose k-th magnitude is known.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
 void take_kth(E const& exec, candidates<Index, Value, typename E::memory_space> from, kth<Value> found, std::int64_t k,
               Scope& scope, selection_workspace<Index, Value, E>& workspace, selected& result) {
   result = {};
   if (k > 0) {
-    keep<Value> kept{found.threshold};
-    // Every rank knows whether there are more ties than wanted, so all of them go this way or none.
-    std::int64_t ties = found.ties;
-    if (found.ties_wanted < found.ties_total) {
-      ties = std::clamp<std::int64_t>(found.ties_wanted - scope.before(found.ties), 0, found.ties);
-      if (ties < found.ties) {
-        kept.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, found.threshold, ties, workspace);
-      }
-    }
-    workspace.reserve(exec, std::min(k, from.size()));
-    result.count = compact(exec, from, kept, workspace);
+    result.count =
+        take_above(exec, from, found.threshold, found.ties_wanted, found.ties_wanted == found.ties, k, workspace);
   }
   result.total = scope.share(result.count);
   result.reevaluated = true;
 }
 
-/// Selects exactly min(k, candidates in the scope) entries by histograms.
+/// Selects exactly min(k, candidates) entries of one rank by histograms of all of them.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
 kth<Value> select_by_histograms(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                                 Scope& scope, selection_workspace<Index, Value, E>& workspace, selected& result) {
-  auto const found = k > 0 ? kth_magnitude(exec, from, k, scope, workspace) : kth<Value>{};
+  auto const found = k > 0 ? kth_magnitude(exec, from, k, workspace) : kth<Value>{};
   take_kth(exec, from, found, k, scope, workspace, result);
   return found;
 }
 
-/// The same for one rank alone, among candidates that are at least k and all reach `floor`.
+/// The same among candidates that are at least k and all reach `floor`.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
 kth<Value> select_above(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                         bits_of<Value> floor, Scope& scope, selection_workspace<Index, Value, E>& workspace,
@@ -79,61 +62,16 @@ Value next_guess(Value threshold, std::int64_t k, Value guess, std::int64_t coun
   return static_cast<Value>(double(threshold) * std::clamp(factor, 0.5, 0.9999));
 }
 
-/// Where the k-th magnitude is looked for across ranks: as far from the last one as it has moved of late.
-template <gradient_value Value>
-magnitude_range<Value> range_around(kth_guess<Value> const& guess) {
-  bits_of<Value> const middle = magnitude_bits(guess.magnitude);
-  bits_of<Value> const reach = bits_of<Value>(1) << (guess.bits - 1);
-  return {middle > reach ? middle - reach : 0, static_cast<int>(guess.bits)};
-}
-
-/// The next guess across ranks: four times the last move is in reach at once, and reach is given up bit by bit.
-template <gradient_value Value>
-kth_guess<Value> guess_across(kth_guess<Value> const& guess, bits_of<Value> found) {
-  constexpr int least = 12;
-  constexpr int most = magnitude_bit_count<Value> - 7; // half an exponent for float
-  bits_of<Value> const last = magnitude_bits(guess.magnitude);
-  bits_of<Value> const moved = found > last ? found - last : last - found;
-  int bits = least;
-  while (bits < most && (moved >> (bits - 3)) != 0) {
-    bits += 1;
-  }
-  int const kept = guess.bits > 0 ? static_cast<int>(guess.bits) - 1 : most;
-  return {magnitude_from_bits<Value>(found), static_cast<signed_bits_of<Value>>(std::max(bits, kept))};
-}
-
-/// The same across ranks, each with the candidates of its own region: histograms of a range around the last k-th
-/// magnitude, and of everything only where that missed. The guess is the same on all ranks.
-template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-kth<Value> select_across(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
-                         kth_guess<Value>& guess, Scope& scope, selection_workspace<Index, Value, E>& workspace,
-                         selected& result) {
-  kth<Value> found;
-  if (k > 0 && guess.bits > 0) {
-    found = kth_magnitude(exec, from, k, scope, workspace, range_around(guess));
-  }
-  if (k > 0 && found.ties_total == 0) {
-    found = kth_magnitude(exec, from, k, scope, workspace);
-    guess.bits = 0;
-  }
-  take_kth(exec, from, found, k, scope, workspace, result);
-  guess = guess_across(guess, found.threshold);
-  return found;
-}
-
-/// Selects exactly min(k, candidates in the scope) entries, and improves the guess for the next time.
+/// Selects exactly min(k, candidates) entries of one rank, and improves the guess for the next time.
 ///
 /// Guess, verify, refine. Gives the k-th magnitude.
 template <execution_space E, selection_source Source, selection_scope Scope>
-kth<typename Source::value_type> select_exactly(
-    E const& exec, Source const& from, std::int64_t k, kth_guess<typename Source::value_type>& guess, Scope& scope,
-    selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace, selected& result) {
+kth<typename Source::value_type>
+select_alone(E const& exec, Source const& from, std::int64_t k, kth_guess<typename Source::value_type>& guess,
+             Scope& scope, selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace,
+             selected& result) {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
-  if constexpr (!Scope::alone) {
-    from.settle(exec);
-    return select_across<E, index_type, value_type>(exec, from.settled(), k, guess, scope, workspace, result);
-  }
   if (k <= 0 || few_candidates(k) >= from.size()) {
     from.settle(exec);
     return select_by_histograms<E, index_type, value_type>(exec, from.settled(), k, scope, workspace, result);
@@ -160,6 +98,21 @@ kth<typename Source::value_type> select_exactly(
   auto const found = select_above(exec, few, k, magnitude_bits(guess.magnitude), scope, workspace, result);
   guess.magnitude = next_guess(magnitude_from_bits<value_type>(found.threshold), k, guess.magnitude, count);
   return found;
+}
+
+/// Selects exactly min(k, candidates in the scope) entries. Gives the pattern of the k-th magnitude.
+template <execution_space E, selection_source Source, selection_scope Scope>
+bits_of<typename Source::value_type> select_exactly(
+    E const& exec, Source const& from, std::int64_t k, kth_guess<typename Source::value_type>& guess, Scope& scope,
+    selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace, selected& result) {
+  if constexpr (Scope::alone) {
+    return select_alone(exec, from, k, guess, scope, workspace, result).threshold;
+  } else {
+    using index_type = typename Source::index_type;
+    using value_type = typename Source::value_type;
+    from.settle(exec);
+    return select_across<E, index_type, value_type>(exec, from.settled(), k, guess, scope, workspace, result);
+  }
 }
 
 } // namespace detail

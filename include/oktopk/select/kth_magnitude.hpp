@@ -16,9 +16,8 @@ namespace oktopk {
 template <gradient_value Value>
 struct kth {
   detail::bits_of<Value> threshold = 0; ///< pattern of the k-th largest magnitude
-  std::int64_t ties = 0;                ///< candidates of this rank with exactly that magnitude
-  std::int64_t ties_total = 0;          ///< of all ranks in the scope
-  std::int64_t ties_wanted = 0;         ///< how many of `ties_total` complete the k; the lowest indices
+  std::int64_t ties = 0;                ///< candidates with exactly that magnitude
+  std::int64_t ties_wanted = 0;         ///< how many of them complete the k; the lowest indices
 };
 
 /// The patterns of magnitudes that a search looks at closely: 2^bits of them from `floor` on. What is below is passed
@@ -117,20 +116,35 @@ void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::in
 
 } // namespace detail
 
-/// The exact k-th largest magnitude of all candidates in the scope, by radix on the bit pattern of |x|.
+/// What is known of the k-th magnitude after some digits: it is one of 2^shift patterns.
+template <gradient_value Value>
+struct kth_bracket {
+  bool found = false;               ///< whether it is in the range at all
+  detail::bits_of<Value> floor = 0; ///< the lowest of the patterns
+  int shift = 0;                    ///< the logarithm of how many there are
+  std::int64_t above = 0;           ///< candidates of this rank with a larger pattern
+  std::int64_t inside = 0;          ///< candidates of this rank with one of the patterns
+  std::int64_t inside_total = 0;    ///< of all ranks in the scope
+  std::int64_t wanted = 0;          ///< how many of `inside_total` belong to the k largest
+
+  KOKKOS_INLINE_FUNCTION bool holds(detail::bits_of<Value> magnitude) const {
+    return magnitude >= floor && ((magnitude - floor) >> shift) == 0;
+  }
+};
+
+/// Brackets the k-th largest magnitude of all candidates in the scope, until no more than `enough` of them are inside.
 ///
-/// Digit by digit from the top, a histogram of the candidates that share the digits found so far decides the next one:
-/// no sort, no copy of the values, any magnitudes (denormal, infinite, NaN) ordered as their patterns are. Reads the
-/// candidates once a digit: 3 times (float) with the local scope's 12 bits. Sends one histogram a digit through
-/// `scope.sum`: with 8 bits at most 4 x 256 counts (float) or 8 x 256 (double), whatever the length. With fewer than k
-/// candidates the threshold is that of the smallest. k must be positive.
+/// By radix on the bit pattern of |x|: digit by digit from the top, a histogram of the candidates that share the digits
+/// found so far decides the next one. No sort, no copy of the values, any magnitudes (denormal, infinite, NaN) ordered
+/// as their patterns are. Reads the candidates once a digit: 3 times (float) with the local scope's 12 bits. Sends one
+/// histogram a digit through `scope.sum`. With fewer than k candidates all are wanted. k must be positive.
 ///
-/// A narrower range, the same on all ranks of the scope, takes fewer digits. Where the k-th magnitude is not in it (or
-/// is the last pattern of it) nobody gets one: `ties_total` is zero.
+/// A narrower range, the same on all ranks of the scope, takes fewer digits; where the k-th magnitude is not in it (or
+/// is the last pattern of it) it is not found, on any rank.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
-                         Scope& scope, selection_workspace<Index, Value, E>& workspace,
-                         magnitude_range<Value> range = {}) {
+kth_bracket<Value> bracket_kth(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                               Scope& scope, selection_workspace<Index, Value, E>& workspace,
+                               magnitude_range<Value> range, std::int64_t enough) {
   bool const whole = range.bits == detail::magnitude_bit_count<Value>;
   int const digit_bits = scope.kth_digit_bits(k, range.bits);
   std::int64_t const most_bins = std::int64_t(1) << digit_bits;
@@ -138,16 +152,18 @@ kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::mem
   workspace.histograms.reserve(exec, rows * most_bins);
   workspace.numbers.reserve(exec, 2 * most_bins);
 
-  kth<Value> result;
+  kth_bracket<Value> result;
   detail::digit<Value> which{range, 0, 0, 0};
   std::int64_t wanted = k;
-  for (int left = range.bits; left > 0; left = which.shift) {
+  bool at_the_end = !whole;
+  for (int left = range.bits; left > 0 && (left == range.bits || at_the_end || result.inside_total > enough);
+       left = which.shift) {
     which.width = std::min(digit_bits, left);
     which.shift = left - which.width;
     std::int64_t const bins = which.bins();
     detail::count_digit(exec, from.values, which, rows, workspace.histograms.data());
     detail::add_histograms(exec, rows, bins, workspace.histograms.data(), workspace.numbers.device().data());
-    workspace.numbers.to_host(exec, bins, "oktopk::select::kth_magnitude");
+    workspace.numbers.to_host(exec, bins, "oktopk::select::bracket_kth");
     std::int64_t* const mine = workspace.numbers.host();
     std::int64_t* const all = mine + most_bins;
     std::copy(mine, mine + bins, all);
@@ -162,20 +178,33 @@ kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::mem
     std::int64_t bin = bins - 1;
     while (bin > 0 && all[bin] < wanted) {
       wanted -= all[bin];
+      result.above += mine[bin];
       bin -= 1;
     }
     which.prefix =
         static_cast<detail::bits_of<Value>>((which.prefix << which.width) | static_cast<detail::bits_of<Value>>(bin));
-    result.ties = mine[bin];
-    result.ties_total = all[bin];
+    result.inside = mine[bin];
+    result.inside_total = all[bin];
+    // The last place of a range stands for all that is above, too.
+    at_the_end = at_the_end && bin == bins - 1;
   }
-  // The last place stands for all that is above, too.
-  if (!whole && which.prefix == range.place(static_cast<detail::bits_of<Value>>(-1))) {
+  if (at_the_end) {
     return {};
   }
-  result.threshold = which.prefix + range.floor;
-  result.ties_wanted = std::min(wanted, result.ties_total);
+  result.found = true;
+  result.floor = static_cast<detail::bits_of<Value>>(which.prefix << which.shift) + range.floor;
+  result.shift = which.shift;
+  result.wanted = std::min(wanted, result.inside_total);
   return result;
+}
+
+/// The exact k-th largest magnitude of one rank's candidates; see `bracket_kth`. It must be in the range.
+template <execution_space E, gradient_index Index, gradient_value Value>
+kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                         selection_workspace<Index, Value, E>& workspace, magnitude_range<Value> range = {}) {
+  local_scope alone;
+  auto const bracket = bracket_kth(exec, from, k, alone, workspace, range, 0);
+  return {bracket.floor, bracket.inside, bracket.wanted};
 }
 
 } // namespace oktopk

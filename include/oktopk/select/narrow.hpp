@@ -50,10 +50,8 @@ guess_from_sample(E const& exec, Source const& from, std::int64_t k,
       workspace.entries(samples));
   auto const at = [&](double rank) {
     auto const whole = std::max<std::int64_t>(static_cast<std::int64_t>(rank), 1);
-    local_scope alone;
-    return whole >= samples
-               ? value_type(0)
-               : magnitude_from_bits<value_type>(kth_magnitude(exec, sample, whole, alone, workspace).threshold);
+    return whole >= samples ? value_type(0)
+                            : magnitude_from_bits<value_type>(kth_magnitude(exec, sample, whole, workspace).threshold);
   };
   // Four standard deviations on the safe side: too many candidates cost little, too few another pass.
   return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
@@ -66,7 +64,7 @@ bool confirm_ties(E const& exec, candidates<Index, Value, typename E::memory_spa
   found.threshold = magnitude_bits(likely);
   std::int64_t const above = count_at_least(exec, from, static_cast<bits_of<Value>>(found.threshold + 1));
   std::int64_t const reaching = above < k ? count_at_least(exec, from, found.threshold) : 0;
-  found.ties = found.ties_total = reaching - above;
+  found.ties = reaching - above;
   found.ties_wanted = k - above;
   return above < k && k <= reaching;
 }
@@ -115,8 +113,7 @@ magnitude_range<Value> range_above(E const& exec, candidates<Index, Value, typen
 template <execution_space E, gradient_index Index, gradient_value Value>
 kth<Value> kth_above(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                      bits_of<Value> floor, selection_workspace<Index, Value, E>& workspace) {
-  local_scope alone;
-  return kth_magnitude(exec, from, k, alone, workspace, range_above<E, Index, Value>(exec, from, floor));
+  return kth_magnitude(exec, from, k, workspace, range_above<E, Index, Value>(exec, from, floor));
 }
 
 /// The k-th magnitude where no few candidates hold it, because very many tie, or are about to.
@@ -124,9 +121,7 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 kth<Value> kth_among_ties(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                           Value likely, selection_workspace<Index, Value, E>& workspace) {
   kth<Value> found;
-  local_scope alone;
-  return confirm_ties<E, Index, Value>(exec, from, k, likely, found) ? found
-                                                                     : kth_magnitude(exec, from, k, alone, workspace);
+  return confirm_ties<E, Index, Value>(exec, from, k, likely, found) ? found : kth_magnitude(exec, from, k, workspace);
 }
 
 } // namespace detail
@@ -139,9 +134,8 @@ kth<Value> kth_among_ties(E const& exec, candidates<Index, Value, typename E::me
 template <execution_space E, gradient_index Index, gradient_value Value>
 kth<Value> kth_magnitude_by_narrowing(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                                       std::int64_t k, selection_workspace<Index, Value, E>& workspace) {
-  local_scope alone;
   if (detail::few_candidates(k) >= from.size()) {
-    return kth_magnitude(exec, from, k, alone, workspace);
+    return kth_magnitude(exec, from, k, workspace);
   }
   auto const sampled = detail::guess_from_sample(exec, from, k, workspace);
   std::int64_t const count = detail::narrow(exec, from, k, sampled.safe, workspace);

@@ -90,7 +90,7 @@ struct reused_threshold {
     auto const found = reuses ? detail::select_exactly(exec, from.settled(), k, carried.guess, scope, workspace, result)
                               : detail::select_exactly(exec, from, k, carried.guess, scope, workspace, result);
     if (k > 0) {
-      carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
+      carried.threshold = detail::magnitude_from_bits<value_type>(found);
       carried.evaluated = iteration;
     }
     return result;
@@ -101,12 +101,14 @@ private:
   template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
   void trim(E const& exec, std::int64_t k, Value threshold, Scope& scope,
             selection_workspace<Index, Value, E>& workspace, selected& result) const {
-    if (Scope::alone && bounded() && result.count > k) {
-      std::int64_t const count = result.count;
-      workspace.put_aside();
-      detail::select_above(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
-                           detail::magnitude_bits(threshold), scope, workspace, result);
-      result.reevaluated = false;
+    if constexpr (Scope::alone) {
+      if (bounded() && result.count > k) {
+        std::int64_t const count = result.count;
+        workspace.put_aside();
+        detail::select_above(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
+                             detail::magnitude_bits(threshold), scope, workspace, result);
+        result.reevaluated = false;
+      }
     }
   }
 
