@@ -22,7 +22,8 @@ import tempfile
 
 TIME_LIMIT = 120
 COLUMNS = ["algorithm", "ranks", "length", "k", "step", "seconds", "select_seconds", "words_sent_max",
-           "words_received_max", "messages_sent_max", "local_selected_max", "global_selected", "bound_words"]
+           "words_received_max", "messages_sent_max", "local_selected_max", "global_selected", "bound_words",
+           "words_are_a_floor", "own_seconds", "own_select_seconds", "output_density", "xi", "captured", "captured_by_top_k"]
 
 
 class Failure(Exception):
