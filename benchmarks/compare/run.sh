@@ -7,6 +7,7 @@
 set -eu
 
 caller=$(pwd)
+mpi_of_caller=$(env | sed -n '/^OMPI_MCA_[A-Za-z_]*=[^ ]*$/p')
 cd "$(dirname "$0")/../.."
 # shellcheck source=cmake/setup.sh
 . cmake/setup.sh
@@ -210,11 +211,11 @@ if [ $mpi = no ]; then
   measure ", on $ranks ranks that take turns" "$bench" --in-process "$ranks" "$@"
 elif [ -n "$launcher" ]; then
   turns=0
-  # What helps on one machine hinders on several.
+  # What cmake/setup.sh sets for one machine hinders on several.
   unset OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_plm
   unset OMPI_MCA_btl_vader_single_copy_mechanism
   # shellcheck disable=SC2086
-  measure ", started by $launcher" $launcher "$bench" "$@"
+  measure ", started by $launcher" env $mpi_of_caller $launcher "$bench" "$@"
 else
   turns=0
   mpirun=$(command -v mpirun.openmpi || command -v mpirun || :)

@@ -10,6 +10,11 @@ FNR > 1 {
   length_of = $column["length"]
   own[name, row] = $column["own_seconds"]
   own_selection[name, row] = $column["own_select_seconds"]
+  if (rate != "") {
+    words = $column["words_sent_max"]
+    if ($column["words_received_max"] + 0 > words + 0) words = $column["words_received_max"]
+    wires[name] += words * 32 / bits_per_second(rate) + $column["messages_sent_max"] * latency / 1e6
+  }
   floor[name] = $column["words_are_a_floor"]
   density[name] += $column["output_density"]
   xi[name] += $column["xi"]
@@ -22,7 +27,7 @@ function work_out(name,   whole, part, wire) {
   whole = turns ? median(own, name) : median(seconds, name)
   part = turns ? median(own_selection, name) : median(selection, name)
   if (part > whole) part = whole
-  wire = rate == "" ? 0 : through(name) * 32 / bits_per_second(rate) + messages[name] * latency / 1e6
+  wire = wires[name] / rows[name]
   chosen[name] = part
   exchanged[name] = whole - part + wire
   total[name] = whole + wire
@@ -63,7 +68,7 @@ END {
   if (turns) {
     printf "The ranks took turns in one process; a rank's time is without the others' turns, "
     if (rate == "") print "and without any network: --rate adds one,\nand --mpi measures on what there is."
-    else printf "and with the time that the words\ntake at %s and %s us a message.\n", rate, latency
+    else printf "and with the\ntime that the words of a step take at %s, and %s us a message.\n", rate, latency
   }
   printf "Density: of the update. xi: its distance from the true top k of the dense sum, as in the paper's Assumption 1.\n"
   printf "Captured: the share of the dense sum's squared norm; the true top k has %.4f.\n", best / all

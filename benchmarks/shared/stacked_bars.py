@@ -18,7 +18,7 @@ def draw(bars, picture, title, xlabel="seconds per iteration, median"):
     axes.barh(names, rest, left=selection, color="#dd8452", label="communication and the rest")
     for place, name in enumerate(names):
         axes.annotate(" " + bars[name][2], (bars[name][1], place), va="center", fontsize=9)
-    axes.margins(x=0.3)
+    axes.margins(x=0.35)
     axes.set_xlim(left=0)
     axes.set_xlabel(xlabel)
     axes.set_title(title, fontsize=10)

@@ -98,8 +98,11 @@ def try_figures(compare, kind, ranks, length, density, rate=None):
             require(near(last["output_density"], len(indices) / length), f"{scheme}: density {last['output_density']}")
             check_row(row, steps[scheme], ranks, length, k)
             if rate:
-                wire = float(row["words_sent"]) * 32 / 1000 + float(row["messages"]) * 1e-3
-                require(float(row["seconds"]) >= wire, f"{scheme}: {row['seconds']} s, but the wire takes {wire} s")
+                wire = [max(float(step["words_sent_max"]), float(step["words_received_max"])) * 32 / 1000 +
+                        int(step["messages_sent_max"]) * 1e-3 for step in steps[scheme]]
+                mean = math.fsum(wire) / len(wire)
+                over = float(row["seconds"]) - mean
+                require(0 <= over < 0.01 * mean, f"{scheme}: {row['seconds']} s, but the wire takes {mean} s")
         check_marks(said, table)
 
 
