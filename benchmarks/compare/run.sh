@@ -63,12 +63,6 @@ communication, and how much of the true sum arrives.
 TEXT
 }
 
-# from_caller PATH...: paths as seen from here, separated by commas, that the caller gave relative to his own folder.
-from_caller() {
-  printf '%s\n' "$1" | awk -v RS='[,\n]' -v caller="$caller" '
-    $0 != "" { printf "%s%s", (NR > 1 ? "," : ""), ($0 ~ /^\// ? $0 : caller "/" $0) }'
-}
-
 while [ $# -gt 0 ]; do
   case $1 in
     --)
@@ -90,7 +84,7 @@ while [ $# -gt 0 ]; do
       length=$(value "$@")
       given_length=yes
       ;;
-    --input) input=$(from_caller "$(value "$@")") ;;
+    --input) input=$(paths "$@") ;;
     --density) density=$(value "$@") ;;
     --algorithms) algorithms=$(value "$@") ;;
     --steps) steps=$(value "$@") ;;
@@ -101,13 +95,10 @@ while [ $# -gt 0 ]; do
       given_latency=yes
       ;;
     --launcher) launcher=$(value "$@") ;;
-    --csv) csv=$(from_caller "$(value "$@")") ;;
-    --rows) rows=$(from_caller "$(value "$@")") ;;
-    --plot)
-      plot=$(value "$@")
-      [ "$plot" = none ] || plot=$(from_caller "$plot")
-      ;;
-    --bench) bench=$(from_caller "$(value "$@")") ;;
+    --csv) csv=$(paths "$@") ;;
+    --rows) rows=$(paths "$@") ;;
+    --plot) plot=$(paths "$@") ;;
+    --bench) bench=$(paths "$@") ;;
     --mpi)
       mpi=yes
       shift
@@ -142,14 +133,8 @@ case $latency in
   '' | *[!0-9.]* | *.*.* | .) fail "--latency must be a number of microseconds, not \"$latency\"" ;;
 esac
 
-if [ -z "$csv" ] || [ -z "$plot" ]; then
-  mkdir -p $folder
-fi
-csv=${csv:-$folder/schemes.csv}
-plot=${plot:-$folder/schemes.png}
-for file in "$csv" "$rows" "$plot"; do
-  [ -z "$file" ] || [ "$file" = none ] || writable "$file"
-done
+outputs "$folder" schemes
+[ -z "$rows" ] || writable "$rows"
 
 packages() {
   if [ -z "$bench" ]; then
@@ -163,9 +148,7 @@ packages() {
       need openmpi-bin mpirun.openmpi
     fi
   fi
-  if [ "$plot" != none ] && [ -z "$(python_with_matplotlib)" ]; then
-    need python3-matplotlib '/usr/lib/python3/dist-packages/matplotlib/__init__.py'
-  fi
+  need_matplotlib "$plot"
 }
 install_missing packages
 if [ -z "$bench" ]; then

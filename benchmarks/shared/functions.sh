@@ -30,6 +30,34 @@ rate() {
   esac
 }
 
+# paths NAME VALUE...: the value that must follow an option, as paths seen from here. They are separated by commas, and
+# relative to the folder of the caller, $caller. "none" stays what it is.
+paths() {
+  value "$@" >/dev/null
+  # shellcheck disable=SC2154
+  printf '%s\n' "$2" | awk -v RS='[,\n]' -v caller="$caller" '
+    $0 != "" { printf "%s%s", (NR > 1 ? "," : ""), ($0 ~ /^\// || $0 == "none" ? $0 : caller "/" $0) }'
+}
+
+# outputs FOLDER NAME: the files $csv and $plot can be written; where the caller did not name them they are
+# FOLDER/NAME.csv and .png.
+outputs() {
+  if [ -z "$csv" ] || [ -z "$plot" ]; then
+    mkdir -p "$1"
+  fi
+  csv=${csv:-$1/$2.csv}
+  plot=${plot:-$1/$2.png}
+  writable "$csv"
+  [ "$plot" = none ] || writable "$plot"
+}
+
+# need_matplotlib PICTURE: for `packages`, unless PICTURE is "none".
+need_matplotlib() {
+  if [ "$1" != none ] && [ -z "$(python_with_matplotlib)" ]; then
+    need python3-matplotlib '/usr/lib/python3/dist-packages/matplotlib/__init__.py'
+  fi
+}
+
 # python_with_matplotlib: its name, or nothing. The python that comes first may be another than the one that packages
 # are installed for.
 python_with_matplotlib() {

@@ -48,14 +48,6 @@ TEXT
 }
 most_gib=16
 
-# from_caller FILE: a path as seen from here that the caller gave relative to his own folder.
-from_caller() {
-  case $1 in
-    /*) printf '%s\n' "$1" ;;
-    *) printf '%s\n' "$caller/$1" ;;
-  esac
-}
-
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h)
@@ -67,10 +59,10 @@ while [ $# -gt 0 ]; do
     --scale) scale=$(value "$@") ;;
     --steps) steps=$(value "$@") ;;
     --allreduce) allreduce=$(value "$@") ;;
-    --platform) platform=$(from_caller "$(value "$@")") ;;
-    --csv) csv=$(from_caller "$(value "$@")") ;;
-    --plot) plot=$(from_caller "$(value "$@")") ;;
-    --build) folder=$(from_caller "$(value "$@")") ;;
+    --platform) platform=$(paths "$@") ;;
+    --csv) csv=$(paths "$@") ;;
+    --plot) plot=$(paths "$@") ;;
+    --build) folder=$(paths "$@") ;;
     *) fail "unknown option $1 (--help lists them)" ;;
   esac
   shift 2

@@ -169,6 +169,7 @@ def has_matplotlib():
 BAD = [
     (["--colour", "red"], "--colour"),
     (["--ranks"], "--ranks needs a value"),
+    (["--csv"], "--csv needs a value"),
     (["--ranks", "0"], "--ranks"),
     (["--ranks", "two"], "--ranks"),
     (["--length", "-5"], "--length"),
@@ -192,6 +193,7 @@ def try_bad(compare, arguments, expected):
     with tempfile.TemporaryDirectory() as name:
         done = compare.run(["--csv", "table.csv", "--plot", "none", *arguments], name)
         require(done.returncode != 0, f"status 0 of {arguments}")
+        require("shift" not in done.stderr, f"{arguments} made it say: {done.stderr}")
         require(expected in done.stderr, f"no \"{expected}\" in what {arguments} made it say: {done.stderr}")
         require(not list(pathlib.Path(name).iterdir()), f"left behind: {list(pathlib.Path(name).iterdir())}")
 
