@@ -167,11 +167,7 @@ fi
 [ -n "$algorithms" ] || algorithms=$(schemes_of "$bench")
 [ -n "$algorithms" ] || fail "\"$bench\" does not say which schemes it knows; name some with --algorithms"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+make_scratch
 
 set -- --algorithm "$algorithms" --density "$density" --warmup "$warmup" --quality --csv "$scratch/rows.csv" "$@"
 [ -z "$steps" ] || set -- --steps "$steps" "$@"

@@ -105,11 +105,7 @@ fi
 { [ -f "$program" ] && [ -x "$program" ]; } || fail "\"$program\" is no program"
 [ -z "$data" ] || set -- --data "$data" "$@"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+make_scratch
 
 echo algorithm,iteration,k,local_mean,local_min,local_max,global >"$scratch/all.csv"
 for algorithm in $(printf '%s' "$algorithms" | tr ',' ' '); do

@@ -51,6 +51,15 @@ outputs() {
   [ "$plot" = none ] || writable "$plot"
 }
 
+# make_scratch: a folder $scratch, which goes whatever ends the command.
+make_scratch() {
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
 # need_matplotlib PICTURE: for `packages`, unless PICTURE is "none".
 need_matplotlib() {
   if [ "$1" != none ] && [ -z "$(python_with_matplotlib)" ]; then

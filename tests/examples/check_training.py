@@ -11,6 +11,7 @@ import csv
 import gzip
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -99,6 +100,31 @@ def check_summary(scheme, summary):
         require(0 < summary["words_per_iteration_max"] <= summary["bound_words"] + 0.5, f"words in {summary}")
 
 
+def try_selection_accuracy(training):
+    """The command that trains with several schemes and puts their logs together."""
+    command = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "selection_accuracy" / "run.sh"
+    with tempfile.TemporaryDirectory() as name:
+        done = subprocess.run(["sh", str(command), "--program", str(pathlib.Path(training.tool.executable).resolve()),
+                               "--data", str(training.data), "--ranks", str(RANKS), "--epochs", str(EPOCHS),
+                               "--algorithms", "ok_topk,gtopk", "--every", "3", "--csv", "all.csv", "--plot", "none",
+                               "--", "--batch", str(BATCH)],
+                              cwd=name, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+        require(done.returncode == 0, f"status {done.returncode}\n{done.stdout}{done.stderr}")
+        with (pathlib.Path(name) / "all.csv").open(newline="", encoding="ascii") as file:
+            rows = list(csv.DictReader(file))
+    got = [(row["algorithm"], int(row["iteration"])) for row in rows]
+    require(got == [(name, i) for name in ("ok_topk", "gtopk") for i in range(1, ITERATIONS + 1, 3)], f"rows {got}")
+    for row in rows:
+        check_row(row["algorithm"], {column: float(row[column]) for column in COLUMNS})
+    line = re.search(r"^\| gtopk .*$", done.stdout, re.MULTILINE)
+    require(line is not None and [f"{ITERATIONS}", "1.000", "0.0 %"] == [x.strip() for x in line[0].split("|")[2:5]],
+            f"what gtopk selects is not exactly k in\n{done.stdout}")
+
+
+def is_open_mpi(mpirun):
+    return "Open MPI" in subprocess.run([mpirun[0], "--version"], capture_output=True, text=True, check=False).stdout
+
+
 def try_bad(training, arguments, expected):
     with tempfile.TemporaryDirectory() as name:
         done = training.run([*arguments, "--summary", pathlib.Path(name) / "summary"])
@@ -124,6 +150,8 @@ def main():
             ("refuses a log in no folder", lambda: try_bad(training, ["--log", f"{name}/absent/log.csv"], "log.csv")),
             ("refuses a log that is a folder", lambda: try_bad(training, ["--log", name], "is a folder")),
         ]
+        if is_open_mpi(given.mpirun): # which the command is for
+            checks.append(("selection accuracy", lambda: try_selection_accuracy(training)))
         return report(checks)
 
 
