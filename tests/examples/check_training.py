@@ -122,7 +122,8 @@ def try_selection_accuracy(training):
 
 
 def is_open_mpi(mpirun):
-    return "Open MPI" in subprocess.run([mpirun[0], "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([mpirun[0], "--version"], capture_output=True, text=True, check=False).stdout
+    return "Open MPI" in said or "OpenRTE" in said
 
 
 def try_bad(training, arguments, expected):
