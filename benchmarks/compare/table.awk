@@ -49,13 +49,13 @@ END {
     of = rows[name]
     speedup = ("dense" in rows) && total[name] > 0 ? total["dense"] / total[name] : ""
     against = speedup == "" ? "-" : sprintf("%.2f x", speedup)
-    if (speedup != "" && name != "dense" && speedup < 1) {
+    if (speedup != "" && name != "dense" && speedup < 0.995) {
       against = sprintf("%.2f x SLOWER", speedup)
       slower++
     }
     ratio = least > 0 ? sprintf("%.2f", sent[name] / least) : "-"
     printf line, name, sprintf("%.0f%s", sent[name], (floor[name] ? "*" : "")), ratio, messages[name], \
-      sprintf("%.3f", 1e3 * chosen[name]), sprintf("%.3f", 1e3 * exchanged[name]), sprintf("%.3f", 1e3 * total[name]), \
+      sprintf("%.4f", 1e3 * chosen[name]), sprintf("%.4f", 1e3 * exchanged[name]), sprintf("%.4f", 1e3 * total[name]), \
       against, sprintf("%.4f", density[name] / of), sprintf("%.4f", xi[name] / of), sprintf("%.4f", captured[name] / of)
     printf "%s,%d,%d,%d,%s,%d,%s,%d,%.9g,%.9g,%.9g,%s,%.9g,%.9g,%.9g,%.9g\n", name, ranks, length_of, k, sent[name], \
       floor[name], (least > 0 ? sent[name] / least : ""), messages[name], chosen[name], exchanged[name], total[name], \

@@ -20,7 +20,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "benchmarks"))
 from check_bench import TIME_LIMIT, Tool, report, require
 
-RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 2
+RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 1
 ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
 LENGTH = 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10
 DENSITY = 0.01
