@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace oktopk_bench {
 namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Which of an array's values are its k largest: those above a magnitude, and the first few of that magnitude.
 template <class T>
@@ -38,7 +41,7 @@ public:
   }
 
 private:
-  double least_ = INFINITY;
+  double least_ = infinity;
   std::ptrdiff_t ties_ = 0;
 };
 
@@ -69,8 +72,7 @@ update_quality quality_of(std::span<double const> sum, std::span<std::int64_t co
     apart += square(should_be - is);
   }
   if (whole == 0) {
-    bool const nothing = missing == 0;
-    return {nothing ? 0 : INFINITY, nothing ? 1 : -INFINITY, 1};
+    return missing == 0 ? update_quality{0, 1, 1} : update_quality{infinity, -infinity, 1};
   }
   return {std::sqrt(apart / whole), 1 - missing / whole, 1 - missing_top_k / whole};
 }
