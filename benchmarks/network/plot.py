@@ -4,13 +4,12 @@
 """plot.py CSV PICTURE TITLE: the medians of oktopk_bench's rows, a bar per algorithm, selection apart from the rest."""
 
 import csv
+import pathlib
 import statistics
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+import stacked_bars
 
 
 def medians(path):
@@ -24,24 +23,8 @@ def medians(path):
 
 def main():
     source, picture, title = sys.argv[1:]
-    figures = medians(source)
-    names = sorted(figures, key=lambda name: figures[name][1], reverse=True)
-    selection = [figures[name][0] for name in names]
-    whole = [figures[name][1] for name in names]
-    rest = [all_of_it - part for all_of_it, part in zip(whole, selection)]
-
-    figure, axes = pyplot.subplots(figsize=(8, 1.2 + 0.45 * len(names)))
-    axes.barh(names, selection, color="#4c72b0", label="selection")
-    axes.barh(names, rest, left=selection, color="#dd8452", label="communication and the rest")
-    for place, seconds in enumerate(whole):
-        axes.annotate(f" {seconds:.3g} s", (seconds, place), va="center", fontsize=9)
-    axes.margins(x=0.12)
-    axes.set_xlabel("seconds per iteration, median")
-    axes.set_title(title, fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=150)
+    bars = {name: (*figures, f"{figures[1]:.3g} s") for name, figures in medians(source).items()}
+    stacked_bars.draw(bars, picture, title)
 
 
 if __name__ == "__main__":

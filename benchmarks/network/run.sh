@@ -52,11 +52,8 @@ fail() {
   exit 1
 }
 
-# value NAME VALUE...: the value that must follow an option.
-value() {
-  [ $# -ge 2 ] || fail "$1 needs a value"
-  printf '%s\n' "$2"
-}
+# shellcheck source=benchmarks/shared/functions.sh
+. "$here/../shared/functions.sh"
 
 while [ $# -gt 0 ]; do
   case $1 in
@@ -148,25 +145,14 @@ uses_open_mpi "$bench" || fail "\"$bench\" was not built with Open MPI"
 bench=$(cd "$(dirname "$bench")" && pwd)/$(basename "$bench")
 
 if [ -z "$algorithms" ]; then
-  # The program names all it knows when it is asked for what it does not know.
-  algorithms=$("$bench" --in-process 1 --algorithm '?' --length 1 --k 1 2>&1 | sed -n 's/.*it knows //p' | tr -d ' ')
+  algorithms=$(schemes_of "$bench")
   [ -n "$algorithms" ] || fail "\"$bench\" does not say which schemes it knows; name some with --algorithms"
 fi
 
-# Told now, not after minutes of measuring.
 for file in "$csv" "$plot"; do
-  if [ -n "$file" ]; then
-    { [ -d "$(dirname "$file")" ] && [ -w "$(dirname "$file")" ] && [ ! -d "$file" ]; } ||
-      fail "cannot write a file \"$file\""
-  fi
+  [ -z "$file" ] || writable "$file"
 done
-# The python that comes first may be another than the one that packages are installed for.
-python=
-for each in python3 /usr/bin/python3; do
-  if [ -n "$plot" ] && [ -z "$python" ] && "$each" -c 'import matplotlib' 2>/dev/null; then
-    python=$each
-  fi
-done
+python=$([ -z "$plot" ] || python_with_matplotlib)
 if [ -n "$plot" ] && [ -z "$python" ]; then
   fail "--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: apt-get install python3-matplotlib)"
 fi
@@ -205,7 +191,7 @@ if [ -s "$scratch/rows.csv" ]; then
   processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
   title="$ranks ranks, links of $rate, n = $length, density $density"
   printf '\n%s; emulated on %s cores%s, %s:\n\n' "$title" "$(nproc)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
-  awk -f "$here/table.awk" -v rate="$rate" "$scratch/rows.csv"
+  awk -f "$here/../shared/rows.awk" -f "$here/table.awk" -v rate="$rate" "$scratch/rows.csv"
   [ -z "$plot" ] || "$python" "$here/plot.py" "$scratch/rows.csv" "$plot" "$title"
 fi
 exit "$status"

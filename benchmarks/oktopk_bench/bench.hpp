@@ -3,6 +3,7 @@
 #pragma once
 
 #include "algorithms.hpp"
+#include "dense_sum.hpp"
 #include "dump.hpp"
 #include "input.hpp"
 #include "measure.hpp"
@@ -21,6 +22,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +36,7 @@ namespace oktopk_bench {
 template <oktopk::communicator Comm>
 class bench {
 public:
-  using counting = oktopk::counted<Comm>;
+  using counting = counting_communicator<Comm>;
 
   bench(Comm comm, options const& asked) : comm_(comm), asked_(asked) {}
 
@@ -93,7 +95,7 @@ private:
   }
 
   void run_algorithm(std::string const& name, progress& bar) {
-    counting counted(comm_);
+    counting counted{timed<Comm>(comm_)};
     std::unique_ptr<runner> const algorithm = make(name, counted);
     together("memory", oktopk::fault::option_out_of_range, [&] {
       reserve();
@@ -107,6 +109,7 @@ private:
         row.algorithm = name;
         row.length = input_->length();
         row.step = step;
+        row.quality = quality(*algorithm);
         rows_.push_back(row);
         check(*algorithm, name + ", " + which);
       }
@@ -132,6 +135,9 @@ private:
       accumulator_ =
           accumulator_view(Kokkos::view_alloc(Kokkos::WithoutInitializing, "oktopk_bench::accumulator"), length);
     }
+    if (asked_.quality) {
+      sum_.reserve(input_->length(), comm_.rank());
+    }
   }
 
   void read(std::int64_t step) {
@@ -143,6 +149,21 @@ private:
                                                                                                         host_.size());
     Kokkos::deep_copy(exec_, accumulator_, source);
     exec_.fence();
+  }
+
+  std::optional<update_quality> quality(runner const& algorithm) {
+    if (!asked_.quality) {
+      return std::nullopt;
+    }
+    sum_.add_up(comm_, host_);
+    update_quality found;
+    together("memory", oktopk::fault::option_out_of_range, [&] {
+      if (first()) {
+        found = sum_.compare(algorithm.result(), asked_.entries_of(input_->length()));
+      }
+      return std::string();
+    });
+    return found;
   }
 
   void check(runner const& algorithm, std::string const& call) {
@@ -188,6 +209,7 @@ private:
   std::unique_ptr<input> input_;
   std::vector<pending_file> files_;
   std::vector<float> host_;
+  dense_sum sum_; // with --quality
   accumulator_view accumulator_;
   std::vector<measurement> rows_;
 };

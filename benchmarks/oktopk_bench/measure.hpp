@@ -4,6 +4,7 @@
 
 #include "report.hpp"
 #include "runner.hpp"
+#include "timed.hpp"
 
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/core/error.hpp>
@@ -16,27 +17,39 @@
 
 namespace oktopk_bench {
 
+/// What the algorithms run on.
+template <oktopk::communicator Comm>
+using counting_communicator = oktopk::counted<timed<Comm>>;
+
 /// What every rank saw of one call, brought together: maxima, and the balance of the reduce phase. Collective.
 template <oktopk::communicator Comm>
-measurement over_ranks(Comm& comm, runner const& algorithm, oktopk::counted<Comm> const& counted, double seconds) {
+measurement over_ranks(Comm& comm, runner const& algorithm, counting_communicator<Comm>& counted, double seconds) {
   oktopk::traffic const total = counted.total();
   call_figures const figures = algorithm.figures();
   auto const reduced = static_cast<double>(counted.of_phase(oktopk::phase::reduce).bytes_received);
-  std::array<double, 7> most{seconds,
+  timed<Comm> const& clocks = counted.inner();
+  std::array<double, 9> most{seconds,
                              figures.select_seconds,
                              total.words_sent(),
                              total.words_received(),
                              static_cast<double>(total.messages_sent),
                              static_cast<double>(figures.local_selected),
-                             reduced};
+                             reduced,
+                             seconds - clocks.waited() - clocks.in_allreduce(),
+                             figures.select_seconds - (figures.selects_together ? clocks.waited_to_select() : 0)};
+  // In one process the rank that comes last to an allreduce does all of its work, without waiting.
+  std::array<double, 1> allreduce_work{clocks.in_allreduce()};
   std::array<double, 1> sum{reduced};
   comm.allreduce(std::span<double>(most), oktopk::reduction::max, oktopk::phase::control);
+  comm.allreduce(std::span<double>(allreduce_work), oktopk::reduction::min, oktopk::phase::control);
   comm.allreduce(std::span<double>(sum), oktopk::reduction::sum, oktopk::phase::control);
   measurement row;
   row.ranks = comm.size();
   row.k = algorithm.k();
   row.seconds = most[0];
   row.select_seconds = most[1];
+  row.own_seconds = most[7] + allreduce_work[0] / comm.size();
+  row.own_select_seconds = most[8];
   row.words_sent = most[2];
   row.words_received = most[3];
   row.messages_sent = static_cast<std::int64_t>(most[4]);
@@ -51,11 +64,12 @@ measurement over_ranks(Comm& comm, runner const& algorithm, oktopk::counted<Comm
 /// One call of an algorithm, timed and counted. Collective; `comm` is the one that is not counted, and `which` names
 /// the call where it fails.
 template <oktopk::communicator Comm>
-measurement measure(Comm& comm, runner& algorithm, oktopk::counted<Comm>& counted, accumulator_view const& accumulator,
-                    std::string const& which) {
+measurement measure(Comm& comm, runner& algorithm, counting_communicator<Comm>& counted,
+                    accumulator_view const& accumulator, std::string const& which) {
   std::array<double, 1> barrier{};
   comm.allreduce(std::span<double>(barrier), oktopk::reduction::sum, oktopk::phase::control);
   counted.reset();
+  counted.inner().reset();
   auto const begin = std::chrono::steady_clock::now();
   try {
     algorithm.call(accumulator);

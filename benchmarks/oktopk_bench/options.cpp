@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 namespace oktopk_bench {
@@ -58,6 +59,7 @@ void declare(CLI::App& app, options& asked, std::string const& known) {
   app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")->type_name("P");
   app.add_flag_callback(
       "--no-verify", [&] { asked.verify = false; }, "Do not compare the results with an independent reference");
+  app.add_flag("--quality", asked.quality, "Compare the results with the dense sum: the paper's xi, share captured");
 }
 
 std::string not_one_of(std::string const& option, std::string const& given, std::string const& known) {
@@ -144,6 +146,11 @@ std::int64_t options::measured_steps() const {
   return steps.value_or(inputs.empty() ? 10 : static_cast<std::int64_t>(inputs.size()));
 }
 
+std::int64_t options::entries_of(std::int64_t all) const {
+  std::int64_t const share = density ? std::llround(*density * static_cast<double>(all)) : 0;
+  return k.value_or(std::min(all, std::max<std::int64_t>(share, 1)));
+}
+
 command_line read_command_line(std::vector<std::string> const& arguments,
                                std::span<std::string_view const> known_algorithms) {
   command_line read;
@@ -191,7 +198,8 @@ std::string describe(options const& asked) {
   optional("tau", asked.tau);
   optional("tau-prime", asked.tau_prime);
   text << " --seed " << asked.seed << (asked.csv.empty() ? "" : " --csv " + asked.csv)
-       << (asked.dump.empty() ? "" : " --dump " + asked.dump) << (asked.verify ? "" : " --no-verify");
+       << (asked.dump.empty() ? "" : " --dump " + asked.dump) << (asked.verify ? "" : " --no-verify")
+       << (asked.quality ? " --quality" : "");
   return text.str();
 }
 

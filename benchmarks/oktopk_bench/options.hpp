@@ -30,9 +30,12 @@ struct options {
   std::string dump;
   std::optional<int> in_process;
   bool verify = true;
+  bool quality = false;
 
   /// Steps to measure: as asked for, or once through the input files, or ten.
   std::int64_t measured_steps() const;
+  /// Entries to select out of `all`, as the library rounds a density.
+  std::int64_t entries_of(std::int64_t all) const;
 };
 
 /// A command line read: what it asks for, a fault in one sentence, or the text of `--help`.

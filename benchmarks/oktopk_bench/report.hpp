@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "quality.hpp"
+
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +21,8 @@ struct measurement {
   std::int64_t step = 0;
   double seconds = 0;
   double select_seconds = 0;
+  double own_seconds = 0;        ///< without waiting: what the rank itself did
+  double own_select_seconds = 0; ///< the same of the selection
   double words_sent = 0;
   double words_received = 0;
   std::int64_t messages_sent = 0;
@@ -26,6 +31,12 @@ struct measurement {
   double bound_words = 0;
   double reduce_imbalance = 0; ///< bytes received in the reduce phase: maximum over mean; nought where there were none
   bool words_are_a_floor = false; ///< the communicator's own collective hides its messages; no fewer are possible
+  std::optional<update_quality> quality; ///< where it was asked for
+
+  /// The share of the gradient that the update has.
+  double output_density() const {
+    return length > 0 ? static_cast<double>(global_selected) / static_cast<double>(length) : 0;
+  }
 };
 
 /// The whole CSV file, header included.

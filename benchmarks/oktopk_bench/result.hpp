@@ -39,6 +39,7 @@ struct call_figures {
   std::int64_t local_selected = 0;
   std::int64_t global_selected = 0;
   double select_seconds = 0;
+  bool selects_together = false; ///< whether the selection has messages in it
 };
 
 } // namespace oktopk_bench

@@ -12,7 +12,7 @@ namespace oktopk_bench {
 
 std::vector<std::string_view> known_algorithms() {
   std::vector<std::string_view> names;
-  for (auto const& each : algorithms<oktopk::counted<oktopk::in_process_communicator>>) {
+  for (auto const& each : algorithms<counting_communicator<oktopk::in_process_communicator>>) {
     names.push_back(each.name);
   }
   return names;

@@ -64,7 +64,8 @@ public:
 
   call_figures figures() const override {
     auto const& last = allreduce_.last_call();
-    return {last.local_selected, last.global_selected, last.select_seconds};
+    bool const selects_together = requires { allreduce_.state().global; };
+    return {last.local_selected, last.global_selected, last.select_seconds, selects_together};
   }
 
   promises const& promised() const override { return promised_; }

@@ -10,6 +10,8 @@ caller=$(pwd)
 cd "$(dirname "$0")/../.."
 # shellcheck source=cmake/setup.sh
 . cmake/setup.sh
+# shellcheck source=benchmarks/shared/functions.sh
+. benchmarks/shared/functions.sh
 
 here=benchmarks/simulated
 bert=133547324 # parameters of BERT in the paper (Table 2)
@@ -46,20 +48,6 @@ TEXT
 }
 most_gib=16
 
-# value NAME VALUE...: the value that must follow an option.
-value() {
-  [ $# -ge 2 ] || fail "$1 needs a value"
-  printf '%s\n' "$2"
-}
-
-# from_caller FILE: a path as seen from here that the caller gave relative to his own folder.
-from_caller() {
-  case $1 in
-    /*) printf '%s\n' "$1" ;;
-    *) printf '%s\n' "$caller/$1" ;;
-  esac
-}
-
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h)
@@ -71,10 +59,10 @@ while [ $# -gt 0 ]; do
     --scale) scale=$(value "$@") ;;
     --steps) steps=$(value "$@") ;;
     --allreduce) allreduce=$(value "$@") ;;
-    --platform) platform=$(from_caller "$(value "$@")") ;;
-    --csv) csv=$(from_caller "$(value "$@")") ;;
-    --plot) plot=$(from_caller "$(value "$@")") ;;
-    --build) folder=$(from_caller "$(value "$@")") ;;
+    --platform) platform=$(paths "$@") ;;
+    --csv) csv=$(paths "$@") ;;
+    --plot) plot=$(paths "$@") ;;
+    --build) folder=$(paths "$@") ;;
     *) fail "unknown option $1 (--help lists them)" ;;
   esac
   shift 2
@@ -82,12 +70,6 @@ done
 csv=${csv:-$folder/scaling.csv}
 plot=${plot:-$folder/scaling.png}
 
-# whole NAME VALUE: VALUE must be a whole number of at least 1.
-whole() {
-  case $2 in
-    '' | *[!0-9]* | 0*) fail "$1 must be a whole number of at least 1, not \"$2\"" ;;
-  esac
-}
 whole --steps "$steps"
 [ -z "$scale" ] || whole --scale "$scale"
 [ -r "$platform" ] || fail "cannot read the platform $platform"

@@ -28,6 +28,12 @@ inline constexpr std::tuple algorithms{
     entry<oktopk::ok_topk<execution, communicator>>{"ok_topk"},
     entry<oktopk::paper_ok_topk<execution, communicator>>{"paper_ok_topk"},
     entry<oktopk::dense<execution, communicator>>{"dense"},
+    entry<oktopk::dense_rabenseifner<execution, communicator>>{"dense_rabenseifner"},
+    entry<oktopk::dense_bfloat16<execution, communicator>>{"dense_bfloat16"},
+    entry<oktopk::topk_a<execution, communicator>>{"topk_a"},
+    entry<oktopk::topk_dsa<execution, communicator>>{"topk_dsa"},
+    entry<oktopk::gtopk<execution, communicator>>{"gtopk"},
+    entry<oktopk::gaussian_k<execution, communicator>>{"gaussian_k"},
 };
 
 inline std::vector<std::string> algorithm_names() {
@@ -47,19 +53,6 @@ typename Allreduce::options allreduce_options(std::int64_t length, double densit
     how.density = density;
   }
   return how;
-}
-
-/// Collective. Makes the named algorithm and calls `use` with it; the name must be one of `algorithm_names()`.
-template <class Use>
-void with_algorithm(std::string_view name, execution const& exec, communicator const& comm, std::int64_t length,
-                    double density, Use const& use) {
-  auto const try_one = [&]<class Allreduce>(entry<Allreduce> const& candidate) {
-    if (candidate.name == name) {
-      Allreduce allreduce(exec, comm, allreduce_options<Allreduce>(length, density));
-      use(allreduce);
-    }
-  };
-  std::apply([&](auto const&... each) { (try_one(each), ...); }, algorithms);
 }
 
 } // namespace fashion

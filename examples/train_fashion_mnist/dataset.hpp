@@ -23,6 +23,12 @@ struct shard {
   std::int64_t size() const { return static_cast<std::int64_t>(labels.extent(0)); }
 };
 
+/// The images of one rank.
+struct rank_data {
+  shard training;
+  shard test;
+};
+
 /// Reads `FOLDER/PREFIX-images-idx3-ubyte.gz` and its labels, and keeps every `ranks`-th image from `rank` on.
 ///
 /// Throws std::runtime_error with one sentence that names the file and the fault.

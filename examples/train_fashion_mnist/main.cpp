@@ -8,7 +8,7 @@
 #include "blas_threads.hpp"
 #include "options.hpp"
 #include "output_file.hpp"
-#include "trainer.hpp"
+#include "training.hpp"
 
 #include <mpi.h>
 
@@ -47,7 +47,7 @@ void train(fashion::options const& how) {
   int const rank = rank_in(world);
   int const ranks = size_of(world);
   fashion::on_every_rank(world, [&] {
-    for (fs::path const& file : {how.csv, how.summary}) {
+    for (fs::path const& file : {how.csv, how.summary, how.log}) {
       if (rank == 0 && !file.empty()) {
         fashion::require_writable(file);
       }
@@ -65,10 +65,7 @@ void train(fashion::options const& how) {
       "the data sets");
 
   fashion::communicator const comm(oktopk::mpi_communicator::duplicate(world));
-  fashion::with_algorithm(how.algorithm, exec, comm, fashion::network::length(), how.density, [&](auto& allreduce) {
-    fashion::trainer trainer(exec, world, how, data, allreduce);
-    trainer.run();
-  });
+  fashion::train({exec, comm, world, how, data});
 }
 
 // Every rank gets here with the same failure: one of them reports it.

@@ -15,7 +15,9 @@ void measurements::add(measurements const& other) {
   communication_seconds += other.communication_seconds;
   words += other.words;
   most_words = std::max(most_words, other.most_words);
+  bound_words = std::max(bound_words, other.bound_words);
   over_bound += other.over_bound;
+  modelled = modelled || other.modelled;
 }
 
 measurements measurements::over_ranks(MPI_Comm comm) const {
@@ -26,8 +28,12 @@ measurements measurements::over_ranks(MPI_Comm comm) const {
   for (double& mean : means) {
     mean /= ranks;
   }
-  measurements all{iterations, means[0], means[1], means[2], means[3], means[4], most_words, over_bound};
-  MPI_Allreduce(MPI_IN_PLACE, &all.most_words, 1, MPI_DOUBLE, MPI_MAX, comm);
+  measurements all{iterations, means[0],   means[1],    means[2],   means[3],
+                   means[4],   most_words, bound_words, over_bound, modelled};
+  std::array<double, 2> maxima{most_words, bound_words};
+  MPI_Allreduce(MPI_IN_PLACE, maxima.data(), static_cast<int>(maxima.size()), MPI_DOUBLE, MPI_MAX, comm);
+  all.most_words = maxima[0];
+  all.bound_words = maxima[1];
   MPI_Allreduce(MPI_IN_PLACE, &all.over_bound, 1, MPI_INT64_T, MPI_SUM, comm);
   return all;
 }

@@ -15,13 +15,16 @@ struct measurements {
   double compute_seconds = 0;
   double selection_seconds = 0;
   double communication_seconds = 0;
-  double words = 0;            ///< sent
-  double most_words = 0;       ///< in one iteration
-  std::int64_t over_bound = 0; ///< iterations in which more words were sent than the upper bound
+  double words = 0;       ///< sent
+  double most_words = 0;  ///< in one iteration
+  double bound_words = 0; ///< the algorithm's own bound of an iteration, which may go with its selection; the largest
+  std::int64_t over_bound = 0; ///< iterations in which more words were sent than that bound
+  bool modelled = false;       ///< the communicator hid its messages: words are the least that it can have sent
 
   void add(measurements const& other);
 
-  /// Collective. Means over ranks of the sums, the maximum of `most_words`, and the sum of `over_bound`.
+  /// Collective. Means over ranks of the sums, the maxima of `most_words` and `bound_words`, and the sum of
+  /// `over_bound`.
   measurements over_ranks(MPI_Comm comm) const;
 
   double mean_loss() const { return loss / static_cast<double>(iterations); }

@@ -75,6 +75,7 @@ std::string options::shared_part() const {
   for (std::int64_t const iteration : dump_at) {
     text << ' ' << iteration;
   }
+  text << (log.empty() ? "" : ", logged");
   return text.str();
 }
 
@@ -83,7 +84,7 @@ options parse_options(int argc, char const* const* argv, std::vector<std::string
   CLI::App app("Trains a network of 1.86 million parameters on Fashion-MNIST, data-parallel over MPI ranks.",
                "train_fashion_mnist");
   app.add_option("--algorithm", o.algorithm, "How gradients are summed: " + listed(algorithms))->capture_default_str();
-  app.add_option("--density", o.density, "Share of the gradient to exchange, in (0, 1]; dense ignores it")
+  app.add_option("--density", o.density, "Share of the gradient to exchange, in (0, 1]; dense schemes ignore it")
       ->capture_default_str();
   app.add_option("--epochs", o.epochs, "Passes over the training images")->capture_default_str();
   app.add_option("--batch", o.batch, "Images per rank and iteration")->capture_default_str();
@@ -96,6 +97,7 @@ options parse_options(int argc, char const* const* argv, std::vector<std::string
   app.add_option("--dump-at", o.dump_at, "Iterations to dump, counted from 1, separated by commas")->delimiter(',');
   app.add_option("--csv", o.csv, "File for a table with a row per epoch");
   app.add_option("--summary", o.summary, "File for the result in one line of key=value");
+  app.add_option("--log", o.log, "File for a table with a row per iteration: how many entries were selected");
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {

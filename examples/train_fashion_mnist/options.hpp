@@ -22,6 +22,7 @@ struct options {
   std::vector<std::int64_t> dump_at; ///< iterations, counted from 1
   std::filesystem::path csv;         ///< one row per epoch; empty for none
   std::filesystem::path summary;     ///< one line of key=value; empty for none
+  std::filesystem::path log;         ///< one row per iteration; empty for none
   std::string help;                  ///< the help text, where it was asked for; nothing else is to be done then
 
   /// What must be the same on all ranks, in words.

@@ -17,8 +17,7 @@ struct run_facts {
   std::int64_t length = 0;
   bool selects = false;         ///< whether a part of the gradient is exchanged, or all of it
   std::int64_t k = 0;           ///< entries selected; the length where all are
-  double lower_bound_words = 0; ///< that any algorithm must send: 2k(P-1)/P
-  double upper_bound_words = 0; ///< of Ok-Topk, 6k(P-1)/P; where all is exchanged, the lower bound
+  double lower_bound_words = 0; ///< that any algorithm must send for k entries of 4 bytes: 2k(P-1)/P
 };
 
 /// Prints the table of a run as it goes and writes its files at the end. To be used on one rank.

@@ -13,6 +13,7 @@
 #include "options.hpp"
 #include "progress_bar.hpp"
 #include "report.hpp"
+#include "selection_log.hpp"
 #include "terminal.hpp"
 
 #include <oktopk/sgd.hpp>
@@ -27,12 +28,6 @@
 
 namespace fashion {
 
-/// The images of one rank.
-struct rank_data {
-  shard training;
-  shard test;
-};
-
 /// Data-parallel SGD with one allreduce algorithm, from initial weights to the last line of the report.
 template <class Allreduce>
 class trainer {
@@ -41,7 +36,8 @@ public:
   trainer(execution const& exec, MPI_Comm world, options const& how, rank_data const& data, Allreduce& allreduce)
       : exec_(exec), world_(world), how_(how), data_(data), allreduce_(allreduce),
         iterations_per_epoch_(data.training.whole / allreduce.comm().size() / how.batch), facts_(describe()),
-        optimizer_(exec, allreduce, {.learning_rate = how.learning_rate}), dump_(world, how.dump, how.dump_at) {
+        optimizer_(exec, allreduce, {.learning_rate = how.learning_rate}), dump_(world, how.dump, how.dump_at),
+        log_(!how.log.empty()) {
     check_sizes();
     on_every_rank(world_, [this] { allocate(); });
     optimizer_.before_allreduce([this](const_vector accumulator) { dump_(iteration_, accumulator); });
@@ -69,9 +65,11 @@ public:
       }
     }
     double const total = seconds(start, clock::now());
+    log_.gather(world_);
     on_every_rank(world_, [&] {
       if (speaks) {
         out.close(total);
+        log_.write(how_.log, allreduce_.k());
       }
     });
   }
@@ -86,14 +84,12 @@ private:
   run_facts describe() const {
     double const ranks = allreduce_.comm().size();
     auto const k = static_cast<double>(allreduce_.k());
-    bool const part = selects<Allreduce>;
     return {.algorithm = std::string(allreduce_.name()),
             .ranks = allreduce_.comm().size(),
             .length = allreduce_.length(),
-            .selects = part,
+            .selects = selects<Allreduce>,
             .k = allreduce_.k(),
-            .lower_bound_words = 2 * k * (ranks - 1) / ranks,
-            .upper_bound_words = (part ? 6 : 2) * k * (ranks - 1) / ranks};
+            .lower_bound_words = 2 * k * (ranks - 1) / ranks};
   }
 
   void check_sizes() const {
@@ -119,6 +115,7 @@ private:
     training_order_ = in_order(exec_, data_.training.size());
     test_order_ = in_order(exec_, data_.test.size());
     network::initialise(exec_, parameters_, how_.seed);
+    log_.reserve(how_.epochs * iterations_per_epoch_);
   }
 
   measurements train_epoch(std::int64_t epoch, progress_bar& bar) {
@@ -144,6 +141,8 @@ private:
     double const all = seconds(start, clock::now());
     auto const& call = allreduce_.last_call();
     double const words = allreduce_.comm().total().words_sent();
+    double const bound = allreduce_.bound_words();
+    log_.add(call.local_selected, call.global_selected);
     // What is neither selection nor exchange is computation: the network, and the sums over residual and weights.
     return {.iterations = 1,
             .loss = loss,
@@ -152,7 +151,9 @@ private:
             .communication_seconds = call.exchange_seconds,
             .words = words,
             .most_words = words,
-            .over_bound = words > facts_.upper_bound_words ? 1 : 0};
+            .bound_words = bound,
+            .over_bound = words > bound ? 1 : 0,
+            .modelled = allreduce_.comm().modelled() > 0};
   }
 
   // The share of all ranks' test images that are labelled correctly; the weights are the same on all ranks.
@@ -178,6 +179,7 @@ private:
   run_facts facts_;
   oktopk::sgd<Allreduce> optimizer_;
   accumulator_dump dump_;
+  selection_log log_;
   std::unique_ptr<network> network_;
   vector parameters_;
   vector gradient_;

@@ -22,7 +22,8 @@ import tempfile
 
 TIME_LIMIT = 120
 COLUMNS = ["algorithm", "ranks", "length", "k", "step", "seconds", "select_seconds", "words_sent_max",
-           "words_received_max", "messages_sent_max", "local_selected_max", "global_selected", "bound_words"]
+           "words_received_max", "messages_sent_max", "local_selected_max", "global_selected", "bound_words",
+           "words_are_a_floor", "own_seconds", "own_select_seconds", "output_density", "xi", "captured", "captured_by_top_k"]
 
 
 class Failure(Exception):
@@ -423,6 +424,21 @@ def ranks_started_differently(tool):
     yield "refuses ranks started differently", check
 
 
+def report(checks, where=""):
+    """Makes the checks, (what, function) each, and says how they went; gives the status to exit with."""
+    where = f"{where}: " if where else ""
+    failed = 0
+    for what, check in checks:
+        try:
+            check()
+            print(f"ok      {where}{what}", flush=True)
+        except (Failure, OSError, subprocess.TimeoutExpired) as fault:
+            failed += 1
+            print(f"FAILED  {where}{what}\n{fault}", flush=True)
+    print(f"{len(checks) - failed} of {len(checks)} checks passed")
+    return 1 if failed else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("executable")
@@ -432,16 +448,7 @@ def main():
     checks = [*good_input(tool, (2, 4) if given.mpirun else (1, 2, 3, 4, 5, 8)), *other_input(tool), *bad_input(tool)]
     if given.mpirun:
         checks += ranks_started_differently(tool)
-    failed = 0
-    for what, check in checks:
-        try:
-            check()
-            print(f"ok      {tool.name()}: {what}", flush=True)
-        except (Failure, OSError) as fault:
-            failed += 1
-            print(f"FAILED  {tool.name()}: {what}\n{fault}", flush=True)
-    print(f"{len(checks) - failed} of {len(checks)} checks passed")
-    return 1 if failed else 0
+    return report(checks, tool.name())
 
 
 if __name__ == "__main__":

@@ -44,6 +44,13 @@ TEST_CASE("the defaults of oktopk_bench") {
   CHECK((given.asked.local_select == "exact" && given.asked.partition == "balanced"));
 }
 
+TEST_CASE("a density selects as many entries as in the library") {
+  auto const asked = read({"--algorithm", "ok_topk", "--length", "100", "--density", "0.01"}).asked;
+  CHECK((asked.entries_of(149) == 1 && asked.entries_of(151) == 2 && asked.entries_of(3) == 1));
+  CHECK(asked.entries_of(0) == 0);
+  CHECK(read({"--algorithm", "ok_topk", "--length", "100", "--k", "7"}).asked.entries_of(100) == 7);
+}
+
 TEST_CASE("lines that differ in one option are described differently") {
   std::vector<std::string> const plain{"--algorithm", "ok_topk", "--length", "100", "--k", "1"};
   auto const described = [&](std::vector<std::string> const& more) {
@@ -55,6 +62,7 @@ TEST_CASE("lines that differ in one option are described differently") {
     CHECK(described({option, "3"}) != described({option, "4"}));
   }
   CHECK(described({"--no-verify"}) != described({}));
+  CHECK(described({"--quality"}) != described({}));
   CHECK(described({"--csv", "a"}) != described({"--dump", "a"}));
   CHECK(described({}) == described({}));
 }
