@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/detail/kokkos_ext/atomic.hpp>
 #include <oktopk/detail/kokkos_ext/memory.hpp>
 
 #include <cstdint>
@@ -54,7 +55,9 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
         while (at < end && other < those_size) {
           Index const x = mine[at];
           Index const y = theirs[other];
-          if (final && x == y) {
+          // One thread writes everything, for the next match overwrites what does not belong, and whether it does
+          // cannot be predicted. Another thread's place must be left alone.
+          if (final && (detail::is_one_thread<E> || x == y)) {
             out[position] = x;
           }
           position += x == y ? 1 : 0;

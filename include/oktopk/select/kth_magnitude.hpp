@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/detail/kokkos_ext/magnitude_mask.hpp>
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>
@@ -59,7 +60,46 @@ struct digit {
     }
     return static_cast<std::int64_t>((place >> shift) & ((bits_of<Value>(1) << width) - 1));
   }
+
+  bool first() const { return shift + width >= range.bits; }
+  /// The lowest pattern that counts.
+  KOKKOS_INLINE_FUNCTION bits_of<Value> lowest() const { return range.floor + (prefix << shift << width); }
+  /// The first pattern above those that count; zero where all above count as the last place.
+  KOKKOS_INLINE_FUNCTION bits_of<Value> beyond() const {
+    bits_of<Value> const next = (prefix + 1) << shift << width;
+    return next >> range.bits != 0 ? 0 : range.floor + next;
+  }
 };
+
+/// Counts a stretch on a CPU. Of the first digit almost all candidates count, of the later ones almost none: there one
+/// mask passes over 64 of them.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which, bool first,
+                                          std::int64_t* histogram) {
+  std::int64_t i = 0;
+  if (!first) {
+    bits_of<Value> const lowest = which.lowest();
+    bits_of<Value> const beyond = which.beyond();
+    for (; i + mask_width <= size; i += mask_width) {
+      std::uint64_t left = magnitude_mask(values + i, lowest);
+      if (beyond != 0) {
+        left &= ~magnitude_mask(values + i, beyond);
+      }
+      for (; left != 0; left &= left - 1) {
+        std::int64_t const bin = which.bin(magnitude_bits(values[i + lowest_bit(left)]));
+        if (bin >= 0) {
+          histogram[bin] += 1;
+        }
+      }
+    }
+  }
+  for (; i < size; ++i) {
+    std::int64_t const bin = which.bin(magnitude_bits(values[i]));
+    if (bin >= 0) {
+      histogram[bin] += 1;
+    }
+  }
+}
 
 /// Adds to `rows` histograms of one digit what it counts.
 ///
@@ -70,6 +110,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
                  std::int64_t rows, std::int64_t* histograms) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t const bins = which.bins();
+  bool const first = which.first();
   Kokkos::parallel_for(
       "oktopk::select::clear_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
@@ -88,13 +129,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
         KOKKOS_LAMBDA(std::int64_t row) {
           std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
           std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
-          std::int64_t* const histogram = histograms + row * bins;
-          for (std::int64_t i = begin; i < end; ++i) {
-            std::int64_t const bin = which.bin(magnitude_bits(values(i)));
-            if (bin >= 0) {
-              histogram[bin] += 1;
-            }
-          }
+          count_stretch(values.data() + begin, end - begin, which, first, histograms + row * bins);
         });
   }
 }
