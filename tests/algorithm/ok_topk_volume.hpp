@@ -35,8 +35,7 @@ inline std::string more_than(char const* what, double is, double most) {
 ///                                8 digits of 16 counts of half a word for 31 bits, twice as many for 63; times R
 ///              + max(k/8, least) of a range of 24 bits or 56, where it is looked for around the last one first
 ///              + max(k/16, 8 (P-1))  the candidates that the histograms leave undecided
-///              + max(k/8, 16 (P-1))  candidates around the last threshold, told in vain
-///              + 8 (P-1)         how many each rank has beside either
+///              + 4 (P-1)         how many each rank has beside them
 ///   partition  2 P R             the sum of P boundaries, where regions are decided
 template <class Subject>
 std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count, shape what, volume_terms terms) {

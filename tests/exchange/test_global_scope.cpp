@@ -226,8 +226,7 @@ TEST_CASE("a search in a range costs less, and says on every rank whether it fou
 
 TEST_CASE("exact selects the same across ranks whatever it has guessed before") {
   for (int const ranks : {1, 3, 8}) {
-    for (auto const& [bits, slots] : std::vector<std::pair<int, std::int64_t>>{
-             {0, 0}, {1, 0}, {12, 0}, {24, 0}, {60, 0}, {0, 5}, {1, 1}, {12, 3}, {24, 8}, {24, 70}, {30, 500}}) {
+    for (int const bits : {0, 1, 12, 24}) {
       for (float const magnitude : {0.0F, 1e-30F, 0.01F, 1.0F, 3e38F}) {
         std::vector<float> all(500);
         correlated{8}({0, 1, 0}, all);
@@ -238,7 +237,7 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
           scope_workspace<float> room;
           workspace_of<float> workspace;
           device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
-          oktopk::exact::state<float> state{{magnitude, bits, slots}};
+          oktopk::exact::state<float> state{{magnitude, bits}};
           for (int iteration = 0; iteration < 3; ++iteration) {
             scope_of<float> everybody(counted, 500, 500, "test", {}, room);
             auto const said =

@@ -125,7 +125,7 @@ public:
     double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    return (2 + 2 + 2 * (2 + 8) + 2 * (2 + 4)) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
+    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
   }
 
   state_type const& state() const { return state_; }
@@ -225,9 +225,7 @@ private:
       terms.fact("global threshold", saved.global.threshold).fact("re-evaluated in", saved.global.evaluated);
     }
     if constexpr (requires { saved.global.guess.bits; }) {
-      terms.fact("global guess", saved.global.guess.magnitude)
-          .fact("its range", saved.global.guess.bits)
-          .fact("its slots", saved.global.guess.slots);
+      terms.fact("global guess", saved.global.guess.magnitude).fact("its range", saved.global.guess.bits);
     }
   }
 

@@ -7,7 +7,6 @@
 #include <oktopk/select/kth_magnitude.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,7 +20,6 @@ template <gradient_value Value>
 struct kth_guess {
   Value magnitude = 0; ///< one rank: about 5/4 k values reach it; several: the last k-th; none yet when 0
   detail::signed_bits_of<Value> bits = 0; ///< several ranks: how many patterns around it, as a power of two
-  std::int64_t slots = 0; ///< several ranks: how many candidates of each are told around it; 0 where too many
 
   bool operator==(kth_guess const&) const = default;
 };
@@ -50,24 +48,19 @@ magnitude_range<Value> range_around(kth_guess<Value> const& guess) {
   return {middle > reach ? middle - reach : 0, bits};
 }
 
-/// The next guess across ranks: twice the last move is in reach at once, and reach is given up bit by bit. `density`:
-/// how many candidates of one rank are expected for each pattern.
+/// The next guess across ranks: four times the last move is in reach at once, and reach is given up bit by bit.
 template <gradient_value Value>
-kth_guess<Value> guess_across(kth_guess<Value> const& guess, bits_of<Value> found, double density,
-                              std::int64_t most_slots) {
-  constexpr int least = 8;
+kth_guess<Value> guess_across(kth_guess<Value> const& guess, bits_of<Value> found) {
+  constexpr int least = 12;
   constexpr int most = magnitude_bit_count<Value> - 7; // half an exponent for float
   bits_of<Value> const last = magnitude_bits(guess.magnitude);
   bits_of<Value> const moved = found > last ? found - last : last - found;
   int bits = least;
-  while (bits < most && (moved >> (bits - 2)) != 0) {
+  while (bits < most && (moved >> (bits - 3)) != 0) {
     bits += 1;
   }
-  bits = std::clamp(guess.bits > 0 ? static_cast<int>(guess.bits) - 1 : most, bits, most);
-  double const expected = std::ceil(density * std::ldexp(1.0, bits)) + 4;
-  bool const fit = expected <= static_cast<double>(most_slots);
-  return {magnitude_from_bits<Value>(found), static_cast<signed_bits_of<Value>>(bits),
-          fit ? static_cast<std::int64_t>(expected) : 0};
+  int const kept = guess.bits > 0 ? std::min(static_cast<int>(guess.bits) - 1, most) : most;
+  return {magnitude_from_bits<Value>(found), static_cast<signed_bits_of<Value>>(std::max(bits, kept))};
 }
 
 /// Writes the patterns of this rank's candidates in the bracket to the host's numbers, in the order of their indices.
@@ -135,58 +128,12 @@ decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t
   return result;
 }
 
-/// Tells all ranks this one's candidates above the bracket and those inside, these in a row of `slots`.
-template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-std::span<std::int64_t> gather_undecided(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                         kth_bracket<Value> const& bracket, std::int64_t slots, Scope& scope,
-                                         selection_workspace<Index, Value, E>& workspace) {
-  workspace.row.assign({bracket.above, bracket.inside});
-  if (bracket.shift > 0 && bracket.inside <= slots) {
-    list_inside(exec, from, bracket, workspace);
-    std::int64_t const* const listed = workspace.numbers.host();
-    workspace.row.insert(workspace.row.end(), listed, listed + bracket.inside);
-  }
-  workspace.row.resize(2 + static_cast<std::size_t>(slots));
-  return scope.gather_rows(workspace.row);
-}
-
-/// The bracket that the guess is, with nothing but this rank's numbers in it.
-template <execution_space E, gradient_index Index, gradient_value Value>
-kth_bracket<Value> guessed_bracket(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                   kth_guess<Value> const& guess) {
-  auto const range = range_around(guess);
-  kth_bracket<Value> bracket;
-  bracket.floor = range.floor;
-  bracket.shift = range.bits;
-  bits_of<Value> const beyond = range.floor + (bits_of<Value>(1) << range.bits);
-  bracket.above = count_at_least(exec, from, beyond);
-  bracket.inside = count_at_least(exec, from, range.floor) - bracket.above;
-  return bracket;
-}
-
-/// Completes a bracket by what all ranks say: whether the k-th magnitude is in it, and whether all inside are listed.
-template <gradient_value Value>
-bool complete(kth_bracket<Value>& bracket, std::span<std::int64_t const> rows, std::size_t width, std::int64_t k,
-              std::int64_t& largest) {
-  std::int64_t above = 0;
-  largest = 0;
-  for (std::size_t row = 0; row < rows.size(); row += width) {
-    above += rows[row];
-    bracket.inside_total += rows[row + 1];
-    largest = std::max(largest, rows[row + 1]);
-  }
-  bracket.wanted = k - above;
-  bracket.found = above < k && bracket.wanted <= bracket.inside_total;
-  return bracket.found && largest <= static_cast<std::int64_t>(width) - 2;
-}
-
 /// Selects exactly min(k, candidates in the scope) entries across ranks, each with the candidates of its own region;
-/// ends with `scope.share_known`. Gives the pattern of the k-th magnitude.
+/// ends with `scope.share`. Gives the pattern of the k-th magnitude.
 ///
-/// Guess, verify, refine: where the threshold moves little, everybody tells everybody the few candidates around the
-/// last one, together with the sizes that the ranks must know of each other anyway, and no other message is sent. Else
-/// histograms bracket the k-th magnitude, of a range around the last one or, where it has left that, of everything,
-/// until the candidates in the bracket are few. The guess is the same on all ranks.
+/// Histograms of a range around the last k-th magnitude bracket it (and of everything only where that missed); as soon
+/// as the bracket holds few candidates everybody tells everybody theirs, together with the sizes that the ranks must
+/// know of each other anyway. The guess is the same on all ranks.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
 bits_of<Value> select_across(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                              kth_guess<Value>& guess, Scope& scope, selection_workspace<Index, Value, E>& workspace,
@@ -198,41 +145,31 @@ bits_of<Value> select_across(E const& exec, candidates<Index, Value, typename E:
     return 0;
   }
   std::int64_t const few = scope.few(k);
-  workspace.numbers.reserve(exec, 2 * few);
-  workspace.row.reserve(2 + 2 * static_cast<std::size_t>(few));
-  workspace.sorted.reserve(2 * static_cast<std::size_t>(few));
+  workspace.numbers.reserve(exec, few);
+  workspace.row.reserve(2 + static_cast<std::size_t>(few));
+  workspace.sorted.reserve(static_cast<std::size_t>(few));
   kth_bracket<Value> bracket;
-  std::span<std::int64_t> rows;
-  std::int64_t largest = 0;
-  bool decidable = false;
-  bool in_range = guess.bits > 0;
-  if (in_range && guess.slots > 0) {
-    bracket = guessed_bracket<E, Index, Value>(exec, from, guess);
-    rows = gather_undecided(exec, from, bracket, std::min(guess.slots, 2 * few), scope, workspace);
-    decidable = complete(bracket, rows, workspace.row.size(), k, largest);
-    in_range = bracket.found;
+  if (guess.bits > 0) {
+    bracket = bracket_kth(exec, from, k, scope, workspace, range_around(guess), few);
   }
-  if (!decidable) {
-    bracket = {};
-    if (in_range) {
-      bracket = bracket_kth(exec, from, k, scope, workspace, range_around(guess), few);
-    }
-    if (!bracket.found) {
-      bracket = bracket_kth(exec, from, k, scope, workspace, magnitude_range<Value>{}, few);
-      guess.bits = 0;
-    }
-    rows = gather_undecided(exec, from, bracket, bracket.shift > 0 ? bracket.inside_total : 0, scope, workspace);
+  if (!bracket.found) {
+    bracket = bracket_kth(exec, from, k, scope, workspace, magnitude_range<Value>{}, few);
+    guess.bits = 0;
+  }
+  workspace.row.assign({bracket.above, bracket.inside});
+  if (bracket.shift > 0) {
+    list_inside(exec, from, bracket, workspace);
+    std::int64_t const* const listed = workspace.numbers.host();
+    workspace.row.insert(workspace.row.end(), listed, listed + bracket.inside);
+    workspace.row.resize(2 + static_cast<std::size_t>(bracket.inside_total));
   }
   std::size_t const width = workspace.row.size();
-  std::int64_t const ranks = static_cast<std::int64_t>(rows.size() / width);
+  std::span<std::int64_t> const rows = scope.gather_rows(workspace.row);
   auto const decided = decide<Value>(bracket, rows, width, scope.rank(), workspace.sorted);
   result.count = take_above(exec, from, decided.threshold, decided.my_kept_ties,
                             decided.my_kept_ties == decided.my_ties, k, workspace);
   result.total = scope.share_known(rows, width);
-  // Regions differ: half as many again where the fullest is known, and twice the mean where it is not.
-  double const inside = decidable ? 1.5 * static_cast<double>(largest)
-                                  : 2 * static_cast<double>(bracket.inside_total) / static_cast<double>(ranks);
-  guess = guess_across(guess, decided.threshold, std::ldexp(inside, -bracket.shift), 2 * few);
+  guess = guess_across(guess, decided.threshold);
   return decided.threshold;
 }
 
