@@ -104,7 +104,7 @@ private:
       read(step);
       measurement row = measure(comm_, *algorithm, counted, accumulator_, which);
       if (step >= 0) {
-        row.algorithm = name;
+        row.algorithm = label(name, asked_);
         row.length = input_->length();
         row.step = step;
         rows_.push_back(row);
