@@ -19,6 +19,7 @@ struct float_format {
   static constexpr int mantissa_bits = std::numeric_limits<Value>::digits - 1;
   static constexpr int largest_exponent = std::numeric_limits<Value>::max_exponent - 1;
   static constexpr int least_exponent = 1 - largest_exponent; ///< of a normal number
+  static constexpr Value not_a_number = std::numeric_limits<Value>::quiet_NaN();
   /// Adding it rounds to a whole number, ties to even, and leaves that number in the low bits.
   static constexpr Value rounder = sizeof(Value) == 4 ? Value(0x1.8p23) : Value(0x1.8p52);
 };
@@ -93,7 +94,7 @@ struct block_coder {
   template <class Operation>
   KOKKOS_INLINE_FUNCTION static void decode(Operation, std::int16_t exponent, code const* codes, int count,
                                             Value* values) {
-    Value const step = exponent == not_finite ? std::numeric_limits<Value>::quiet_NaN() : power_of_two<Value>(exponent);
+    Value const step = exponent == not_finite ? format::not_a_number : power_of_two<Value>(exponent);
     if (count == width) {
       for (int i = 0; i < width; ++i) {
         values[i] = Operation::of(values[i], static_cast<Value>(codes[i]) * step);

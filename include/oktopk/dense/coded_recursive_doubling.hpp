@@ -6,6 +6,7 @@
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/folded_ranks.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
+#include <oktopk/detail/kokkos_ext/fence.hpp>
 
 #include <array>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
+#include <oktopk/detail/kokkos_ext/fence.hpp>
 
 #include <cstdint>
 #include <span>

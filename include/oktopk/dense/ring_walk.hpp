@@ -4,6 +4,7 @@
 
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/dense/pieces.hpp>
+#include <oktopk/detail/kokkos_ext/fence.hpp>
 
 #include <algorithm>
 #include <cstddef>
