@@ -91,6 +91,33 @@ std::vector<std::pair<std::string, std::vector<Value>>> finite_blocks() {
   return all;
 }
 
+/// Whether one kernel gives what two give: the bytes, and what is lost.
+template <class Codec, class Value, class Wire>
+bool recodes_alike(Codec const& codec, std::vector<Value> const& values, Wire const& wire, trip<Value> const& made) {
+  execution const exec;
+  std::vector<Value> other(values.size());
+  std::vector<Value> sums(values.size());
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    other[i] = made.decoded[i] * static_cast<Value>(fraction(noise(23, i)) - Value(0.5));
+    sums[i] = other[i] + made.decoded[i];
+  }
+  trip<Value> const expected = travel(codec, sums);
+  auto const mine = to_view(other);
+  auto const out = to_view(std::vector<std::byte>(made.wire.size() + 8, std::byte(0x5a)));
+  auto const lost = to_view(std::vector<Value>(values.size() + 1, Value(-7)));
+  for (Value* const note : {static_cast<Value*>(nullptr), lost.data()}) {
+    codec.recode(exec, oktopk::add(), static_cast<std::byte const*>(wire.data()),
+                 static_cast<std::int64_t>(values.size()), static_cast<Value const*>(mine.data()), out.data(), note);
+  }
+  exec.fence();
+  auto bytes = to_vector(out);
+  auto noted = to_vector(lost);
+  bool const kept = bytes.back() == std::byte(0x5a) && noted.back() == -7 && to_vector(mine) == other;
+  bytes.resize(made.wire.size());
+  noted.pop_back();
+  return kept && bytes == expected.wire && bits(noted) == bits(expected.lost);
+}
+
 /// Error within the bound, `lost` what is missing, reductions those of the decoded values, sizes kept, and nothing more
 /// lost the second time where the codec says so. What rounds to more than `most` may become infinite.
 template <class Value, class Codec>
@@ -142,6 +169,11 @@ std::string fault_on_finite(Codec const& codec, double most = std::numeric_limit
     };
     if (!reduced(oktopk::add()) || !reduced(oktopk::larger()) || !reduced(oktopk::smaller())) {
       return name + ": reduces to other values than it decodes to";
+    }
+    if constexpr (oktopk::recoding_codec<Codec, Value, execution>) {
+      if (!recodes_alike(codec, values, wire, made)) {
+        return name + ": recodes to other bytes, or tells other losses, than by decoding and encoding";
+      }
     }
     if (Codec::stable && bits(travel(codec, made.decoded).decoded) != bits(made.decoded)) {
       return name + ": loses more the second time";

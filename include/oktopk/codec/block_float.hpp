@@ -77,6 +77,16 @@ struct block_float {
     }
   }
 
+  template <execution_space E, class Operation, gradient_value Value>
+  void recode(E const& exec, Operation operation, std::byte const* in, std::int64_t count, Value const* values,
+              std::byte* out, Value* lost) const {
+    switch (options_.rate) {
+    case 8: recode_at<8>(exec, operation, in, count, values, out, lost, 8); return;
+    case 16: recode_at<16>(exec, operation, in, count, values, out, lost, 16); return;
+    default: recode_at<0>(exec, operation, in, count, values, out, lost, options_.rate); return;
+    }
+  }
+
   /// Kernels; public because nvcc wants the functions around them to be.
   template <int Rate, execution_space E, gradient_value Value>
   static void encode_at(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost, int rate) {
@@ -120,6 +130,45 @@ struct block_float {
           typename coder::code coded[coder::width];
           coder::unpack(codes + begin / 8 * rate, (left + 7) / 8, rate, coded);
           coder::decode(operation, exponents[block], coded, left, values + begin);
+        });
+  }
+
+  template <int Rate, execution_space E, class Operation, gradient_value Value>
+  static void recode_at(E const& exec, Operation operation, std::byte const* in, std::int64_t count,
+                        Value const* values, std::byte* out, Value* lost, int rate) {
+    using coder = detail::block_coder<Value, Rate>;
+    auto const* const exponents = reinterpret_cast<std::int16_t const*>(in);
+    auto* const new_exponents = reinterpret_cast<std::int16_t*>(out);
+    std::int64_t const codes = exponent_bytes(count);
+    Kokkos::parallel_for(
+        "oktopk::block_float::recode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, blocks(count)),
+        KOKKOS_LAMBDA(std::int64_t block) {
+          std::int64_t const begin = block * coder::width;
+          int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
+          std::int64_t const at = codes + begin / 8 * rate;
+          typename coder::code coded[coder::width];
+          Value reduced[coder::width];
+          Value noted[coder::width];
+          coder::unpack(in + at, (left + 7) / 8, rate, coded);
+          if (left == coder::width) {
+            for (int i = 0; i < coder::width; ++i) {
+              reduced[i] = values[begin + i];
+            }
+          } else {
+            for (int i = 0; i < coder::width; ++i) {
+              reduced[i] = i < left ? values[begin + i] : Value(0);
+            }
+          }
+          coder::decode(operation, exponents[block], coded, left, reduced);
+          bool const whole = left == coder::width;
+          Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
+          new_exponents[block] = coder::encode(reduced, coded, note, rate);
+          coder::pack(coded, (left + 7) / 8, rate, out + at);
+          if (!whole && lost != nullptr) {
+            for (int i = 0; i < left; ++i) {
+              lost[begin + i] = noted[i];
+            }
+          }
         });
   }
 

@@ -44,6 +44,8 @@ concept codec =
 /// * `decode(exec, in, count, values)` — enqueues the way back.
 /// * `decode_and_reduce(exec, operation, in, count, values)` — enqueues decoding
 /// and reducing (`core/reduce.hpp`) in one kernel.
+/// * `recode(exec, operation, in, count, values, out, lost)`, which a lossy one may have — enqueues what
+/// `decode_and_reduce` and `encode` would do after each other, in one kernel and without writing the values.
 /// * `grain` — values that are coded together: parts cut at multiples of it
 /// waste nothing. `stable` — whether encoding what was decoded loses nothing more.
 /// * `error_bound<Value>(largest)` — how far a decoded value may be off, where
@@ -62,6 +64,14 @@ concept collective_codec =
       { c.decode_and_reduce(exec, add(), in, count, sums) } -> std::same_as<void>;
       { c.template error_bound<Value>(largest) } -> std::same_as<double>;
     };
+
+/// A codec that decodes, reduces and encodes in one kernel.
+template <class C, class Value, class E>
+concept recoding_codec = collective_codec<C, Value, E> && !C::lossless &&
+                         requires(C const& c, E const& exec, Value const* values, Value* lost, std::byte* out,
+                                  std::byte const* in, std::int64_t count) {
+                           { c.recode(exec, add(), in, count, values, out, lost) } -> std::same_as<void>;
+                         };
 
 namespace detail {
 
@@ -120,6 +130,23 @@ struct elementwise_codec {
         "oktopk::codec::decode_and_reduce", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) {
           values[i] = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
+        });
+  }
+
+  template <execution_space E, class Operation, gradient_value Value>
+  static void recode(E const& exec, Operation, std::byte const* in, std::int64_t count, Value const* values,
+                     std::byte* out, Value* lost) {
+    auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
+    auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
+    Kokkos::parallel_for(
+        "oktopk::codec::recode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        KOKKOS_LAMBDA(std::int64_t i) {
+          Value const value = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
+          auto const coded = Element::to_wire(value);
+          to[i] = coded;
+          if (lost != nullptr) {
+            lost[i] = value - Element::template from_wire<Value>(coded);
+          }
         });
   }
 };

@@ -21,7 +21,8 @@ namespace oktopk {
 /// infinity in its place. With `codec_level::message` each of the 2(P-1) steps encodes anew: the form to compare with.
 ///
 /// Vectors of less than `cutoff_bytes` go through `ring_chunked` as they are, for there coding costs more than it
-/// saves. Keeps the coded vector and two pieces beside the caller's; one decoded piece at the level of messages.
+/// saves. Keeps the coded vector and three coded pieces beside the caller's; one decoded piece at the level of
+/// messages.
 template <execution_space E, communicator Comm, gradient_value Value, collective_codec<Value, E> Codec>
 class coded_ring_chunked {
 public:
@@ -30,7 +31,7 @@ public:
   struct options {
     typename detail::options_of<Codec>::type codec = {};
     codec_level level = codec_level::collective;
-    std::int64_t segment = std::int64_t(1) << 16;      ///< values that are coded and sent at once, at least 1
+    std::int64_t segment = std::int64_t(1) << 19;      ///< values that are coded and sent at once, at least 1
     std::int64_t cutoff_bytes = std::int64_t(1) << 19; ///< of values: vectors below are not coded
   };
 
@@ -71,13 +72,14 @@ public:
     }
     detail::refuse_losses_of(op, lost);
     detail::cut_vector const vector = cut(count, comm.size());
-    std::int64_t const slots = detail::ring_walk<Comm>::slots(ahead, comm.size(), pieces(count, comm.size()));
+    std::int64_t const slots = detail::ring_walk<Comm>::slots(ahead(), comm.size(), pieces(count, comm.size()));
     wire_.bind(exec, comm, codec_, options_.level, values, lost, vector.longest(), op, vector.pieces(), slots);
-    walk_.run(exec, comm, wire_, vector, ahead);
+    walk_.run(exec, comm, wire_, vector, ahead());
   }
 
 private:
-  static constexpr std::int64_t ahead = 2;
+  // Receives posted: two more are under way while one that has arrived is coded again.
+  std::int64_t ahead() const { return options_.level == codec_level::collective ? 3 : 2; }
 
   bool is_short(std::int64_t count) const { return count * std::int64_t(sizeof(Value)) < options_.cutoff_bytes; }
 

@@ -37,10 +37,10 @@ std::string fault_of_level(Codec const& codec, codec_level level) {
 
 /// A vector of kernels' as messages see it, coded: in place of `plain_wire`, where every piece has an image of its own.
 ///
-/// At the level of the collective a piece that arrives is decoded and reduced in one kernel, finished pieces go on as
-/// they came, and receives are posted before anything is encoded. At the level of messages sending encodes and
-/// receiving decodes, into a vector that a second kernel reduces from, and a receive waits until what is to be sent is
-/// encoded.
+/// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two where the
+/// codec has none for it), finished pieces go on as they came, and receives are posted before anything is encoded. At
+/// the level of messages sending encodes and receiving decodes, into a vector that a second kernel reduces from, and a
+/// receive waits until what is to be sent is encoded.
 template <execution_space E, gradient_value Value, collective_codec<Value, E> Codec>
 class coded_wire {
 public:
@@ -97,6 +97,19 @@ public:
     fence(exec, "oktopk::dense::absorbed");
   }
 
+  /// Reduces what has arrived in a slot with a piece, and makes the image of the result: in one kernel where the codec
+  /// can, which leaves the values behind; `settle` brings them up to date.
+  void pass_on(E const& exec, std::int64_t index, piece p) const {
+    if constexpr (recoding_codec<Codec, Value, E>) {
+      if (level_ == codec_level::collective) {
+        recode(exec, index, p);
+        return;
+      }
+    }
+    absorb(exec, index, p);
+    prepare(exec, p);
+  }
+
   /// Enqueues decoding what has arrived in a slot, as the values.
   void take_slot(E const& exec, std::int64_t index, piece p) const {
     slots_.pull(exec, index * stride_, bytes(p.count));
@@ -117,6 +130,19 @@ public:
   }
 
 private:
+  void recode(E const& exec, std::int64_t index, piece p) const {
+    if (p.count > 0) {
+      slots_.pull(exec, index * stride_, bytes(p.count));
+      with_reduction(op_, [&](auto operation) {
+        codec_->recode(exec, operation, static_cast<std::byte const*>(slots_.data() + index * stride_), p.count,
+                       static_cast<Value const*>(values_ + p.begin), images_.data() + p.index * stride_,
+                       lost_ == nullptr ? nullptr : lost_ + p.begin);
+      });
+      images_.push(exec, p.index * stride_, bytes(p.count));
+    }
+    fence(exec, "oktopk::dense::recoded");
+  }
+
   std::int64_t bytes(std::int64_t count) const { return codec_->template encoded_bytes<Value>(count); }
 
   void decode_image(E const& exec, piece p) const {

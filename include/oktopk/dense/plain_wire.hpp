@@ -63,6 +63,14 @@ public:
     fence(exec, "oktopk::dense::absorbed");
   }
 
+  /// Reduces what has arrived in a slot, and makes the image of the result.
+  void pass_on(E const& exec, std::int64_t index, piece p) const {
+    absorb(exec, index, p);
+    if (staged_) {
+      prepare(exec, p);
+    }
+  }
+
   /// The values of a slot, for kernels; `pull_slot` first.
   Value* slot_values(std::int64_t index) const { return reinterpret_cast<Value*>(slots_.data() + index * slot_bytes_); }
 

@@ -25,7 +25,7 @@ public:
   static constexpr bool lossless = true;
 
   struct options {
-    std::int64_t chunk_bytes = std::int64_t(1) << 18; ///< of a sub-chunk, at least the size of a value
+    std::int64_t chunk_bytes = std::int64_t(1) << 20; ///< of a sub-chunk, at least the size of a value
     std::int64_t ahead = 4;                           ///< receives under way at once, at least 1
   };
 

@@ -91,17 +91,11 @@ public:
       piece const p = incoming(k);
       bool const sent_on = k + pieces < all;
       if (k < reduced) {
-        wire.absorb(exec, k % window, p);
-        if (wire.receives_first()) {
-          post(k + window);
-        }
-        wire.prepare(exec, p);
+        wire.pass_on(exec, k % window, p);
         send(k + pieces, p);
+        post(k + window);
         if (k + pieces >= reduced) {
           wire.settle(exec, p);
-        }
-        if (!wire.receives_first()) {
-          post(k + window);
         }
       } else if (wire.forwards()) {
         if (sent_on) {
