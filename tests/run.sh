@@ -47,6 +47,7 @@ packages() {
   need mpich mpirun.mpich
   need catch2 '/usr/include/catch2/catch*.hpp'
   need libcli11-dev '/usr/include/CLI/CLI.hpp'
+  need libzfp-dev '/usr/include/zfp.h'
   need zlib1g-dev '/usr/include/zlib.h'
   need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
   need python3 python3

@@ -6,6 +6,9 @@
 #include "runner.hpp"
 
 #include <oktopk/allreduce.hpp>
+#ifdef OKTOPK_BENCH_WITH_ZFP
+#include <oktopk/codec/zfp.hpp>
+#endif
 
 #include <cstdint>
 #include <memory>
@@ -118,6 +121,50 @@ std::unique_ptr<runner> make_dense(space const& exec, Comm const& comm, std::int
 template <class E, class Comm, class Value, class Index>
 using own_dense = oktopk::dense<E, Comm, Value, Index>;
 
+/// A textbook's dense scheme with coded messages.
+template <class Dense, class Codec, class Comm>
+std::unique_ptr<runner> make_coded_with(space const& exec, Comm const& comm, std::int64_t length,
+                                        options const& asked) {
+  typename Dense::options how;
+  how.length = length;
+  how.reduce.level = asked.codec_level == "message" ? oktopk::codec_level::message : oktopk::codec_level::collective;
+  if constexpr (requires { how.reduce.codec.rate; }) {
+    how.reduce.codec.rate = asked.rate.value_or(how.reduce.codec.rate);
+  }
+  promises promised;
+  promised.everything = Codec::lossless;
+  return std::make_unique<runner_of<Dense>>(exec, comm, how, promised);
+}
+
+/// The same for the codec that was asked for, or none.
+template <template <class, class, class, class> class Dense,
+          template <class, class, class, class, class> class CodedDense, class Comm>
+std::unique_ptr<runner> make_coded(space const& exec, Comm const& comm, std::int64_t length, options const& asked) {
+  if (asked.codec == "identity") {
+    using codec = oktopk::identity;
+    return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+  }
+  if (asked.codec == "bfloat16") {
+    using codec = oktopk::bfloat16;
+    return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+  }
+  if (asked.codec == "block_float") {
+    using codec = oktopk::block_float;
+    return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+  }
+#ifdef OKTOPK_BENCH_WITH_ZFP
+  if (asked.codec == "zfp") {
+    if constexpr (oktopk::detail::is_device<space>) {
+      throw oktopk::error(oktopk::fault::option_out_of_range, "--codec zfp codes in host memory, not on a device");
+    } else {
+      using codec = oktopk::zfp;
+      return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+    }
+  }
+#endif
+  return make_dense<Dense, true>(exec, comm, length, asked);
+}
+
 /// A scheme that selects locally and has no other choice to make.
 template <class Allreduce, bool ExactSelection, class Comm>
 std::unique_ptr<runner> make_selecting(space const& exec, Comm const& comm, std::int64_t length, options const& asked) {
@@ -139,6 +186,11 @@ inline constexpr algorithm_entry<Comm> algorithms[] = {
     {"dense", make_dense<own_dense, true, Comm>},
     {"dense_rabenseifner", make_dense<oktopk::dense_rabenseifner, true, Comm>},
     {"dense_bfloat16", make_dense<oktopk::dense_bfloat16, false, Comm>},
+    {"ring", make_dense<oktopk::dense_ring, true, Comm>},
+    {"ring_chunked", make_coded<oktopk::dense_ring_chunked, oktopk::dense_coded_ring_chunked, Comm>},
+    {"ring_pipelined", make_dense<oktopk::dense_ring_pipelined, true, Comm>},
+    {"halving_doubling", make_dense<oktopk::dense_halving_doubling, true, Comm>},
+    {"recursive_doubling", make_coded<oktopk::dense_recursive_doubling, oktopk::dense_coded_recursive_doubling, Comm>},
     {"topk_a", make_selecting<oktopk::topk_a<space, Comm>, true, Comm>},
     {"topk_dsa", make_selecting<oktopk::topk_dsa<space, Comm>, true, Comm>},
     {"gtopk", make_selecting<oktopk::gtopk<space, Comm>, true, Comm>},

@@ -106,7 +106,7 @@ private:
       read(step);
       measurement row = measure(comm_, *algorithm, counted, accumulator_, which);
       if (step >= 0) {
-        row.algorithm = name;
+        row.algorithm = label(name, asked_);
         row.length = input_->length();
         row.step = step;
         row.quality = quality(*algorithm);

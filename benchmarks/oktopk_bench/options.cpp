@@ -53,6 +53,15 @@ void declare(CLI::App& app, options& asked, std::string const& known) {
   app.add_option("--partition", asked.partition, "Regions of ok_topk: uniform, balanced (default)")->type_name("NAME");
   app.add_option("--tau", asked.tau, "Steps from one repartition to the next (default: 64)")->type_name("T");
   app.add_option("--tau-prime", asked.tau_prime, "Steps a reused threshold holds (default: 32)")->type_name("T");
+  app.add_option("--codec", asked.codec,
+                 "What ring_chunked and recursive_doubling code their messages with:\nidentity, bfloat16, block_float, "
+                 "zfp (default: nothing)")
+      ->type_name("NAME");
+  app.add_option("--rate", asked.rate, "Bits a value of block_float and zfp, 4 to 16 (default: 8)")->type_name("BITS");
+  app.add_option(
+         "--codec-level", asked.codec_level,
+         "Where they code: once a collective (default), or once a message, the\nnaive form: collective, message")
+      ->type_name("NAME");
   app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)")->type_name("SEED");
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");
@@ -68,6 +77,42 @@ std::string not_one_of(std::string const& option, std::string const& given, std:
 
 std::string below(std::string const& option, std::int64_t given, std::int64_t least) {
   return option + " must be at least " + std::to_string(least) + ", not " + std::to_string(given);
+}
+
+constexpr std::string_view known_codecs[] = {"identity", "bfloat16", "block_float", "zfp"};
+
+bool has_rate(std::string const& codec) {
+  return codec == "block_float" || codec == "zfp";
+}
+
+std::string fault_of_codec(options const& asked) {
+  if (asked.codec.empty()) {
+    if (asked.rate) {
+      return "--rate needs a --codec that has one: block_float or zfp";
+    }
+    return asked.codec_level ? "--codec-level needs a --codec" : std::string();
+  }
+  if (std::find(std::begin(known_codecs), std::end(known_codecs), asked.codec) == std::end(known_codecs)) {
+    return not_one_of("--codec", asked.codec, joined(known_codecs));
+  }
+#ifndef OKTOPK_BENCH_WITH_ZFP
+  if (asked.codec == "zfp") {
+    return "--codec zfp is not in this program, which was built without libzfp";
+  }
+#endif
+  if (std::none_of(asked.algorithms.begin(), asked.algorithms.end(), takes_codec)) {
+    return "--codec is for ring_chunked and recursive_doubling, neither of which --algorithm names";
+  }
+  if (asked.rate && !has_rate(asked.codec)) {
+    return "--rate is for block_float and zfp: " + asked.codec + " has no rate to choose";
+  }
+  if (asked.rate && (*asked.rate < 4 || *asked.rate > 16)) {
+    return "--rate must be from 4 to 16, not " + std::to_string(*asked.rate);
+  }
+  if (asked.codec_level && *asked.codec_level != "collective" && *asked.codec_level != "message") {
+    return not_one_of("--codec-level", *asked.codec_level, "collective and message");
+  }
+  return {};
 }
 
 // The faults that a single option can have.
@@ -91,6 +136,9 @@ std::string fault_of_one(options const& asked, std::span<std::string_view const>
   }
   if (asked.partition != "uniform" && asked.partition != "balanced") {
     return not_one_of("--partition", asked.partition, "uniform and balanced");
+  }
+  if (std::string const fault = fault_of_codec(asked); !fault.empty()) {
+    return fault;
   }
   for (std::string const& pattern : asked.inputs) {
     if (pattern.find("{rank}") == std::string::npos) {
@@ -141,6 +189,18 @@ std::string fault_of_pairs(options const& asked) {
 }
 
 } // namespace
+
+bool takes_codec(std::string_view algorithm) {
+  return algorithm == "ring_chunked" || algorithm == "recursive_doubling";
+}
+
+std::string label(std::string const& algorithm, options const& asked) {
+  if (asked.codec.empty() || !takes_codec(algorithm)) {
+    return algorithm;
+  }
+  return algorithm + "_" + asked.codec + (has_rate(asked.codec) ? std::to_string(asked.rate.value_or(8)) : "") +
+         (asked.codec_level == "message" ? "_message" : "");
+}
 
 std::int64_t options::measured_steps() const {
   return steps.value_or(inputs.empty() ? 10 : static_cast<std::int64_t>(inputs.size()));
@@ -197,6 +257,9 @@ std::string describe(options const& asked) {
   text << " --partition " << asked.partition;
   optional("tau", asked.tau);
   optional("tau-prime", asked.tau_prime);
+  text << (asked.codec.empty() ? "" : " --codec " + asked.codec);
+  optional("rate", asked.rate);
+  optional("codec-level", asked.codec_level);
   text << " --seed " << asked.seed << (asked.csv.empty() ? "" : " --csv " + asked.csv)
        << (asked.dump.empty() ? "" : " --dump " + asked.dump) << (asked.verify ? "" : " --no-verify")
        << (asked.quality ? " --quality" : "");

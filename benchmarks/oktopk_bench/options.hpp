@@ -25,6 +25,9 @@ struct options {
   std::string partition = "balanced";
   std::optional<std::int64_t> tau;
   std::optional<std::int64_t> tau_prime;
+  std::string codec; ///< empty: none
+  std::optional<int> rate;
+  std::optional<std::string> codec_level;
   std::uint64_t seed = 1;
   std::string csv;
   std::string dump;
@@ -37,6 +40,12 @@ struct options {
   /// Entries to select out of `all`, as the library rounds a density.
   std::int64_t entries_of(std::int64_t all) const;
 };
+
+/// Whether an algorithm can code what it sends.
+bool takes_codec(std::string_view algorithm);
+
+/// What an algorithm is called in tables: by its name, and what it codes its messages with.
+std::string label(std::string const& algorithm, options const& asked);
 
 /// A command line read: what it asks for, a fault in one sentence, or the text of `--help`.
 struct command_line {

@@ -6,6 +6,7 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/dense_rabenseifner.hpp>
 #include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>

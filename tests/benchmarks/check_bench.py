@@ -179,12 +179,12 @@ def check_reused(folder, algorithm, accumulators):
         require(not left or not mine or max(left) <= min(abs(acc[i]) for i in mine), "a larger entry was left out")
 
 
-def check_dense(folder, accumulators):
-    indices, values, _ = check_same_everywhere(folder, "dense", len(accumulators))
+def check_dense(folder, accumulators, algorithm="dense"):
+    indices, values, _ = check_same_everywhere(folder, algorithm, len(accumulators))
     everything = list(range(len(accumulators[0])))
-    require(indices == everything, "dense leaves something out")
+    require(indices == everything, f"{algorithm} leaves something out")
     for rank in range(len(accumulators)):
-        require(read_dump(folder, "dense", rank)[2] == everything, f"rank {rank} did not contribute everything")
+        require(read_dump(folder, algorithm, rank)[2] == everything, f"rank {rank} did not contribute everything")
     check_values(indices, values, Sums([dict(enumerate(acc)) for acc in accumulators]))
 
 
@@ -264,7 +264,44 @@ def try_reused(tool, kind, ranks, length, iterations, more=()):
         check_reused(folder / "dump", "paper_ok_topk", accumulators)
 
 
+DENSE_FAMILY = ["ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
+
+
+def try_dense_family(tool, ranks, length):
+    """Each is the exact sum; rounding apart, of which the tolerance of a sum in any order knows."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        accumulators, patterns = write_inputs(folder, heavy_tailed, ranks, length, 2, ranks + length)
+        tool.succeed(ranks, ["--algorithm", ",".join(DENSE_FAMILY), "--input", patterns, "--k", 1, "--dump",
+                             folder / "dump"])
+        for algorithm in DENSE_FAMILY:
+            check_dense(folder / "dump", accumulators, algorithm)
+
+
+def try_codec(tool, ranks, codec, more, label, share):
+    """A coded algorithm has its own name in the table, and sends that share of what goes uncoded."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        sent = {}
+        for each in ([], ["--codec", codec, *more]):
+            tool.succeed(ranks, ["--algorithm", "ring_chunked,recursive_doubling", "--length", 200_000, "--k", 1,
+                                 "--steps", 1, "--csv", folder / "rows.csv", *each])
+            with (folder / "rows.csv").open(newline="", encoding="ascii") as file:
+                for row in csv.DictReader(file):
+                    sent[row["algorithm"]] = float(row["words_sent_max"])
+        for algorithm in ("ring_chunked", "recursive_doubling"):
+            require(f"{algorithm}_{label}" in sent, f"no {algorithm}_{label} in {list(sent)}")
+            ratio = sent[f"{algorithm}_{label}"] / sent[algorithm]
+            require(abs(ratio - share) < 0.01, f"{algorithm}_{label} sends {ratio} of the words")
+
+
 def good_input(tool, rank_counts):
+    for ranks in rank_counts:
+        yield f"the dense family, P = {ranks}", lambda p=ranks: try_dense_family(tool, p, 1003)
+    yield "codec bfloat16", lambda: try_codec(tool, 4, "bfloat16", [], "bfloat16", 0.5)
+    yield "codec block_float", lambda: try_codec(tool, 4, "block_float", [], "block_float8", 8.25 / 32)
+    yield "codec a message", lambda: try_codec(tool, 2, "block_float", ["--rate", 12, "--codec-level", "message"],
+                                               "block_float12_message", 12.25 / 32)
     for ranks in rank_counts:
         yield f"exact, heavy-tailed, P = {ranks}", lambda p=ranks: try_exact(tool, heavy_tailed, p, 3001, 60, 3)
         yield f"exact, ties, P = {ranks}", lambda p=ranks: try_exact(tool, full_of_ties, p, 1500, 111, 2)
@@ -311,6 +348,7 @@ def try_quiet(tool):
 # --- bad input ------------------------------------------------------------------------------------------------------
 
 PLAIN = ["--algorithm", "ok_topk", "--length", 1000, "--k", 10]
+RING = ["--algorithm", "ring_chunked", "--length", 1000, "--k", 10]
 
 
 def bad_options():
@@ -346,6 +384,14 @@ def bad_options():
         ([*PLAIN, "--global-select", "best"], "best"),
         ([*PLAIN, "--partition", "fair"], "fair"),
         (["--algorithm", "dense", "--input", "gradient.f32", "--k", 1], "{rank}"),
+        ([*PLAIN, "--codec", "block_float"], "ring_chunked and recursive_doubling"),
+        ([*RING, "--codec", "gzip"], "gzip"),
+        ([*RING, "--codec", "bfloat16", "--rate", 8], "no rate"),
+        ([*RING, "--codec", "block_float", "--rate", 17], "from 4 to 16"),
+        ([*RING, "--codec", "block_float", "--codec-level", "bit"], "bit"),
+        ([*RING, "--codec", "zfp", "--codec-level", "message"], "zfp"), # loses again, or is not there
+        ([*RING, "--rate", 8], "--rate needs"),
+        ([*RING, "--codec-level", "message"], "--codec-level needs"),
     ]
 
 

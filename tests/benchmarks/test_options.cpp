@@ -11,7 +11,7 @@
 namespace {
 
 oktopk_bench::command_line read(std::vector<std::string> const& arguments) {
-  static constexpr std::string_view known[] = {"ok_topk", "dense"};
+  static constexpr std::string_view known[] = {"ok_topk", "dense", "ring_chunked"};
   return oktopk_bench::read_command_line(arguments, known);
 }
 
@@ -34,6 +34,23 @@ TEST_CASE("the command line of oktopk_bench") {
   CHECK((asked.warmup == 4 && asked.tau == 5 && asked.tau_prime == 6 && asked.in_process == 7 && asked.seed == 9));
   CHECK((asked.local_select == "reused" && asked.global_select == "exact" && asked.partition == "uniform"));
   CHECK((asked.csv == "x.csv" && asked.dump == "d" && !asked.verify));
+}
+
+TEST_CASE("a codec, and what the scheme is called with it") {
+  std::vector<std::string> const ring{"--algorithm", "dense,ring_chunked", "--length", "9", "--k", "1"};
+  auto const with = [&](std::vector<std::string> const& more) {
+    auto arguments = ring;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    auto const given = read(arguments);
+    CHECK(given.fault == "");
+    CHECK(oktopk_bench::label("dense", given.asked) == "dense");
+    return oktopk_bench::label("ring_chunked", given.asked);
+  };
+  CHECK(with({}) == "ring_chunked");
+  CHECK(with({"--codec", "bfloat16"}) == "ring_chunked_bfloat16");
+  CHECK(with({"--codec", "block_float"}) == "ring_chunked_block_float8");
+  CHECK(with({"--codec", "block_float", "--rate", "5", "--codec-level", "collective"}) == "ring_chunked_block_float5");
+  CHECK(with({"--codec", "identity", "--codec-level", "message"}) == "ring_chunked_identity_message");
 }
 
 TEST_CASE("the defaults of oktopk_bench") {
@@ -61,6 +78,15 @@ TEST_CASE("lines that differ in one option are described differently") {
   for (char const* const option : {"--steps", "--warmup", "--tau", "--tau-prime", "--seed"}) {
     CHECK(described({option, "3"}) != described({option, "4"}));
   }
+  std::vector<std::string> const coded{"--algorithm", "ring_chunked", "--length",   "9", "--k",
+                                       "1",           "--codec",      "block_float"};
+  auto const described_codec = [&](std::vector<std::string> const& more) {
+    auto arguments = coded;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return oktopk_bench::describe(read(arguments).asked);
+  };
+  CHECK(described_codec({"--rate", "5"}) != described_codec({}));
+  CHECK(described_codec({"--codec-level", "message"}) != described_codec({}));
   CHECK(described({"--no-verify"}) != described({}));
   CHECK(described({"--quality"}) != described({}));
   CHECK(described({"--csv", "a"}) != described({"--dump", "a"}));

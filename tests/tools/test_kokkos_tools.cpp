@@ -202,6 +202,23 @@ TEST_CASE("dense: labels, instance, and nothing allocated in a steady state") {
   watch(3, 100, calls_of<scheme>({.length = length}));
 }
 
+TEST_CASE("the dense family: labels, instance, and nothing allocated in a steady state") {
+  using oktopk::block_float;
+  watch(5, 20, calls_of<oktopk::dense_ring<execution, in_process_communicator>>({.length = length}));
+  watch(5, 20, calls_of<oktopk::dense_halving_doubling<execution, in_process_communicator>>({.length = length}));
+  watch(5, 20,
+        calls_of<oktopk::dense_ring_pipelined<execution, in_process_communicator>>(
+            {.length = length, .reduce = {.chunk_bytes = 1000}}));
+  for (auto const level : {oktopk::codec_level::collective, oktopk::codec_level::message}) {
+    watch(5, 20,
+          calls_of<oktopk::dense_coded_ring_chunked<execution, in_process_communicator, block_float>>(
+              {.length = length, .reduce = {.codec = {}, .level = level, .segment = 500, .cutoff_bytes = 0}}));
+    watch(5, 20,
+          calls_of<oktopk::dense_coded_recursive_doubling<execution, in_process_communicator, block_float>>(
+              {.length = length, .reduce = {.codec = {}, .level = level, .cutoff_bytes = 0}}));
+  }
+}
+
 TEST_CASE("sgd: labels, instance, and nothing allocated in a steady state") {
   using scheme = oktopk::ok_topk<execution, in_process_communicator>;
   // Residuals build up at first, and regions with them.

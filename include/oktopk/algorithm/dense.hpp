@@ -35,7 +35,8 @@ public:
   using typename base::update_type;
 
   struct options {
-    std::int64_t length = 0; ///< of the accumulators
+    std::int64_t length = 0;                               ///< of the accumulators
+    typename detail::options_of<Reduce>::type reduce = {}; ///< where `Reduce` has some
   };
 
   struct state_type {
@@ -49,9 +50,14 @@ public:
   };
 
   /// Collective.
-  dense(E exec, Comm comm, options const& how) : base(std::move(exec), std::move(comm), how.length) {
-    agreement terms(Reduce::name());
+  dense(E exec, Comm comm, options const& how)
+      : base(std::move(exec), std::move(comm), how.length), reduce_(detail::configured<Reduce>(how.reduce)),
+        name_(reduce_.name()) {
+    agreement terms(name_);
     detail::check_length<Index>(length_, terms);
+    if constexpr (requires { typename Reduce::options; }) {
+      detail::check_policy("reduce", reduce_, terms);
+    }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
     terms.settle(comm_);
     sums_.reserve(exec_, length_);
@@ -60,10 +66,10 @@ public:
     number_indices();
   }
 
-  std::string_view name() const { return Reduce::name(); }
+  std::string_view name() const { return name_; }
 
   /// That of `Reduce`.
-  double bound_words() const { return Reduce::bound_words(length_, this->comm_.size()); }
+  double bound_words() const { return reduce_.bound_words(length_, this->comm_.size()); }
 
   state_type const& state() const { return state_; }
 
@@ -93,7 +99,9 @@ public:
       ask_whose_fault(accumulator, mine);
     }
     if (bad < length_) {
-      throw error(fault::non_finite, std::string(name()) + ": the sum at index " + std::to_string(bad) + " overflows");
+      std::int64_t const where = Reduce::lossless ? bad : place_of_overflow(accumulator, bad);
+      throw error(fault::non_finite,
+                  std::string(name()) + ": the sum at index " + std::to_string(where) + " overflows");
     }
     state_.iteration += 1;
     statistics_ = {
@@ -124,6 +132,16 @@ public:
   }
 
 private:
+  // A codec may spoil the neighbours of a sum that overflows; where it was, the exact sums show. All ranks are here.
+  template <class Input>
+  std::int64_t place_of_overflow(Input const& accumulator, std::int64_t spoiled) {
+    array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
+    copy(detail::as_source<Index, Value, E>(accumulator).settled().values, sums);
+    own_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
+    std::int64_t const first = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    return first < length_ ? first : spoiled;
+  }
+
   using base::comm_;
   using base::exec_;
   using base::length_;
@@ -155,6 +173,7 @@ private:
 
   state_type state_;
   Reduce reduce_;
+  std::string name_;
   buffer<Value, memory_space> sums_{"oktopk::dense::sums"};
   buffer<Value, memory_space> lost_{"oktopk::dense::lost"};
   buffer<Index, memory_space> indices_{"oktopk::dense::indices"};

@@ -34,10 +34,17 @@ struct bfloat16_element {
 
 } // namespace detail
 
-/// 16 bits a value: sign, exponent and 7 bits of the mantissa of binary32. Error at most 2^-8 of a normal value.
+/// 16 bits a value: sign, exponent and 7 bits of the mantissa of binary32. Error at most 2^-8 of a normal value (a
+/// binary64 one is rounded to binary32 first); a finite value over the largest bfloat16 becomes infinite.
 struct bfloat16 : detail::elementwise_codec<detail::bfloat16_element> {
   static constexpr bool lossless = false;
   static std::string name() { return "bfloat16"; }
+
+  template <gradient_value Value>
+  static double error_bound(double largest) {
+    double const normal = largest > 0x1p-126 ? largest : 0x1p-126;
+    return normal * (sizeof(Value) == sizeof(float) ? 0x1p-8 : 0x1p-8 + 0x1p-23);
+  }
 };
 
 } // namespace oktopk

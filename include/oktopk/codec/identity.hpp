@@ -31,6 +31,11 @@ struct identity_element {
 struct identity : detail::elementwise_codec<detail::identity_element> {
   static constexpr bool lossless = true;
   static std::string name() { return "identity"; }
+
+  template <gradient_value Value>
+  static double error_bound(double) {
+    return 0;
+  }
 };
 
 } // namespace oktopk

@@ -7,9 +7,47 @@
 
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace oktopk {
+
+namespace detail {
+
+struct no_options {};
+
+template <class T>
+struct options_of {
+  using type = no_options;
+};
+
+template <class T>
+  requires requires { typename T::options; }
+struct options_of<T> {
+  using type = typename T::options;
+};
+
+/// A policy made from its options, where it has some.
+template <class T>
+T configured(typename options_of<T>::type const& how) {
+  if constexpr (requires { typename T::options; }) {
+    return T(how);
+  } else {
+    return T();
+  }
+}
+
+/// What is wrong with a policy's options; empty where it has none.
+template <class T>
+std::string fault_of_policy(T const& policy) {
+  if constexpr (requires { policy.fault(); }) {
+    return policy.fault();
+  } else {
+    return {};
+  }
+}
+
+} // namespace detail
 
 /// A collective that sums dense vectors, one algorithm a header.
 ///
@@ -17,15 +55,28 @@ namespace oktopk {
 /// in the memory of `exec`, `count` the same on all ranks, the result the same to the bit on all ranks, NaN where some
 /// rank had NaN. Waits for what it needs of `exec`. A lossy one writes to `lost`, unless it is null, what it rounded
 /// off on this rank: the sum of `lost` over ranks plus the result is the sum of what went in.
+/// * `name()`, `lossless` — the same on ranks that are to understand each other.
 /// * `bound_words(count, ranks)` — documented bound on the words of 4 bytes
 /// that one rank sends.
+///
+/// One that has choices to make has `options`, a plain struct that it is made from; `describe()` writes them down for
+/// the ranks to compare, `fault()` says what is wrong with them.
 template <class D, class E, class Comm, class Value>
 concept dense_allreduce = std::default_initializable<D> &&
                           requires(D& algorithm, E const& exec, Comm& comm, Value* values, std::int64_t count) {
                             { algorithm.run(exec, comm, values, values, count) } -> std::same_as<void>;
-                            { D::name() } -> std::convertible_to<std::string_view>;
+                            { algorithm.name() } -> std::convertible_to<std::string_view>;
                             { D::lossless } -> std::convertible_to<bool>;
-                            { D::bound_words(count, 1) } -> std::same_as<double>;
+                            { algorithm.bound_words(count, 1) } -> std::same_as<double>;
                           };
+
+/// A dense allreduce that forms maxima and minima as well: a last argument of `run` says which, the same on all ranks.
+/// `lost` is for sums and null for others.
+template <class D, class E, class Comm, class Value>
+concept dense_reduction =
+    dense_allreduce<D, E, Comm, Value> &&
+    requires(D& algorithm, E const& exec, Comm& comm, Value* values, std::int64_t count, reduction op) {
+      { algorithm.run(exec, comm, values, values, count, op) } -> std::same_as<void>;
+    };
 
 } // namespace oktopk

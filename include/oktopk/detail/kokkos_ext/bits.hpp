@@ -24,6 +24,12 @@ KOKKOS_INLINE_FUNCTION constexpr bits_of<Value> magnitude_bits(Value x) {
   return __builtin_bit_cast(bits_of<Value>, x) & static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1);
 }
 
+/// Whether the sign bit is set, as it is for -0 too.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION constexpr bool sign_bit(Value x) {
+  return (__builtin_bit_cast(bits_of<Value>, x) >> (8 * sizeof(Value) - 1)) != 0;
+}
+
 /// The magnitude that a pattern of `magnitude_bits` stands for.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION constexpr Value magnitude_from_bits(bits_of<Value> bits) {

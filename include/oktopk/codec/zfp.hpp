@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// The codec of libzfp, for host memory; the only header that includes <zfp.h>, and `allreduce.hpp` does not include
+/// it. A program that does links libzfp (the target oktopk::zfp, where CMake finds it).
+
+#include <oktopk/codec/concept.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/detail/kokkos_ext/fence.hpp>
+#include <oktopk/detail/kokkos_ext/memory.hpp>
+
+#include <zfp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+
+namespace oktopk {
+
+/// ZFP at a fixed rate, one-dimensional (Lindstrom 2014): blocks of 4 values in 4 x rate bits each.
+///
+/// A value is off by at most 2^(9-rate) of the largest magnitude of its 4: the exponent, the tests that find the first
+/// set bits and the guard bits of the transform take that many in the worst case, and far less in most. Four values
+/// below 2^-98 (binary64: 2^-962) are taken for zeros: libzfp 1.0 scales them by a factor that overflows. What is
+/// within the bound of the largest finite value may become infinite. Encoding what was decoded may lose again. ZFP
+/// knows no NaN: a word in front of the blocks says whether there was a value that is not finite, and then all decode
+/// to NaN. Runs on the calling thread, which waits for `exec` first.
+struct zfp {
+  static constexpr bool lossless = false;
+  static constexpr bool stable = false;
+  static constexpr std::int64_t grain = 4;
+
+  struct options {
+    int rate = 8; ///< bits a value, 4 to 16
+  };
+
+  zfp() : zfp(options{}) {}
+  explicit zfp(options how) : options_(how) {}
+
+  std::string name() const { return "zfp " + std::to_string(options_.rate); }
+
+  std::string fault() const {
+    return options_.rate < 4 || options_.rate > 16
+               ? "rate = " + std::to_string(options_.rate) + " of zfp is not between 4 and 16"
+               : std::string();
+  }
+
+  /// The word in front, and the bits of whole blocks in words of 8 bytes.
+  template <gradient_value>
+  std::int64_t encoded_bytes(std::int64_t count) const {
+    return count == 0 ? 0 : word_bytes + (blocks(count) * options_.rate * grain + 63) / 64 * word_bytes;
+  }
+
+  template <gradient_value Value>
+  double error_bound(double largest) const {
+    double const bound = largest * 512 / static_cast<double>(std::int64_t(1) << options_.rate);
+    auto const tiny = static_cast<double>(least<Value>);
+    return bound > tiny ? bound : tiny;
+  }
+
+  template <execution_space E, gradient_value Value>
+  void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) const {
+    static_assert(!detail::is_device<E>, "zfp codes in host memory");
+    if (count == 0) {
+      return;
+    }
+    detail::fence(exec, "oktopk::zfp::encode");
+    detail::bits_of<Value> largest = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      auto const magnitude = detail::magnitude_bits(values[i]);
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    std::uint64_t const finite = largest < detail::infinity_bits<Value> ? 1 : 0;
+    std::memcpy(out, &finite, sizeof(finite));
+    if (finite == 0) {
+      std::memset(out + word_bytes, 0, static_cast<std::size_t>(encoded_bytes<Value>(count) - word_bytes));
+      return;
+    }
+    {
+      constexpr Value zeros[grain] = {};
+      stream<Value> const to(out + word_bytes, encoded_bytes<Value>(count) - word_bytes, options_.rate);
+      for (std::int64_t begin = 0; begin < count; begin += grain) {
+        auto const width = count - begin < grain ? static_cast<std::size_t>(count - begin) : std::size_t(grain);
+        to.encode(is_tiny(values + begin, width) ? zeros : values + begin, width);
+      }
+      to.flush();
+    }
+    if (lost != nullptr) {
+      each_block<Value>(out, count, [&](std::int64_t begin, std::int64_t width, Value const* decoded) {
+        for (std::int64_t i = 0; i < width; ++i) {
+          lost[begin + i] = values[begin + i] - decoded[i];
+        }
+      });
+    }
+  }
+
+  template <execution_space E, gradient_value Value>
+  void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) const {
+    detail::fence(exec, "oktopk::zfp::decode");
+    each_block<Value>(in, count, [&](std::int64_t begin, std::int64_t width, Value const* decoded) {
+      for (std::int64_t i = 0; i < width; ++i) {
+        values[begin + i] = decoded[i];
+      }
+    });
+  }
+
+  template <execution_space E, class Operation, gradient_value Value>
+  void decode_and_reduce(E const& exec, Operation, std::byte const* in, std::int64_t count, Value* values) const {
+    detail::fence(exec, "oktopk::zfp::decode");
+    each_block<Value>(in, count, [&](std::int64_t begin, std::int64_t width, Value const* decoded) {
+      for (std::int64_t i = 0; i < width; ++i) {
+        values[begin + i] = Operation::of(values[begin + i], decoded[i]);
+      }
+    });
+  }
+
+private:
+  static constexpr std::int64_t word_bytes = 8;
+
+  // Scaled to integers of its width, anything smaller overflows.
+  template <class Value>
+  static constexpr Value least = static_cast<Value>(sizeof(Value) == sizeof(float) ? 0x1p-98 : 0x1p-962);
+
+  template <class Value>
+  static bool is_tiny(Value const* values, std::size_t width) {
+    bool tiny = true;
+    for (std::size_t i = 0; i < width; ++i) {
+      tiny = tiny && values[i] < least<Value> && values[i] > -least<Value>;
+    }
+    return tiny;
+  }
+
+  static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }
+
+  // One pass over a block of bytes; libzfp reads and writes where it is told to and owns nothing of it.
+  template <class Value>
+  class stream {
+  public:
+    stream(std::byte* bytes, std::int64_t size, int rate)
+        : bits_(stream_open(bytes, static_cast<std::size_t>(size)), stream_close),
+          coder_(zfp_stream_open(bits_.get()), zfp_stream_close) {
+      if (!bits_ || !coder_) {
+        throw std::bad_alloc();
+      }
+      zfp_stream_set_rate(coder_.get(), rate, type, 1, zfp_false);
+    }
+
+    void encode(Value const* values, std::size_t width) const {
+      if constexpr (std::is_same_v<Value, float>) {
+        width == grain ? zfp_encode_block_float_1(coder_.get(), values)
+                       : zfp_encode_partial_block_strided_float_1(coder_.get(), values, width, 1);
+      } else {
+        width == grain ? zfp_encode_block_double_1(coder_.get(), values)
+                       : zfp_encode_partial_block_strided_double_1(coder_.get(), values, width, 1);
+      }
+    }
+
+    void decode(Value* values) const {
+      if constexpr (std::is_same_v<Value, float>) {
+        zfp_decode_block_float_1(coder_.get(), values);
+      } else {
+        zfp_decode_block_double_1(coder_.get(), values);
+      }
+    }
+
+    void flush() const { zfp_stream_flush(coder_.get()); }
+
+  private:
+    static constexpr zfp_type type = std::is_same_v<Value, float> ? zfp_type_float : zfp_type_double;
+
+    std::unique_ptr<bitstream, void (*)(bitstream*)> bits_;
+    std::unique_ptr<zfp_stream, void (*)(zfp_stream*)> coder_;
+  };
+
+  template <class Value, class Body>
+  void each_block(std::byte const* in, std::int64_t count, Body const& body) const {
+    if (count == 0) {
+      return;
+    }
+    std::uint64_t finite = 0;
+    std::memcpy(&finite, in, sizeof(finite));
+    auto* const bytes = const_cast<std::byte*>(in) + word_bytes; // only read
+    stream<Value> const from(bytes, encoded_bytes<Value>(count) - word_bytes, options_.rate);
+    Value decoded[grain];
+    for (Value& each : decoded) {
+      each = std::numeric_limits<Value>::quiet_NaN();
+    }
+    for (std::int64_t begin = 0; begin < count; begin += grain) {
+      if (finite != 0) {
+        from.decode(decoded);
+      }
+      body(begin, count - begin < grain ? count - begin : grain, static_cast<Value const*>(decoded));
+    }
+  }
+
+  options options_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+#include <oktopk/detail/kokkos_ext/bits.hpp>
+
+// The operations of reductions as kernels see them. Each gives the same bits whichever operand comes first, NaN where
+// either is NaN: so ranks that meet in different order agree, and a bad value reaches all of them.
+namespace oktopk {
+
+struct add {
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value of(Value a, Value b) {
+    return a + b;
+  }
+};
+
+struct larger {
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value of(Value a, Value b) {
+    Value const tie = detail::sign_bit(a) ? b : a; // zeros of either sign are equal
+    return a > b ? a : (b > a ? b : (a == b ? tie : a + b));
+  }
+};
+
+struct smaller {
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value of(Value a, Value b) {
+    Value const tie = detail::sign_bit(a) ? a : b;
+    return a < b ? a : (b < a ? b : (a == b ? tie : a + b));
+  }
+};
+
+} // namespace oktopk

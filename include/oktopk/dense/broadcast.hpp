@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/dense/plain_wire.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace oktopk {
+
+/// Copies one rank's vector to all others directly (Gloo's `broadcast_one_to_all`): one step, P-1 messages of n values
+/// from the root, none from the others.
+///
+/// Collective; `values` is in the memory of `exec`, `count` and `root` are the same on all ranks. Where the
+/// communicator does not reach the vector its image in host memory is kept from call to call.
+template <execution_space E, communicator Comm, gradient_value Value>
+class broadcast_one_to_all {
+public:
+  void run(E const& exec, Comm& comm, Value* values, std::int64_t count, int root) {
+    if (comm.size() == 1 || count == 0) {
+      return;
+    }
+    detail::piece const whole{0, 0, count};
+    wire_.bind(exec, comm, values, count, reduction::sum, 0, 0);
+    if (comm.rank() != root) {
+      typename Comm::request arrived = comm.irecv(wire_.image(whole), root, phase::gather);
+      comm.wait_all(std::span(&arrived, 1));
+      wire_.unfold(exec, whole);
+      detail::fence(exec, "oktopk::broadcast::done");
+      return;
+    }
+    wire_.prepare(exec, whole);
+    requests_.clear();
+    for (int step = 1; step < comm.size(); ++step) {
+      requests_.push_back(comm.isend(wire_.image(whole), (root + step) % comm.size(), phase::gather));
+    }
+    comm.wait_all(std::span<typename Comm::request>(requests_));
+  }
+
+private:
+  std::vector<typename Comm::request> requests_;
+  detail::plain_wire<E, Value> wire_;
+};
+
+} // namespace oktopk

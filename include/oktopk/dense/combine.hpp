@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/reduce.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace oktopk::detail {
+
+/// Calls `body` with the operation as an object, so that kernels are compiled for each.
+template <class Body>
+void with_reduction(reduction op, Body&& body) {
+  switch (op) {
+  case reduction::sum: std::forward<Body>(body)(add{}); return;
+  case reduction::max: std::forward<Body>(body)(larger{}); return;
+  case reduction::min: std::forward<Body>(body)(smaller{}); return;
+  }
+}
+
+template <execution_space E, gradient_value Value, class Operation>
+void combine_with(E const& exec, Operation, Value const* from, std::int64_t count, Value* into) {
+  Kokkos::parallel_for(
+      "oktopk::dense::combine", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      KOKKOS_LAMBDA(std::int64_t i) { into[i] = Operation::of(into[i], from[i]); });
+}
+
+/// Enqueues `into = into op from`, element by element.
+template <execution_space E, gradient_value Value>
+void combine(E const& exec, reduction op, Value const* from, std::int64_t count, Value* into) {
+  with_reduction(op, [&](auto operation) { combine_with(exec, operation, from, count, into); });
+}
+
+/// Enqueues a copy within kernels' memory.
+template <execution_space E, gradient_value Value>
+void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to) {
+  Kokkos::parallel_for(
+      "oktopk::dense::copy", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      KOKKOS_LAMBDA(std::int64_t i) { to[i] = from[i]; });
+}
+
+/// Enqueues zeros.
+template <execution_space E, gradient_value Value>
+void clear_values(E const& exec, Value* values, std::int64_t count) {
+  Kokkos::parallel_for(
+      "oktopk::dense::clear", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      KOKKOS_LAMBDA(std::int64_t i) { values[i] = Value(0); });
+}
+
+/// What is rounded off is told for sums alone: no residual makes good what a maximum lost.
+template <gradient_value Value>
+void refuse_losses_of(reduction op, Value const* lost) {
+  if (op != reduction::sum && lost != nullptr) {
+    throw error(fault::option_out_of_range, "only a sum can tell what it rounded off; give no place for it");
+  }
+}
+
+} // namespace oktopk::detail

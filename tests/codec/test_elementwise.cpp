@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "codec/suite.hpp"
+
+#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/identity.hpp>
+
+using namespace oktopk_tests;
+using namespace oktopk_tests::codecs;
+
+TEST_CASE("identity loses nothing") {
+  CHECK(fault_on_finite<float>(oktopk::identity()) == "");
+  CHECK(fault_on_finite<double>(oktopk::identity()) == "");
+  CHECK(fault_on_non_finite<float>(oktopk::identity()) == "");
+  CHECK(oktopk::identity::encoded_bytes<double>(10) == 80);
+}
+
+TEST_CASE("bfloat16 keeps its bound") {
+  CHECK(fault_on_finite<float>(oktopk::bfloat16(), std::numeric_limits<float>::max()) == "");
+  CHECK(fault_on_finite<double>(oktopk::bfloat16(), std::numeric_limits<float>::max()) == "");
+  CHECK(fault_on_non_finite<float>(oktopk::bfloat16()) == "");
+  CHECK(fault_on_non_finite<double>(oktopk::bfloat16()) == "");
+  CHECK(oktopk::bfloat16::encoded_bytes<double>(10) == 20);
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dense/coded_suite.hpp"
+
+#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/block_float.hpp>
+#include <oktopk/codec/identity.hpp>
+#include <oktopk/dense/coded_recursive_doubling.hpp>
+
+using namespace oktopk_tests;
+using namespace oktopk_tests::dense;
+using oktopk::codec_level;
+
+namespace {
+
+template <class Codec, codec_level Level>
+struct subject {
+  static constexpr bool lossless = Codec::lossless;
+  static Codec codec() { return {}; }
+
+  template <class Comm, class Value>
+  struct algorithm : oktopk::coded_recursive_doubling<execution, Comm, Value, Codec> {
+    algorithm()
+        : oktopk::coded_recursive_doubling<execution, Comm, Value, Codec>(
+              {.codec = {}, .level = Level, .cutoff_bytes = 0}) {}
+  };
+
+  template <class Value>
+  static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
+    int core = 1;
+    std::int64_t messages = 0;
+    for (; 2 * core <= ranks; core *= 2) {
+      messages += 1;
+    }
+    if (rank < 2 * (ranks - core)) {
+      bool const even = rank % 2 == 0;
+      messages = even ? messages + (Level == codec_level::collective ? 2 : 1) : 1;
+    }
+    messages = count == 0 || ranks == 1 ? 0 : messages;
+    return {messages, messages * codec().template encoded_bytes<Value>(count)};
+  }
+};
+
+struct raw {
+  template <class Comm, class Value>
+  using algorithm = oktopk::recursive_doubling<execution, Comm, Value>;
+};
+
+template <class Codec>
+using collective = subject<Codec, codec_level::collective>;
+template <class Codec>
+using message = subject<Codec, codec_level::message>;
+
+std::vector<int> const all_rank_counts(std::begin(rank_counts), std::end(rank_counts));
+
+} // namespace
+
+TEST_CASE("recursive_doubling of identity is recursive_doubling, to the bit") {
+  CHECK(unlike_other<collective<oktopk::identity>, raw, float>(all_rank_counts) == "");
+  CHECK(unlike_other<message<oktopk::identity>, raw, double>(all_rank_counts) == "");
+}
+
+TEST_CASE("recursive_doubling of lossy codecs tells what it lost") {
+  CHECK(unsound_somewhere<collective<oktopk::block_float>, float>() == "");
+  CHECK(unsound_somewhere<collective<oktopk::block_float>, double>() == "");
+  CHECK(unsound_somewhere<collective<oktopk::bfloat16>, float>() == "");
+  CHECK(unsound_somewhere<message<oktopk::block_float>, float>() == "");
+  CHECK(wrong_extremes<collective<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("recursive_doubling of stable codecs gives the same bits at both levels where no ranks fold") {
+  CHECK(unlike_other<collective<oktopk::block_float>, message<oktopk::block_float>, float>({1, 2, 4, 8, 16}) == "");
+}
+
+TEST_CASE("recursive_doubling of a codec sends what the codec says") {
+  CHECK(wrong_coded_volume<collective<oktopk::block_float>, float>() == "");
+  CHECK(wrong_coded_volume<collective<oktopk::bfloat16>, double>() == "");
+  CHECK(wrong_coded_volume<message<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("recursive_doubling of block_float hides no bad value") {
+  CHECK(hidden_fault<collective<oktopk::block_float>>() == "");
+  CHECK(hidden_fault<message<oktopk::block_float>>() == "");
+}
+
+TEST_CASE("recursive_doubling of block_float gives the same bits with staging") {
+  CHECK(wrong_when_staged<collective<oktopk::block_float>, float>() == "");
+  CHECK(wrong_when_staged<message<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("recursive_doubling codes nothing below the cut-off") {
+  using coded = oktopk::coded_recursive_doubling<execution, counting, float, oktopk::block_float>;
+  auto const inputs = rough_inputs<float>(3, 1000);
+  auto const as_is =
+      run_with(coded({.cutoff_bytes = 4001}), inputs, reduction::sum, true, [](auto inner) { return counting(inner); });
+  CHECK(as_is.results == run<raw>(inputs, reduction::sum).results);
+}

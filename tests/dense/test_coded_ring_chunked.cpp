@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dense/coded_suite.hpp"
+
+#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/block_float.hpp>
+#include <oktopk/codec/identity.hpp>
+#include <oktopk/dense/coded_ring_chunked.hpp>
+
+using namespace oktopk_tests;
+using namespace oktopk_tests::dense;
+using oktopk::codec_level;
+
+namespace {
+
+constexpr std::int64_t segment = 50; // of no block's length a divisor
+
+template <class Codec, codec_level Level>
+struct subject {
+  static constexpr bool lossless = Codec::lossless;
+  static Codec codec() { return {}; }
+
+  template <class Comm, class Value>
+  struct algorithm : oktopk::coded_ring_chunked<execution, Comm, Value, Codec> {
+    algorithm()
+        : oktopk::coded_ring_chunked<execution, Comm, Value, Codec>(
+              {.codec = {}, .level = Level, .segment = segment, .cutoff_bytes = 0}) {}
+  };
+
+  template <class Value>
+  static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
+    std::int64_t const block = (count + ranks - 1) / ranks;
+    std::int64_t const pieces = std::max<std::int64_t>(2, (block + segment - 1) / segment);
+    std::int64_t const grain = Codec::grain;
+    std::int64_t const grains = (count + grain - 1) / grain;
+    auto const boundary = [&](std::int64_t i) { return std::min(count, grains * i / (ranks * pieces) * grain); };
+    std::pair<std::int64_t, std::int64_t> all{0, 0};
+    for (int step = 0; step < 2 * (ranks - 1); ++step) {
+      std::int64_t const which = (rank + 2 * ranks - step) % ranks;
+      for (std::int64_t j = which * pieces; j < (which + 1) * pieces; ++j) {
+        std::int64_t const width = boundary(j + 1) - boundary(j);
+        all.first += width > 0 ? 1 : 0;
+        all.second += codec().template encoded_bytes<Value>(width);
+      }
+    }
+    return all;
+  }
+};
+
+struct raw {
+  template <class Comm, class Value>
+  using algorithm = oktopk::ring_chunked<execution, Comm, Value>;
+};
+
+template <class Codec>
+using collective = subject<Codec, codec_level::collective>;
+template <class Codec>
+using message = subject<Codec, codec_level::message>;
+
+std::vector<int> const all_rank_counts(std::begin(rank_counts), std::end(rank_counts));
+
+} // namespace
+
+TEST_CASE("ring_chunked of identity is ring_chunked, to the bit") {
+  CHECK(unlike_other<collective<oktopk::identity>, raw, float>(all_rank_counts) == "");
+  CHECK(unlike_other<message<oktopk::identity>, raw, double>(all_rank_counts) == "");
+}
+
+TEST_CASE("ring_chunked of lossy codecs tells what it lost") {
+  CHECK(unsound_somewhere<collective<oktopk::block_float>, float>() == "");
+  CHECK(unsound_somewhere<collective<oktopk::block_float>, double>() == "");
+  CHECK(unsound_somewhere<collective<oktopk::bfloat16>, float>() == "");
+  CHECK(unsound_somewhere<message<oktopk::block_float>, float>() == "");
+  CHECK(wrong_extremes<collective<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("ring_chunked of stable codecs gives the same bits at both levels") {
+  CHECK(unlike_other<collective<oktopk::block_float>, message<oktopk::block_float>, float>(all_rank_counts) == "");
+  CHECK(unlike_other<collective<oktopk::bfloat16>, message<oktopk::bfloat16>, double>(all_rank_counts) == "");
+}
+
+TEST_CASE("ring_chunked of a codec sends what the codec says, in 2(P-1) messages for each piece") {
+  CHECK(wrong_coded_volume<collective<oktopk::block_float>, float>() == "");
+  CHECK(wrong_coded_volume<collective<oktopk::bfloat16>, double>() == "");
+  CHECK(wrong_coded_volume<message<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("ring_chunked of block_float hides no bad value") {
+  CHECK(hidden_fault<collective<oktopk::block_float>>() == "");
+  CHECK(hidden_fault<message<oktopk::block_float>>() == "");
+}
+
+TEST_CASE("ring_chunked of block_float gives the same bits with staging") {
+  CHECK(wrong_when_staged<collective<oktopk::block_float>, float>() == "");
+  CHECK(wrong_when_staged<message<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("ring_chunked codes nothing below the cut-off") {
+  using coded = oktopk::coded_ring_chunked<execution, counting, float, oktopk::block_float>;
+  auto const wrap = [](auto inner) { return counting(inner); };
+  auto const inputs = rough_inputs<float>(4, 1000);
+  auto const expected = run<raw>(inputs, reduction::sum);
+  coded const under({.cutoff_bytes = 4001});
+  auto const as_is = run_with(under, inputs, reduction::sum, true, wrap);
+  CHECK(as_is.results == expected.results);
+  CHECK(as_is.lost == std::vector<std::vector<float>>(4, std::vector<float>(1000, 0.0F)));
+  CHECK(as_is.traffic[0].bytes_sent == expected.traffic[0].bytes_sent);
+  CHECK(under.bound_words(1000, 4) == raw::algorithm<counting, float>::bound_words(1000, 4));
+  auto const rounded = run_with(coded({.cutoff_bytes = 4000}), inputs, reduction::sum, true, wrap);
+  CHECK(rounded.results != expected.results);
+  CHECK(rounded.traffic[0].bytes_sent < expected.traffic[0].bytes_sent / 2);
+}
+
+TEST_CASE("ring_chunked says what is wrong with its options") {
+  using coded = oktopk::coded_ring_chunked<execution, counting, float, oktopk::block_float>;
+  CHECK(coded().fault() == "");
+  CHECK(coded({.codec = {.rate = 2}}).fault() == "rate = 2 of block_float is not between 4 and 16");
+  CHECK(coded({.segment = 0}).fault() == "segment = 0 of ring_chunked is not positive");
+  CHECK(coded({.codec = {.rate = 9}}).describe() != coded().describe());
+  CHECK(coded({.level = codec_level::message}).describe() != coded().describe());
+  CHECK(coded({.codec = {.rate = 9}}).name() == "ring_chunked of block_float 9");
+}
