@@ -79,12 +79,20 @@ template <class Local, class Global, class Comm>
 std::unique_ptr<runner> make_ok_topk_with(space const& exec, Comm const& comm, std::int64_t length,
                                           options const& asked) {
   using format = oktopk::coo<float, std::int32_t>;
-  if (asked.partition == "uniform") {
-    return make_sparse<oktopk::ok_topk<space, Comm, format, Local, Global, oktopk::uniform>, Local, Global,
-                       oktopk::uniform>(exec, comm, length, asked);
+  auto const with = [&]<class Partitioner>(std::type_identity<Partitioner>) {
+    return make_sparse<oktopk::ok_topk<space, Comm, format, Local, Global, Partitioner>, Local, Global, Partitioner>(
+        exec, comm, length, asked);
+  };
+  // Each combination takes its time to compile; the options allow no others.
+  if constexpr (std::is_same_v<Local, oktopk::exact> && std::is_same_v<Global, oktopk::exact>) {
+    if (asked.partition == "uniform") {
+      return with(std::type_identity<oktopk::uniform>{});
+    }
+    if (asked.partition == "balanced") {
+      return with(std::type_identity<oktopk::balanced>{});
+    }
   }
-  return make_sparse<oktopk::ok_topk<space, Comm, format, Local, Global, oktopk::balanced>, Local, Global,
-                     oktopk::balanced>(exec, comm, length, asked);
+  return with(std::type_identity<oktopk::evened>{});
 }
 
 template <class Comm>

@@ -50,7 +50,8 @@ void declare(CLI::App& app, options& asked, std::string const& known) {
       ->type_name("NAME");
   app.add_option("--global-select", asked.global_select, "Global selection of ok_topk: exact (default), reused")
       ->type_name("NAME");
-  app.add_option("--partition", asked.partition, "Regions of ok_topk: uniform, balanced (default)")->type_name("NAME");
+  app.add_option("--partition", asked.partition, "Regions of ok_topk: uniform, balanced, evened (default)")
+      ->type_name("NAME");
   app.add_option("--tau", asked.tau, "Steps from one repartition to the next (default: 64)")->type_name("T");
   app.add_option("--tau-prime", asked.tau_prime, "Steps a reused threshold holds (default: 32)")->type_name("T");
   app.add_option("--codec", asked.codec,
@@ -134,8 +135,8 @@ std::string fault_of_one(options const& asked, std::span<std::string_view const>
   if (asked.global_select != "exact" && asked.global_select != "reused") {
     return not_one_of("--global-select", asked.global_select, "exact and reused");
   }
-  if (asked.partition != "uniform" && asked.partition != "balanced") {
-    return not_one_of("--partition", asked.partition, "uniform and balanced");
+  if (asked.partition != "uniform" && asked.partition != "balanced" && asked.partition != "evened") {
+    return not_one_of("--partition", asked.partition, "uniform, balanced and evened");
   }
   if (std::string const fault = fault_of_codec(asked); !fault.empty()) {
     return fault;
@@ -178,6 +179,10 @@ std::string fault_of_one(options const& asked, std::span<std::string_view const>
 std::string fault_of_pairs(options const& asked) {
   if (asked.density.has_value() == asked.k.has_value()) {
     return asked.k ? "--density and --k exclude each other" : "one of --density and --k is needed";
+  }
+  bool const reuses = asked.local_select == "reused" || asked.global_select == "reused";
+  if (reuses && asked.partition != "evened") {
+    return "--partition " + asked.partition + " goes with exact selections only";
   }
   if (asked.length.has_value() != asked.inputs.empty()) {
     return asked.length ? "--length and --input exclude each other" : "one of --length and --input is needed";

@@ -22,7 +22,7 @@ struct options {
   std::int64_t warmup = 0;
   std::string local_select = "exact";
   std::string global_select = "exact";
-  std::string partition = "balanced";
+  std::string partition = "evened";
   std::optional<std::int64_t> tau;
   std::optional<std::int64_t> tau_prime;
   std::string codec; ///< empty: none

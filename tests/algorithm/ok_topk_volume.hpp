@@ -36,7 +36,7 @@ inline std::string more_than(char const* what, double is, double most) {
 ///              + max(k/8, least) of a range of 24 bits or 56, where it is looked for around the last one first
 ///              + max(k/16, 8 (P-1))  the candidates that the histograms leave undecided
 ///              + 4 (P-1)         how many each rank has beside them
-///   partition  2 P R             the sum of P boundaries, where regions are decided
+///   partition  3 x 2 P R         the sum of P boundaries and twice of P counts, where regions are decided
 template <class Subject>
 std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count, shape what, volume_terms terms) {
   using oktopk::phase;
@@ -72,7 +72,7 @@ std::string ok_topk_volume_fault(record_of<Subject> const& call, int rank_count,
     fault += more_than("threshold", call.of(phase::threshold).words_sent(), what.k == 0 ? 0 : most);
   }
   fault += more_than("partition", call.of(phase::partition).words_sent(),
-                     call.statistics.repartitioned ? 2 * ranks * log_ranks : 0);
+                     call.statistics.repartitioned ? 3 * 2 * ranks * log_ranks : 0);
 
   // One message per peer in the first phase, and P + 2R in the second (equation 3), R more for each further choice.
   auto const reduce = call.of(phase::reduce);

@@ -311,7 +311,7 @@ def good_input(tool, rank_counts):
         yield f"exact, k = {k} of 400", lambda k=k: try_exact(tool, heavy_tailed, some, 400, k, 2)
     yield "exact, fewer than k not zero", lambda: try_exact(tool, mostly_nothing, some, 900, 100, 2)
     yield "exact, n < P", lambda: try_exact(tool, full_of_ties, some, some - 1, 2 if some > 2 else 0, 2)
-    for regions in ("uniform", "balanced"):
+    for regions in ("uniform", "balanced", "evened"):
         more = ["--partition", regions, "--warmup", 3]
         yield f"exact, crowded, {regions}", lambda m=more: try_exact(tool, crowded, some, 5000, 50, 2, m)
     mixed = ["--local-select", "exact", "--tau", 1, "--steps", 9, "--warmup", 1]

@@ -20,7 +20,7 @@ oktopk_bench::command_line read(std::vector<std::string> const& arguments) {
 TEST_CASE("the command line of oktopk_bench") {
   auto const given = read({"--algorithm", "dense,ok_topk", "--input", "a.{rank},b.{rank}",
                            "--k=3",       "--warmup",      "4",       "--local-select",
-                           "reused",      "--partition",   "uniform", "--tau",
+                           "exact",       "--partition",   "uniform", "--tau",
                            "5",           "--tau-prime",   "6",       "--csv",
                            "x.csv",       "--dump",        "d",       "--in-process",
                            "7",           "--no-verify",   "--seed",  "9"});
@@ -32,7 +32,7 @@ TEST_CASE("the command line of oktopk_bench") {
   CHECK(asked.measured_steps() == 2);
   CHECK((asked.k == 3 && !asked.density && !asked.length));
   CHECK((asked.warmup == 4 && asked.tau == 5 && asked.tau_prime == 6 && asked.in_process == 7 && asked.seed == 9));
-  CHECK((asked.local_select == "reused" && asked.global_select == "exact" && asked.partition == "uniform"));
+  CHECK((asked.local_select == "exact" && asked.global_select == "exact" && asked.partition == "uniform"));
   CHECK((asked.csv == "x.csv" && asked.dump == "d" && !asked.verify));
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("the defaults of oktopk_bench") {
   REQUIRE(given.fault.empty());
   CHECK((given.asked.measured_steps() == 10 && given.asked.warmup == 0 && given.asked.verify));
   CHECK((!given.asked.tau && !given.asked.tau_prime && !given.asked.in_process));
-  CHECK((given.asked.local_select == "exact" && given.asked.partition == "balanced"));
+  CHECK((given.asked.local_select == "exact" && given.asked.partition == "evened"));
 }
 
 TEST_CASE("a density selects as many entries as in the library") {

@@ -13,6 +13,7 @@
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/evened.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
@@ -54,14 +55,14 @@ struct ok_topk_state {
 /// or three rounds of ceil(log2 P) messages where it moves as gradients do; k/2 where it jumps (or the histograms'
 /// least, see `control_words`). Sums are formed in a fixed order: the same input gives the same bits in every run.
 ///
-/// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds; the paper's
-/// choice is `reused_threshold`.
+/// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds, and regions are
+/// `evened`; the paper's choices are `reused_threshold` and `balanced`.
 ///
 /// All ranks make the object together, with the same options and template arguments but for `E`; different ones are an
 /// `error` on every rank. The object keeps a copy of the communicator and of the execution-space instance, which is the
 /// only one it launches on and waits for.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact,
-          class GlobalSelector = exact, class Partitioner = balanced, schedule Schedule = rotated,
+          class GlobalSelector = exact, class Partitioner = evened, schedule Schedule = rotated,
           class Gather = balanced_allgatherv>
 class ok_topk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
   using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
@@ -125,7 +126,7 @@ public:
     double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + messages * (2 * ranks + (digits + 1) * 16 * 2);
+    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + messages * (3 * 2 * ranks + (digits + 1) * 16 * 2);
   }
 
   state_type const& state() const { return state_; }
@@ -251,7 +252,7 @@ struct paper_allgatherv : balanced_allgatherv {
   };
 
   paper_allgatherv() : paper_allgatherv(options{}) {}
-  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false}) {}
+  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
 };
 
 /// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather

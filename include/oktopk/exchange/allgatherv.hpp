@@ -38,6 +38,29 @@ inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes,
   return sent;
 }
 
+namespace detail {
+
+/// Entries one after the other that an allgatherv of parts with these sizes takes: the largest message of each step.
+inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> sizes) {
+  std::int64_t critical = 0;
+  for (std::size_t have = 1; have < sizes.size(); have *= 2) {
+    std::size_t const moved = std::min(have, sizes.size() - have);
+    std::int64_t window = 0;
+    for (std::size_t part = 0; part < moved; ++part) {
+      window += sizes[part];
+    }
+    std::int64_t largest = window;
+    for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
+      window += sizes[(rank + moved - 1) % sizes.size()] - sizes[rank - 1];
+      largest = std::max(largest, window);
+    }
+    critical += largest;
+  }
+  return critical;
+}
+
+} // namespace detail
+
 /// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
 /// any P is Bruck's algorithm).
 ///

@@ -25,6 +25,28 @@ struct transfer {
   bool operator==(transfer const&) const = default;
 };
 
+namespace detail {
+
+/// The most entries that a rank sends or receives when parts of these sizes are balanced.
+inline std::int64_t balance_critical_entries(std::span<std::int64_t const> sizes, std::int64_t total) {
+  auto const ranks = static_cast<std::int64_t>(sizes.size());
+  std::int64_t most = 0;
+  std::int64_t begin = 0;
+  std::int64_t even_begin = 0;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    std::int64_t const size = sizes[static_cast<std::size_t>(rank)];
+    std::int64_t const even = total / ranks + (rank < total % ranks ? 1 : 0);
+    std::int64_t const kept =
+        std::max<std::int64_t>(std::min(begin + size, even_begin + even) - std::max(begin, even_begin), 0);
+    most = std::max({most, size - kept, even - kept});
+    begin += size;
+    even_begin += even;
+  }
+  return most;
+}
+
+} // namespace detail
+
 /// Who sends what to whom so that parts of these sizes become parts that differ by one at most, in the same order.
 ///
 /// Computed alike on every rank from the gathered sizes (paper, section 3.1.2). Ascending in `first`; pieces that stay

@@ -20,10 +20,16 @@ namespace oktopk {
 /// part is still forwarded up to ceil(log2 P) times; so by default this also balances when some rank would send more
 /// than twice what balanced parts cost, which everybody can tell from the sizes. With it the phase sends at most
 /// 4k(P-1)/P words a rank whatever the parts are, as the paper's equation (2) has it, up to P-1 entries of rounding.
+///
+/// And it balances where that is quicker: each step of the allgatherv takes as long as the largest message in it, and
+/// to balance takes about one part and a few messages, which at many ranks is little beside the steps.
 struct balanced_allgatherv {
   struct options {
     double ratio = 4;       ///< of the largest part to the mean, above which to balance; at least 1
     bool bound_sent = true; ///< also balance when a rank would send more than twice 2k(P-1)/P words
+    /// Also balance when that saves the time of more entries than this a message of balancing; about latency times
+    /// bandwidth, which is near 2000 entries on slow networks and fast ones. Not at all where negative.
+    std::int64_t message_entries = 2048;
   };
 
   balanced_allgatherv() : balanced_allgatherv(options{}) {}
@@ -32,7 +38,8 @@ struct balanced_allgatherv {
   std::string describe() const {
     std::ostringstream text;
     text.precision(17);
-    text << "balanced_allgatherv (ratio " << options_.ratio << (options_.bound_sent ? ", bounded)" : ")");
+    text << "balanced_allgatherv (ratio " << options_.ratio << (options_.bound_sent ? ", bounded" : "") << ", message "
+         << options_.message_entries << ")";
     return text.str();
   }
 
@@ -55,7 +62,7 @@ struct balanced_allgatherv {
       largest = std::max(largest, size);
     }
     double const mean = static_cast<double>(total) / ranks;
-    if (static_cast<double>(largest) > options_.ratio * mean) {
+    if (static_cast<double>(largest) > options_.ratio * mean || balancing_is_quicker(sizes, total)) {
       return true;
     }
     if (!options_.bound_sent) {
@@ -94,6 +101,18 @@ struct balanced_allgatherv {
   }
 
 private:
+  bool balancing_is_quicker(std::span<std::int64_t const> sizes, std::int64_t total) const {
+    auto const ranks = static_cast<std::int64_t>(sizes.size());
+    if (options_.message_entries < 0 || ranks < 2) {
+      return false;
+    }
+    // A rank exchanges its part with about two others on either side.
+    constexpr std::int64_t messages = 4;
+    std::int64_t const even = (total + ranks - 1) / ranks * (ranks - 1);
+    return detail::allgatherv_critical_entries(sizes) >
+           even + detail::balance_critical_entries(sizes, total) + messages * options_.message_entries;
+  }
+
   options options_;
   std::int64_t expected_ = 0; // nothing in particular
 };

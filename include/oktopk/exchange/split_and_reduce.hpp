@@ -7,6 +7,7 @@
 #include <oktopk/exchange/region_sum.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/partition/split_positions.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,34 +21,6 @@ namespace detail {
 
 constexpr std::int64_t round_up_to_8(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
-}
-
-/// For each boundary the position of the first selected index that is not below it, on the host.
-template <execution_space E, gradient_index Index>
-void split_positions(E const& exec, array_ref<Index const, typename E::memory_space> selected,
-                     std::span<std::int64_t const> boundaries, shared_numbers<std::int64_t, E>& numbers) {
-  auto const count = static_cast<std::int64_t>(boundaries.size());
-  numbers.reserve(exec, count);
-  std::copy(boundaries.begin(), boundaries.end(), numbers.host());
-  numbers.to_device(exec, count);
-  std::int64_t* const found = numbers.device().data();
-  auto const size = static_cast<std::int64_t>(selected.extent(0));
-  Kokkos::parallel_for(
-      "oktopk::split_and_reduce::split", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-      KOKKOS_LAMBDA(std::int64_t r) {
-        std::int64_t low = 0;
-        std::int64_t high = size;
-        while (low < high) {
-          std::int64_t const middle = low + (high - low) / 2;
-          if (static_cast<std::int64_t>(selected(middle)) < found[r]) {
-            low = middle + 1;
-          } else {
-            high = middle;
-          }
-        }
-        found[r] = low;
-      });
-  numbers.to_host(exec, count, "oktopk::split_and_reduce::split");
 }
 
 } // namespace detail

@@ -10,13 +10,29 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// How many entries all ranks have below an index.
+struct known_count {
+  std::int64_t index = 0;
+  std::int64_t below = 0;
+
+  bool operator<(known_count const& other) const { return index < other.index; }
+  bool operator==(known_count const& other) const { return index == other.index; }
+};
+
+} // namespace detail
 
 /// Room that partitioners keep between calls.
 template <execution_space E>
 struct partition_workspace {
   shared_numbers<std::int64_t, E> numbers{"oktopk::partition::numbers"};
+  std::vector<std::int64_t> counts;
+  std::vector<detail::known_count> known;
   collective_workspace collective;
 };
 

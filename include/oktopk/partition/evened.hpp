@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/split_positions.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace oktopk {
+
+namespace detail {
+
+/// Moves boundaries to where every region has the same count, as far as can be told: between two indices whose counts
+/// are known, entries are taken to be spread evenly. Integers only, so that all ranks find the same. `known` ascends
+/// from 0 to the length.
+inline void even_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries) {
+  auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
+  std::int64_t const total = known.back().below;
+  std::size_t at = 0;
+  for (std::int64_t r = 1; r < regions; ++r) {
+    std::int64_t const wanted = total / regions * r + total % regions * r / regions;
+    while (at + 2 < known.size() && known[at + 1].below <= wanted) {
+      at += 1;
+    }
+    std::int64_t const count = known[at + 1].below - known[at].below;
+    std::int64_t const width = known[at + 1].index - known[at].index;
+    std::int64_t const share = count == 0 ? 0 : ((wanted - known[at].below) << 20) / count;
+    boundaries[static_cast<std::size_t>(r)] =
+        known[at].index + (width >> 20) * share + (((width & 0xfffff) * share) >> 20);
+  }
+}
+
+} // namespace detail
+
+/// Regions into which all ranks' selections together fall about evenly: those of `balanced`, evened by what they really
+/// hold.
+///
+/// Averaged boundaries (the paper's) balance only as far as the ranks' gradients are large in the same places: with 128
+/// ranks the fullest region can have twice the mean. Here the ranks sum how many entries lie below each boundary and
+/// move the boundaries to where, going by all such sums so far, regions are even; `rounds` times, each of which costs
+/// one allreduce of P integers every tau iterations.
+struct evened {
+  struct options {
+    std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
+    int rounds = 2;        ///< of evening, at least 0
+  };
+
+  evened() : evened(options{}) {}
+  explicit evened(options how) : options_(how), averaged_({how.tau}) {}
+
+  std::string describe() const {
+    return "evened (tau " + std::to_string(options_.tau) + ", rounds " + std::to_string(options_.rounds) + ")";
+  }
+
+  std::string fault() const {
+    if (options_.tau < 1) {
+      return "tau = " + std::to_string(options_.tau) + " of evened is not positive";
+    }
+    return options_.rounds < 0 ? "rounds = " + std::to_string(options_.rounds) + " of evened is negative"
+                               : std::string();
+  }
+
+  bool due(std::int64_t iteration) const { return averaged_.due(iteration); }
+
+  template <execution_space E, communicator Comm, gradient_index Index>
+  void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,
+                 std::int64_t length, std::span<std::int64_t> boundaries, partition_workspace<E>& workspace) const {
+    averaged_.partition(exec, comm, selected, length, boundaries, workspace);
+    std::size_t const regions = boundaries.size() - 1;
+    auto& known = workspace.known;
+    known.assign(1, {0, 0});
+    workspace.counts.resize(regions);
+    for (int round = 0; round < options_.rounds && regions > 1; ++round) {
+      detail::split_positions<E, Index>(exec, selected, boundaries, workspace.numbers);
+      std::copy(workspace.numbers.host() + 1, workspace.numbers.host() + regions + 1, workspace.counts.begin());
+      allreduce_integers(comm, std::span<std::int64_t>(workspace.counts), reduction::sum, phase::partition,
+                         workspace.collective);
+      for (std::size_t r = 0; r < regions; ++r) {
+        known.push_back({boundaries[r + 1], workspace.counts[r]});
+      }
+      std::sort(known.begin(), known.end());
+      known.erase(std::unique(known.begin(), known.end()), known.end());
+      detail::even_boundaries(known, boundaries);
+    }
+  }
+
+private:
+  options options_;
+  balanced averaged_;
+};
+
+} // namespace oktopk

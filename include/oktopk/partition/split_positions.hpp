@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/staging.hpp>
+#include <oktopk/core/sparse.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace oktopk::detail {
+
+/// For each boundary the position of the first selected index that is not below it, on the host.
+template <execution_space E, gradient_index Index>
+void split_positions(E const& exec, array_ref<Index const, typename E::memory_space> selected,
+                     std::span<std::int64_t const> boundaries, shared_numbers<std::int64_t, E>& numbers) {
+  auto const count = static_cast<std::int64_t>(boundaries.size());
+  numbers.reserve(exec, count);
+  std::copy(boundaries.begin(), boundaries.end(), numbers.host());
+  numbers.to_device(exec, count);
+  std::int64_t* const found = numbers.device().data();
+  auto const size = static_cast<std::int64_t>(selected.extent(0));
+  Kokkos::parallel_for(
+      "oktopk::partition::split_positions", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      KOKKOS_LAMBDA(std::int64_t r) {
+        std::int64_t low = 0;
+        std::int64_t high = size;
+        while (low < high) {
+          std::int64_t const middle = low + (high - low) / 2;
+          if (static_cast<std::int64_t>(selected(middle)) < found[r]) {
+            low = middle + 1;
+          } else {
+            high = middle;
+          }
+        }
+        found[r] = low;
+      });
+  numbers.to_host(exec, count, "oktopk::partition::split_positions");
+}
+
+} // namespace oktopk::detail
