@@ -3,9 +3,11 @@
 
 #include "exchange/parts.hpp"
 #include "support/catch.hpp"
+#include "support/generators.hpp"
 
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -129,5 +131,52 @@ TEST_CASE("balanced_allgatherv keeps its bound where one rank has everything, or
         CHECK(words <= most_words(sizes));
       }
     }
+  }
+}
+
+TEST_CASE("balanced_allgatherv balances where that is quicker, and leaves small parts alone") {
+  // One part of 32 is twice the others: in every step some rank forwards it.
+  std::vector<std::int64_t> sizes(32, 20000);
+  sizes[5] = 40000;
+  std::vector<std::int64_t> const small(sizes.size(), 20);
+  std::vector<std::int64_t> small_uneven = small;
+  small_uneven[5] = 40;
+  balanced_allgatherv const ours;
+  CHECK(ours.wants_balance(sizes));
+  CHECK_FALSE(ours.wants_balance(std::vector<std::int64_t>(32, 20000)));
+  CHECK_FALSE(ours.wants_balance(small_uneven));
+  CHECK_FALSE(balanced_allgatherv({.message_entries = -1}).wants_balance(sizes));
+  CHECK_FALSE(balanced_allgatherv({.message_entries = 100000}).wants_balance(sizes));
+}
+
+TEST_CASE("what steps take one after the other is at least what any rank sends") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(number_in(1, 20, noise(seed, 1))));
+    std::int64_t total = 0;
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      sizes[rank] = number_in(0, 50, noise(seed, 2, rank));
+      total += sizes[rank];
+    }
+    std::int64_t most = 0;
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      most = std::max(most, oktopk::allgatherv_entries_sent(sizes, rank));
+    }
+    std::int64_t const steps = oktopk::detail::allgatherv_critical_entries(sizes);
+    CHECK(steps >= most);
+    CHECK(steps <= 5 * total);
+
+    // A rank sends and receives what the scheme says.
+    std::vector<oktopk::transfer> scheme;
+    oktopk::balancing_scheme(sizes, scheme);
+    std::vector<std::int64_t> out(sizes.size(), 0);
+    std::vector<std::int64_t> in(sizes.size(), 0);
+    for (auto const& each : scheme) {
+      if (each.from != each.to) {
+        out[static_cast<std::size_t>(each.from)] += each.last - each.first;
+        in[static_cast<std::size_t>(each.to)] += each.last - each.first;
+      }
+    }
+    CHECK(oktopk::detail::balance_critical_entries(sizes, total) ==
+          std::max(*std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end())));
   }
 }

@@ -6,6 +6,7 @@
 #include "support/generators.hpp"
 
 #include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
@@ -125,9 +126,10 @@ TEST_CASE("balanced regions are the averages of the ranks' own") {
   CHECK((boundaries == std::vector<std::int64_t>{0, (20 + 60 + 1) / 3, (40 + 80 + 1001) / 3, 2000}));
 }
 
-TEST_CASE("balanced regions are uniform where nobody selected anything") {
+TEMPLATE_TEST_CASE("balanced and evened regions are uniform where nobody selected anything", "", oktopk::balanced,
+                   oktopk::evened) {
   for (int const ranks : rank_counts) {
-    CHECK((checked<oktopk::balanced>(ranks, 1000, nothing) == checked<oktopk::uniform>(ranks, 1000, nothing)));
+    CHECK((checked<TestType>(ranks, 1000, nothing) == checked<oktopk::uniform>(ranks, 1000, nothing)));
   }
 }
 
@@ -139,7 +141,8 @@ TEST_CASE("a rank that selected nothing has no say in balanced regions") {
   }
 }
 
-TEST_CASE("balanced regions ascend from 0 to the length whatever is selected") {
+TEMPLATE_TEST_CASE("balanced and evened regions ascend from 0 to the length whatever is selected", "", oktopk::balanced,
+                   oktopk::evened) {
   for (int const ranks : rank_counts) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
       std::int64_t const length = number_in(1, 300, noise(seed, 1));
@@ -153,16 +156,17 @@ TEST_CASE("balanced regions ascend from 0 to the length whatever is selected") {
         }
         return chosen;
       };
-      checked<oktopk::balanced>(ranks, length, selected);
+      checked<TestType>(ranks, length, selected);
     }
   }
 }
 
-TEST_CASE("balanced regions balance what is crowded in the same places, where uniform ones do not") {
+TEMPLATE_TEST_CASE("balanced and evened regions balance what is crowded in the same places, where uniform ones do not",
+                   "", oktopk::balanced, oktopk::evened) {
   for (int const ranks : {2, 4, 8, 16}) {
     auto const selected = [](int rank) { return crowded(rank, 1 << 20, 10000); };
     CAPTURE(ranks);
-    CHECK(imbalance(ranks, checked<oktopk::balanced>(ranks, 1 << 20, selected), selected) < 1.1);
+    CHECK(imbalance(ranks, checked<TestType>(ranks, 1 << 20, selected), selected) < 1.1);
     CHECK(imbalance(ranks, checked<oktopk::uniform>(ranks, 1 << 20, selected), selected) > 1.3);
   }
 }
@@ -205,4 +209,67 @@ TEST_CASE("balanced regions are due every tau iterations") {
   CHECK(often.describe() != oktopk::balanced({.tau = 4}).describe());
   CHECK(oktopk::balanced({.tau = 0}).fault() == "tau = 0 of balanced is not positive");
   CHECK(oktopk::balanced({.tau = 1}).fault().empty());
+}
+
+TEST_CASE("evened regions balance what is crowded in other places on each rank, where averages do not") {
+  for (int const ranks : {4, 8, 16}) {
+    // Every rank has most of its selection in a stretch of its own; the stretches leave gaps.
+    auto const selected = [=](int rank) {
+      selection chosen = crowded(rank, 1 << 16, 4000);
+      for (std::int64_t& index : chosen) {
+        index += (std::int64_t(rank) * 5 % ranks) << 17;
+      }
+      return chosen;
+    };
+    std::int64_t const length = std::int64_t(ranks) << 17;
+    CAPTURE(ranks);
+    CHECK(imbalance(ranks, checked<oktopk::balanced>(ranks, length, selected), selected) > 1.8);
+    CHECK(imbalance(ranks, checked<oktopk::evened>(ranks, length, selected), selected) < 1.6);
+  }
+}
+
+TEST_CASE("more rounds of evening bring no region further from the mean for long") {
+  auto const selected = [](int rank) { return crowded(rank * 7, 1 << 20, 9000); };
+  for (int const ranks : {2, 5, 8, 16}) {
+    double reached = 0;
+    for (int const rounds : {0, 8}) {
+      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+        std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1);
+        oktopk::partition_workspace<execution> workspace;
+        auto const mine = to_view(selected(comm.rank()));
+        oktopk::evened({.tau = 1, .rounds = rounds})
+            .partition(execution(), comm, oktopk::array_ref<std::int64_t const, memory>(mine.data(), mine.extent(0)),
+                       1 << 20, std::span<std::int64_t>(boundaries), workspace);
+        if (comm.rank() == 0) {
+          reached = imbalance(ranks, boundaries, selected);
+        }
+      });
+    }
+    CAPTURE(ranks);
+    CHECK(reached < 1.02);
+  }
+}
+
+TEST_CASE("evened regions cost a sum of P integers a round more than balanced ones") {
+  for (int const ranks : rank_counts) {
+    auto const selected = [](int rank) { return crowded(rank, 1000, 100); };
+    auto const averaged = partition<oktopk::balanced>(ranks, 1000, selected);
+    auto const evened = partition<oktopk::evened>(ranks, 1000, selected);
+    for (std::size_t rank = 0; rank < evened.size(); ++rank) {
+      CHECK(evened[rank].traffic.bytes_sent == 3 * averaged[rank].traffic.bytes_sent);
+      CHECK(evened[rank].traffic.messages_sent == 3 * averaged[rank].traffic.messages_sent);
+    }
+  }
+}
+
+TEST_CASE("evened regions are due every tau iterations, and refuse bad options") {
+  oktopk::evened const often({.tau = 3});
+  for (std::int64_t iteration = 0; iteration < 20; ++iteration) {
+    CHECK(often.due(iteration) == (iteration % 3 == 0));
+  }
+  CHECK(often.describe() != oktopk::evened({.tau = 4}).describe());
+  CHECK(often.describe() != oktopk::evened({.tau = 3, .rounds = 1}).describe());
+  CHECK(oktopk::evened({.tau = 0}).fault() == "tau = 0 of evened is not positive");
+  CHECK(oktopk::evened({.rounds = -1}).fault() == "rounds = -1 of evened is negative");
+  CHECK(oktopk::evened({.tau = 1, .rounds = 0}).fault().empty());
 }

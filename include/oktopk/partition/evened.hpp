@@ -21,6 +21,9 @@ namespace detail {
 inline void even_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries) {
   auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
   std::int64_t const total = known.back().below;
+  if (total == 0) {
+    return;
+  }
   std::size_t at = 0;
   for (std::int64_t r = 1; r < regions; ++r) {
     std::int64_t const wanted = total / regions * r + total % regions * r / regions;
