@@ -181,9 +181,26 @@ for each in $(printf '%s\n' "$algorithms" | tr , ' '); do
     ring_chunked | recursive_doubling) coded=$coded${coded:+,}$each ;;
   esac
 done
+# Without a rate it is that of 8 bits.
+repeated=$(printf '%s\n' "$codecs" | tr , '\n' | sed 's/:8$//' | sort | uniq -d | head -n 1)
+[ -z "$repeated" ] || fail "--codecs names \"$repeated\" twice"
 if [ -n "$codecs" ] && [ -z "$coded" ]; then
   fail "--codecs is for ring_chunked and recursive_doubling, neither of which --algorithms names"
 fi
+
+# codec_options NAME[:BITS]: as the benchmark wants them.
+codec_options() {
+  printf '%s %s' --codec "${1%%:*}"
+  case $1 in
+    *:*) printf ' %s %s' --rate "${1#*:}" ;;
+  esac
+}
+# What is wrong with a codec is told at once, not after minutes of measuring.
+for each in $(printf '%s\n' "$codecs" | tr , ' '); do
+  # shellcheck disable=SC2046
+  "$bench" --in-process 1 --algorithm "$coded" --length 1 --k 1 --steps 1 $(codec_options "$each") >/dev/null ||
+    fail "\"$each\" of --codecs is none of the benchmark's"
+done
 
 make_scratch
 
@@ -235,10 +252,8 @@ run_ranks() {
 }
 run_ranks "" --algorithm "$algorithms" "$@"
 for each in $(printf '%s\n' "$codecs" | tr , ' '); do
-  case $each in
-    *:*) run_ranks " with $each" --algorithm "$coded" --codec "${each%%:*}" --rate "${each#*:}" "$@" ;;
-    *) run_ranks " with $each" --algorithm "$coded" --codec "$each" "$@" ;;
-  esac
+  # shellcheck disable=SC2046
+  run_ranks " with $each" --algorithm "$coded" $(codec_options "$each") "$@"
 done
 
 # column NAME: of the first row.
