@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // The textbook's dense allreduces, with and without a codec. Which one it is, the program learns when it runs: the
 // training is compiled for two types, not for every algorithm with every codec.

@@ -7,6 +7,7 @@
 #include "trainer.hpp"
 
 #include <memory>
+#include <utility>
 
 namespace fashion {
 
