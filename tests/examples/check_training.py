@@ -76,7 +76,8 @@ def try_log(training, scheme, asked=None):
     """A run and its files; gives the summary."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        done = training.run(["--algorithm", *(asked or [scheme]), "--log", folder / "log.csv", "--summary", folder / "summary"])
+        done = training.run(["--algorithm", *(asked or [scheme]), "--log", folder / "log.csv",
+                             "--summary", folder / "summary"])
         require(done.returncode == 0, f"status {done.returncode}\n{done.stdout}{done.stderr}")
         with (folder / "log.csv").open(newline="", encoding="ascii") as file:
             rows = list(csv.DictReader(file))
@@ -194,8 +195,8 @@ def main():
         write_images(pathlib.Path(name), "t10k", TESTS, rng)
         training = Training(given.program, given.mpirun, name)
         checks = [(f"log of {scheme}", lambda s=scheme: training.summary_of(s)) for scheme in SCHEMES]
-        checks += [(label, lambda a=asked, n=label, b=bits: try_codec(training, a, n, b)) for asked, label, bits in CODED
-                   if "zfp" not in asked or has_zfp(training)]
+        checks += [(label, lambda a=asked, n=label, b=bits: try_codec(training, a, n, b))
+                   for asked, label, bits in CODED if "zfp" not in asked or has_zfp(training)]
         checks += [(f"refuses {' '.join(map(str, bad))}", lambda b=bad, e=expected: try_bad(training, b, e))
                    for bad, expected in BAD]
         checks += [
