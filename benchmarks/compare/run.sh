@@ -20,6 +20,7 @@ length=1048576
 input=
 density=0.01
 algorithms=
+codecs=
 steps=
 warmup=3
 rate=
@@ -48,7 +49,10 @@ communication, and how much of the true sum arrives.
                       your own gradients instead: files of raw little-endian float32, {rank} stands for the rank;
                       several are successive iterations
   --density D         share of the entries to select, in (0, 1] (default: $density)
-  --algorithms LIST   schemes, separated by commas (default: all)
+  --algorithms LIST   schemes, separated by commas; "all" for all that oktopk_bench knows (default: all but four of
+                      the five textbook ones, of which there is ring_chunked)
+  --codecs LIST       ring_chunked and recursive_doubling, where they are among the schemes, also with these codecs:
+                      identity, bfloat16, block_float, zfp; with bits a value as in block_float:8,block_float:12
   --steps S           iterations to measure (default: 10, or one for each pattern)
   --warmup W          iterations before these that are not measured (default: $warmup)
   --rate RATE         add the time that the words take on links of RATE, such as 100mbit, 1gbit or 10gbit
@@ -87,6 +91,7 @@ while [ $# -gt 0 ]; do
     --input) input=$(paths "$@") ;;
     --density) density=$(value "$@") ;;
     --algorithms) algorithms=$(value "$@") ;;
+    --codecs) codecs=$(value "$@") ;;
     --steps) steps=$(value "$@") ;;
     --warmup) warmup=$(value "$@") ;;
     --rate) rate=$(value "$@") ;;
@@ -164,12 +169,42 @@ if [ -z "$bench" ]; then
   bench=$where/benchmarks/oktopk_bench
 fi
 { [ -f "$bench" ] && [ -x "$bench" ]; } || fail "\"$bench\" is no program"
-[ -n "$algorithms" ] || algorithms=$(schemes_of "$bench")
+case $algorithms in
+  all) algorithms=$(schemes_of "$bench") ;;
+  # They are to be compared with each other, or with one of them.
+  '') algorithms=$(without "$(schemes_of "$bench")" ring ring_pipelined halving_doubling recursive_doubling) ;;
+esac
 [ -n "$algorithms" ] || fail "\"$bench\" does not say which schemes it knows; name some with --algorithms"
+coded=
+for each in $(printf '%s\n' "$algorithms" | tr , ' '); do
+  case $each in
+    ring_chunked | recursive_doubling) coded=$coded${coded:+,}$each ;;
+  esac
+done
+# Without a rate it is that of 8 bits.
+repeated=$(printf '%s\n' "$codecs" | tr , '\n' | sed 's/:8$//' | sort | uniq -d | head -n 1)
+[ -z "$repeated" ] || fail "--codecs names \"$repeated\" twice"
+if [ -n "$codecs" ] && [ -z "$coded" ]; then
+  fail "--codecs is for ring_chunked and recursive_doubling, neither of which --algorithms names"
+fi
+
+# codec_options NAME[:BITS]: as the benchmark wants them.
+codec_options() {
+  printf '%s %s' --codec "${1%%:*}"
+  case $1 in
+    *:*) printf ' %s %s' --rate "${1#*:}" ;;
+  esac
+}
+# What is wrong with a codec is told at once, not after minutes of measuring.
+for each in $(printf '%s\n' "$codecs" | tr , ' '); do
+  # shellcheck disable=SC2046
+  "$bench" --in-process 1 --algorithm "$coded" --length 1 --k 1 --steps 1 $(codec_options "$each") >/dev/null ||
+    fail "\"$each\" of --codecs is none of the benchmark's"
+done
 
 make_scratch
 
-set -- --algorithm "$algorithms" --density "$density" --warmup "$warmup" --quality --csv "$scratch/rows.csv" "$@"
+set -- --density "$density" --warmup "$warmup" --quality --csv "$scratch/some.csv" "$@"
 [ -z "$steps" ] || set -- --steps "$steps" "$@"
 if [ -n "$input" ]; then
   set -- --input "$input" "$@"
@@ -187,20 +222,39 @@ measure() {
 }
 if [ $mpi = no ]; then
   turns=1
-  measure ", on $ranks ranks that take turns" "$bench" --in-process "$ranks" "$@"
 elif [ -n "$launcher" ]; then
   turns=0
   # What cmake/setup.sh sets for one machine hinders on several.
   unset OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMPI_MCA_plm
   unset OMPI_MCA_btl_vader_single_copy_mechanism
-  # shellcheck disable=SC2086
-  measure ", started by $launcher" env $mpi_of_caller $launcher "$bench" "$@"
 else
   turns=0
   mpirun=$(command -v mpirun.openmpi || command -v mpirun || :)
   [ -n "$mpirun" ] || fail "--mpi needs mpirun; --launcher names another command"
-  measure ", on $ranks ranks of MPI" "$mpirun" -n "$ranks" "$bench" "$@"
 fi
+# run_ranks TEXT OPTION...: the benchmark with these options; adds its rows to those that are there.
+run_ranks() {
+  with=$1
+  shift
+  if [ $mpi = no ]; then
+    measure "$with, on $ranks ranks that take turns" "$bench" --in-process "$ranks" "$@"
+  elif [ -n "$launcher" ]; then
+    # shellcheck disable=SC2086
+    measure "$with, started by $launcher" env $mpi_of_caller $launcher "$bench" "$@"
+  else
+    measure "$with, on $ranks ranks of MPI" "$mpirun" -n "$ranks" "$bench" "$@"
+  fi
+  if [ -e "$scratch/rows.csv" ]; then
+    sed 1d "$scratch/some.csv" >>"$scratch/rows.csv"
+  else
+    mv "$scratch/some.csv" "$scratch/rows.csv"
+  fi
+}
+run_ranks "" --algorithm "$algorithms" "$@"
+for each in $(printf '%s\n' "$codecs" | tr , ' '); do
+  # shellcheck disable=SC2046
+  run_ranks " with $each" --algorithm "$coded" $(codec_options "$each") "$@"
+done
 
 # column NAME: of the first row.
 column() {

@@ -33,14 +33,21 @@ function work_out(name,   whole, part, wire) {
   total[name] = whole + wire
 }
 
+function dashes(count,   text) {
+  while (length(text) < count) text = text "-"
+  return text
+}
+
 END {
   if (all == 0) exit 1
   least = 2 * k * (ranks - 1) / ranks
   for (i = 1; i <= algorithms; i++) work_out(names[i])
-  line = "| %-18s | %12s | %10s | %8s | %9s | %9s | %9s | %14s | %8s | %7s | %8s |\n"
+  widest = length("dense_rabenseifner")
+  for (i = 1; i <= algorithms; i++) if (length(names[i]) > widest) widest = length(names[i])
+  line = "| %-" widest "s | %12s | %10s | %8s | %9s | %9s | %9s | %14s | %8s | %7s | %8s |\n"
   printf line, "scheme", "words sent", "/2k(P-1)/P", "messages", "selection", "the rest", "in all", "against dense", \
     "density", "xi", "captured"
-  printf line, "------------------", "-----------:", "---------:", "-------:", "--------:", "--------:", "--------:", \
+  printf line, dashes(widest), "-----------:", "---------:", "-------:", "--------:", "--------:", "--------:", \
     "-------------:", "-------:", "------:", "-------:"
   print "algorithm,ranks,length,k,words_sent,words_are_a_floor,lower_bound_ratio,messages,selection_seconds," \
     "communication_seconds,seconds,speedup_over_dense,output_density,xi,captured,captured_by_top_k" > csv

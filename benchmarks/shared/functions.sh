@@ -78,6 +78,13 @@ python_with_matplotlib() {
   done
 }
 
+# without LIST NAME...: LIST, whose parts are separated by commas, without these.
+without() {
+  printf '%s\n' "$1" | tr , '\n' | awk -v all="$*" '
+    BEGIN { for (i = split(all, name, " "); i > 1; i--) drop[name[i]] }
+    $0 != "" && !($0 in drop) { printf "%s%s", (n++ ? "," : ""), $0 }'
+}
+
 # schemes_of BENCH: all that the program knows, which it names when it is asked for what it does not know.
 schemes_of() {
   "$1" --in-process 1 --algorithm '?' --length 1 --k 1 2>&1 | sed -n 's/.*it knows //p' | tr -d ' '

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "communicator.hpp"
+#include "textbook_sum.hpp"
 #include "types.hpp"
 
 #include <oktopk/allreduce.hpp>
-#include <oktopk/mpi.hpp>
 
 #include <cstdint>
 #include <string>
@@ -13,10 +14,8 @@
 #include <tuple>
 #include <vector>
 
-// The algorithms that --algorithm can name. A new one is one line in the list.
+// The algorithms that --algorithm can name. A new one is one line in the list; those of the textbook follow it.
 namespace fashion {
-
-using communicator = oktopk::counted<oktopk::mpi_communicator>;
 
 template <class Allreduce>
 struct entry {
@@ -37,8 +36,10 @@ inline constexpr std::tuple algorithms{
 };
 
 inline std::vector<std::string> algorithm_names() {
-  return std::apply([](auto const&... each) { return std::vector<std::string>{std::string(each.name)...}; },
-                    algorithms);
+  auto names =
+      std::apply([](auto const&... each) { return std::vector<std::string>{std::string(each.name)...}; }, algorithms);
+  names.insert(names.end(), textbook_names.begin(), textbook_names.end());
+  return names;
 }
 
 /// Whether an algorithm exchanges a selection of the gradient, or all of it.

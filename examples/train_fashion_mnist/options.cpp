@@ -11,6 +11,7 @@
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace fashion {
 
@@ -44,9 +45,40 @@ std::string listed(std::vector<std::string> const& names) {
   return text;
 }
 
+constexpr std::string_view codecs[] = {"identity", "bfloat16", "block_float", "zfp"};
+
+bool takes_codec(std::string const& algorithm) {
+  return algorithm == "ring_chunked" || algorithm == "recursive_doubling";
+}
+
+bool has_rate(std::string const& codec) {
+  return codec == "block_float" || codec == "zfp";
+}
+
+void check_codec(options const& o) {
+  if (o.codec.empty()) {
+    require(!o.rate, "--rate: needs a --codec that has one, block_float or zfp");
+    require(o.codec_level.empty(), "--codec-level: needs a --codec");
+    return;
+  }
+  require(std::find(std::begin(codecs), std::end(codecs), o.codec) != std::end(codecs),
+          "--codec " + o.codec + ": there are " + listed({std::begin(codecs), std::end(codecs)}));
+#ifndef FASHION_WITH_ZFP
+  require(o.codec != "zfp", "--codec zfp: this program was built without libzfp");
+#endif
+  require(takes_codec(o.algorithm),
+          "--codec " + o.codec + ": is for ring_chunked and recursive_doubling, not for " + o.algorithm);
+  require(!o.rate || has_rate(o.codec), "--rate: is for block_float and zfp, " + o.codec + " has none to choose");
+  require(!o.rate || (*o.rate >= 4 && *o.rate <= 16),
+          with_value("--rate", o.rate.value_or(default_rate), "must be from 4 to 16"));
+  require(o.codec_level.empty() || o.codec_level == "collective" || o.codec_level == "message",
+          "--codec-level " + o.codec_level + ": there are collective, message");
+}
+
 void check(options const& o, std::vector<std::string> const& algorithms) {
   require(std::find(algorithms.begin(), algorithms.end(), o.algorithm) != algorithms.end(),
           "--algorithm " + o.algorithm + ": there are " + listed(algorithms));
+  check_codec(o);
   require(o.density > 0 && o.density <= 1, with_value("--density", o.density, "must be in (0, 1]"));
   // The upper ends also catch numbers too large to read, which CLI11 clamps.
   require(o.epochs >= 1 && o.epochs <= 1'000'000, with_value("--epochs", o.epochs, "must be from 1 to 1000000"));
@@ -65,12 +97,20 @@ void check(options const& o, std::vector<std::string> const& algorithms) {
 
 } // namespace
 
+std::string options::label() const {
+  if (codec.empty()) {
+    return algorithm;
+  }
+  return algorithm + "_" + codec + (has_rate(codec) ? std::to_string(rate.value_or(default_rate)) : "") +
+         (codec_level == "message" ? "_message" : "");
+}
+
 std::string options::shared_part() const {
   if (!help.empty()) {
     return "--help";
   }
   std::ostringstream text;
-  text << "algorithm " << algorithm << ", density " << exact(density) << ", epochs " << epochs << ", batch " << batch
+  text << "algorithm " << label() << ", density " << exact(density) << ", epochs " << epochs << ", batch " << batch
        << ", lr " << exact(learning_rate) << ", seed " << seed << ", dump at";
   for (std::int64_t const iteration : dump_at) {
     text << ' ' << iteration;
@@ -86,6 +126,12 @@ options parse_options(int argc, char const* const* argv, std::vector<std::string
   app.add_option("--algorithm", o.algorithm, "How gradients are summed: " + listed(algorithms))->capture_default_str();
   app.add_option("--density", o.density, "Share of the gradient to exchange, in (0, 1]; dense schemes ignore it")
       ->capture_default_str();
+  app.add_option("--codec", o.codec,
+                 "What ring_chunked and recursive_doubling code their messages with: identity, bfloat16, block_float, "
+                 "zfp; nothing unless given");
+  app.add_option("--rate", o.rate, "Bits a value of block_float and zfp, from 4 to 16; 8 unless given");
+  app.add_option("--codec-level", o.codec_level,
+                 "Where they code: once a collective, unless given, or once a message: collective, message");
   app.add_option("--epochs", o.epochs, "Passes over the training images")->capture_default_str();
   app.add_option("--batch", o.batch, "Images per rank and iteration")->capture_default_str();
   app.add_option("--lr", o.learning_rate,

@@ -84,7 +84,7 @@ private:
   run_facts describe() const {
     double const ranks = allreduce_.comm().size();
     auto const k = static_cast<double>(allreduce_.k());
-    return {.algorithm = std::string(allreduce_.name()),
+    return {.algorithm = how_.label(),
             .ranks = allreduce_.comm().size(),
             .length = allreduce_.length(),
             .selects = selects<Allreduce>,

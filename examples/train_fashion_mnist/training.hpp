@@ -28,8 +28,15 @@ struct training {
 template <std::size_t Part>
 void train_part(training const& run);
 
+/// Collective. Trains with the textbook's allreduce that the options name; in training_textbook.cpp.
+void train_textbook(training const& run);
+
 /// Collective. Trains with the algorithm that the options name, which must be one of `algorithm_names()`.
 inline void train(training const& run) {
+  if (is_textbook(run.how.algorithm)) {
+    train_textbook(run);
+    return;
+  }
   [&run]<std::size_t... Part>(std::index_sequence<Part...>) {
     (train_part<Part>(run), ...);
   }(std::make_index_sequence<FASHION_TRAINING_PARTS>());

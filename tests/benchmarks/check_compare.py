@@ -21,8 +21,9 @@ import check_bench
 from check_bench import Failure, require
 
 COMMAND = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "compare" / "run.sh"
-SCHEMES = ["ok_topk", "paper_ok_topk", "dense", "dense_rabenseifner", "dense_bfloat16", "topk_a", "topk_dsa", "gtopk",
-           "gaussian_k"]
+SCHEMES = ["ok_topk", "paper_ok_topk", "dense", "dense_rabenseifner", "dense_bfloat16", "ring_chunked", "topk_a",
+           "topk_dsa", "gtopk", "gaussian_k"]
+TEXTBOOK = ["ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
 COLUMNS = ["algorithm", "ranks", "length", "k", "words_sent", "words_are_a_floor", "lower_bound_ratio", "messages",
            "selection_seconds", "communication_seconds", "seconds", "speedup_over_dense", "output_density", "xi",
            "captured", "captured_by_top_k"]
@@ -143,6 +144,32 @@ def try_loser(compare):
         require(near(table["topk_a"]["xi"], 0) and near(table["topk_a"]["captured"], 1), "something is lost")
 
 
+def try_all(compare):
+    with tempfile.TemporaryDirectory() as name:
+        _, table, _ = compare.table(pathlib.Path(name), ["--ranks", 2, "--length", 1000, "--steps", 1,
+                                                         "--algorithms", "all"])
+        require(sorted(table) == sorted({*SCHEMES, *TEXTBOOK}), f"schemes of the table: {list(table)}")
+
+
+def try_codecs(compare, arguments, more, expected):
+    """`expected`: the schemes, and the bits a value that each sends."""
+    ranks, length = 3, 200_000
+    with tempfile.TemporaryDirectory() as name:
+        said, table, steps = compare.table(pathlib.Path(name), ["--ranks", ranks, "--length", length, "--steps", 2,
+                                                                *arguments], more)
+        require(list(table) == list(expected) == list(steps), f"schemes of the table: {list(table)}")
+        for scheme, bits in expected.items():
+            row = table[scheme]
+            check_row(row, steps[scheme], ranks, length, length // 100)
+            share = float(row["words_sent"]) / (2 * length * (ranks - 1) / ranks)
+            require(abs(share - bits / 32) < 0.005, f"{scheme} sends {share} of the words, not {bits} bits a value")
+            lossless = bits == 32
+            require((float(row["xi"]) < 1e-6) == lossless, f"xi of {scheme}: {row['xi']}")
+            require(float(row["captured"]) > 0.999, f"{scheme} captures {row['captured']}")
+        check_marks(said, table)
+        require(len({len(line) for line in said.splitlines() if line.startswith("|")}) == 1, f"crooked table:\n{said}")
+
+
 def try_mpi(compare, mpirun):
     with tempfile.TemporaryDirectory() as name:
         launch = " ".join(check_bench.Tool(compare.bench, mpirun).launch(2))
@@ -177,6 +204,11 @@ BAD = [
     (["--input", "absent.{rank}"], "there is no input file"),
     (["--density", "2"], "--density"),
     (["--algorithms", "dense,quick"], "quick"),
+    (["--algorithms", "dense,ring", "--codecs", "bfloat16"], "--codecs is for ring_chunked and recursive_doubling"),
+    (["--length", "1000", "--codecs", "gzip"], "gzip"),
+    (["--length", "1000", "--codecs", "block_float:17"], "--rate must be from 4 to 16"),
+    (["--length", "1000", "--codecs", "block_float:"], "--rate"),
+    (["--length", "1000", "--codecs", "block_float,block_float:8"], "twice"),
     (["--steps", "0"], "--steps"),
     (["--rate", "fast"], "--rate"),
     (["--rate", "0gbit"], "--rate"),
@@ -185,6 +217,7 @@ BAD = [
     (["--rate", "1gbit", "--mpi"], "--rate"),
     (["--launcher", "mpirun -n 2", "--ranks", "3"], "--launcher"),
     (["--rows", "absent/rows.csv"], "cannot write"),
+    (["--length", "1000", "--codecs", "bfloat16", "--", "--codec", "identity"], "--codec"),
     (["--", "--k", "3"], "--density and --k"),
 ]
 
@@ -209,6 +242,14 @@ def main():
         ("figures, ties, P = 3", lambda: try_figures(compare, check_bench.full_of_ties, 3, 1500, 0.05)),
         ("figures on a slow network, P = 2",
          lambda: try_figures(compare, check_bench.crowded, 2, 2000, 0.01, "1kbit")),
+        ("all schemes", lambda: try_all(compare)),
+        ("codecs", lambda: try_codecs(compare, ["--algorithms", "dense,ring_chunked",
+                                                "--codecs", "bfloat16,block_float,block_float:12"], [],
+                                      {"dense": 32, "ring_chunked": 32, "ring_chunked_bfloat16": 16,
+                                       "ring_chunked_block_float8": 8.25, "ring_chunked_block_float12": 12.25})),
+        ("a codec for the benchmark", lambda: try_codecs(compare, ["--algorithms", "dense,ring_chunked"],
+                                                         ["--codec", "block_float", "--rate", 8],
+                                                         {"dense": 32, "ring_chunked_block_float8": 8.25})),
         ("a scheme that loses", lambda: try_loser(compare)),
     ]
     if given.mpirun:

@@ -26,7 +26,17 @@ LENGTH = 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10
 DENSITY = 0.01
 K = round(DENSITY * LENGTH)
 SCHEMES = ["ok_topk", "paper_ok_topk", "dense", "dense_rabenseifner", "dense_bfloat16", "topk_a", "topk_dsa", "gtopk",
-           "gaussian_k"]
+           "gaussian_k", "ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
+SPARSE = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k"]
+# Every codec, both levels, both algorithms: the options, the name that they make, and the bits a value that are sent.
+CODED = [
+    (["ring_chunked", "--codec", "block_float"], "ring_chunked_block_float8", 8.25),
+    (["ring_chunked", "--codec", "block_float", "--rate", 12, "--codec-level", "message"],
+     "ring_chunked_block_float12_message", 12.25),
+    (["ring_chunked", "--codec", "identity"], "ring_chunked_identity", 32),
+    (["recursive_doubling", "--codec", "bfloat16"], "recursive_doubling_bfloat16", 16),
+    (["recursive_doubling", "--codec", "zfp", "--rate", 10], "recursive_doubling_zfp10", 10),
+]
 EXACT = ["topk_a", "topk_dsa", "gtopk"]
 COLUMNS = ["iteration", "k", "local_mean", "local_min", "local_max", "global"]
 
@@ -48,6 +58,13 @@ class Training:
     def __init__(self, program, mpirun, data):
         self.tool = Tool(program, mpirun)
         self.data = data
+        self.summaries = {}
+
+    def summary_of(self, scheme):
+        """What a run without options left behind, which need not be one more."""
+        if scheme not in self.summaries:
+            self.summaries[scheme] = try_log(self, scheme)
+        return self.summaries[scheme]
 
     def run(self, arguments):
         command = self.tool.command(RANKS, ["--data", str(self.data), "--batch", str(BATCH), "--epochs", str(EPOCHS),
@@ -55,10 +72,12 @@ class Training:
         return subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
 
 
-def try_log(training, scheme):
+def try_log(training, scheme, asked=None):
+    """A run and its files; gives the summary."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        done = training.run(["--algorithm", scheme, "--log", folder / "log.csv", "--summary", folder / "summary"])
+        done = training.run(["--algorithm", *(asked or [scheme]), "--log", folder / "log.csv",
+                             "--summary", folder / "summary"])
         require(done.returncode == 0, f"status {done.returncode}\n{done.stdout}{done.stderr}")
         with (folder / "log.csv").open(newline="", encoding="ascii") as file:
             rows = list(csv.DictReader(file))
@@ -67,17 +86,31 @@ def try_log(training, scheme):
         for row in rows:
             check_row(scheme, {column: float(row[column]) for column in COLUMNS})
         summary = dict(pair.split("=") for pair in (folder / "summary").read_text(encoding="ascii").split())
-        check_summary(scheme, {key: float(value) for key, value in summary.items() if key != "algorithm"})
-        require(summary["algorithm"] == scheme, f"summary of {summary['algorithm']}")
+        require(summary.pop("algorithm") == scheme, f"summary of another algorithm than {scheme}")
+        summary = {key: float(value) for key, value in summary.items()}
+        check_summary(scheme, summary)
+        return summary
+
+
+def try_codec(training, asked, name, bits):
+    """A coded run sends its share of the words, and the training does not suffer from what is rounded off."""
+    plain, coded = training.summary_of(asked[0]), try_log(training, name, asked)
+    share = coded["words_per_iteration_mean"] / plain["words_per_iteration_mean"]
+    require(abs(share - bits / 32) < 0.002, f"{name} sends {share} of the words, not {bits} bits a value")
+    require(abs(coded["loss"] - plain["loss"]) < 0.02 * plain["loss"], f"losses {coded['loss']} and {plain['loss']}")
+
+
+def has_zfp(training):
+    return "was built without libzfp" not in training.run(["--algorithm", "ring", "--codec", "zfp"]).stderr
 
 
 def check_row(scheme, row):
     what = f"in {row}"
-    require(row["k"] == (LENGTH if scheme.startswith("dense") else K), f"k {what}")
+    require(row["k"] == (K if scheme in SPARSE else LENGTH), f"k {what}")
     require(row["local_min"] <= row["local_mean"] <= row["local_max"], f"order {what}")
     # Two ranks: the mean of all is that of the least and the most.
     require(abs(row["local_mean"] - (row["local_min"] + row["local_max"]) / 2) <= 0.01, f"mean {what}")
-    if scheme.startswith("dense"):
+    if scheme not in SPARSE:
         require(row["local_min"] == row["local_max"] == row["global"] == LENGTH, f"dense leaves something out {what}")
     elif scheme in EXACT:
         require(row["local_min"] == row["local_max"] == K, f"the selection is not exact {what}")
@@ -92,7 +125,7 @@ def check_row(scheme, row):
 
 def check_summary(scheme, summary):
     require(summary["iterations"] == ITERATIONS, f"iterations in {summary}")
-    entries = LENGTH if scheme.startswith("dense") else K
+    entries = K if scheme in SPARSE else LENGTH
     require(summary["lower_bound_words"] == round(2 * entries * (RANKS - 1) / RANKS), f"lower bound in {summary}")
     # On so few entries a re-evaluation of the paper's, a union of all selections, is within the bound or not.
     if scheme != "paper_ok_topk":
@@ -121,6 +154,22 @@ def try_selection_accuracy(training):
             f"what gtopk selects is not exactly k in\n{done.stdout}")
 
 
+RING = ["--algorithm", "ring_chunked"]
+BAD = [
+    (["--algorithm", "quick"], ", ".join(SCHEMES)),
+    (["--algorithm", "ok_topk", "--codec", "bfloat16"], "for ring_chunked and recursive_doubling, not for ok_topk"),
+    (["--algorithm", "ring", "--codec", "bfloat16"], "for ring_chunked and recursive_doubling, not for ring"),
+    ([*RING, "--codec", "gzip"], "identity, bfloat16, block_float, zfp"),
+    ([*RING, "--codec", "bfloat16", "--rate", 8], "bfloat16 has none"),
+    ([*RING, "--codec", "block_float", "--rate", 3], "from 4 to 16"),
+    ([*RING, "--codec", "block_float", "--rate", 17], "from 4 to 16"),
+    ([*RING, "--codec", "block_float", "--codec-level", "bit"], "collective, message"),
+    ([*RING, "--codec", "zfp", "--codec-level", "message"], "zfp"), # loses again, or is not there
+    ([*RING, "--rate", 8], "--rate: needs a --codec"),
+    ([*RING, "--codec-level", "message"], "--codec-level: needs a --codec"),
+]
+
+
 def is_open_mpi(mpirun):
     said = subprocess.run([mpirun[0], "--version"], capture_output=True, text=True, check=False).stdout
     return "Open MPI" in said or "OpenRTE" in said
@@ -145,9 +194,12 @@ def main():
         write_images(pathlib.Path(name), "train", IMAGES, rng)
         write_images(pathlib.Path(name), "t10k", TESTS, rng)
         training = Training(given.program, given.mpirun, name)
-        checks = [(f"log of {scheme}", lambda s=scheme: try_log(training, s)) for scheme in SCHEMES]
+        checks = [(f"log of {scheme}", lambda s=scheme: training.summary_of(s)) for scheme in SCHEMES]
+        checks += [(label, lambda a=asked, n=label, b=bits: try_codec(training, a, n, b))
+                   for asked, label, bits in CODED if "zfp" not in asked or has_zfp(training)]
+        checks += [(f"refuses {' '.join(map(str, bad))}", lambda b=bad, e=expected: try_bad(training, b, e))
+                   for bad, expected in BAD]
         checks += [
-            ("refuses an unknown algorithm", lambda: try_bad(training, ["--algorithm", "quick"], ", ".join(SCHEMES))),
             ("refuses a log in no folder", lambda: try_bad(training, ["--log", f"{name}/absent/log.csv"], "log.csv")),
             ("refuses a log that is a folder", lambda: try_bad(training, ["--log", name], "is a folder")),
         ]
