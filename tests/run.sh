@@ -4,17 +4,22 @@
 
 # Builds and runs every test; installs what is missing on Debian and Ubuntu. See usage below.
 set -eu
+called_from=$(pwd)
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
+. cmake/kokkos_openmp.sh
 
 usage() {
-  echo "sh tests/run.sh [--sanitize] [--backend serial]"
+  echo "sh tests/run.sh [--sanitize] [--backend serial|openmp | --kokkos PREFIX]"
   echo "  --sanitize        with the address and undefined-behaviour sanitizers"
-  echo "  --backend serial  the Kokkos backend to test; so far the one that Debian packages"
+  echo "  --backend serial  the Kokkos that Debian packages, with Open MPI and with MPICH (the default)"
+  echo "  --backend openmp  the same release for OpenMP, built of Debian's source package; with 1, 2 and 4 threads"
+  echo "  --kokkos PREFIX   the Kokkos installed there, with \$OMP_NUM_THREADS threads (2 unless set)"
 }
 
 kind=release
 backend=serial
+kokkos=
 while [ $# -gt 0 ]; do
   case $1 in
     --sanitize) kind=sanitize ;;
@@ -22,6 +27,11 @@ while [ $# -gt 0 ]; do
       [ $# -ge 2 ] || fail "--backend needs the name of one"
       shift
       backend=$1
+      ;;
+    --kokkos)
+      [ $# -ge 2 ] || fail "--kokkos needs the folder where one is installed"
+      shift
+      kokkos=$(cd "$called_from" && cd "$1" && pwd) || fail "there is no folder $1"
       ;;
     -h | --help)
       usage
@@ -60,9 +70,13 @@ case $kind in
   sanitize) options="$options -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOKTOPK_ENABLE_SANITIZERS=ON -DOKTOPK_TEST_SECONDS=600" ;;
 esac
 case $backend in
-  serial) ;;
-  *) fail "unknown backend $backend; there is serial" ;;
+  serial | openmp) ;;
+  *) fail "unknown backend $backend; there are serial and openmp" ;;
 esac
+if [ -n "$kokkos" ]; then
+  [ "$backend" = serial ] || fail "--kokkos names a Kokkos, and --backend $backend another"
+  backend=kokkos$(printf %s "$kokkos" | tr -c 'A-Za-z0-9.' '-')
+fi
 
 passed=0
 failed=0
@@ -78,16 +92,47 @@ run_tests() {
   passed=$((passed + ${counts#* } - ${counts% *}))
 }
 
+# run_tests_with THREADS FOLDER: the same with so many threads of OpenMP for each program, and each rank.
+run_tests_with() {
+  say "Next: $1 thread(s)"
+  # Threads that wait must not spin, and not all be bound to the first cores, where tests run side by side.
+  export OMP_NUM_THREADS="$1" OMP_PROC_BIND=false OMP_WAIT_POLICY=passive
+  run_tests "$2"
+}
+
+[ "$backend" != openmp ] || kokkos=build/kokkos-openmp/installed
+if [ -n "$kokkos" ]; then
+  Kokkos_ROOT=$kokkos
+  export Kokkos_ROOT # what packages are needed depends on it
+fi
 install_missing packages
 main=build/tests-$backend-$kind
-second=build/tests-$backend-$kind-mpich
-# shellcheck disable=SC2086
-build "$main" $options -DMPI_CXX_COMPILER=mpicxx.openmpi --
-# shellcheck disable=SC2086
-build "$second" $options -DMPI_CXX_COMPILER=mpicxx.mpich -DOKTOPK_TEST_ONLY_MPI=ON -DOKTOPK_ENABLE_EXAMPLES=OFF \
-  -DOKTOPK_ENABLE_BENCHMARKS=OFF --
-run_tests "$main"
-run_tests "$second"
-say "Done; each of the two runs has its own closing lines above, together they are:"
+options="$options -DMPI_CXX_COMPILER=mpicxx.openmpi"
+case $backend in
+  serial)
+    second=build/tests-$backend-$kind-mpich
+    # shellcheck disable=SC2086
+    build "$main" $options --
+    # shellcheck disable=SC2086
+    build "$second" $options -DMPI_CXX_COMPILER=mpicxx.mpich -DOKTOPK_TEST_ONLY_MPI=ON -DOKTOPK_ENABLE_EXAMPLES=OFF \
+      -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+    run_tests "$main"
+    run_tests "$second"
+    ;;
+  openmp)
+    kokkos_openmp build/kokkos-openmp
+    # shellcheck disable=SC2086
+    build "$main" $options -DKokkos_ROOT="$(pwd)/$kokkos" -DOKTOPK_TEST_THREADS=inherited --
+    for threads in 1 2 4; do
+      run_tests_with $threads "$main"
+    done
+    ;;
+  *)
+    # shellcheck disable=SC2086
+    build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
+    run_tests_with "${OMP_NUM_THREADS:-2}" "$main"
+    ;;
+esac
+say "Done; each run has its own closing lines above, together they are:"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

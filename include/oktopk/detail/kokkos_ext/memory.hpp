@@ -37,6 +37,27 @@ struct host_staging<Kokkos::Experimental::HIP> {
 #endif
 #endif
 
+/// Whose memory it is that the host cannot simply read; other devices than these are unknown to MPI libraries.
+enum class device_family { unknown, cuda, hip };
+
+template <class MemorySpace>
+inline constexpr device_family family_of = device_family::unknown;
+
+#ifdef KOKKOS_ENABLE_CUDA
+template <>
+inline constexpr device_family family_of<Kokkos::CudaSpace> = device_family::cuda;
+#endif
+
+#ifdef KOKKOS_ENABLE_HIP
+#if KOKKOS_VERSION >= 40000
+template <>
+inline constexpr device_family family_of<Kokkos::HIPSpace> = device_family::hip;
+#else
+template <>
+inline constexpr device_family family_of<Kokkos::Experimental::HIPSpace> = device_family::hip;
+#endif
+#endif
+
 /// Page-locked host memory where the backend has it, plain host memory where not.
 template <execution_space E>
 using host_staging_space = typename host_staging<E>::type;
