@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 usage() {
   echo "sh tests/backends/compile.sh --cuda|--hip --kokkos FOLDER [--arch ARCH]... [FILE...]"
   echo "  --cuda           with nvcc (\$NVCC); for sm_80 and sm_90 unless --arch says otherwise"
-  echo "  --hip            with clang (\$HIPCXX, clang++ unless set); for gfx90a unless --arch says otherwise"
+  echo "  --hip            with hipcc (\$HIPCXX); for gfx90a unless --arch says otherwise"
   echo "  --kokkos FOLDER  a Kokkos for that device: where it is installed, or where it was configured to be built"
   echo "  FILE...          what to compile; all headers and tests/backends/instantiate.cpp unless named, and for"
   echo "                   tests and benchmarks the words 'tests' and 'benchmarks'"
@@ -97,7 +97,7 @@ case $device in
     for arch in ${archs:-gfx90a}; do
       set -- "$@" "--offload-arch=$arch"
     done
-    set -- "${HIPCXX:-clang++}" -x hip -Wall -Wextra -Wshadow -Werror "$@"
+    set -- "${HIPCXX:-hipcc}" -x hip -Wall -Wextra -Wshadow -Werror "$@"
     ;;
 esac
 
