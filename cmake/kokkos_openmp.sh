@@ -22,6 +22,7 @@ source_entries() {
 # kokkos_source FOLDER: unpacks the distribution's own source of Kokkos to FOLDER/kokkos.
 kokkos_source() {
   [ ! -e "$1/kokkos/CMakeLists.txt" ] || return 0
+  command -v apt-get >/dev/null 2>&1 || fail "this needs apt-get; install a Kokkos for OpenMP and name it with --kokkos"
   say "Fetching the source of the packaged Kokkos (the package trilinos, 166 MB)"
   rm -rf "$1/apt" "$1/kokkos"
   mkdir -p "$1/apt/entries" "$1/apt/lists/partial"

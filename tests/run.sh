@@ -100,7 +100,7 @@ run_tests_with() {
   run_tests "$2"
 }
 
-[ "$backend" != openmp ] || kokkos=build/kokkos-openmp/installed
+[ "$backend" != openmp ] || kokkos=$(pwd)/build/kokkos-openmp/installed
 if [ -n "$kokkos" ]; then
   Kokkos_ROOT=$kokkos
   export Kokkos_ROOT # what packages are needed depends on it
@@ -122,7 +122,7 @@ case $backend in
   openmp)
     kokkos_openmp build/kokkos-openmp
     # shellcheck disable=SC2086
-    build "$main" $options -DKokkos_ROOT="$(pwd)/$kokkos" -DOKTOPK_TEST_THREADS=inherited --
+    build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
     for threads in 1 2 4; do
       run_tests_with $threads "$main"
     done
