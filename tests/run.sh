@@ -95,8 +95,7 @@ run_tests() {
 # run_tests_with THREADS FOLDER: the same with so many threads of OpenMP for each program, and each rank.
 run_tests_with() {
   say "Next: $1 thread(s)"
-  # Threads that wait must not spin, and not all be bound to the first cores, where tests run side by side.
-  export OMP_NUM_THREADS="$1" OMP_PROC_BIND=false OMP_WAIT_POLICY=passive
+  export OMP_NUM_THREADS="$1"
   run_tests "$2"
 }
 
@@ -104,6 +103,9 @@ run_tests_with() {
 if [ -n "$kokkos" ]; then
   Kokkos_ROOT=$kokkos
   export Kokkos_ROOT # what packages are needed depends on it
+  # Threads that wait must not spin, and not all be bound to the first cores, where tests run side by side. Where nothing
+  # is said of it Kokkos complains, also when the build asks the tests for their names.
+  export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive
 fi
 install_missing packages
 main=build/tests-$backend-$kind
