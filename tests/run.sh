@@ -5,6 +5,8 @@
 # Builds and runs every test; installs what is missing on Debian and Ubuntu. See usage below.
 set -eu
 called_from=$(pwd)
+threads=${OMP_NUM_THREADS:-2} # for --kokkos
+unset OMP_NUM_THREADS         # which nproc takes for the number of cores
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
 . cmake/kokkos_openmp.sh
@@ -81,22 +83,16 @@ fi
 passed=0
 failed=0
 
-# run_tests FOLDER: adds to what passed and failed.
+# run_tests FOLDER [THREADS]: adds to what passed and failed; each program, and each rank, has so many threads of OpenMP.
 run_tests() {
-  say "Running the tests in $1"
+  jobs=$(($(nproc) > ${2:-1} ? $(nproc) / ${2:-1} : 1))
+  say "Running the tests in $1, $jobs at a time with ${2:-1} thread(s) each"
   # The status of ctest is that of its closing lines, which are read instead: the pipe has another one.
-  ctest --test-dir "$1" --parallel "$(nproc)" --output-on-failure --no-tests=error 2>&1 | tee "$1.log"
+  OMP_NUM_THREADS=${2:-1} ctest --test-dir "$1" --parallel "$jobs" --output-on-failure --no-tests=error 2>&1 | tee "$1.log"
   counts=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' "$1.log")
   [ -n "$counts" ] || fail "ctest did not come to an end in $1"
   failed=$((failed + ${counts% *}))
   passed=$((passed + ${counts#* } - ${counts% *}))
-}
-
-# run_tests_with THREADS FOLDER: the same with so many threads of OpenMP for each program, and each rank.
-run_tests_with() {
-  say "Next: $1 thread(s)"
-  export OMP_NUM_THREADS="$1"
-  run_tests "$2"
 }
 
 [ "$backend" != openmp ] || kokkos=$(pwd)/build/kokkos-openmp/installed
@@ -125,14 +121,14 @@ case $backend in
     kokkos_openmp build/kokkos-openmp
     # shellcheck disable=SC2086
     build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
-    for threads in 1 2 4; do
-      run_tests_with $threads "$main"
+    for each in 1 2 4; do
+      run_tests "$main" "$each"
     done
     ;;
   *)
     # shellcheck disable=SC2086
     build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
-    run_tests_with "${OMP_NUM_THREADS:-2}" "$main"
+    run_tests "$main" "$threads"
     ;;
 esac
 say "Done; each run has its own closing lines above, together they are:"
