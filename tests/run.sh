@@ -99,9 +99,9 @@ run_tests() {
 if [ -n "$kokkos" ]; then
   Kokkos_ROOT=$kokkos
   export Kokkos_ROOT # what packages are needed depends on it
-  # Threads that wait must not spin, and not all be bound to the first cores, where tests run side by side. Where nothing
-  # is said of it Kokkos complains, also when the build asks the tests for their names.
-  export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive
+  # Threads that wait must not spin, and not all be bound to the first cores, where tests run side by side; nor should
+  # Kokkos complain of that, or of more threads than cores, to tests and to a build that ask programs for what they say.
+  export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive KOKKOS_DISABLE_WARNINGS=ON
 fi
 install_missing packages
 main=build/tests-$backend-$kind
