@@ -28,7 +28,12 @@ message(STATUS "oktopk: MPI ${MPI_CXX_VERSION} (${oktopk_mpi_name}), launcher ${
 
 # Tests and examples start more ranks than there are cores, on one machine, perhaps as root in a container: ranks that
 # wait must yield, no remote shell is sought, and shared memory must not count on reading another process's memory.
-set(oktopk_mpi_environment OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
+set(OKTOPK_TEST_THREADS 1 CACHE STRING
+  "Threads of OpenMP of each rank in tests; 'inherited' for as many as the environment says when they run")
+set(oktopk_mpi_environment OPENBLAS_NUM_THREADS=1)
+if(NOT OKTOPK_TEST_THREADS STREQUAL "inherited")
+  list(APPEND oktopk_mpi_environment OMP_NUM_THREADS=${OKTOPK_TEST_THREADS})
+endif()
 if(oktopk_mpi_name STREQUAL "openmpi")
   list(APPEND oktopk_mpi_environment
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -6,8 +6,12 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/detail/kokkos_ext/memory.hpp>
 
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h> // Open MPI says there what of its extensions it has
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -40,6 +44,30 @@ inline int to_mpi_count(std::size_t count) {
   return static_cast<int>(count);
 }
 
+/// Whether this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
+/// was built for a device may run without; one that cannot be asked is taken to say no. MPI must be initialised.
+inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
+#if defined(MPIX_GPU_SUPPORT_CUDA)
+  if (int yes = 0; family == device_family::cuda) {
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &yes) == MPI_SUCCESS && yes != 0;
+  }
+#elif defined(MPIX_CUDA_AWARE_SUPPORT)
+  if (family == device_family::cuda) {
+    return MPIX_Query_cuda_support() == 1;
+  }
+#endif
+#if defined(MPIX_GPU_SUPPORT_HIP)
+  if (int yes = 0; family == device_family::hip) {
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &yes) == MPI_SUCCESS && yes != 0;
+  }
+#elif defined(MPIX_ROCM_AWARE_SUPPORT)
+  if (family == device_family::hip) {
+    return MPIX_Query_rocm_support() == 1;
+  }
+#endif
+  return false;
+}
+
 } // namespace detail
 
 /// Ranks of an MPI communicator.
@@ -47,7 +75,8 @@ inline int to_mpi_count(std::size_t count) {
 /// Owns a duplicate of the user's, so that the library's messages never meet the user's; errors on the duplicate are
 /// returned and checked, not fatal. (MPICH may report a failed message through MPI_COMM_WORLD's handler instead, which
 /// only the program may change.) Copies share the duplicate, and the last one frees it; nothing is freed after
-/// MPI_Finalize. The tag of a message is its phase. Calls are made from whatever thread calls, one at a time.
+/// MPI_Finalize. The tag of a message is its phase. Calls are made from whatever thread calls, one at a time. Messages
+/// lie in host memory, and in the memory of a GPU where the MPI library says that it takes pointers to it.
 class mpi_communicator {
 public:
   class request {
@@ -141,7 +170,11 @@ public:
 
   template <class MemorySpace>
   bool reaches() const {
-    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+    if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible) {
+      return true;
+    } else {
+      return detail::mpi_takes_memory_of(detail::family_of<MemorySpace>);
+    }
   }
 
 private:

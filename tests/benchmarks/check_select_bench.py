@@ -119,7 +119,7 @@ def bad_options(program):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("program")
-    parser.add_argument("--mpirun", nargs="*", help="ignored: the program has one rank")
+    parser.add_argument("--mpirun", nargs=argparse.REMAINDER, help="ignored: the program has one rank")
     program = Program(parser.parse_args().program)
     checks = [
         ("distributions", lambda: try_distributions(program)),

@@ -78,9 +78,7 @@ TEST_CASE("a lone rank has nobody to talk to and nothing to wait for") {
 }
 
 TEST_CASE("ok_topk over a lone rank gives what a world of one gives") {
-  auto const updates = same_alone<ok_topk>([](auto& how) {
-    how.k = 50;
-  });
+  auto const updates = same_alone<ok_topk>([](auto& how) { how.k = 50; });
   CHECK(updates[0].indices.size() == 50);
   CHECK(updates[0].contributed == updates[0].indices);
 }

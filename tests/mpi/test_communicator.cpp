@@ -236,6 +236,20 @@ TEST_CASE("the collectives for control data work over MPI") {
   });
 }
 
+TEST_CASE("a device's memory is within reach only where the library says so") {
+  on_all_ranks([] {
+    using oktopk::detail::device_family;
+    using oktopk::detail::mpi_takes_memory_of;
+    CHECK_FALSE(mpi_takes_memory_of(device_family::unknown));
+#if defined(MPIX_CUDA_AWARE_SUPPORT) && !MPIX_CUDA_AWARE_SUPPORT
+    CHECK_FALSE(mpi_takes_memory_of(device_family::cuda));
+#elif defined(MPIX_GPU_SUPPORT_CUDA)
+    CHECK(mpi_takes_memory_of(device_family::cuda) == (MPIX_Query_cuda_support() == 1));
+    CHECK(mpi_takes_memory_of(device_family::hip) == (MPIX_Query_hip_support() == 1));
+#endif
+  });
+}
+
 TEST_CASE("copies share the duplicate, and the last one frees it, once") {
   on_all_ranks([] {
     int deletions = 0;

@@ -18,6 +18,7 @@ struct kokkos_event {
   kind what = kernel;
   std::string label;
   std::uint32_t device = 0; ///< of a kernel or fence: space and instance
+  std::uint64_t bytes = 0;  ///< of a deep copy
 };
 
 inline std::string to_string(kokkos_event const& event) {
@@ -64,25 +65,25 @@ private:
   }
 
   static void begin_kernel(char const* label, std::uint32_t device, std::uint64_t*) {
-    log().push_back({kokkos_event::kernel, label, device});
+    log().push_back({kokkos_event::kernel, label, device, 0});
   }
 
   static void allocated(space_handle, char const* label, void const*, std::uint64_t) {
-    log().push_back({kokkos_event::allocation, label, 0});
+    log().push_back({kokkos_event::allocation, label, 0, 0});
   }
 
   static void deallocated(space_handle, char const* label, void const*, std::uint64_t) {
-    log().push_back({kokkos_event::deallocation, label, 0});
+    log().push_back({kokkos_event::deallocation, label, 0, 0});
   }
 
   static void begin_deep_copy(space_handle, char const* to, void const*, space_handle, char const*, void const*,
-                              std::uint64_t) {
-    log().push_back({kokkos_event::deep_copy, to, 0});
+                              std::uint64_t bytes) {
+    log().push_back({kokkos_event::deep_copy, to, 0, bytes});
   }
 
   static void begin_fence(char const* label, std::uint32_t device, std::uint64_t*) {
     if (std::string_view(label).find("Profile Tool Fence") == std::string_view::npos) {
-      log().push_back({kokkos_event::fence, label, device});
+      log().push_back({kokkos_event::fence, label, device, 0});
     }
   }
 

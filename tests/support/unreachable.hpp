@@ -36,7 +36,7 @@ public:
 
   template <class MemorySpace>
   bool reaches() const {
-    return !std::is_same_v<MemorySpace, Kokkos::HostSpace>;
+    return !std::is_same_v<MemorySpace, Kokkos::HostSpace> && inner_.template reaches<MemorySpace>();
   }
 
 private:

@@ -31,11 +31,12 @@ namespace detail {
 template <execution_space E, gradient_index Index, gradient_value Value>
 void find_tie_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from, bits_of<Value> magnitude,
                       std::int64_t quota, std::int64_t* found) {
+  std::int64_t const size = from.size();
   Kokkos::parallel_for(
       "oktopk::select::find_tie", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, 1),
       KOKKOS_LAMBDA(std::int64_t) {
         std::int64_t ties = 0;
-        for (std::int64_t i = 0; i < from.size() && ties < quota; ++i) {
+        for (std::int64_t i = 0; i < size && ties < quota; ++i) {
           if (magnitude_bits(from.values.data()[i]) == magnitude) {
             ties += 1;
             *found = i;

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <cstring>
 
-// The one place that knows vector instructions. nvcc gets the portable way: for it these are calls to functions of the
-// host from functions of both.
-#if defined(__CUDACC__)
+// The one place that knows vector instructions. Compilers for a device get the portable way: for them these are calls
+// to functions of the host from functions of both.
+#if defined(__CUDACC__) || defined(__HIPCC__)
 #elif defined(__AVX512F__)
 #define OKTOPK_MASK_AVX512
 #include <immintrin.h>

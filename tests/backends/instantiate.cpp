@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Everything of the library that launches kernels, for the default execution space: what compile.sh hands to compilers
+// for devices. It is compiled and never run.
+
+#include <oktopk/allreduce.hpp>
+#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/identity.hpp>
+#include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/select/gaussian.hpp>
+#include <oktopk/sgd.hpp>
+#ifdef OKTOPK_TESTS_WITH_MPI
+#include <oktopk/mpi.hpp>
+#endif
+
+#include <cstdint>
+#include <sstream>
+
+namespace {
+
+using space = Kokkos::DefaultExecutionSpace;
+using memory = space::memory_space;
+static_assert(oktopk::detail::is_device<space>, "the default execution space of this Kokkos is no device");
+
+using in_process = oktopk::in_process_communicator;
+
+template <class Value>
+using vector = Kokkos::View<Value*, memory>;
+
+/// Calls with an accumulator, with one in the making through `sgd`, and a checkpoint.
+template <class Allreduce>
+std::int64_t all_of(typename Allreduce::communicator_type comm) {
+  using value = typename Allreduce::value_type;
+  typename Allreduce::options how;
+  how.length = 1000;
+  Allreduce allreduce(space(), comm, how);
+  vector<value> const weights("weights", 1000);
+  Kokkos::View<value const*, memory> const gradient = weights;
+  auto const& update = allreduce(gradient);
+  oktopk::sgd<Allreduce> optimizer(space(), allreduce, {.learning_rate = 0.5});
+  optimizer.step(weights, gradient);
+  optimizer.before_allreduce([](auto) {});
+  optimizer.step(weights, gradient);
+  std::stringstream stream;
+  oktopk::save(stream, optimizer.state());
+  optimizer.restore(oktopk::load<decltype(optimizer.state())>(stream));
+  return static_cast<std::int64_t>(update.indices().extent(0));
+}
+
+using oktopk::balanced;
+using oktopk::coo;
+using oktopk::coo_or_dense;
+using oktopk::exact;
+using oktopk::gaussian;
+using oktopk::reused_threshold;
+using oktopk::uniform;
+
+} // namespace
+
+// Declared before, for those who ask that of what others can see.
+std::int64_t every_algorithm(in_process comm);
+std::int64_t every_policy(in_process comm);
+
+std::int64_t every_algorithm(in_process comm) {
+  return all_of<oktopk::ok_topk<space, in_process>>(comm) + all_of<oktopk::paper_ok_topk<space, in_process>>(comm) +
+         all_of<oktopk::topk_a<space, in_process>>(comm) + all_of<oktopk::topk_dsa<space, in_process>>(comm) +
+         all_of<oktopk::gtopk<space, in_process>>(comm) + all_of<oktopk::gaussian_k<space, in_process>>(comm) +
+         all_of<oktopk::dense<space, in_process>>(comm) + all_of<oktopk::dense_rabenseifner<space, in_process>>(comm) +
+         all_of<oktopk::dense_bfloat16<space, in_process>>(comm);
+}
+
+std::int64_t every_policy(in_process comm) {
+  using wide = coo<double, std::int64_t>;
+  return all_of<oktopk::ok_topk<space, in_process, coo<>, reused_threshold, reused_threshold>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, coo<>, gaussian, exact, uniform>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, coo_or_dense<>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, wide>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, wide, reused_threshold, reused_threshold, balanced>>(comm) +
+         all_of<oktopk::paper_ok_topk<space, in_process, wide>>(comm) +
+         all_of<oktopk::topk_dsa<space, in_process, coo_or_dense<double, std::int64_t>>>(comm) +
+         all_of<oktopk::gtopk<space, in_process, wide>>(comm) +
+         all_of<oktopk::dense_rabenseifner<space, in_process, double, std::int64_t>>(comm);
+}
+
+#ifdef OKTOPK_TESTS_WITH_MPI
+
+std::int64_t over_mpi(oktopk::mpi_communicator comm);
+
+std::int64_t over_mpi(oktopk::mpi_communicator comm) {
+  using counted = oktopk::counted<oktopk::mpi_communicator>;
+  return all_of<oktopk::ok_topk<space, counted>>(counted(comm)) +
+         all_of<oktopk::dense<space, oktopk::mpi_communicator>>(comm) + (comm.reaches<memory>() ? 1 : 0);
+}
+
+#endif

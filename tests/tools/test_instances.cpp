@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+#include "support/instances.hpp"
+#include "support/kokkos_events.hpp"
+
+#include <oktopk/allreduce.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+// Two allreduces on two instances of the execution space, as of two layers or two models in one program.
+using namespace oktopk_tests;
+
+namespace {
+
+using oktopk::in_process_communicator;
+using oktopk::reused_threshold;
+
+using one_kind = oktopk::ok_topk<execution, in_process_communicator>;
+using another_kind =
+    oktopk::ok_topk<execution, in_process_communicator, oktopk::coo<>, reused_threshold, reused_threshold>;
+
+constexpr int ranks = 4;
+constexpr int iterations = 12;
+constexpr std::int64_t one_length = 40000;
+constexpr std::int64_t another_length = 21000;
+
+one_kind::options one_options() {
+  return {.length = one_length, .k = 400, .partition = {.tau = 4}};
+}
+
+another_kind::options another_options() {
+  return {.length = another_length,
+          .k = 300,
+          .local_select = {.tau_prime = 4},
+          .global_select = {.tau_prime = 4},
+          .partition = {.tau = 3}};
+}
+
+Kokkos::View<float*, memory> gradient_of(std::int64_t length, int rank, int iteration) {
+  std::vector<float> gradient(static_cast<std::size_t>(length));
+  correlated{static_cast<std::uint64_t>(length)}({rank, ranks, iteration}, gradient);
+  return to_view(gradient);
+}
+
+/// What a call gave, on the host.
+struct outcome {
+  std::vector<std::int32_t> indices;
+  std::vector<std::uint32_t> values;
+  std::vector<std::int32_t> contributed;
+
+  bool operator==(outcome const&) const = default;
+};
+
+template <class Update>
+outcome kept(Update const& update) {
+  return {to_vector(update.indices()), bits(to_vector(update.values())), to_vector(update.contributed())};
+}
+
+/// Every rank's outcomes, iteration by iteration.
+using outcomes = std::vector<std::vector<outcome>>;
+
+template <class Allreduce>
+outcomes alone(typename Allreduce::options const& how) {
+  outcomes all(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    Allreduce allreduce(execution(), comm, how);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const& update = allreduce(gradient_of(how.length, comm.rank(), iteration));
+      all[static_cast<std::size_t>(comm.rank())].push_back(kept(update));
+    }
+  });
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("two allreduces on two instances do not disturb each other") {
+  auto const instances = two_instances();
+  outcomes first(ranks);
+  outcomes second(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    one_kind one(instances[0], comm, one_options());
+    another_kind another(instances[1], comm, another_options());
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const& update = one(gradient_of(one_length, comm.rank(), iteration));
+      auto const& other_update = another(gradient_of(another_length, comm.rank(), iteration));
+      // Both are looked at after both calls.
+      first[static_cast<std::size_t>(comm.rank())].push_back(kept(update));
+      second[static_cast<std::size_t>(comm.rank())].push_back(kept(other_update));
+    }
+  });
+  REQUIRE(first[0][0].indices.size() == 400);
+  CHECK(first == alone<one_kind>(one_options()));
+  CHECK(second == alone<another_kind>(another_options()));
+}
+
+#if KOKKOS_VERSION >= 40000 // before, tools are not told of fences and instances
+
+TEST_CASE("a call launches on its own instance and waits for no other") {
+  auto const instances = two_instances();
+  std::uint32_t const ids[] = {Kokkos::Tools::Experimental::device_id(instances[0]),
+                               Kokkos::Tools::Experimental::device_id(instances[1])};
+  // On a host Kokkos gives all instances one number; there, what shows is a wait for everything.
+  REQUIRE((ids[0] != ids[1] || !oktopk::detail::is_device<execution>));
+  std::size_t seen[] = {0, 0};
+  std::string faults;
+  std::unique_ptr<kokkos_events> watcher;
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    oktopk::collective_workspace room;
+    // All ranks run in this one thread: between two of these, nobody does anything else.
+    auto const everybody = [&] {
+      std::int64_t one = 1;
+      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+    };
+    auto const start_watching = [&] {
+      everybody();
+      if (comm.rank() == 0) {
+        watcher = std::make_unique<kokkos_events>();
+      }
+      everybody();
+    };
+    auto const stop_watching = [&](std::size_t which) {
+      everybody();
+      if (comm.rank() == 0) {
+        for (kokkos_event const& event : watcher->take()) {
+          bool const runs = event.what == kokkos_event::kernel || event.what == kokkos_event::fence;
+          seen[which] += runs ? 1 : 0;
+          if (runs && event.device != ids[which]) {
+            faults += to_string(event) + " of allreduce " + std::to_string(which) + " is not on its instance\n";
+          }
+        }
+        watcher.reset();
+      }
+      everybody();
+    };
+    one_kind one(instances[0], comm, one_options());
+    another_kind another(instances[1], comm, another_options());
+    for (int iteration = 0; iteration < 40 + iterations; ++iteration) {
+      auto const gradient = gradient_of(one_length, comm.rank(), iteration % 4);
+      auto const other_gradient = gradient_of(another_length, comm.rank(), iteration % 4);
+      bool const steady = iteration >= 40; // before, arrays grow, and freeing the old ones waits for all
+      if (steady) {
+        start_watching();
+      }
+      one(gradient);
+      if (steady) {
+        stop_watching(0);
+        start_watching();
+      }
+      another(other_gradient);
+      if (steady) {
+        stop_watching(1);
+      }
+    }
+  });
+  CHECK(seen[0] > ranks * iterations);
+  CHECK(seen[1] > ranks * iterations);
+  CHECK(faults == "");
+}
+
+#endif
