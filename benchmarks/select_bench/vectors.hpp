@@ -48,7 +48,7 @@ struct vectors {
 
 private:
   static device_vector copy(std::vector<float> const& from) {
-    device_vector const to(Kokkos::view_alloc(Kokkos::WithoutInitializing, "select_bench::vector"), from.size());
+    device_vector to(Kokkos::view_alloc(Kokkos::WithoutInitializing, "select_bench::vector"), from.size());
     Kokkos::deep_copy(to, Kokkos::View<float const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
                               from.data(), from.size()));
     return to;

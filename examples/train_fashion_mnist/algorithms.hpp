@@ -23,8 +23,13 @@ struct entry {
   std::string_view name;
 };
 
+/// Ok-Topk with thresholds that are reused as in the paper, and re-evaluated at once when they go stale.
+using ok_topk_reused =
+    oktopk::ok_topk<execution, communicator, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
+
 inline constexpr std::tuple algorithms{
     entry<oktopk::ok_topk<execution, communicator>>{"ok_topk"},
+    entry<ok_topk_reused>{"ok_topk_reused"},
     entry<oktopk::paper_ok_topk<execution, communicator>>{"paper_ok_topk"},
     entry<oktopk::dense<execution, communicator>>{"dense"},
     entry<oktopk::dense_rabenseifner<execution, communicator>>{"dense_rabenseifner"},

@@ -109,7 +109,7 @@ struct block_coder {
   /// Packs the codes of so many groups of 8.
   KOKKOS_INLINE_FUNCTION static void pack(code const* codes, int groups, int rate, std::byte* out) {
     if constexpr (Rate != 0) {
-      std::memcpy(out, codes, static_cast<std::size_t>(groups * Rate));
+      std::memcpy(out, codes, static_cast<std::size_t>(groups) * Rate);
     } else {
       auto const mask = (std::uint32_t(1) << rate) - 1;
       for (int group = 0; group < groups; ++group) {
@@ -130,7 +130,7 @@ struct block_coder {
 
   KOKKOS_INLINE_FUNCTION static void unpack(std::byte const* in, int groups, int rate, code* codes) {
     if constexpr (Rate != 0) {
-      std::memcpy(codes, in, static_cast<std::size_t>(groups * Rate));
+      std::memcpy(codes, in, static_cast<std::size_t>(groups) * Rate);
     } else {
       for (int group = 0; group < groups; ++group) {
         std::uint64_t word[2] = {0, 0};

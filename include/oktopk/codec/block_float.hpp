@@ -47,7 +47,7 @@ struct block_float {
 
   template <gradient_value Value>
   double error_bound(double largest) const {
-    double const relative = 2.0 / (std::int64_t(1) << options_.rate);
+    double const relative = 2.0 / static_cast<double>(std::int64_t(1) << options_.rate);
     double const least = static_cast<double>(std::numeric_limits<Value>::min());
     bool const at_the_end = largest > static_cast<double>(std::numeric_limits<Value>::max()) * (1 - 2 * relative);
     return (largest > least ? largest : least) * relative * (1 + relative) * (at_the_end ? 2 : 1);

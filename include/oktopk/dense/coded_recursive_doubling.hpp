@@ -50,7 +50,7 @@ public:
   }
 
   std::string fault() const {
-    std::string const of_codec = detail::fault_of_policy(codec_);
+    std::string of_codec = detail::fault_of_policy(codec_);
     return of_codec.empty() ? detail::fault_of_level(codec_, options_.level) : of_codec;
   }
 

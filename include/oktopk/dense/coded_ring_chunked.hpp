@@ -47,7 +47,7 @@ public:
   }
 
   std::string fault() const {
-    std::string const of_codec = detail::fault_of_policy(codec_);
+    std::string of_codec = detail::fault_of_policy(codec_);
     if (!of_codec.empty()) {
       return of_codec;
     }

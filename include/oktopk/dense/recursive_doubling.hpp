@@ -71,7 +71,8 @@ public:
     for (int distance = 1; distance < at.core; distance *= 2) {
       wire_.prepare(exec, whole);
       std::array<typename Comm::request, 2> both{
-          std::move(received), comm.isend(wire_.image(whole), at.rank_at(at.place ^ distance), phase::reduce)};
+          std::exchange(received, typename Comm::request{}),
+          comm.isend(wire_.image(whole), at.rank_at(at.place ^ distance), phase::reduce)};
       comm.wait_all(std::span<typename Comm::request>(both));
       if (distance * 2 < at.core) {
         received = receive(distance * 2);

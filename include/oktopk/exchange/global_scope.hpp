@@ -77,7 +77,7 @@ public:
   /// What costs no more than k/16 words to gather, and 4 at least.
   std::int64_t few(std::int64_t k) const {
     std::int64_t const others = std::max(comm_->size() - 1, 1);
-    return std::clamp<std::int64_t>(k / (16 * 2 * others), 4, 4096);
+    return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
   }
 
   std::int64_t share(std::int64_t count) {

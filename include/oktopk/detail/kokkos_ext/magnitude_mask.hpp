@@ -4,6 +4,7 @@
 
 #include <oktopk/detail/kokkos_ext/bits.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -128,7 +129,7 @@ KOKKOS_INLINE_FUNCTION std::uint64_t magnitude_mask<float>(float const* from, st
   std::uint64_t mask = 0;
   for (int part = 0; part < mask_width; part += 16) {
     __m128i over[4];
-    for (int i = 0; i < 4; ++i) {
+    for (std::ptrdiff_t i = 0; i < 4; ++i) {
       auto const* const four = reinterpret_cast<__m128i const*>(from + part + 4 * i);
       over[i] = _mm_cmpgt_epi32(_mm_and_si128(_mm_loadu_si128(four), magnitude), below);
     }
