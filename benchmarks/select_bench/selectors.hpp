@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "rivals_cuda.hpp"
 #include "vectors.hpp"
 
 #include <oktopk/select/exact.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -134,6 +136,21 @@ inline selection make_nth_element(space const&, vectors const& from, std::int64_
   };
 }
 
+#ifdef KOKKOS_ENABLE_CUDA
+/// The magnitudes sorted by Thrust, in a copy; the k-th is in place k then.
+inline selection make_thrust_sort(space const& exec, vectors const& from, std::int64_t k) {
+  device_vector const magnitudes(Kokkos::view_alloc(Kokkos::WithoutInitializing, "select_bench::magnitudes"),
+                                 static_cast<std::size_t>(from.size()));
+  return [=, &exec, &from](int) {
+    take_magnitudes(exec, from.accumulator, magnitudes);
+    sort_descending(exec, magnitudes);
+    return k;
+  };
+}
+#else
+inline constexpr selection_factory make_thrust_sort = nullptr;
+#endif
+
 inline constexpr selector_entry selectors[] = {
     {"fused", make_fused},
     {"kth", make_kth},
@@ -143,6 +160,7 @@ inline constexpr selector_entry selectors[] = {
     {"gaussian_k", make_whole<oktopk::gaussian>},
     {"kokkos_scan", make_kokkos_scan},
     {"nth_element", on_device ? nullptr : make_nth_element},
+    {"thrust_sort", make_thrust_sort},
 };
 
 } // namespace select_bench

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/folded_ranks.hpp>
 
 #include <algorithm>
 #include <array>
@@ -87,13 +88,8 @@ void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use,
 /// power of two one more for the first 2(P - 2^m) ranks, which fold in pairs before and unfold after.
 template <communicator Comm, std::integral T>
 void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, collective_workspace& workspace) {
-  int const ranks = comm.size();
   int const rank = comm.rank();
-  int core = 1;
-  while (core * 2 <= ranks) {
-    core *= 2;
-  }
-  int const folded = ranks - core; // ranks 2i and 2i+1 act as one for i < folded
+  detail::folded_ranks const at(rank, comm.size());
   std::span<T> const theirs = workspace.room<T>(data.size());
   auto const combine = [&] {
     for (std::size_t i = 0; i < data.size(); ++i) {
@@ -104,27 +100,24 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
       }
     }
   };
-  bool const odd_of_pair = rank < 2 * folded && rank % 2 == 1;
-  if (odd_of_pair) {
+  if (at.is_guest) {
     typename Comm::request sent = comm.isend(std::as_bytes(data), rank - 1, use);
     comm.wait_all(std::span(&sent, 1));
     typename Comm::request result = comm.irecv(std::as_writable_bytes(data), rank - 1, use);
     comm.wait_all(std::span(&result, 1));
     return;
   }
-  if (rank < 2 * folded) {
+  if (at.in_pair) {
     typename Comm::request other = comm.irecv(std::as_writable_bytes(theirs), rank + 1, use);
     comm.wait_all(std::span(&other, 1));
     combine();
   }
-  int const place = rank < 2 * folded ? rank / 2 : rank - folded;
-  for (int distance = 1; distance < core; distance *= 2) {
-    int const partner_place = place ^ distance;
-    int const partner = partner_place < folded ? 2 * partner_place : partner_place + folded;
+  for (int distance = 1; distance < at.core; distance *= 2) {
+    int const partner = at.rank_at(at.place ^ distance);
     exchange(comm, std::as_bytes(data), partner, std::as_writable_bytes(theirs), partner, use);
     combine();
   }
-  if (rank < 2 * folded) {
+  if (at.in_pair) {
     typename Comm::request result = comm.isend(std::as_bytes(data), rank + 1, use);
     comm.wait_all(std::span(&result, 1));
   }

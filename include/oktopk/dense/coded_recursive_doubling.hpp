@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/folded_ranks.hpp>
 #include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/folded_ranks.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/detail/kokkos_ext/fence.hpp>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/codec/identity.hpp>
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/dense/concept.hpp>
 
@@ -41,56 +42,44 @@ public:
 
   /// 2n(P-1)/P values with the largest power of two for P, n more where P is none, and the rounding of halves.
   static double bound_words(std::int64_t count, int ranks) {
-    int core = 1;
-    int levels = 0;
-    for (; core * 2 <= ranks; core *= 2) {
-      levels += 1;
-    }
-    double const values = 2 * static_cast<double>(count) * (core - 1) / core + 2.0 * levels +
-                          (core < ranks ? static_cast<double>(count) : 0.0);
+    detail::folded_ranks const at(0, ranks);
+    double const values = 2 * static_cast<double>(count) * (at.core - 1) / at.core + 2.0 * detail::levels(at.core) +
+                          (at.folded > 0 ? static_cast<double>(count) : 0.0);
     return values * static_cast<double>(Codec::template encoded_bytes<Value>(1)) / 4;
   }
 
   /// Collective; `count` is the same on all ranks. `lost` may be null.
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count) {
     int const rank = comm.rank();
-    int core = 1;
-    while (core * 2 <= comm.size()) {
-      core *= 2;
-    }
-    int const folded = comm.size() - core;
-    bool const in_pair = rank < 2 * folded;
+    detail::folded_ranks const at(rank, comm.size());
     std::int64_t const bytes = Codec::template encoded_bytes<Value>(count);
     outgoing_.reserve(exec, comm, bytes);
     incoming_.reserve(exec, comm, bytes);
-    if (in_pair && rank % 2 == 1) {
+    if (at.is_guest) {
       pack(exec, values, lost, count);
       exchange_bytes(comm, rank - 1, bytes, 0, phase::reduce);
       exchange_bytes(comm, rank - 1, 0, bytes, phase::gather);
       unpack(exec, values, count, false);
       return;
     }
-    if (in_pair) {
+    if (at.in_pair) {
       exchange_bytes(comm, rank + 1, 0, bytes, phase::reduce);
       unpack(exec, values, count, true);
     }
-    int const place = in_pair ? rank / 2 : rank - folded;
-    auto const rank_at = [folded](int p) { return p < folded ? 2 * p : p + folded; };
-
     // This place's part of the vector shrinks by halves; the halves given away are kept to find the way back.
     std::int64_t begin = 0;
     std::int64_t end = count;
     halves_.clear();
-    for (int distance = core / 2; distance >= 1; distance /= 2) {
+    for (int distance = at.core / 2; distance >= 1; distance /= 2) {
       std::int64_t const middle = begin + (end - begin) / 2;
-      bool const lower = (place & distance) == 0;
+      bool const lower = (at.place & distance) == 0;
       std::int64_t const give_begin = lower ? middle : begin;
       std::int64_t const give_count = lower ? end - middle : middle - begin;
       halves_.push_back({begin, middle, end, distance});
       begin = lower ? begin : middle;
       end = lower ? middle : end;
       pack(exec, values + give_begin, lost == nullptr ? nullptr : lost + give_begin, give_count);
-      exchange_bytes(comm, rank_at(place ^ distance), Codec::template encoded_bytes<Value>(give_count),
+      exchange_bytes(comm, at.rank_at(at.place ^ distance), Codec::template encoded_bytes<Value>(give_count),
                      Codec::template encoded_bytes<Value>(end - begin), phase::reduce);
       unpack(exec, values + begin, end - begin, true);
     }
@@ -103,13 +92,13 @@ public:
       std::int64_t const missing_begin = begin == each->begin ? each->middle : each->begin;
       std::int64_t const missing_count = (each->end - each->begin) - (end - begin);
       pack(exec, values + begin, nullptr, end - begin);
-      exchange_bytes(comm, rank_at(place ^ each->distance), Codec::template encoded_bytes<Value>(end - begin),
+      exchange_bytes(comm, at.rank_at(at.place ^ each->distance), Codec::template encoded_bytes<Value>(end - begin),
                      Codec::template encoded_bytes<Value>(missing_count), phase::gather);
       unpack(exec, values + missing_begin, missing_count, false);
       begin = each->begin;
       end = each->end;
     }
-    if (in_pair) {
+    if (at.in_pair) {
       pack(exec, values, nullptr, count);
       exchange_bytes(comm, rank + 1, bytes, 0, phase::gather);
     }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/folded_ranks.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/folded_ranks.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 
 #include <array>

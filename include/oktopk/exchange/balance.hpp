@@ -8,6 +8,7 @@
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,28 +25,6 @@ struct transfer {
 
   bool operator==(transfer const&) const = default;
 };
-
-namespace detail {
-
-/// The most entries that a rank sends or receives when parts of these sizes are balanced.
-inline std::int64_t balance_critical_entries(std::span<std::int64_t const> sizes, std::int64_t total) {
-  auto const ranks = static_cast<std::int64_t>(sizes.size());
-  std::int64_t most = 0;
-  std::int64_t begin = 0;
-  std::int64_t even_begin = 0;
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    std::int64_t const size = sizes[static_cast<std::size_t>(rank)];
-    std::int64_t const even = total / ranks + (rank < total % ranks ? 1 : 0);
-    std::int64_t const kept =
-        std::max<std::int64_t>(std::min(begin + size, even_begin + even) - std::max(begin, even_begin), 0);
-    most = std::max({most, size - kept, even - kept});
-    begin += size;
-    even_begin += even;
-  }
-  return most;
-}
-
-} // namespace detail
 
 /// Who sends what to whom so that parts of these sizes become parts that differ by one at most, in the same order.
 ///
@@ -74,6 +53,33 @@ inline void balancing_scheme(std::span<std::int64_t const> sizes, std::vector<tr
       position = last;
     }
   }
+}
+
+/// What balancing takes, for the rank that has most to do.
+struct balancing_cost {
+  std::int64_t entries = 0;  ///< sent or received, whichever is more
+  std::int64_t messages = 0; ///< the same
+};
+
+/// The cost of a scheme, which names each rank's pieces one after the other, as sender and as receiver.
+inline balancing_cost cost_of(std::span<transfer const> scheme) {
+  balancing_cost most;
+  balancing_cost out;
+  balancing_cost in;
+  for (std::size_t i = 0; i < scheme.size(); ++i) {
+    transfer const& piece = scheme[i];
+    out = i > 0 && scheme[i - 1].from == piece.from ? out : balancing_cost();
+    in = i > 0 && scheme[i - 1].to == piece.to ? in : balancing_cost();
+    if (piece.from != piece.to) {
+      for (balancing_cost* each : {&out, &in}) {
+        each->entries += piece.last - piece.first;
+        each->messages += 1;
+        most.entries = std::max(most.entries, each->entries);
+        most.messages = std::max(most.messages, each->messages);
+      }
+    }
+  }
+  return most;
 }
 
 /// Moves entries between ranks so that all have about the same number (paper, section 3.1.2, Fig. 3).

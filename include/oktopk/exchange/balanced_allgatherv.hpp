@@ -11,6 +11,7 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace oktopk {
 
@@ -52,8 +53,8 @@ struct balanced_allgatherv {
   /// again through, in regions that have drifted, stays within the bound that way.
   void expect(std::int64_t entries) { expected_ = entries; }
 
-  /// Whether parts of these sizes are to be balanced first; the same on every rank.
-  bool wants_balance(std::span<std::int64_t const> sizes) const {
+  /// Whether parts of these sizes are to be balanced first; the same on every rank. `scheme` is room to find out in.
+  bool wants_balance(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme) const {
     auto const ranks = static_cast<double>(sizes.size());
     std::int64_t total = 0;
     std::int64_t largest = 0;
@@ -62,7 +63,7 @@ struct balanced_allgatherv {
       largest = std::max(largest, size);
     }
     double const mean = static_cast<double>(total) / ranks;
-    if (static_cast<double>(largest) > options_.ratio * mean || balancing_is_quicker(sizes, total)) {
+    if (static_cast<double>(largest) > options_.ratio * mean || balancing_is_quicker(sizes, total, scheme)) {
       return true;
     }
     if (!options_.bound_sent) {
@@ -84,6 +85,7 @@ struct balanced_allgatherv {
   struct workspace {
     balance<E, Comm, Format> balancing;
     allgatherv<E, Comm, Format> gathering;
+    std::vector<transfer> scheme;
     bool balanced = false; ///< whether the last call balanced
   };
 
@@ -93,7 +95,8 @@ struct balanced_allgatherv {
               sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
               std::span<std::int64_t> sizes, std::int64_t length, workspace<E, Comm, Format>& room) const {
     room.balancing.make_room(exec, comm, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)), length);
-    room.balanced = wants_balance(sizes);
+    room.scheme.reserve(2 * sizes.size());
+    room.balanced = wants_balance(sizes, room.scheme);
     if (room.balanced) {
       mine = room.balancing.run(exec, comm, mine, sizes, length);
     }
@@ -101,16 +104,17 @@ struct balanced_allgatherv {
   }
 
 private:
-  bool balancing_is_quicker(std::span<std::int64_t const> sizes, std::int64_t total) const {
+  bool balancing_is_quicker(std::span<std::int64_t const> sizes, std::int64_t total,
+                            std::vector<transfer>& scheme) const {
     auto const ranks = static_cast<std::int64_t>(sizes.size());
-    if (options_.message_entries < 0 || ranks < 2) {
+    std::int64_t const even = (total + ranks - 1) / ranks * (ranks - 1);
+    std::int64_t const saved = detail::allgatherv_critical_entries(sizes) - even;
+    if (options_.message_entries < 0 || saved <= 0) {
       return false;
     }
-    // A rank exchanges its part with about two others on either side.
-    constexpr std::int64_t messages = 4;
-    std::int64_t const even = (total + ranks - 1) / ranks * (ranks - 1);
-    return detail::allgatherv_critical_entries(sizes) >
-           even + detail::balance_critical_entries(sizes, total) + messages * options_.message_entries;
+    balancing_scheme(sizes, scheme);
+    balancing_cost const cost = cost_of(scheme);
+    return saved > cost.entries + cost.messages * options_.message_entries;
   }
 
   options options_;

@@ -82,6 +82,7 @@ public:
 
   std::int64_t share(std::int64_t count) {
     gather_number(count_or_fault(count), phase::control);
+    throw_faults(workspace_->sizes, 1);
     return share_known(workspace_->sizes, 1);
   }
 
@@ -96,7 +97,6 @@ public:
   }
 
   std::int64_t share_known(std::span<std::int64_t const> rows, std::size_t width) {
-    throw_faults(rows, width);
     workspace_->sizes.resize(static_cast<std::size_t>(comm_->size()));
     for (std::size_t rank = 0; rank < workspace_->sizes.size(); ++rank) {
       workspace_->sizes[rank] = rows[rank * width];

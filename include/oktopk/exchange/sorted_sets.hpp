@@ -5,6 +5,7 @@
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/detail/kokkos_ext/atomic.hpp>
 #include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/detail/lower_bound.hpp>
 
 #include <cstdint>
 
@@ -12,22 +13,6 @@
 namespace oktopk {
 
 namespace detail {
-
-/// The first position of an ascending array whose value is not below `value`.
-template <gradient_index Index>
-KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Index const* sorted, std::int64_t size, Index value) {
-  std::int64_t low = 0;
-  std::int64_t high = size;
-  while (low < high) {
-    std::int64_t const middle = low + (high - low) / 2;
-    if (sorted[middle] < value) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
 
 /// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each thread has its own.
 template <execution_space E>
@@ -51,7 +36,7 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
         std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
         std::int64_t at = block * width;
-        std::int64_t other = detail::lower_bound(theirs, those_size, mine[at]);
+        std::int64_t other = detail::lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[at]));
         while (at < end && other < those_size) {
           Index const x = mine[at];
           Index const y = theirs[other];
@@ -85,7 +70,7 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
       Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
         std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
-        std::int64_t other = detail::lower_bound(theirs, those_size, mine[block * width]);
+        std::int64_t other = detail::lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
         for (std::int64_t at = block * width; at < end; ++at) {
           while (other < those_size && theirs[other] < mine[at]) {
             other += 1;

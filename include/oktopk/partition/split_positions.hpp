@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/detail/lower_bound.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,22 +21,11 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
   std::copy(boundaries.begin(), boundaries.end(), numbers.host());
   numbers.to_device(exec, count);
   std::int64_t* const found = numbers.device().data();
+  Index const* const sorted = selected.data();
   auto const size = static_cast<std::int64_t>(selected.extent(0));
   Kokkos::parallel_for(
       "oktopk::partition::split_positions", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-      KOKKOS_LAMBDA(std::int64_t r) {
-        std::int64_t low = 0;
-        std::int64_t high = size;
-        while (low < high) {
-          std::int64_t const middle = low + (high - low) / 2;
-          if (static_cast<std::int64_t>(selected(middle)) < found[r]) {
-            low = middle + 1;
-          } else {
-            high = middle;
-          }
-        }
-        found[r] = low;
-      });
+      KOKKOS_LAMBDA(std::int64_t r) { found[r] = lower_bound(sorted, size, found[r]); });
   numbers.to_host(exec, count, "oktopk::partition::split_positions");
 }
 

@@ -38,8 +38,8 @@ struct selection_workspace {
   buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
   shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"};
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
-  std::vector<std::int64_t> row;    ///< what this rank tells the others of its candidates
-  std::vector<std::int64_t> sorted; ///< what all of them have told
+  std::vector<std::int64_t> row;       ///< what this rank tells the others of its candidates
+  std::vector<std::int64_t> undecided; ///< the patterns that all of them have told
 
   void reserve(E const& exec, std::int64_t entries) {
     indices.reserve(exec, entries);

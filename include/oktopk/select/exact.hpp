@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/select/compact.hpp>
-#include <oktopk/select/count.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
 #include <oktopk/select/narrow.hpp>
 #include <oktopk/select/select_across.hpp>
+#include <oktopk/select/take_above.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/select/compact.hpp>
-#include <oktopk/select/count.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
+#include <oktopk/select/take_above.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,29 +14,7 @@
 
 namespace oktopk {
 
-/// What `exact` carries from one call to the next to find the k-th magnitude sooner.
-template <gradient_value Value>
-struct kth_guess {
-  Value magnitude = 0; ///< one rank: about 5/4 k values reach it; several: the last k-th; none yet when 0
-  detail::signed_bits_of<Value> bits = 0; ///< several ranks: how many patterns around it, as a power of two
-
-  bool operator==(kth_guess const&) const = default;
-};
-
 namespace detail {
-
-/// Ends a selection: of the candidates with the k-th magnitude only the first `ties` are kept.
-template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t take_above(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                        bits_of<Value> threshold, std::int64_t ties, bool all_ties, std::int64_t k,
-                        selection_workspace<Index, Value, E>& workspace) {
-  keep<Value> kept{threshold};
-  if (!all_ties) {
-    kept.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
-  }
-  workspace.reserve(exec, std::min(k, from.size()));
-  return compact(exec, from, kept, workspace);
-}
 
 /// Where the k-th magnitude is looked for across ranks: as far from the last one as it has moved of late.
 template <gradient_value Value>
@@ -95,20 +72,20 @@ struct decision {
 /// patterns unless they are all the same. Replaces each row's first number by what the rank keeps.
 template <gradient_value Value>
 decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> rows, std::size_t width, int rank,
-                       std::vector<std::int64_t>& sorted) {
+                       std::vector<std::int64_t>& undecided) {
   std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
   std::int64_t wanted_ties = bracket.wanted;
   bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
   if (listed) {
-    sorted.clear();
+    undecided.clear();
     for (std::size_t row = 0; row < rows.size(); row += width) {
       auto const first = rows.begin() + static_cast<std::ptrdiff_t>(row) + 2;
-      sorted.insert(sorted.end(), first, first + static_cast<std::ptrdiff_t>(rows[row + 1]));
+      undecided.insert(undecided.end(), first, first + static_cast<std::ptrdiff_t>(rows[row + 1]));
     }
-    auto const place = sorted.begin() + static_cast<std::ptrdiff_t>(std::max<std::int64_t>(bracket.wanted, 1) - 1);
-    std::nth_element(sorted.begin(), place, sorted.end(), std::greater<>());
+    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(std::max<std::int64_t>(bracket.wanted, 1) - 1);
+    std::nth_element(undecided.begin(), place, undecided.end(), std::greater<>());
     threshold = *place;
-    wanted_ties -= std::count_if(sorted.begin(), place, [&](std::int64_t each) { return each > threshold; });
+    wanted_ties -= std::count_if(undecided.begin(), place, [&](std::int64_t each) { return each > threshold; });
   }
   decision<Value> result;
   result.threshold = static_cast<bits_of<Value>>(threshold);
@@ -129,7 +106,7 @@ decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t
 }
 
 /// Selects exactly min(k, candidates in the scope) entries across ranks, each with the candidates of its own region;
-/// ends with `scope.share`. Gives the pattern of the k-th magnitude.
+/// ends with `scope.share_known`. Gives the pattern of the k-th magnitude.
 ///
 /// Histograms of a range around the last k-th magnitude bracket it (and of everything only where that missed); as soon
 /// as the bracket holds few candidates everybody tells everybody theirs, together with the sizes that the ranks must
@@ -147,7 +124,7 @@ bits_of<Value> select_across(E const& exec, candidates<Index, Value, typename E:
   std::int64_t const few = scope.few(k);
   workspace.numbers.reserve(exec, few);
   workspace.row.reserve(2 + static_cast<std::size_t>(few));
-  workspace.sorted.reserve(static_cast<std::size_t>(few));
+  workspace.undecided.reserve(static_cast<std::size_t>(few));
   kth_bracket<Value> bracket;
   if (guess.bits > 0) {
     bracket = bracket_kth(exec, from, k, scope, workspace, range_around(guess), few);
@@ -165,7 +142,7 @@ bits_of<Value> select_across(E const& exec, candidates<Index, Value, typename E:
   }
   std::size_t const width = workspace.row.size();
   std::span<std::int64_t> const rows = scope.gather_rows(workspace.row);
-  auto const decided = decide<Value>(bracket, rows, width, scope.rank(), workspace.sorted);
+  auto const decided = decide<Value>(bracket, rows, width, scope.rank(), workspace.undecided);
   result.count = take_above(exec, from, decided.threshold, decided.my_kept_ties,
                             decided.my_kept_ties == decided.my_ties, k, workspace);
   result.total = scope.share_known(rows, width);

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+
+#include <cstdint>
+
+namespace oktopk::detail {
+
+/// The first position of an ascending array whose value is not below `value`; for kernels.
+template <gradient_index Index>
+KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Index const* sorted, std::int64_t size, std::int64_t value) {
+  std::int64_t low = 0;
+  std::int64_t high = size;
+  while (low < high) {
+    std::int64_t const middle = low + (high - low) / 2;
+    if (static_cast<std::int64_t>(sorted[middle]) < value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+} // namespace oktopk::detail

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/sparse.hpp>
+#include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/detail/kokkos_ext/magnitude_mask.hpp>
+#include <oktopk/detail/kokkos_ext/memory.hpp>
+
+#include <cstdint>
+
+// Histograms of one digit of the patterns of magnitudes: what the search for the k-th reads candidates for.
+namespace oktopk {
+
+/// The patterns of magnitudes that a search looks at closely: 2^bits of them from `floor` on. What is below is passed
+/// over, what is above counts as the largest of them. All of them unless told otherwise.
+template <gradient_value Value>
+struct magnitude_range {
+  detail::bits_of<Value> floor = 0;
+  int bits = detail::magnitude_bit_count<Value>;
+
+  /// The place in the range of a pattern that is not below it.
+  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> place(detail::bits_of<Value> magnitude) const {
+    detail::bits_of<Value> const last = (detail::bits_of<Value>(1) << bits) - 1;
+    detail::bits_of<Value> const above = magnitude - floor;
+    return above < last ? above : last;
+  }
+};
+
+namespace detail {
+
+/// One digit of the places in a range: what is counted, and among which.
+template <gradient_value Value>
+struct digit {
+  magnitude_range<Value> range;
+  bits_of<Value> prefix = 0; ///< the digits above this one, of those that count
+  int shift = 0;
+  int width = 0;
+
+  std::int64_t bins() const { return std::int64_t(1) << width; }
+
+  /// The bin of a magnitude; none where it is negative.
+  KOKKOS_INLINE_FUNCTION std::int64_t bin(bits_of<Value> magnitude) const {
+    if (magnitude < range.floor) {
+      return -1;
+    }
+    bits_of<Value> const place = range.place(magnitude);
+    // In two steps, since a shift by all bits of the pattern is not defined.
+    if ((place >> shift >> (width - 1) >> 1) != prefix) {
+      return -1;
+    }
+    return static_cast<std::int64_t>((place >> shift) & ((bits_of<Value>(1) << width) - 1));
+  }
+
+  bool first() const { return shift + width >= range.bits; }
+  /// The lowest pattern that counts.
+  KOKKOS_INLINE_FUNCTION bits_of<Value> lowest() const { return range.floor + (prefix << shift << width); }
+  /// The first pattern above those that count; zero where all above count as the last place.
+  KOKKOS_INLINE_FUNCTION bits_of<Value> beyond() const {
+    bits_of<Value> const next = (prefix + 1) << shift << width;
+    return next >> range.bits != 0 ? 0 : range.floor + next;
+  }
+};
+
+/// Counts a stretch on a CPU. Of the first digit almost all candidates count, of the later ones almost none: there one
+/// mask passes over 64 of them.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which, bool first,
+                                          std::int64_t* histogram) {
+  std::int64_t i = 0;
+  if (!first) {
+    bits_of<Value> const lowest = which.lowest();
+    bits_of<Value> const beyond = which.beyond();
+    for (; i + mask_width <= size; i += mask_width) {
+      std::uint64_t left = magnitude_mask(values + i, lowest);
+      if (beyond != 0) {
+        left &= ~magnitude_mask(values + i, beyond);
+      }
+      for (; left != 0; left &= left - 1) {
+        std::int64_t const bin = which.bin(magnitude_bits(values[i + lowest_bit(left)]));
+        if (bin >= 0) {
+          histogram[bin] += 1;
+        }
+      }
+    }
+  }
+  for (; i < size; ++i) {
+    std::int64_t const bin = which.bin(magnitude_bits(values[i]));
+    if (bin >= 0) {
+      histogram[bin] += 1;
+    }
+  }
+}
+
+/// Adds to `rows` histograms of one digit what it counts.
+///
+/// On a CPU each thread has a histogram of its own; on a device threads share some, by atomics on integers, whose sum
+/// does not depend on the order.
+template <execution_space E, gradient_value Value>
+void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, digit<Value> which,
+                 std::int64_t rows, std::int64_t* histograms) {
+  auto const size = static_cast<std::int64_t>(values.extent(0));
+  std::int64_t const bins = which.bins();
+  bool const first = which.first();
+  Kokkos::parallel_for(
+      "oktopk::select::clear_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows * bins),
+      KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
+  if constexpr (is_device<E>) {
+    Kokkos::parallel_for(
+        "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
+        KOKKOS_LAMBDA(std::int64_t i) {
+          std::int64_t const bin = which.bin(magnitude_bits(values(i)));
+          if (bin >= 0) {
+            Kokkos::atomic_fetch_add(&histograms[(i / 32 % rows) * bins + bin], std::int64_t(1));
+          }
+        });
+  } else {
+    Kokkos::parallel_for(
+        "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows),
+        KOKKOS_LAMBDA(std::int64_t row) {
+          std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
+          std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
+          count_stretch(values.data() + begin, end - begin, which, first, histograms + row * bins);
+        });
+  }
+}
+
+/// Sums the rows into the numbers that the host reads.
+template <execution_space E>
+void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::int64_t const* histograms,
+                    std::int64_t* sums) {
+  Kokkos::parallel_for(
+      "oktopk::select::add_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, bins),
+      KOKKOS_LAMBDA(std::int64_t bin) {
+        std::int64_t sum = 0;
+        for (std::int64_t row = 0; row < rows; ++row) {
+          sum += histograms[row * bins + bin];
+        }
+        sums[bin] = sum;
+      });
+}
+
+} // namespace detail
+
+} // namespace oktopk
