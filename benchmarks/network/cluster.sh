@@ -2,18 +2,21 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# cluster.sh SCRATCH RATE RANKS LAUNCHER ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by links of
-# RATE and runs PROGRAM in them, once for each of the ALGORITHMS; their rows go to SCRATCH/rows.csv. Only for run.sh,
-# which starts it in namespaces that end with it: its own network namespace is the switch, out of reach of any real
-# network.
+# cluster.sh SCRATCH RATE RANKS MPI LAUNCHER ROUNDS ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by
+# links of RATE and runs PROGRAM in them, ROUNDS times for each of the ALGORITHMS in turn; their rows go to
+# SCRATCH/rows.csv. Only for run.sh, which starts it in namespaces that end with it: its own network namespace is the
+# switch, out of reach of any real network.
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 scratch=$1
 rate=$2
 ranks=$3
-launcher=$4
-algorithms=$5
-shift 5
+mpi=$4
+launcher=$5
+rounds=$6
+algorithms=$7
+shift 7
 started=$(date +%s)
 
 fail() {
@@ -67,42 +70,82 @@ while [ "$rank" -le "$ranks" ]; do
   rank=$((rank + 1))
 done
 
-# What Open MPI takes for a remote shell: HOST COMMAND... Each host has a folder of its own for temporary files, or the
-# daemons would overwrite each other's.
+# What MPI's launcher takes for a remote shell: HOST COMMAND... Each host has a folder of its own for temporary files, or
+# the daemons would overwrite each other's, and sees its own interfaces only in /sys, where UCX looks for them.
 remote_shell=$private/remote_shell
 cat >"$remote_shell" <<TEXT
 #!/bin/sh
 namespace=$private/rank\${1##*.}
 shift
 mkdir -p "\$namespace.tmp"
-TMPDIR=\$namespace.tmp exec nsenter --net="\$namespace" sh -c "\$*"
+TMPDIR=\$namespace.tmp exec nsenter --net="\$namespace" unshare --mount sh -c "mount -t sysfs sysfs /sys && \$*"
 TEXT
 chmod +x "$remote_shell"
+
+export OMP_NUM_THREADS=1 OMP_PROC_BIND=false OPENBLAS_NUM_THREADS=1
 
 # Ranks outnumber the cores here: one that waits must yield, or every message waits for a time slice. That takes daemons
 # that stay in this session, for Linux schedules sessions as groups (sched_autogroup), and yielding passes the core on
 # within the group only. For the same reason a rank is given one thread.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMP_NUM_THREADS=1 OMP_PROC_BIND=false OPENBLAS_NUM_THREADS=1
-for algorithm in $(printf '%s' "$algorithms" | tr ',' ' '); do
-  printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$algorithm"
-  status=0
-  "$launcher" -n "$ranks" --host "${hosts#,}" --bind-to none \
+start_open_mpi() {
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$launcher" -n "$ranks" --host "${hosts#,}" --bind-to none \
     --mca plm rsh --mca plm_rsh_agent "$remote_shell" --mca plm_rsh_no_tree_spawn 1 \
     --mca oob_tcp_if_include switch,cluster --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include cluster \
-    --mca mpi_yield_when_idle 1 --leave-session-attached \
-    "$@" --algorithm "$algorithm" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
+    --mca mpi_yield_when_idle 1 --leave-session-attached "$@"
+}
+
+# MPICH over UCX, as Debian builds it. Ranks that have written all their results may then wait for each other for good in
+# MPI_Finalize, where UCX closes connections that were never used (MPICH 4.0.2); they are not waited for.
+start_mpich() {
+  [ -f "$private/yield_when_idle.so" ] ||
+    c++ -O2 -fPIC -shared -o "$private/yield_when_idle.so" "$here/yield_when_idle.cpp" -ldl || fail "needs a C++ compiler"
+  LD_PRELOAD="$private/yield_when_idle.so" UCX_TLS=tcp,self UCX_NET_DEVICES=cluster "$launcher" -launcher rsh -launcher-exec "$remote_shell" \
+    -localhost "$network.254" -hosts "${hosts#,}" -ppn 1 -n "$ranks" "$@" &
+  running=$!
+  until [ -s "$private/rows.csv" ] || ! kill -0 $running 2>/dev/null; do
+    sleep 0.5
+  done
+  spare=20
+  while [ $spare -gt 0 ] && kill -0 $running 2>/dev/null; do
+    sleep 0.5
+    spare=$((spare - 1))
+  done
+  if [ $spare -gt 0 ]; then
+    wait $running
+  else
+    kill -TERM $running
+    wait $running || :
+    : >"$private/errors" # of the processes that this ended
+  fi
+}
+
+# measure ALGORITHM[:CODEC[:LEVEL]] PROGRAM [ARGUMENT...]
+measure() {
+  entry=$1
+  shift
+  algorithm=${entry%%:*}
+  codec=$(printf '%s\n' "$entry" | cut -s -d : -f 2)
+  level=$(printf '%s\n' "$entry" | cut -s -d : -f 3)
+  set -- "$@" --algorithm "$algorithm" ${codec:+--codec "$codec"} ${level:+--codec-level "$level"}
+  status=0
+  "start_$mpi" "$@" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
   # A launcher that loses a race with its own child says so, to no effect.
   grep -v 'plm:rsh: Warning: setpgid' "$private/errors" >&2 || :
   if [ $status -ne 0 ] || [ ! -s "$private/rows.csv" ]; then
     cat "$private/output" >&2
-    fail "$algorithm could not be measured"
+    fail "$entry could not be measured"
   fi
   # One heading is enough.
-  if [ -s "$scratch/rows.csv" ]; then
-    sed 1d "$private/rows.csv" >>"$scratch/rows.csv"
-  else
-    cat "$private/rows.csv" >"$scratch/rows.csv"
-  fi
+  [ -s "$scratch/rows.csv" ] || sed -n 1p "$private/rows.csv" >"$scratch/rows.csv"
+  sed 1d "$private/rows.csv" >>"$scratch/rows.csv"
   rm "$private/rows.csv"
+}
+
+round=1
+while [ "$round" -le "$rounds" ]; do
+  for each in $(printf '%s' "$algorithms" | tr ',' ' '); do
+    printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$each"
+    measure "$each" "$@"
+  done
+  round=$((round + 1))
 done

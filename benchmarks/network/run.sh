@@ -19,6 +19,7 @@ density=0.01
 algorithms=
 steps=10
 warmup=3
+rounds=1
 verify=no
 bench=
 csv=
@@ -29,18 +30,20 @@ usage() {
 sh benchmarks/network/run.sh [OPTION...] [-- OPTION...]
 
 Measures schemes of the library on an emulated cluster: each rank in a network namespace of its own, joined to a
-bridge by a link of a chosen rate, with Open MPI over TCP between them. Needs root, iproute2 and Open MPI. Leaves
+bridge by a link of a chosen rate, with MPI over TCP between them. Needs root, iproute2 and Open MPI or MPICH. Leaves
 nothing behind.
 
   --rate RATE         of each link, each way: 100mbit, 1gbit or 10gbit (default: $rate)
   --ranks P           from 2 to 200 (default: $ranks)
   --length N          of the gradient (default: $length, that of VGG-16)
   --density D         share of the entries to select, in (0, 1] (default: $density)
-  --algorithms LIST   schemes to measure, separated by commas (default: all that the benchmark knows)
+  --algorithms LIST   schemes to measure, separated by commas (default: all that the benchmark knows); what can
+                      code its messages also as NAME:CODEC or NAME:CODEC:LEVEL, as in ring_chunked:block_float:message
   --steps S           iterations to measure (default: $steps)
   --warmup W          iterations before these that are not measured (default: $warmup)
+  --rounds R          measure all schemes in turn R times, which spreads what else the machine does (default: $rounds)
   --verify            check every result against an independent reference; takes its time, between the iterations
-  --bench PATH        the program oktopk_bench (default: the newest under build/)
+  --bench PATH        the program oktopk_bench, for Open MPI or MPICH (default: the newest under build/ for Open MPI)
   --csv FILE          write one row per scheme and iteration to FILE
   --plot FILE         draw the medians (PNG, or what else matplotlib knows by the name's end)
   -- OPTION...        what follows goes to the benchmark as it is
@@ -75,6 +78,7 @@ while [ $# -gt 0 ]; do
     --algorithms) algorithms=$(value "$@") ;;
     --steps) steps=$(value "$@") ;;
     --warmup) warmup=$(value "$@") ;;
+    --rounds) rounds=$(value "$@") ;;
     --bench) bench=$(value "$@") ;;
     --csv) csv=$(value "$@") ;;
     --plot) plot=$(value "$@") ;;
@@ -102,6 +106,7 @@ esac
 if [ "$ranks" -lt 2 ] || [ "$ranks" -gt 200 ]; then
   fail "--ranks must be a number from 2 to 200, not \"$ranks\""
 fi
+whole --rounds "$rounds"
 
 [ "$(id -u)" -eq 0 ] || fail "needs root, to make network namespaces: run it with sudo"
 
@@ -115,24 +120,15 @@ require util-linux unshare
 require util-linux nsenter
 require util-linux setpriv
 
-launcher=
-for each in mpirun.openmpi mpirun; do
-  if command -v "$each" >/dev/null 2>&1 && "$each" --version 2>/dev/null | grep -q 'Open MPI'; then
-    launcher=$(command -v "$each")
-    break
-  fi
-done
-[ -n "$launcher" ] || fail "needs mpirun of Open MPI: install openmpi-bin (Debian, Ubuntu: apt-get install openmpi-bin)"
-
-# Of several builds the newest, but none that wants another MPI.
-uses_open_mpi() {
-  ldd "$1" 2>/dev/null | grep -q 'libmpi\.so'
+# mpi_of PROGRAM: the MPI that it was built with, or nothing.
+mpi_of() {
+  ldd "$1" 2>/dev/null | sed -n 's/^\t*libmpi\.so.*/open_mpi/p; s/^\t*libmpich\.so.*/mpich/p'
 }
 if [ -z "$bench" ]; then
   bench=$(
     find "$root/build" -type f -name oktopk_bench -perm -u+x -printf '%T@ %p\n' 2>/dev/null | sort -rn |
       while read -r _ each; do
-        if uses_open_mpi "$each"; then
+        if [ "$(mpi_of "$each")" = open_mpi ]; then
           printf '%s\n' "$each"
           break
         fi
@@ -141,7 +137,24 @@ if [ -z "$bench" ]; then
   [ -n "$bench" ] || fail "found no oktopk_bench for Open MPI under $root/build: build one, or name it with --bench"
 fi
 { [ -f "$bench" ] && [ -x "$bench" ]; } || fail "\"$bench\" is no program"
-uses_open_mpi "$bench" || fail "\"$bench\" was not built with Open MPI"
+mpi=$(mpi_of "$bench")
+launcher=
+case $mpi in
+  open_mpi)
+    for each in mpirun.openmpi mpirun; do
+      if command -v "$each" >/dev/null 2>&1 && "$each" --version 2>/dev/null | grep -q 'Open MPI'; then
+        launcher=$(command -v "$each")
+        break
+      fi
+    done
+    [ -n "$launcher" ] || fail "needs mpirun of Open MPI: install openmpi-bin (Debian, Ubuntu: apt-get install openmpi-bin)"
+    ;;
+  mpich)
+    require mpich mpiexec.hydra
+    launcher=$(command -v mpiexec.hydra)
+    ;;
+  *) fail "\"$bench\" was built neither with Open MPI nor with MPICH" ;;
+esac
 bench=$(cd "$(dirname "$bench")" && pwd)/$(basename "$bench")
 
 if [ -z "$algorithms" ]; then
@@ -178,7 +191,7 @@ trap 'exit 143' TERM
 [ $verify = yes ] || set -- --no-verify "$@"
 printf 'Measuring %s\n' "$bench"
 # In the background, because a shell heeds a signal at once in `wait` only.
-in_namespaces sh "$here/cluster.sh" "$scratch" "$rate" "$ranks" "$launcher" "$algorithms" \
+in_namespaces sh "$here/cluster.sh" "$scratch" "$rate" "$ranks" "$mpi" "$launcher" "$rounds" "$algorithms" \
   "$bench" --length "$length" --density "$density" --steps "$steps" --warmup "$warmup" "$@" &
 cluster=$!
 status=0

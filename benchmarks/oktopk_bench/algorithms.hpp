@@ -136,6 +136,7 @@ std::unique_ptr<runner> make_coded_with(space const& exec, Comm const& comm, std
   typename Dense::options how;
   how.length = length;
   how.reduce.level = asked.codec_level == "message" ? oktopk::codec_level::message : oktopk::codec_level::collective;
+  how.reduce.ranks_may_differ = !asked.verify; // verification tells whether they do
   if constexpr (requires { how.reduce.codec.rate; }) {
     how.reduce.codec.rate = asked.rate.value_or(how.reduce.codec.rate);
   }

@@ -4,18 +4,26 @@
 
 #include "vectors.hpp"
 
-#include <cstdint>
-
 #ifdef KOKKOS_ENABLE_CUDA
 #include <thrust/execution_policy.h>
 #include <thrust/functional.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 #include <thrust/sort.h>
+#if __has_include(<cub/device/device_topk.cuh>)
+#define SELECT_BENCH_WITH_CUB_TOPK
+#include <cub/device/device_topk.cuh>
+#include <cuda/execution>
+#include <cuda/stream_ref>
 #endif
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
 
 // What the vendor's library offers on a GPU.
 namespace select_bench {
-
-#ifdef KOKKOS_ENABLE_CUDA
 
 inline void take_magnitudes(space const& exec, const_device_vector from, device_vector to) {
   Kokkos::parallel_for(
@@ -30,6 +38,55 @@ inline void sort_descending(Kokkos::Cuda const& exec, device_vector values) {
   exec.fence();
 }
 
+#ifdef SELECT_BENCH_WITH_CUB_TOPK
+
+struct magnitude_of {
+  KOKKOS_FUNCTION float operator()(float x) const { return Kokkos::fabs(x); }
+};
+
+/// `cub::DeviceTopK` (CCCL 3.3 and later), with all that it needs from one repetition to the next.
+///
+/// Its selection is in no order, and which of equal magnitudes it takes is left open, as it is fastest.
+class cub_top_k {
+public:
+  cub_top_k(space const& exec, const_device_vector from, std::int64_t k)
+      : exec_(exec), from_(from), k_(k), magnitudes_("select_bench::magnitudes", static_cast<std::size_t>(k)),
+        indices_("select_bench::indices", static_cast<std::size_t>(k)) {
+    std::size_t bytes = 0;
+    call(nullptr, bytes);
+    room_ = decltype(room_)("select_bench::room", bytes);
+  }
+
+  void run() {
+    std::size_t bytes = room_.extent(0);
+    call(room_.data(), bytes);
+    exec_.fence();
+  }
+
+private:
+  void call(void* room, std::size_t& bytes) {
+    namespace execution = ::cuda::execution;
+    auto const quickest = ::cuda::std::execution::env{
+        ::cuda::stream_ref{exec_.cuda_stream()},
+        execution::require(execution::determinism::not_guaranteed, execution::output_ordering::unsorted)};
+    cudaError_t const status =
+        cub::DeviceTopK::MaxPairs(room, bytes, thrust::make_transform_iterator(from_.data(), magnitude_of()),
+                                  magnitudes_.data(), thrust::make_counting_iterator(std::int32_t(0)), indices_.data(),
+                                  static_cast<std::int64_t>(from_.extent(0)), k_, quickest);
+    if (status != cudaSuccess) {
+      throw std::runtime_error(std::string("cub::DeviceTopK: ") + cudaGetErrorString(status));
+    }
+  }
+
+  space exec_;
+  const_device_vector from_;
+  std::int64_t k_;
+  device_vector magnitudes_;
+  Kokkos::View<std::int32_t*, space::memory_space> indices_;
+  Kokkos::View<unsigned char*, space::memory_space> room_;
+};
+
 #endif
 
 } // namespace select_bench
+#endif

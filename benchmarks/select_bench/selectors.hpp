@@ -151,6 +151,19 @@ inline selection make_thrust_sort(space const& exec, vectors const& from, std::i
 inline constexpr selection_factory make_thrust_sort = nullptr;
 #endif
 
+#ifdef SELECT_BENCH_WITH_CUB_TOPK
+/// The k largest magnitudes and their places by CUB, in no order.
+inline selection make_cub_top_k(space const& exec, vectors const& from, std::int64_t k) {
+  auto const top_k = std::make_shared<cub_top_k>(exec, from.accumulator, k);
+  return [=](int) {
+    top_k->run();
+    return k;
+  };
+}
+#else
+inline constexpr selection_factory make_cub_top_k = nullptr;
+#endif
+
 inline constexpr selector_entry selectors[] = {
     {"fused", make_fused},
     {"kth", make_kth},
@@ -161,6 +174,7 @@ inline constexpr selector_entry selectors[] = {
     {"kokkos_scan", make_kokkos_scan},
     {"nth_element", on_device ? nullptr : make_nth_element},
     {"thrust_sort", make_thrust_sort},
+    {"cub_top_k", make_cub_top_k},
 };
 
 } // namespace select_bench

@@ -6,6 +6,7 @@
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/select/gaussian.hpp>
@@ -61,6 +62,7 @@ using oktopk::uniform;
 // Declared before, for those who ask that of what others can see.
 std::int64_t every_algorithm(in_process comm);
 std::int64_t every_policy(in_process comm);
+std::int64_t every_dense_algorithm(in_process comm);
 
 std::int64_t every_algorithm(in_process comm) {
   return all_of<oktopk::ok_topk<space, in_process>>(comm) + all_of<oktopk::paper_ok_topk<space, in_process>>(comm) +
@@ -81,6 +83,22 @@ std::int64_t every_policy(in_process comm) {
          all_of<oktopk::topk_dsa<space, in_process, coo_or_dense<double, std::int64_t>>>(comm) +
          all_of<oktopk::gtopk<space, in_process, wide>>(comm) +
          all_of<oktopk::dense_rabenseifner<space, in_process, double, std::int64_t>>(comm);
+}
+
+std::int64_t every_dense_algorithm(in_process comm) {
+  using oktopk::bfloat16;
+  using oktopk::block_float;
+  using oktopk::identity;
+  return all_of<oktopk::dense_ring<space, in_process>>(comm) +
+         all_of<oktopk::dense_ring_chunked<space, in_process>>(comm) +
+         all_of<oktopk::dense_ring_pipelined<space, in_process, double, std::int64_t>>(comm) +
+         all_of<oktopk::dense_halving_doubling<space, in_process>>(comm) +
+         all_of<oktopk::dense_recursive_doubling<space, in_process>>(comm) +
+         all_of<oktopk::dense_coded_ring_chunked<space, in_process, identity>>(comm) +
+         all_of<oktopk::dense_coded_ring_chunked<space, in_process, block_float>>(comm) +
+         all_of<oktopk::dense_coded_ring_chunked<space, in_process, block_float, double, std::int64_t>>(comm) +
+         all_of<oktopk::dense_coded_recursive_doubling<space, in_process, bfloat16>>(comm) +
+         all_of<oktopk::dense_coded_recursive_doubling<space, in_process, block_float>>(comm);
 }
 
 #ifdef OKTOPK_TESTS_WITH_MPI

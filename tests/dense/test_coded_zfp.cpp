@@ -14,16 +14,36 @@ using namespace oktopk_tests::dense;
 
 namespace {
 
-template <template <class, class, class, class> class Coded>
+template <template <class, class, class, class> class Coded,
+          oktopk::codec_level Level = oktopk::codec_level::collective>
 struct subject {
   static constexpr bool lossless = false;
   static oktopk::zfp codec() { return oktopk::zfp({.rate = 12}); }
 
   template <class Comm, class Value>
   struct algorithm : Coded<execution, Comm, Value, oktopk::zfp> {
-    algorithm() : Coded<execution, Comm, Value, oktopk::zfp>({.codec = {.rate = 12}, .cutoff_bytes = 0}) {}
+    algorithm()
+        : Coded<execution, Comm, Value, oktopk::zfp>(
+              {.codec = {.rate = 12}, .level = Level, .cutoff_bytes = 0, .ranks_may_differ = true}) {}
   };
 };
+
+/// The largest distance of a value on any rank from the sum, as a share of the largest sum.
+template <class Subject>
+double distance_from_sum(int ranks, std::int64_t count) {
+  auto const inputs = rough_inputs<float>(ranks, count);
+  auto const got = run<Subject>(inputs, reduction::sum);
+  auto const expected = reduced(inputs, reduction::sum);
+  double largest = 0;
+  double distance = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::fabs(static_cast<double>(expected[i])));
+    for (auto const& result : got.results) {
+      distance = std::max(distance, std::fabs(static_cast<double>(result[i]) - static_cast<double>(expected[i])));
+    }
+  }
+  return distance / largest;
+}
 
 } // namespace
 
@@ -42,6 +62,15 @@ TEST_CASE("zfp, which loses again whenever it is applied, cannot code each messa
   using coded = oktopk::coded_ring_chunked<execution, counting, float, oktopk::zfp>;
   CHECK(coded().fault() == "");
   CHECK(coded({.level = oktopk::codec_level::message}).fault().find("zfp 8 cannot code each message") == 0);
+  CHECK(coded({.level = oktopk::codec_level::message, .ranks_may_differ = true}).fault() == "");
+}
+
+TEST_CASE("zfp codes each message by itself where ranks may differ, which do not differ by much") {
+  using oktopk::codec_level;
+  for (int const ranks : {2, 3, 5, 8}) {
+    CHECK(distance_from_sum<subject<oktopk::coded_ring_chunked, codec_level::message>>(ranks, 997) < 0.02);
+    CHECK(distance_from_sum<subject<oktopk::coded_recursive_doubling, codec_level::message>>(ranks, 997) < 0.02);
+  }
 }
 
 #endif

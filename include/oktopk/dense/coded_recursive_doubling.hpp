@@ -36,6 +36,9 @@ public:
     typename detail::options_of<Codec>::type codec = {};
     codec_level level = codec_level::collective;
     std::int64_t cutoff_bytes = std::int64_t(1) << 19; ///< of values: vectors below are not coded
+    /// Lets a codec that is not stable code each message: to measure it, for results differ between ranks then, and
+    /// `lost` knows of the first rounding of a value only.
+    bool ranks_may_differ = false;
   };
 
   coded_recursive_doubling() : coded_recursive_doubling(options{}) {}
@@ -51,7 +54,7 @@ public:
 
   std::string fault() const {
     std::string of_codec = detail::fault_of_policy(codec_);
-    return of_codec.empty() ? detail::fault_of_level(codec_, options_.level) : of_codec;
+    return of_codec.empty() ? detail::fault_of_level(codec_, options_.level, options_.ranks_may_differ) : of_codec;
   }
 
   /// log2 P coded vectors, two more where P is no power of two.

@@ -33,6 +33,9 @@ public:
     codec_level level = codec_level::collective;
     std::int64_t segment = std::int64_t(1) << 19;      ///< values that are coded and sent at once, at least 1
     std::int64_t cutoff_bytes = std::int64_t(1) << 19; ///< of values: vectors below are not coded
+    /// Lets a codec that is not stable code each message: to measure it, for results differ between ranks then, and
+    /// `lost` knows of the first rounding of a value only.
+    bool ranks_may_differ = false;
   };
 
   coded_ring_chunked() : coded_ring_chunked(options{}) {}
@@ -52,7 +55,7 @@ public:
       return of_codec;
     }
     return options_.segment < 1 ? "segment = " + std::to_string(options_.segment) + " of ring_chunked is not positive"
-                                : detail::fault_of_level(codec_, options_.level);
+                                : detail::fault_of_level(codec_, options_.level, options_.ranks_may_differ);
   }
 
   /// 2(P-1) messages for every piece of a block, each no longer than the codec makes the longest.

@@ -28,8 +28,8 @@ inline std::string name_of(codec_level level) {
 
 /// What is wrong with coding at a level; empty where nothing is.
 template <class Codec>
-std::string fault_of_level(Codec const& codec, codec_level level) {
-  return level == codec_level::message && !Codec::stable
+std::string fault_of_level(Codec const& codec, codec_level level, bool ranks_may_differ) {
+  return level == codec_level::message && !Codec::stable && !ranks_may_differ
              ? codec.name() + " cannot code each message by itself: it loses more each time that a block is coded "
                               "again, and ranks would end with different results"
              : std::string();
