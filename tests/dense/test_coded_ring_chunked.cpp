@@ -8,6 +8,8 @@
 #include <oktopk/codec/identity.hpp>
 #include <oktopk/dense/coded_ring_chunked.hpp>
 
+#include <stdexcept>
+
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
 using oktopk::codec_level;
@@ -53,6 +55,27 @@ struct raw {
   using algorithm = oktopk::ring_chunked<execution, Comm, Value>;
 };
 
+/// The same from a vector of its own, which must stay as it was, to values that hold garbage before.
+template <class Subject>
+struct out_of_place {
+  template <class Comm, class Value>
+  struct algorithm : Subject::template algorithm<Comm, Value> {
+    void run(execution const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op) {
+      Kokkos::View<Value*, execution::memory_space> const own("own", static_cast<std::size_t>(count));
+      for (std::int64_t i = 0; i < count; ++i) {
+        own(i) = values[i];
+        values[i] = Value(1e9);
+      }
+      auto const before = to_vector(own);
+      this->run_from(exec, comm, own.data(), values, lost, count, op);
+      exec.fence();
+      if (to_vector(own) != before) {
+        throw std::runtime_error("what went in has changed");
+      }
+    }
+  };
+};
+
 template <class Codec>
 using collective = subject<Codec, codec_level::collective>;
 template <class Codec>
@@ -78,6 +101,14 @@ TEST_CASE("ring_chunked of lossy codecs tells what it lost") {
 TEST_CASE("ring_chunked of stable codecs gives the same bits at both levels") {
   CHECK(unlike_other<collective<oktopk::block_float>, message<oktopk::block_float>, float>(all_rank_counts) == "");
   CHECK(unlike_other<collective<oktopk::bfloat16>, message<oktopk::bfloat16>, double>(all_rank_counts) == "");
+}
+
+TEST_CASE("ring_chunked of a codec reads one vector and writes another, with the same bits") {
+  std::vector<int> const ranks{1, 2, 3, 5, 8};
+  CHECK(unlike_other<collective<oktopk::block_float>, out_of_place<collective<oktopk::block_float>>, float>(ranks) ==
+        "");
+  CHECK(unlike_other<collective<oktopk::identity>, out_of_place<collective<oktopk::identity>>, double>(ranks) == "");
+  CHECK(unlike_other<message<oktopk::block_float>, out_of_place<message<oktopk::block_float>>, float>(ranks) == "");
 }
 
 TEST_CASE("ring_chunked of a codec sends what the codec says, in 2(P-1) messages for each piece") {

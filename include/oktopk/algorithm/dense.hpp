@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/own_allreduce.hpp>
 #include <oktopk/select/count.hpp>
 
@@ -85,14 +86,15 @@ public:
     auto const start = clock::now();
     fault_report const mine = detail::check_accumulator(accumulator, length_);
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
+    Value const* own = sums_.data();
     if (mine) {
       fill(sums, std::numeric_limits<Value>::quiet_NaN());
     } else {
       auto const source = detail::as_source<Index, Value, E>(accumulator);
       source.settle(exec_);
-      copy(source.settled().values, sums);
+      own = source.settled().values.data();
     }
-    reduce_.run(exec_, comm_, sums_.data(), Reduce::lossless ? nullptr : lost_.data(), length_);
+    reduce(own);
     std::int64_t const bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     // An empty sum cannot show NaN, so there everybody asks.
     if (bad < length_ || length_ == 0) {
@@ -119,12 +121,6 @@ public:
         KOKKOS_LAMBDA(std::int64_t i) { indices[i] = static_cast<Index>(i); });
   }
 
-  void copy(array_ref<Value const, memory_space> from, array_ref<Value, memory_space> to) const {
-    Kokkos::parallel_for(
-        "oktopk::dense::copy", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
-        KOKKOS_LAMBDA(std::int64_t i) { to(i) = from(i); });
-  }
-
   void fill(array_ref<Value, memory_space> to, Value value) const {
     Kokkos::parallel_for(
         "oktopk::dense::fill", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
@@ -132,11 +128,25 @@ public:
   }
 
 private:
+  // Sums what every rank has of its own.
+  void reduce(Value const* own) {
+    Value* const lost = Reduce::lossless ? nullptr : lost_.data();
+    if constexpr (dense_allreduce_out_of_place<Reduce, E, Comm, Value>) {
+      reduce_.run_from(exec_, comm_, own, sums_.data(), lost, length_);
+    } else {
+      if (own != sums_.data()) {
+        detail::copy_values(exec_, own, length_, sums_.data());
+      }
+      reduce_.run(exec_, comm_, sums_.data(), lost, length_);
+    }
+  }
+
   // A codec may spoil the neighbours of a sum that overflows; where it was, the exact sums show. All ranks are here.
   template <class Input>
   std::int64_t place_of_overflow(Input const& accumulator, std::int64_t spoiled) {
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
-    copy(detail::as_source<Index, Value, E>(accumulator).settled().values, sums);
+    detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values.data(), length_,
+                        sums_.data());
     own_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
     std::int64_t const first = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     return first < length_ ? first : spoiled;

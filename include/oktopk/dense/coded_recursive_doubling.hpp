@@ -74,7 +74,7 @@ public:
     }
     detail::refuse_losses_of(op, lost);
     detail::folded_ranks const at(comm.rank(), comm.size());
-    wire_.bind(exec, comm, codec_, options_.level, values, lost, count, op, 2, 2);
+    wire_.bind(exec, comm, codec_, options_.level, values, values, lost, count, op, 2, 2);
     lost_ = lost;
     if (lost != nullptr) {
       noted_.reserve(exec, count);

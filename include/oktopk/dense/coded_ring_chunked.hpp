@@ -14,11 +14,12 @@ namespace oktopk {
 
 /// `ring_chunked` with coded messages (Zhou et al., collective-level compression, Algorithm 1).
 ///
-/// In place, on any number of ranks; `count`, `op` and the options are the same on all. A rank encodes each piece of
-/// P-1 partial sums, and once the block that it finishes, which goes round the ring as it was encoded: each rank sends
-/// 2s(P-1) messages for blocks of s pieces, 2n(P-1)/P values at the codec's size. Every value is rounded once by each
-/// rank, and `lost` takes the difference. Where the codec has lost a value that was not finite, all ranks see NaN or
-/// infinity in its place. With `codec_level::message` each of the 2(P-1) steps encodes anew: the form to compare with.
+/// In place (or not: `run_from`), on any number of ranks; `count`, `op` and the options are the same on all. A rank
+/// encodes each piece of P-1 partial sums, and once the block that it finishes, which goes round the ring as it was
+/// encoded: each rank sends 2s(P-1) messages for blocks of s pieces, 2n(P-1)/P values at the codec's size. Every value
+/// is rounded once by each rank, and `lost` takes the difference. Where the codec has lost a value that was not finite,
+/// all ranks see NaN or infinity in its place. With `codec_level::message` each of the 2(P-1) steps encodes anew: the
+/// form to compare with.
 ///
 /// Vectors of less than `cutoff_bytes` go through `ring_chunked` as they are, for there coding costs more than it
 /// saves. Keeps the coded vector and three coded pieces beside the caller's; one decoded piece at the level of
@@ -69,18 +70,32 @@ public:
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    if (is_short(count) || comm.size() == 1) {
+    run_from(exec, comm, values, values, lost, count, op);
+  }
+
+  /// The same from `own` to `values`, which are the same vector or do not overlap. At the level of the collective, of a
+  /// codec that recodes, `own` is read once and needs no copy, for partial sums exist as coded pieces only.
+  void run_from(E const& exec, Comm& comm, Value const* own, Value* values, Value* lost, std::int64_t count,
+                reduction op = reduction::sum) {
+    bool const coded = !is_short(count) && comm.size() > 1;
+    if (own != values && !(coded && wire::leaves_own_values(options_.level))) {
+      detail::copy_values(exec, own, count, values);
+      own = values;
+    }
+    if (!coded) {
       raw_.run(exec, comm, values, lost, count, op);
       return;
     }
     detail::refuse_losses_of(op, lost);
     detail::cut_vector const vector = cut(count, comm.size());
     std::int64_t const slots = detail::ring_walk<Comm>::slots(ahead(), comm.size(), pieces(count, comm.size()));
-    wire_.bind(exec, comm, codec_, options_.level, values, lost, vector.longest(), op, vector.pieces(), slots);
+    wire_.bind(exec, comm, codec_, options_.level, own, values, lost, vector.longest(), op, vector.pieces(), slots);
     walk_.run(exec, comm, wire_, vector, ahead());
   }
 
 private:
+  using wire = detail::coded_wire<E, Value, Codec>;
+
   // Receives posted: two more are under way while one that has arrived is coded again.
   std::int64_t ahead() const { return options_.level == codec_level::collective ? 3 : 2; }
 
@@ -100,7 +115,7 @@ private:
   Codec codec_;
   std::string name_;
   ring_chunked<E, Comm, Value> raw_;
-  detail::coded_wire<E, Value, Codec> wire_;
+  wire wire_;
   detail::ring_walk<Comm> walk_;
 };
 

@@ -47,12 +47,19 @@ public:
   bool receives_first() const { return level_ == codec_level::collective; }
   bool forwards() const { return level_ == codec_level::collective; }
 
-  /// Room for `images` pieces of at most `longest` values, and for `slots` that arrive to be reduced.
+  /// Whether partial sums exist as images only, so that what goes in need not lie where the result comes out.
+  static constexpr bool leaves_own_values(codec_level level) {
+    return recoding_codec<Codec, Value, E> && level == codec_level::collective;
+  }
+
+  /// Room for `images` pieces of at most `longest` values, and for `slots` that arrive to be reduced. `own` is what
+  /// this rank contributes: `values`, unless `leaves_own_values`.
   template <communicator Comm>
-  void bind(E const& exec, Comm const& comm, Codec const& codec, codec_level level, Value* values, Value* lost,
-            std::int64_t longest, reduction op, std::int64_t images, std::int64_t slots) {
+  void bind(E const& exec, Comm const& comm, Codec const& codec, codec_level level, Value const* own, Value* values,
+            Value* lost, std::int64_t longest, reduction op, std::int64_t images, std::int64_t slots) {
     codec_ = &codec;
     level_ = level;
+    own_ = own;
     values_ = values;
     lost_ = lost;
     op_ = op;
@@ -74,8 +81,7 @@ public:
 
   void prepare_noting(E const& exec, piece p, Value* lost) const {
     if (p.count > 0) {
-      codec_->encode(exec, static_cast<Value const*>(values_ + p.begin), p.count, images_.data() + p.index * stride_,
-                     lost);
+      codec_->encode(exec, own_ + p.begin, p.count, images_.data() + p.index * stride_, lost);
       images_.push(exec, p.index * stride_, bytes(p.count));
     }
     fence(exec, "oktopk::dense::encoded");
@@ -135,7 +141,7 @@ private:
       slots_.pull(exec, index * stride_, bytes(p.count));
       with_reduction(op_, [&](auto operation) {
         codec_->recode(exec, operation, static_cast<std::byte const*>(slots_.data() + index * stride_), p.count,
-                       static_cast<Value const*>(values_ + p.begin), images_.data() + p.index * stride_,
+                       own_ + p.begin, images_.data() + p.index * stride_,
                        lost_ == nullptr ? nullptr : lost_ + p.begin);
       });
       images_.push(exec, p.index * stride_, bytes(p.count));
@@ -154,6 +160,7 @@ private:
 
   Codec const* codec_ = nullptr;
   codec_level level_ = codec_level::collective;
+  Value const* own_ = nullptr;
   Value* values_ = nullptr;
   Value* lost_ = nullptr;
   reduction op_ = reduction::sum;

@@ -70,6 +70,15 @@ concept dense_allreduce = std::default_initializable<D> &&
                             { algorithm.bound_words(count, 1) } -> std::same_as<double>;
                           };
 
+/// A dense allreduce that need not find what it sums where the result will be: `run_from(exec, comm, own, values, lost,
+/// count)` leaves `own` as it is, which saves copying it.
+template <class D, class E, class Comm, class Value>
+concept dense_allreduce_out_of_place =
+    dense_allreduce<D, E, Comm, Value> &&
+    requires(D& algorithm, E const& exec, Comm& comm, Value const* own, Value* values, std::int64_t count) {
+      { algorithm.run_from(exec, comm, own, values, values, count) } -> std::same_as<void>;
+    };
+
 /// A dense allreduce that forms maxima and minima as well: a last argument of `run` says which, the same on all ranks.
 /// `lost` is for sums and null for others.
 template <class D, class E, class Comm, class Value>
