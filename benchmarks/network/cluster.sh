@@ -97,8 +97,6 @@ start_open_mpi() {
 # MPICH over UCX, as Debian builds it. Ranks that have written all their results may then wait for each other for good in
 # MPI_Finalize, where UCX closes connections that were never used (MPICH 4.0.2); they are not waited for.
 start_mpich() {
-  [ -f "$private/yield_when_idle.so" ] ||
-    c++ -O2 -fPIC -shared -o "$private/yield_when_idle.so" "$here/yield_when_idle.cpp" -ldl || fail "needs a C++ compiler"
   LD_PRELOAD="$private/yield_when_idle.so" UCX_TLS=tcp,self UCX_NET_DEVICES=cluster "$launcher" -launcher rsh -launcher-exec "$remote_shell" \
     -localhost "$network.254" -hosts "${hosts#,}" -ppn 1 -n "$ranks" "$@" &
   running=$!
@@ -119,6 +117,11 @@ start_mpich() {
   fi
 }
 
+if [ "$mpi" = mpich ]; then
+  c++ -O2 -fPIC -shared -o "$private/yield_when_idle.so" "$here/yield_when_idle.cpp" -ldl ||
+    fail "needs a C++ compiler for MPICH: install g++ (Debian, Ubuntu: apt-get install g++)"
+fi
+
 # measure ALGORITHM[:CODEC[:LEVEL]] PROGRAM [ARGUMENT...]
 measure() {
   entry=$1
@@ -135,12 +138,17 @@ measure() {
     cat "$private/output" >&2
     fail "$entry could not be measured"
   fi
+  # Programs that another MPI's launcher started are alone, each of them.
+  if sed 1d "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
+    fail "$entry did not run on $ranks ranks together"
+  fi
   # One heading is enough.
   [ -s "$scratch/rows.csv" ] || sed -n 1p "$private/rows.csv" >"$scratch/rows.csv"
   sed 1d "$private/rows.csv" >>"$scratch/rows.csv"
   rm "$private/rows.csv"
 }
 
+set -f # no name is a pattern
 round=1
 while [ "$round" -le "$rounds" ]; do
   for each in $(printf '%s' "$algorithms" | tr ',' ' '); do

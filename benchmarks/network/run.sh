@@ -120,9 +120,9 @@ require util-linux unshare
 require util-linux nsenter
 require util-linux setpriv
 
-# mpi_of PROGRAM: the MPI that it was built with, or nothing.
+# mpi_of PROGRAM: the MPI that it was built with, or nothing. What Debian calls libmpich.so.12 is libmpi.so.12 elsewhere.
 mpi_of() {
-  ldd "$1" 2>/dev/null | sed -n 's/^\t*libmpi\.so.*/open_mpi/p; s/^\t*libmpich\.so.*/mpich/p'
+  ldd "$1" 2>/dev/null | sed -n 's/^\t*libmpi\.so\.[2-9].*/open_mpi/p; s/^\t*libmpi\(ch\)*\.so\.1[2-9].*/mpich/p'
 }
 if [ -z "$bench" ]; then
   bench=$(

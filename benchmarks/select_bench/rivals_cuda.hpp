@@ -10,7 +10,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/sort.h>
-#if __has_include(<cub/device/device_topk.cuh>)
+#if __has_include(<cub/device/device_topk.cuh>) && __has_include(<cuda/execution>)
 #define SELECT_BENCH_WITH_CUB_TOPK
 #include <cub/device/device_topk.cuh>
 #include <cuda/execution>
@@ -44,7 +44,7 @@ struct magnitude_of {
   KOKKOS_FUNCTION float operator()(float x) const { return Kokkos::fabs(x); }
 };
 
-/// `cub::DeviceTopK` (CCCL 3.3 and later), with all that it needs from one repetition to the next.
+/// `cub::DeviceTopK`, with all that it needs from one repetition to the next.
 ///
 /// Its selection is in no order, and which of equal magnitudes it takes is left open, as it is fastest.
 class cub_top_k {

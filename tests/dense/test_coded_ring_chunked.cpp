@@ -61,11 +61,11 @@ struct out_of_place {
   template <class Comm, class Value>
   struct algorithm : Subject::template algorithm<Comm, Value> {
     void run(execution const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op) {
-      Kokkos::View<Value*, execution::memory_space> const own("own", static_cast<std::size_t>(count));
-      for (std::int64_t i = 0; i < count; ++i) {
-        own(i) = values[i];
-        values[i] = Value(1e9);
-      }
+      auto const size = static_cast<std::size_t>(count);
+      oktopk::array_ref<Value, execution::memory_space> const given(values, size);
+      Kokkos::View<Value*, execution::memory_space> const own("own", size);
+      Kokkos::deep_copy(own, given);
+      Kokkos::deep_copy(given, Value(1e9));
       auto const before = to_vector(own);
       this->run_from(exec, comm, own.data(), values, lost, count, op);
       exec.fence();
@@ -108,6 +108,7 @@ TEST_CASE("ring_chunked of a codec reads one vector and writes another, with the
   CHECK(unlike_other<collective<oktopk::block_float>, out_of_place<collective<oktopk::block_float>>, float>(ranks) ==
         "");
   CHECK(unlike_other<collective<oktopk::identity>, out_of_place<collective<oktopk::identity>>, double>(ranks) == "");
+  CHECK(unlike_other<collective<oktopk::bfloat16>, out_of_place<collective<oktopk::bfloat16>>, float>(ranks) == "");
   CHECK(unlike_other<message<oktopk::block_float>, out_of_place<message<oktopk::block_float>>, float>(ranks) == "");
 }
 

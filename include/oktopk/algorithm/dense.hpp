@@ -95,7 +95,13 @@ public:
       own = source.settled().values.data();
     }
     reduce(own);
-    std::int64_t const bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    std::int64_t bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    if constexpr (requires { reduce_.ranks_may_differ(); }) {
+      if (reduce_.ranks_may_differ()) {
+        collective_workspace room;
+        allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
+      }
+    }
     // An empty sum cannot show NaN, so there everybody asks.
     if (bad < length_ || length_ == 0) {
       ask_whose_fault(accumulator, mine);

@@ -52,9 +52,9 @@ struct ok_topk_state {
 /// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions
 /// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
 /// Beside these, 2 words a message of headers and sizes, and for the exact global threshold at most 3k/32 words where
-/// it moves as gradients do, in ceil(log2 P) messages more than a reused one takes; k/2 where it jumps, or the
-/// histograms' least (see `control_words`). Sums are formed in a fixed order: the same input gives the same bits in
-/// every run.
+/// one digit of it is searched, as gradients move, in ceil(log2 P) messages more than a reused one takes; k/32 words
+/// and as many messages for every digit more, k/2 where it jumps, or the histograms' least (see `control_words`). Sums
+/// are formed in a fixed order: the same input gives the same bits in every run.
 ///
 /// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds, and regions are
 /// `evened`; the paper's choices are `reused_threshold` and `balanced`.

@@ -57,6 +57,11 @@ public:
     return of_codec.empty() ? detail::fault_of_level(codec_, options_.level, options_.ranks_may_differ) : of_codec;
   }
 
+  /// Whether one rank's result may be other than another's.
+  bool ranks_may_differ() const {
+    return options_.ranks_may_differ && options_.level == codec_level::message && !Codec::stable;
+  }
+
   /// log2 P coded vectors, two more where P is no power of two.
   double bound_words(std::int64_t count, int ranks) const {
     if (is_short(count)) {

@@ -59,6 +59,11 @@ public:
                                 : detail::fault_of_level(codec_, options_.level, options_.ranks_may_differ);
   }
 
+  /// Whether one rank's result may be other than another's.
+  bool ranks_may_differ() const {
+    return options_.ranks_may_differ && options_.level == codec_level::message && !Codec::stable;
+  }
+
   /// 2(P-1) messages for every piece of a block, each no longer than the codec makes the longest.
   double bound_words(std::int64_t count, int ranks) const {
     if (is_short(count)) {
@@ -77,6 +82,7 @@ public:
   /// codec that recodes, `own` is read once and needs no copy, for partial sums exist as coded pieces only.
   void run_from(E const& exec, Comm& comm, Value const* own, Value* values, Value* lost, std::int64_t count,
                 reduction op = reduction::sum) {
+    detail::refuse_losses_of(op, lost);
     bool const coded = !is_short(count) && comm.size() > 1;
     if (own != values && !(coded && wire::leaves_own_values(options_.level))) {
       detail::copy_values(exec, own, count, values);
@@ -86,7 +92,6 @@ public:
       raw_.run(exec, comm, values, lost, count, op);
       return;
     }
-    detail::refuse_losses_of(op, lost);
     detail::cut_vector const vector = cut(count, comm.size());
     std::int64_t const slots = detail::ring_walk<Comm>::slots(ahead(), comm.size(), pieces(count, comm.size()));
     wire_.bind(exec, comm, codec_, options_.level, own, values, lost, vector.longest(), op, vector.pieces(), slots);

@@ -71,7 +71,7 @@ concept dense_allreduce = std::default_initializable<D> &&
                           };
 
 /// A dense allreduce that need not find what it sums where the result will be: `run_from(exec, comm, own, values, lost,
-/// count)` leaves `own` as it is, which saves copying it.
+/// count)` leaves `own` as it is, which saves copying it; `own` is `values` or does not overlap it.
 template <class D, class E, class Comm, class Value>
 concept dense_allreduce_out_of_place =
     dense_allreduce<D, E, Comm, Value> &&

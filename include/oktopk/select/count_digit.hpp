@@ -92,7 +92,7 @@ KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size
   }
 }
 
-/// Adds to `rows` histograms of one digit what it counts.
+/// Fills `rows` histograms of one digit, which together are that of all values.
 ///
 /// On a CPU each thread has a histogram of its own; on a device threads share some, by atomics on integers, whose sum
 /// does not depend on the order.
