@@ -86,7 +86,7 @@ failed=0
 
 # run_tests FOLDER [THREADS]: adds to what passed and failed; each program, and each rank, has so many threads of OpenMP.
 run_tests() {
-  jobs=$(($(nproc) > ${2:-1} ? $(nproc) / ${2:-1} : 1))
+  jobs=$(nproc) # however many threads: those that sleep wake up sooner on a busy core than on one at rest
   say "Running the tests in $1, $jobs at a time with ${2:-1} thread(s) each"
   # The status of ctest is that of its closing lines, which are read instead: the pipe has another one.
   OMP_NUM_THREADS=${2:-1} ctest --test-dir "$1" --parallel "$jobs" --output-on-failure --no-tests=error 2>&1 | tee "$1.log"
