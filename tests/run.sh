@@ -102,7 +102,7 @@ if [ -n "$kokkos" ]; then
   export Kokkos_ROOT # what packages are needed depends on it
   # Threads that wait must not spin, and not all be bound to the first cores, where tests run side by side; nor should
   # Kokkos complain of that, or of more threads than cores, to tests and to a build that ask programs for what they say.
-  export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive KOKKOS_DISABLE_WARNINGS=ON
+  export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive KOKKOS_DISABLE_WARNINGS=1
 fi
 install_missing packages
 main=build/tests-$backend-$kind
