@@ -97,8 +97,9 @@ start_open_mpi() {
 # MPICH over UCX, as Debian builds it. Ranks that have written all their results may then wait for each other for good in
 # MPI_Finalize, where UCX closes connections that were never used (MPICH 4.0.2); they are not waited for.
 start_mpich() {
-  LD_PRELOAD="$private/yield_when_idle.so" UCX_TLS=tcp,self UCX_NET_DEVICES=cluster "$launcher" -launcher rsh -launcher-exec "$remote_shell" \
-    -localhost "$network.254" -hosts "${hosts#,}" -ppn 1 -n "$ranks" "$@" &
+  LD_PRELOAD="$private/yield_when_idle.so" UCX_TLS=tcp,self UCX_NET_DEVICES=cluster \
+    "$launcher" -launcher rsh -launcher-exec "$remote_shell" -localhost "$network.254" -hosts "${hosts#,}" \
+    -ppn 1 -n "$ranks" "$@" &
   running=$!
   until [ -s "$private/rows.csv" ] || ! kill -0 $running 2>/dev/null; do
     sleep 0.5

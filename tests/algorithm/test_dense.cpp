@@ -6,6 +6,9 @@
 
 #include <oktopk/algorithm/dense.hpp>
 
+#include <limits>
+#include <string>
+
 using namespace oktopk_tests;
 
 namespace {
@@ -50,7 +53,35 @@ struct subject {
   }
 };
 
+/// Leaves what is no number on one rank alone, as a codec may that loses again in every message.
+template <class E, class Comm, class Value>
+class overflows_on_rank_1 {
+public:
+  static constexpr bool lossless = true;
+  static std::string name() { return "overflows on rank 1"; }
+  static bool ranks_may_differ() { return true; }
+  static double bound_words(std::int64_t, int) { return 0; }
+  static void run(E const& exec, Comm& comm, Value* values, Value*, std::int64_t count) {
+    if (comm.rank() == 1) {
+      oktopk::array_ref<Value, typename E::memory_space> const all(values, static_cast<std::size_t>(count));
+      Kokkos::deep_copy(exec, all, std::numeric_limits<Value>::infinity());
+    }
+  }
+};
+
 } // namespace
+
+TEST_CASE("dense ends on all ranks where one of them sees an overflow") {
+  using comm_type = oktopk::in_process_communicator;
+  using algorithm =
+      oktopk::dense<execution, comm_type, float, std::int32_t, overflows_on_rank_1<execution, comm_type, float>>;
+  auto const failures = failures_of(3, [](comm_type comm) {
+    algorithm allreduce(execution(), comm, {.length = 10});
+    Kokkos::View<float*, execution::memory_space> const accumulator("accumulator", 10);
+    allreduce(Kokkos::View<float const*, execution::memory_space>(accumulator));
+  });
+  CHECK(unlike(failures, oktopk::fault::non_finite, "the sum at index 0 overflows") == "");
+}
 
 TEST_CASE("dense keeps the invariants") {
   check_invariants<subject>();

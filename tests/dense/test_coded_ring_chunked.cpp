@@ -112,6 +112,23 @@ TEST_CASE("ring_chunked of a codec reads one vector and writes another, with the
   CHECK(unlike_other<message<oktopk::block_float>, out_of_place<message<oktopk::block_float>>, float>(ranks) == "");
 }
 
+TEST_CASE("ring_chunked of a codec refuses to tell what a maximum lost, and writes nothing") {
+  using algorithm = collective<oktopk::block_float>::algorithm<oktopk::in_process_communicator, float>;
+  int refused = 0;
+  oktopk::in_process::run(3, [&](oktopk::in_process_communicator comm) {
+    auto const own = to_view(std::vector<float>(300, 1));
+    auto const values = to_view(std::vector<float>(300, 2));
+    auto const lost = to_view(std::vector<float>(300, 3));
+    try {
+      algorithm().run_from(execution(), comm, own.data(), values.data(), lost.data(), 300, reduction::max);
+    } catch (oktopk::error const&) {
+      refused += 1;
+    }
+    CHECK(to_vector(values) == std::vector<float>(300, 2));
+  });
+  CHECK(refused == 3);
+}
+
 TEST_CASE("ring_chunked of a codec sends what the codec says, in 2(P-1) messages for each piece") {
   CHECK(wrong_coded_volume<collective<oktopk::block_float>, float>() == "");
   CHECK(wrong_coded_volume<collective<oktopk::bfloat16>, double>() == "");

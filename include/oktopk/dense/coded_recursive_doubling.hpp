@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/folded_ranks.hpp>
+#include <oktopk/comm/optional_message.hpp>
 #include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>

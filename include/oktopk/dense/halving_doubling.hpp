@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/optional_message.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 

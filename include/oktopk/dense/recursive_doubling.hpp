@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/folded_ranks.hpp>
+#include <oktopk/comm/optional_message.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/optional_message.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/optional_message.hpp>
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/dense/pieces.hpp>
 #include <oktopk/detail/kokkos_ext/fence.hpp>
