@@ -108,14 +108,14 @@ public:
     std::int64_t const kept_begin = detail::even_boundary(total, ranks, rank);
     std::int64_t const kept = detail::even_boundary(total, ranks, rank + 1) - kept_begin;
     make_room(exec, comm, total, length);
+    make_room_for_pieces(exec, comm, length);
 
     std::int64_t out = 0;
     std::int64_t in = 0;
     requests_.clear();
     arrivals_.clear();
     for (transfer const& piece : scheme_) {
-      std::int64_t const count = piece.last - piece.first;
-      std::int64_t const room = detail::round_up_to_8(Format::max_encoded_bytes(count, everything));
+      std::int64_t const room = piece_bytes(piece, length);
       if (piece.to == rank && piece.from != rank) {
         requests_.push_back(comm.irecv(incoming_.wire(in, room), piece.from, phase::balance));
         arrivals_.push_back({in, requests_.size() - 1, piece});
@@ -148,7 +148,8 @@ public:
   }
 
   /// Room for parts of so many entries together, whoever has them. To be called every time, also when nothing is to be
-  /// balanced: a call that is must not be the first to allocate.
+  /// balanced, so that a call that balances is not the first to allocate. It may still allocate for a format whose
+  /// pieces can take more bytes than the whole.
   void make_room(E const& exec, Comm& comm, std::int64_t total, std::int64_t length) {
     std::int64_t const pieces = comm.size();
     std::int64_t const most = detail::round_up_to_8(Format::max_encoded_bytes(total, {0, length})) + 8 * pieces;
@@ -179,6 +180,24 @@ private:
     std::size_t request;
     transfer piece;
   };
+
+  static std::int64_t piece_bytes(transfer const& piece, std::int64_t length) {
+    return detail::round_up_to_8(Format::max_encoded_bytes(piece.last - piece.first, {0, length}));
+  }
+
+  // What this rank's pieces of the scheme take, which only a format with a superadditive bound says of the whole.
+  void make_room_for_pieces(E const& exec, Comm& comm, std::int64_t length) {
+    std::int64_t out = 0;
+    std::int64_t in = 0;
+    for (transfer const& piece : scheme_) {
+      if (piece.from != piece.to) {
+        out += piece.from == comm.rank() ? piece_bytes(piece, length) : 0;
+        in += piece.to == comm.rank() ? piece_bytes(piece, length) : 0;
+      }
+    }
+    outgoing_.reserve(exec, comm, out);
+    incoming_.reserve(exec, comm, in);
+  }
 
   message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
   message_buffer<E> incoming_{"oktopk::balance::incoming"};

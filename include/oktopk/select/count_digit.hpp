@@ -55,10 +55,12 @@ struct digit {
   bool first() const { return shift + width >= range.bits; }
   /// The lowest pattern that counts.
   KOKKOS_INLINE_FUNCTION bits_of<Value> lowest() const { return range.floor + (prefix << shift << width); }
-  /// The first pattern above those that count; zero where all above count as the last place.
+  /// The first pattern above those that count; zero where all above count as the last place, and where the range ends
+  /// above every magnitude: such a pattern would have the sign bit set, and masks compare patterns as signed numbers.
   KOKKOS_INLINE_FUNCTION bits_of<Value> beyond() const {
     bits_of<Value> const next = (prefix + 1) << shift << width;
-    return next >> range.bits != 0 ? 0 : range.floor + next;
+    bits_of<Value> const above = range.floor + next;
+    return next >> range.bits != 0 || above >> magnitude_bit_count<Value> != 0 ? 0 : above;
   }
 };
 

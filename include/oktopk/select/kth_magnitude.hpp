@@ -26,7 +26,20 @@ struct kth_guess {
   Value magnitude = 0; ///< one rank: about 5/4 k values reach it; several: the last k-th; none yet when 0
   detail::signed_bits_of<Value> bits = 0; ///< several ranks: how many patterns around it, as a power of two
 
+  /// The widest range that is worth a guess: half of the exponents of float, an eighth of those of double.
+  static constexpr int most_bits = detail::magnitude_bit_count<Value> - 7;
+
+  /// Whether a search can have left it behind.
+  bool is_sound() const { return detail::is_finite_magnitude(magnitude) && bits >= 0 && bits <= most_bits; }
+
   bool operator==(kth_guess const&) const = default;
+
+  /// For `save` and `load`.
+  template <class Guess, class Visit>
+  static void each_part(Guess& guess, Visit& visit) {
+    visit(guess.magnitude);
+    visit(guess.bits);
+  }
 };
 
 /// What is known of the k-th magnitude after some digits: it is one of 2^shift patterns.

@@ -29,7 +29,7 @@ magnitude_range<Value> range_around(kth_guess<Value> const& guess) {
 template <gradient_value Value>
 kth_guess<Value> guess_across(kth_guess<Value> const& guess, bits_of<Value> found) {
   constexpr int least = 12;
-  constexpr int most = magnitude_bit_count<Value> - 7; // half an exponent for float
+  constexpr int most = kth_guess<Value>::most_bits;
   bits_of<Value> const last = magnitude_bits(guess.magnitude);
   bits_of<Value> const moved = found > last ? found - last : last - found;
   int bits = least;
@@ -40,23 +40,26 @@ kth_guess<Value> guess_across(kth_guess<Value> const& guess, bits_of<Value> foun
   return {magnitude_from_bits<Value>(found), static_cast<signed_bits_of<Value>>(std::max(bits, kept))};
 }
 
-/// Writes the patterns of this rank's candidates in the bracket to the host's numbers, in the order of their indices.
+/// Writes the patterns of this rank's candidates in the bracket to the host's numbers, in the order of their indices;
+/// never more of them than `bracket.inside`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 void list_inside(E const& exec, candidates<Index, Value, typename E::memory_space> from, kth_bracket<Value> bracket,
                  selection_workspace<Index, Value, E>& workspace) {
+  std::int64_t const room = bracket.inside;
+  workspace.numbers.reserve(exec, room); // allocates nothing where the bracket was made for the room that there is
   std::int64_t* const out = workspace.numbers.device().data();
   Kokkos::parallel_scan(
       "oktopk::select::list_inside", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         auto const magnitude = magnitude_bits(from.values.data()[i]);
         if (bracket.holds(magnitude)) {
-          if (final) {
+          if (final && position < room) {
             out[position] = static_cast<std::int64_t>(magnitude);
           }
           position += 1;
         }
       });
-  workspace.numbers.to_host(exec, bracket.inside, "oktopk::select::list_inside");
+  workspace.numbers.to_host(exec, room, "oktopk::select::list_inside");
 }
 
 /// Which of all ranks' undecided candidates belong to the k largest: the k-th magnitude, and for each rank how many it

@@ -41,6 +41,12 @@ template <gradient_value Value>
 inline constexpr bits_of<Value> infinity_bits =
     __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
 
+/// Whether a number is finite and not negative, as thresholds are.
+template <gradient_value Value>
+constexpr bool is_finite_magnitude(Value x) {
+  return x >= 0 && magnitude_bits(x) < infinity_bits<Value>;
+}
+
 /// Bits in the pattern of a magnitude: the sign is not one of them.
 template <gradient_value Value>
 inline constexpr int magnitude_bit_count = static_cast<int>(8 * sizeof(Value)) - 1;

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Nothing is written or reported beyond the room there is: not where patterns come near the end of their type, and not
+// where a step is told a wrong count. The sanitizers see what these tests do not.
+
+#include "select/distributions.hpp"
+#include "support/catch.hpp"
+
+#include <oktopk/select/exact.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::detail::bits_of;
+using oktopk::detail::magnitude_bits;
+
+namespace {
+
+/// The bin of every candidate, one by one; what the masks of whole blocks must agree with.
+template <class Value>
+std::vector<std::int64_t> histogram_by_definition(std::vector<Value> const& values,
+                                                  oktopk::detail::digit<Value> which) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(which.bins()), 0);
+  for (Value const value : values) {
+    if (std::int64_t const bin = which.bin(magnitude_bits(value)); bin >= 0) {
+      counts[static_cast<std::size_t>(bin)] += 1;
+    }
+  }
+  return counts;
+}
+
+template <class Value>
+Value from_bits(bits_of<Value> bits) {
+  return oktopk::detail::magnitude_from_bits<Value>(bits);
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("the digits of a range that ends above every magnitude count all candidates", "", float, double) {
+  using value = TestType;
+  using bits = bits_of<value>;
+  constexpr int all_bits = oktopk::detail::magnitude_bit_count<value>;
+  bits const largest = static_cast<bits>(~bits(0) >> 1);
+  std::vector<value> values; // 128 of each, for whole blocks are what goes wrong
+  for (bits const pattern : {largest, static_cast<bits>(largest - 5), oktopk::detail::infinity_bits<value>,
+                             static_cast<bits>(largest / 2), bits(0)}) {
+    values.insert(values.end(), 128, from_bits<value>(pattern));
+  }
+  for (int const range_bits : {all_bits - 7, all_bits - 1}) {
+    bits const reach = bits(1) << (range_bits - 1);
+    for (bits const middle : {static_cast<bits>(largest - 3), static_cast<bits>(largest - reach / 2),
+                              oktopk::detail::infinity_bits<value>}) {
+      oktopk::magnitude_range<value> const range{static_cast<bits>(middle - reach), range_bits};
+      // The second digit, below every first one that some value has.
+      int const width = 4;
+      int const shift = range_bits - 8;
+      for (bits prefix = 0; prefix < 16; ++prefix) {
+        oktopk::detail::digit<value> const which{range, prefix, shift, width};
+        CAPTURE(range_bits, middle, prefix);
+        std::vector<std::int64_t> counted(static_cast<std::size_t>(which.bins()), 0);
+        oktopk::detail::count_stretch(values.data(), static_cast<std::int64_t>(values.size()), which, false,
+                                      counted.data());
+        CHECK((counted == histogram_by_definition(values, which)));
+        CHECK(static_cast<bits>(which.beyond() >> all_bits) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a selection is no larger than k whatever threshold and ties it is told") {
+  for (std::int64_t const size : {100, 3000, 70000}) { // the last one is cut in chunks where there are threads
+    auto const values = drawn<float>(distributions<float>()[0].second, size, 3);
+    auto const view = to_view(values);
+    for (std::int64_t const k : {std::int64_t(1), std::int64_t(10), size / 3, size}) {
+      for (bool const all_ties : {true, false}) {
+        CAPTURE(size, k, all_ties);
+        workspace_of<float> workspace;
+        std::int64_t const count = oktopk::detail::take_above<execution, std::int32_t, float>(
+            execution(), candidates_in(view), bits_of<float>(0), 0, all_ties, k, workspace);
+        REQUIRE(count <= k);
+        auto const chosen = selection_in(workspace, count);
+        std::vector<std::int64_t> first_nonzero; // every magnitude above 0 passes, and the first of them are kept
+        for (std::int64_t i = 0; i < size && static_cast<std::int64_t>(first_nonzero.size()) < k; ++i) {
+          if (all_ties || values[static_cast<std::size_t>(i)] != 0) {
+            first_nonzero.push_back(i);
+          }
+        }
+        CHECK((std::vector<std::int64_t>(chosen.indices.begin(), chosen.indices.end()) == first_nonzero));
+      }
+    }
+  }
+}
+
+TEST_CASE("a list of undecided candidates is no longer than it is told, whatever the bracket holds") {
+  std::vector<float> const values(1000, 1.0F);
+  auto const view = to_view(values);
+  for (std::int64_t const told : {0, 1, 7, 999, 1000}) {
+    workspace_of<float> workspace;
+    workspace.numbers.reserve(execution(), 1); // less than told: what room there was before is not to be trusted either
+    oktopk::kth_bracket<float> bracket;
+    bracket.floor = 0;
+    bracket.shift = oktopk::detail::magnitude_bit_count<float>;
+    bracket.inside = told;
+    oktopk::detail::list_inside<execution, std::int32_t, float>(execution(), candidates_in(view), bracket, workspace);
+    std::vector<std::int64_t> const listed(workspace.numbers.host(), workspace.numbers.host() + told);
+    CHECK((listed == std::vector<std::int64_t>(static_cast<std::size_t>(told), magnitude_bits(1.0F))));
+  }
+}
