@@ -11,6 +11,7 @@
 #include <oktopk/detail/kokkos_ext/fence.hpp>
 #include <oktopk/select/source.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -49,6 +50,8 @@ public:
     typename Allreduce::state_type allreduce;
 
     /// For `save` and `load`.
+    static std::string type_name() { return "sgd over " + Allreduce::state_type::type_name(); }
+
     template <class State, class Visit>
     static void each_part(State& state, Visit& visit) {
       visit(state.learning_rate);
@@ -119,7 +122,9 @@ public:
   /// Goes on from a saved state. Collective, as the allreduce's `restore` is.
   void restore(state_type const& saved) {
     agreement terms("sgd::restore");
-    if (saved.residual.size() != residual_.extent(0) || !std::isfinite(saved.learning_rate)) {
+    bool const finite = std::all_of(saved.residual.begin(), saved.residual.end(),
+                                    [](value_type value) { return std::isfinite(value); });
+    if (saved.residual.size() != residual_.extent(0) || !finite || !std::isfinite(saved.learning_rate)) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
     terms.fact("learning rate", saved.learning_rate).settle(allreduce_->comm());

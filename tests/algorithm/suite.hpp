@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 // What every algorithm and every policy must pass. A new one: a subject (see record.hpp) and test cases that call
@@ -94,6 +95,10 @@ void check_continuation() {
   }
   SECTION("a negative iteration on one rank") {
     auto const spoil = [](auto& state, int rank, int) { state.iteration = rank == 1 ? -1 : state.iteration; };
+    CHECK(bad_state_fault<Subject>(3, what, spoil, oktopk::fault::bad_state) == "");
+  }
+  SECTION("an iteration that nobody could go on from") {
+    auto const spoil = [](auto& state, int, int) { state.iteration = std::numeric_limits<std::int64_t>::max(); };
     CHECK(bad_state_fault<Subject>(3, what, spoil, oktopk::fault::bad_state) == "");
   }
   SECTION("another iteration on one rank") {

@@ -29,7 +29,9 @@ public:
     double least = 0;
   };
   template <class Value>
-  struct state {};
+  struct state {
+    bool is_sound(std::int64_t) const { return true; }
+  };
 
   explicit archetype(options how) : least_(how.least) {}
   archetype(archetype const&) = default;
@@ -76,6 +78,9 @@ inline constexpr bool only_unbounded =
 template <class S>
 inline constexpr bool only_idle =
     oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> && !oktopk::selects_on<S, host_execution>;
+template <class S>
+inline constexpr bool only_unsound = oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> &&
+                                     !oktopk::carries_state<S> && oktopk::selects_on<S, host_execution>;
 
 struct without_options : archetype {
   using archetype::archetype;
@@ -139,6 +144,28 @@ struct without_state : archetype {
   template <class Value, class Unexpected>
   struct state;
 };
+// `select` of the archetype takes its own state, so these have a `select` of their own.
+template <class State>
+struct with_state : archetype {
+  using archetype::archetype;
+  template <class>
+  using state = State;
+  template <class E, class Source, class Scope, class Room>
+  oktopk::selected select(E const&, Source const&, std::int64_t, std::int64_t, State&, Scope&, Room&) const;
+};
+struct never_sound {};
+struct sound_by_number {
+  int is_sound(std::int64_t) const;
+};
+struct state_cannot_be_copied {
+  state_cannot_be_copied(state_cannot_be_copied const&) = delete;
+  bool is_sound(std::int64_t) const;
+};
+static_assert(only_unsound<with_state<never_sound>> && !oktopk::selector<with_state<never_sound>>);
+static_assert(only_unsound<with_state<sound_by_number>> && !oktopk::selector<with_state<sound_by_number>>);
+static_assert(only_unsound<with_state<state_cannot_be_copied>> &&
+              !oktopk::selector<with_state<state_cannot_be_copied>>);
+
 struct without_select : archetype {
   using archetype::archetype;
   void select() = delete;

@@ -10,7 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <cstring>
+#include <new>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,11 +21,18 @@ using oktopk::fault;
 
 namespace {
 
+// With padding between its two numbers.
 struct small_part {
   float threshold = 0;
   std::int64_t evaluated = 0;
 
   bool operator==(small_part const&) const = default;
+
+  template <class Part, class Visit>
+  static void each_part(Part& part, Visit& visit) {
+    visit(part.threshold);
+    visit(part.evaluated);
+  }
 };
 
 struct some_state {
@@ -35,12 +43,29 @@ struct some_state {
 
   bool operator==(some_state const&) const = default;
 
+  static std::string type_name() { return "some state"; }
+
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
-    visit(state.part);
+    small_part::each_part(state.part, visit);
     visit(state.residual);
     visit(state.boundaries);
+  }
+};
+
+// The same numbers under another name.
+struct other_state : some_state {
+  static std::string type_name() { return "other state"; }
+};
+
+// The same name and one number more.
+struct longer_state : some_state {
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    some_state::each_part(state, visit);
+    std::int64_t more = 1;
+    visit(more);
   }
 };
 
@@ -63,14 +88,23 @@ outcome loading(std::string const& bytes) {
 
 } // namespace
 
-TEST_CASE("a state comes back from a stream as it was, and so does the next one behind it") {
+TEST_CASE("a state comes back from a stream as it was") {
+  std::istringstream in(saved(example()));
+  CHECK(oktopk::load<some_state>(in) == example());
+}
+
+TEST_CASE("several states lie one behind the other in a stream") {
   some_state without_vectors;
   without_vectors.iteration = 3;
   std::stringstream stream;
   oktopk::save(stream, example());
   oktopk::save(stream, without_vectors);
-  CHECK(oktopk::load<some_state>(stream) == example());
-  CHECK(oktopk::load<some_state>(stream) == without_vectors);
+  std::string const both = stream.str();
+  CHECK(oktopk::load_next<some_state>(stream) == example());
+  CHECK(oktopk::load_next<some_state>(stream) == without_vectors);
+  auto const heard = loading(both);
+  CHECK(heard.code == fault::bad_file);
+  CHECK(heard.says("something follows"));
 }
 
 TEST_CASE("long vectors come back, also across the steps they are read in") {
@@ -102,13 +136,56 @@ TEST_CASE("what is no checkpoint is told apart") {
   CHECK(heard.says("no checkpoint"));
 }
 
-TEST_CASE("a damaged size ends with the file and not with the memory") {
-  std::string bytes = saved(example());
-  std::size_t const size_of_residual = 8 + sizeof(std::int64_t) + sizeof(small_part);
-  for (std::size_t byte = 0; byte < 8; ++byte) {
-    bytes[size_of_residual + byte] = static_cast<char>(0xff);
+TEST_CASE("a checkpoint of another type of state is refused, with both types named") {
+  std::istringstream in(saved(example()));
+  auto const heard = outcome_of([&] { oktopk::load<other_state>(in); });
+  CHECK(heard.code == fault::bad_file);
+  CHECK(heard.says("a state of some state, expected one of other state"));
+}
+
+TEST_CASE("a state that has more or fewer numbers than the checkpoint is refused") {
+  std::istringstream shorter(saved(example()));
+  auto const heard_short = outcome_of([&] { oktopk::load<longer_state>(shorter); });
+  CHECK(heard_short.code == fault::bad_file);
+  CHECK(heard_short.says("less than the state has"));
+
+  std::ostringstream out;
+  longer_state more;
+  static_cast<some_state&>(more) = example();
+  oktopk::save(out, more);
+  auto const heard_long = loading(out.str());
+  CHECK(heard_long.code == fault::bad_file);
+  CHECK(heard_long.says("8 bytes more than the state has"));
+}
+
+TEST_CASE("a damaged byte anywhere is an error, and never takes much memory") {
+  std::string const whole = saved(example());
+  for (std::size_t place = 0; place < whole.size(); ++place) {
+    for (int const flip : {0x01, 0x80, 0xff}) {
+      std::string damaged = whole;
+      damaged[place] = static_cast<char>(damaged[place] ^ flip);
+      REQUIRE(loading(damaged).code == fault::bad_file);
+    }
   }
-  CHECK(loading(bytes).code == fault::bad_file);
+}
+
+TEST_CASE("a byte too many is an error") {
+  auto const heard = loading(saved(example()) + '\0');
+  CHECK(heard.code == fault::bad_file);
+  CHECK(heard.says("something follows"));
+}
+
+TEST_CASE("the same state gives the same bytes, whatever lay in its padding") {
+  auto const save_over = [](unsigned char junk) {
+    alignas(some_state) unsigned char room[sizeof(some_state)];
+    std::memset(room, junk, sizeof(room));
+    auto* const state = new (room) some_state;
+    state->part.threshold = 0.5F;
+    std::string bytes = saved(*state);
+    state->~some_state();
+    return bytes;
+  };
+  CHECK(save_over(0x00) == save_over(0xff));
 }
 
 TEST_CASE("a stream that takes nothing is an error") {

@@ -11,6 +11,7 @@
 #include <oktopk/select/concept.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace oktopk {
 
@@ -21,10 +22,15 @@ struct selection_state {
   typename LocalSelector::template state<Value> local;
 
   /// For `save` and `load`.
+  static std::string type_name() {
+    return "local selection (" + std::string(LocalSelector::name()) + ", " + std::to_string(8 * sizeof(Value)) +
+           "-bit values)";
+  }
+
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
-    visit(state.local);
+    LocalSelector::template state<Value>::each_part(state.local, visit);
   }
 };
 
@@ -60,7 +66,7 @@ public:
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
     if (chosen.count > 0) {
-      mine = detail::non_finite_in(exec, selection, false);
+      mine = detail::non_finite_in(exec, selection, fault_subject::value);
     } else if (std::int64_t const bad = first_non_finite<E, value_type>(exec, source.settled().values); bad < length) {
       mine = {fault::non_finite, bad};
     }

@@ -75,14 +75,37 @@ std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std:
   return resolved;
 }
 
-/// All that ranks can compare of a state of iterations and local selections. Collective.
-template <communicator Comm>
-void agree_on_iteration(char const* algorithm, std::int64_t iteration, Comm& comm) {
-  agreement terms(std::string(algorithm) + "::restore");
-  if (iteration < 0) {
-    terms.note(fault::bad_state, "the saved state does not fit or is damaged");
+/// Notes an iteration that no object can have come to, or could not go on from.
+inline void check_iteration(std::int64_t iteration, agreement& terms) {
+  if (iteration < 0 || iteration > std::numeric_limits<std::int64_t>::max() / 2) {
+    terms.note(fault::bad_state, "the saved iteration " + std::to_string(iteration) + " is damaged");
   }
+}
+
+/// Notes a selector's state that it cannot have carried into that iteration.
+template <class State>
+void check_selector_state(char const* role, State const& state, std::int64_t iteration, agreement& terms) {
+  if (!state.is_sound(iteration)) {
+    terms.note(fault::bad_state, std::string("the saved state of the ") + role + " selector is damaged");
+  }
+}
+
+/// Agrees on a state of an iteration and nothing else. Collective.
+template <communicator Comm>
+void agree_on_iteration(std::string const& algorithm, std::int64_t iteration, Comm& comm) {
+  agreement terms(algorithm + "::restore");
+  check_iteration(iteration, terms);
   terms.fact("iteration", iteration).settle(comm);
+}
+
+/// Agrees on a state of iterations and local selections: ranks compare the iteration, and each checks its own
+/// selector's state. Collective.
+template <class State, communicator Comm>
+void agree_on_selection_state(std::string const& algorithm, State const& saved, Comm& comm) {
+  agreement terms(algorithm + "::restore");
+  check_iteration(saved.iteration, terms);
+  check_selector_state("local", saved.local, saved.iteration, terms);
+  terms.fact("iteration", saved.iteration).settle(comm);
 }
 
 } // namespace oktopk::detail

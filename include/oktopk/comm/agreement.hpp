@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/hash.hpp>
 
 #include <algorithm>
 #include <array>
@@ -48,7 +49,9 @@ public:
   void settle(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
     std::string const mine = record();
-    std::uint64_t const digest = hash(mine);
+    detail::fnv1a hash;
+    hash.add(mine.data(), mine.size());
+    std::uint64_t const digest = hash.value();
     std::array<std::uint64_t, 2> ends{digest, ~digest}; // one minimum serves for both ends
     allreduce_integers(comm, std::span<std::uint64_t>(ends), reduction::min, use, workspace);
     if (ends[0] == digest && ends[1] == ~digest) {
@@ -77,14 +80,6 @@ private:
     std::string text =
         std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
     return text;
-  }
-
-  static std::uint64_t hash(std::string_view text) {
-    std::uint64_t h = 14695981039346656037U; // FNV-1a
-    for (char const c : text) {
-      h = (h ^ static_cast<unsigned char>(c)) * 1099511628211U;
-    }
-    return h;
   }
 
   [[noreturn]] void report(std::vector<std::string> const& records) const {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/hash.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <istream>
 #include <ostream>
@@ -14,82 +16,191 @@
 
 namespace oktopk {
 
+/// A state that can be written to a file.
+///
+/// * `type_name()` — tells it from every other type of state: algorithm, policies and value type.
+/// * `each_part(state, visit)` — calls `visit` with every number, and every vector of numbers, of a state that is const
+///   or not; always in the same order.
+template <class S>
+concept state_of_parts = std::default_initializable<S> && requires {
+  { S::type_name() } -> std::convertible_to<std::string>;
+};
+
 namespace detail {
 
-inline constexpr std::array<char, 8> checkpoint_magic = {'o', 'k', 't', 'o', 'p', 'k', '0', '1'};
+/// What a checkpoint begins with. Numbers lie as the machine that writes has them, which `byte_order` tells.
+struct checkpoint_header {
+  std::array<char, 8> magic = {'o', 'k', 't', 'o', 'p', 'k', '0', '2'};
+  std::uint64_t byte_order = 0x0102030405060708U;
+  std::uint64_t bytes = 0;  ///< of the parts, the name of the type before them
+  std::uint64_t digest = 0; ///< of these bytes
+};
 
+static_assert(sizeof(checkpoint_header) == 32, "no padding, whose bytes would be anything");
+
+template <class T>
+concept checkpoint_number = std::is_arithmetic_v<T>;
+
+/// Visits the parts of a state and passes on their bytes.
+template <class Sink>
 struct checkpoint_writer {
-  std::ostream& out;
+  Sink& sink;
 
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
+  template <checkpoint_number T>
   void operator()(T const& value) {
-    out.write(reinterpret_cast<char const*>(&value), static_cast<std::streamsize>(sizeof(T)));
+    sink(&value, sizeof(T));
   }
 
-  template <class T>
+  template <checkpoint_number T>
   void operator()(std::vector<T> const& values) {
     (*this)(static_cast<std::uint64_t>(values.size()));
-    out.write(reinterpret_cast<char const*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
+    sink(values.data(), values.size() * sizeof(T));
+  }
+
+  template <class State>
+  void whole(State const& state) {
+    std::string const name = State::type_name();
+    (*this)(static_cast<std::uint64_t>(name.size()));
+    sink(name.data(), name.size());
+    State::each_part(state, *this);
   }
 };
 
-struct checkpoint_reader {
-  std::istream& in;
-
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void operator()(T& value) {
-    take(&value, sizeof(T));
+/// Visits the parts of a state and fills them from a stream, no more of it than the header says.
+class checkpoint_reader {
+public:
+  explicit checkpoint_reader(std::istream& in) : in_(in) {
+    checkpoint_header const expected;
+    read(&header_, sizeof(header_));
+    if (header_.magic != expected.magic) {
+      throw error(fault::bad_file, "this is no checkpoint");
+    }
+    if (header_.byte_order != expected.byte_order) {
+      throw error(fault::bad_file, "the checkpoint was written on a machine with another byte order");
+    }
+    left_ = header_.bytes;
   }
 
-  template <class T>
+  template <checkpoint_number T>
+  void operator()(T& value) {
+    part(&value, sizeof(T));
+  }
+
+  template <checkpoint_number T>
   void operator()(std::vector<T>& values) {
-    std::uint64_t size = 0;
-    (*this)(size);
-    // In steps, so that a damaged size ends with the file and not with the memory.
+    resize(values, number());
+  }
+
+  /// Refuses a checkpoint of another type of state.
+  void expect_type(std::string const& name) {
+    std::vector<char> found;
+    resize(found, number());
+    std::string const text(found.begin(), found.end());
+    if (text != name) {
+      throw error(fault::bad_file, "the checkpoint holds a state of " + text + ", expected one of " + name);
+    }
+  }
+
+  /// Refuses bytes that no part took, and bytes that are not those that were written.
+  void end() {
+    if (left_ != 0) {
+      throw error(fault::bad_file, "the checkpoint holds " + std::to_string(left_) + " bytes more than the state has");
+    }
+    if (digest_.value() != header_.digest) {
+      throw error(fault::bad_file, "the checkpoint is damaged");
+    }
+  }
+
+private:
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    part(&value, sizeof(value));
+    return value;
+  }
+
+  // In steps, so that a damaged size ends with the file and not with the memory.
+  template <class T>
+  void resize(std::vector<T>& values, std::uint64_t size) {
     constexpr std::uint64_t step = std::uint64_t(1) << 20;
     values.clear();
     for (std::uint64_t have = 0; have < size; have += step) {
       std::uint64_t const more = size - have < step ? size - have : step;
       values.resize(have + more);
-      take(values.data() + have, more * sizeof(T));
+      part(values.data() + have, more * sizeof(T));
     }
   }
 
-  void take(void* to, std::size_t bytes) {
-    in.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-    if (static_cast<std::size_t>(in.gcount()) != bytes) {
+  void part(void* to, std::size_t bytes) {
+    if (bytes > left_) {
+      throw error(fault::bad_file, "the checkpoint holds less than the state has");
+    }
+    read(to, bytes);
+    digest_.add(to, bytes);
+    left_ -= bytes;
+  }
+
+  void read(void* to, std::size_t bytes) {
+    in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+    if (static_cast<std::size_t>(in_.gcount()) != bytes) {
       throw error(fault::bad_file, "a checkpoint is cut short");
     }
   }
+
+  std::istream& in_;
+  checkpoint_header header_;
+  fnv1a digest_;
+  std::uint64_t left_ = 0;
 };
 
 } // namespace detail
 
-/// Writes a state (of an algorithm or of `sgd`) to a stream opened in binary mode. Numbers lie as this machine has
-/// them. Throws `bad_file` where the stream fails.
-template <class State>
+/// Writes a state (of an algorithm or of `sgd`) to a stream opened in binary mode, for the same kind of machine to
+/// read.
+///
+/// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Throws `bad_file` where
+/// the stream fails.
+template <state_of_parts State>
 void save(std::ostream& out, State const& state) {
-  detail::checkpoint_writer write{out};
-  write(detail::checkpoint_magic);
-  State::each_part(state, write);
+  detail::checkpoint_header header;
+  detail::fnv1a digest;
+  auto const measure = [&](void const* data, std::size_t bytes) {
+    header.bytes += bytes;
+    digest.add(data, bytes);
+  };
+  detail::checkpoint_writer<decltype(measure)>{measure}.whole(state);
+  header.digest = digest.value();
+  auto const write = [&](void const* data, std::size_t bytes) {
+    out.write(static_cast<char const*>(data), static_cast<std::streamsize>(bytes));
+  };
+  write(&header, sizeof(header));
+  detail::checkpoint_writer<decltype(write)>{write}.whole(state);
   if (!out) {
     throw error(fault::bad_file, "a checkpoint could not be written");
   }
 }
 
-/// Reads back what `save` wrote for the same type of state. Throws `bad_file` where it is something else or cut short.
-template <class State>
-State load(std::istream& in) {
-  detail::checkpoint_reader read{in};
-  auto magic = detail::checkpoint_magic;
-  read(magic);
-  if (magic != detail::checkpoint_magic) {
-    throw error(fault::bad_file, "this is no checkpoint");
-  }
+/// Reads the next of several checkpoints in one stream, and nothing behind it.
+///
+/// Throws `bad_file` where it is no checkpoint, one of another type of state, cut short or damaged.
+template <state_of_parts State>
+State load_next(std::istream& in) {
+  detail::checkpoint_reader read(in);
+  read.expect_type(State::type_name());
   State state;
   State::each_part(state, read);
+  read.end();
+  return state;
+}
+
+/// Reads back what `save` wrote for the same type of state, up to the end of the stream.
+///
+/// Throws `bad_file` where `load_next` does, and where anything follows.
+template <state_of_parts State>
+State load(std::istream& in) {
+  State state = load_next<State>(in);
+  if (in.peek() != std::istream::traits_type::eof()) {
+    throw error(fault::bad_file, "something follows the checkpoint");
+  }
   return state;
 }
 

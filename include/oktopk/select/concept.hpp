@@ -118,6 +118,12 @@ concept bounds_its_selection = requires(S const& selector, std::int64_t number) 
   { selector.capacity(number, number) } -> std::same_as<std::int64_t>;
 };
 
+template <class S>
+concept carries_state = std::copyable<typename S::template state<float>> &&
+                        requires(typename S::template state<float> const& carried, std::int64_t iteration) {
+                          { carried.is_sound(iteration) } -> std::same_as<bool>;
+                        };
+
 template <class S, class E>
 concept selects_on =
     requires(S const& selector, E const& exec, candidates<std::int32_t, float, typename E::memory_space> from,
@@ -133,14 +139,16 @@ concept selects_on =
 /// One rule everywhere: `|x| >= threshold`; where exactly k are promised, ties go to the lower index.
 /// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
 ///   with it (empty when nothing is).
-/// * `state<Value>` — copyable; all that a selector carries from one iteration to the next.
+/// * `state<Value>` — copyable; all that a selector carries from one iteration to the next. `is_sound(iteration)` —
+///   whether it can be what a selector carries into that iteration; a damaged one is refused by `restore`. It has an
+///   `each_part` as other states have (`core/checkpoint.hpp`) where it is to be saved.
 /// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
 ///   by some multiple of k, so that a receiver can make room without being told the size.
 /// * `select(exec, source, k, iteration, state, scope, workspace)` — takes all of the source, puts the selection into
-/// the workspace and ends
-///   with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among the selected when k > 0.
+///   the workspace and ends with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among
+///   the selected when k > 0.
 template <class S>
 concept selector = std::copy_constructible<S> && has_selector_options<S> && bounds_its_selection<S> &&
-                   selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+                   carries_state<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

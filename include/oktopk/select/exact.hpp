@@ -131,7 +131,14 @@ struct exact {
   struct state {
     kth_guess<Value> guess;
 
+    bool is_sound(std::int64_t) const { return guess.is_sound(); }
     bool operator==(state const&) const = default;
+
+    /// For `save` and `load`.
+    template <class State, class Visit>
+    static void each_part(State& carried, Visit& visit) {
+      kth_guess<Value>::each_part(carried.guess, visit);
+    }
   };
 
   exact() : exact(options{}) {}

@@ -29,9 +29,21 @@ struct reused_threshold {
   struct state {
     Value threshold = 0;
     kth_guess<Value> guess;      ///< for the next re-evaluation, as `exact` has it
-    std::int64_t evaluated = -1; ///< iteration of the last re-evaluation; none yet when negative
+    std::int64_t evaluated = -1; ///< iteration of the last re-evaluation; none yet when -1
+
+    bool is_sound(std::int64_t iteration) const {
+      return detail::is_finite_magnitude(threshold) && guess.is_sound() && evaluated >= -1 && evaluated < iteration;
+    }
 
     bool operator==(state const&) const = default;
+
+    /// For `save` and `load`.
+    template <class State, class Visit>
+    static void each_part(State& carried, Visit& visit) {
+      visit(carried.threshold);
+      kth_guess<Value>::each_part(carried.guess, visit);
+      visit(carried.evaluated);
+    }
   };
 
   reused_threshold() : reused_threshold(options{}) {}
