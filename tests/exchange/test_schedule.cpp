@@ -71,3 +71,15 @@ TEST_CASE("a fault report becomes an error that names rank and fault") {
   CHECK(said(fault::non_finite, 1 << 25).find("index 33554432 is not finite") != std::string::npos);
   CHECK(said(fault::communication, 0).find("communication") != std::string::npos);
 }
+
+TEST_CASE("a fault report tells a value from a sum and from a residual, also after a journey") {
+  using oktopk::fault_subject;
+  auto const said = [](fault_subject subject) {
+    fault_report const sent{fault::non_finite, 7, subject};
+    return std::string(fault_report::unpacked(sent.packed()).as_error("scheme", 3, 100).what());
+  };
+  CHECK(said(fault_subject::value) == "oktopk: scheme: rank 3: the value at index 7 is not finite");
+  CHECK(said(fault_subject::sum) == "oktopk: scheme: a sum or partial sum at index 7 overflows");
+  CHECK(said(fault_subject::returned) ==
+        "oktopk: scheme: rank 3: the residual at index 7 overflows with what is returned to it");
+}

@@ -44,6 +44,8 @@ public:
     std::int64_t iteration = 0;
 
     /// For `save` and `load`.
+    static std::string type_name() { return "dense"; }
+
     template <class State, class Visit>
     static void each_part(State& state, Visit& visit) {
       visit(state.iteration);
@@ -69,8 +71,13 @@ public:
 
   std::string_view name() const { return name_; }
 
-  /// That of `Reduce`.
-  double bound_words() const { return reduce_.bound_words(length_, this->comm_.size()); }
+  /// The bound of `Reduce`; 2(P-1) more where the length is 0, since an empty sum cannot show a fault and ranks ask
+  /// instead, and a few where ranks may have different results and must agree whether one overflows.
+  double bound_words() const {
+    double const asking = length_ == 0 ? 2.0 * (comm_.size() - 1) : 0;
+    double const agreeing = results_may_differ() ? 2.0 * (detail::levels(comm_.size()) + 1) : 0;
+    return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
+  }
 
   state_type const& state() const { return state_; }
 
@@ -96,20 +103,16 @@ public:
     }
     reduce(own);
     std::int64_t bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
-    if constexpr (requires { reduce_.ranks_may_differ(); }) {
-      if (reduce_.ranks_may_differ()) {
-        collective_workspace room;
-        allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
-      }
+    if (results_may_differ()) {
+      collective_workspace room;
+      allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
     }
     // An empty sum cannot show NaN, so there everybody asks.
     if (bad < length_ || length_ == 0) {
       ask_whose_fault(accumulator, mine);
     }
     if (bad < length_) {
-      std::int64_t const where = Reduce::lossless ? bad : place_of_overflow(accumulator, bad);
-      throw error(fault::non_finite,
-                  std::string(name()) + ": the sum at index " + std::to_string(where) + " overflows");
+      throw_overflow(accumulator, bad);
     }
     state_.iteration += 1;
     statistics_ = {
@@ -134,6 +137,13 @@ public:
   }
 
 private:
+  bool results_may_differ() const {
+    if constexpr (requires { reduce_.ranks_may_differ(); }) {
+      return comm_.size() > 1 && reduce_.ranks_may_differ();
+    }
+    return false;
+  }
+
   // Sums what every rank has of its own.
   void reduce(Value const* own) {
     Value* const lost = Reduce::lossless ? nullptr : lost_.data();
@@ -147,15 +157,25 @@ private:
     }
   }
 
-  // A codec may spoil the neighbours of a sum that overflows; where it was, the exact sums show. All ranks are here.
+  // A codec may spoil the neighbours of a sum that overflows; where it was, the exact sums show, unless the values as
+  // they were coded overflow and the exact ones do not. All ranks are here.
   template <class Input>
-  std::int64_t place_of_overflow(Input const& accumulator, std::int64_t spoiled) {
+  [[noreturn]] void throw_overflow(Input const& accumulator, std::int64_t spoiled) {
+    std::int64_t const place = Reduce::lossless ? spoiled : place_of_overflow(accumulator);
+    if (place < length_) {
+      throw fault_report{fault::non_finite, place, fault_subject::sum}.as_error(std::string(name()), 0, length_);
+    }
+    throw error(fault::non_finite, std::string(name()) + ": a partial sum overflows among the values that are coded " +
+                                       "together with index " + std::to_string(spoiled));
+  }
+
+  template <class Input>
+  std::int64_t place_of_overflow(Input const& accumulator) {
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
     detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values.data(), length_,
                         sums_.data());
     own_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
-    std::int64_t const first = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
-    return first < length_ ? first : spoiled;
+    return first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
   }
 
   using base::comm_;

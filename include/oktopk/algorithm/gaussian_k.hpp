@@ -16,6 +16,8 @@ namespace oktopk {
 /// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>>
 class gaussian_k : public topk_a<E, Comm, Format, gaussian> {
+  static_assert(Format::lossless, "oktopk: gaussian_k takes lossless sparse formats");
+
 public:
   using options = typename topk_a<E, Comm, Format, gaussian>::options;
 
@@ -23,12 +25,9 @@ public:
   gaussian_k(E exec, Comm comm, options const& how)
       : topk_a<E, Comm, Format, gaussian>(std::move(exec), std::move(comm), how, "gaussian_k") {}
 
-  /// 2m(P-1) words and 2(P-1) of sizes, where m is the largest number that a rank selected in the last call: nothing
-  /// bounds it beforehand.
-  double bound_words() const {
-    return (static_cast<double>(this->largest_selection()) * gaussian_k::words_per_entry + 2) *
-           (this->comm_.size() - 1);
-  }
+  /// As `topk_a`'s, with the largest number that a rank selected in the last call in place of k: nothing bounds it
+  /// beforehand.
+  double bound_words() const { return this->bound_for(this->largest_selection()); }
 };
 
 } // namespace oktopk

@@ -29,6 +29,8 @@ namespace oktopk {
 template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
 class gtopk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
   using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+  static_assert(Format::lossless, "oktopk: gtopk takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -59,14 +61,15 @@ public:
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
   /// of header a message.
   double bound_words() const {
-    return (static_cast<double>(k_) * base::words_per_entry + 4) * detail::levels(comm_.size());
+    auto const entries = static_cast<double>(Format::max_encoded_bytes(k_, {0, length_})) / 4;
+    return (entries + 4) * detail::levels(comm_.size());
   }
 
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.
   void restore(state_type const& saved) {
-    detail::agree_on_iteration("gtopk", saved.iteration, comm_);
+    detail::agree_on_selection_state("gtopk", saved, comm_);
     state_ = saved;
   }
 
@@ -81,7 +84,8 @@ public:
         local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const selected = clock::now();
 
-    auto const result = tree_.run(exec_, comm_, selection, k_, length_, mine);
+    auto const own = detail::as_source<index_type, value_type, E>(accumulator).settled().values;
+    auto const result = tree_.run(exec_, comm_, own, selection, k_, length_, return_dropped_, mine);
     if (result.fault) {
       throw result.fault.as_error(std::string(name()), result.faulty_rank, length_);
     }

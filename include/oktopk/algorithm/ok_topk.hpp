@@ -38,11 +38,16 @@ struct ok_topk_state {
   std::vector<std::int64_t> boundaries; ///< P+1 of them once there was a call
 
   /// For `save` and `load`.
+  static std::string type_name() {
+    return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +
+           ", " + std::to_string(8 * sizeof(Value)) + "-bit values)";
+  }
+
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
-    visit(state.local);
-    visit(state.global);
+    LocalSelector::template state<Value>::each_part(state.local, visit);
+    GlobalSelector::template state<Value>::each_part(state.global, visit);
     visit(state.boundaries);
   }
 };
@@ -119,15 +124,16 @@ public:
     return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry + control_words();
   }
 
-  /// What a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale), undecided
-  /// candidates, boundaries, and the least that the histograms take; what these and the candidates take more is at most
-  /// k/2.
+  /// What a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale, and of parts
+  /// where the format leaves them open), the rounding of parts to 8 bytes, undecided candidates, boundaries, and the
+  /// least that the histograms take; what these and the candidates take more is at most k/2.
   double control_words() const {
     double const ranks = comm_.size();
     double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + messages * (3 * 2 * ranks + (digits + 1) * 16 * 2);
+    double const gathered = (entry_fills_words ? 0 : 1) + (Format::exact_size ? 0 : 2);
+    return (2 + 2 + 2 * (2 + 4) + gathered) * (ranks - 1) + messages * (3 * 2 * ranks + (digits + 1) * 16 * 2);
   }
 
   state_type const& state() const { return state_; }
@@ -194,11 +200,13 @@ private:
   using base::update_;
   using typename base::clock;
 
+  // Whether any number of entries is a multiple of 8 bytes.
+  static constexpr bool entry_fills_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
   static constexpr bool is_paper = std::is_same_v<GlobalSelector, gathered_threshold>;
 
   // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to balance_and_allgatherv.
   entries_type select_globally(entries_type const& reduced, state_type& next) {
-    fault_report const overflow = detail::non_finite_in(exec_, reduced, true);
+    fault_report const overflow = detail::non_finite_in(exec_, reduced, fault_subject::sum);
     std::int64_t const ranks = comm_.size();
     std::int64_t const most_candidates = most_selected_ > std::numeric_limits<std::int64_t>::max() / ranks
                                              ? std::numeric_limits<std::int64_t>::max()
@@ -215,10 +223,12 @@ private:
     auto const& b = saved.boundaries;
     bool const fits = b.empty() || (b.size() == static_cast<std::size_t>(comm_.size()) + 1 && b.front() == 0 &&
                                     b.back() == length_ && std::is_sorted(b.begin(), b.end()));
-    if (saved.iteration < 0 || !fits) {
-      terms.note(fault::bad_state, "the saved state is of another length or "
-                                   "number of ranks, or damaged");
+    detail::check_iteration(saved.iteration, terms);
+    if (!fits) {
+      terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
     }
+    detail::check_selector_state("local", saved.local, saved.iteration, terms);
+    detail::check_selector_state("global", saved.global, saved.iteration, terms);
     terms.fact("iteration", saved.iteration);
     for (std::int64_t const boundary : b) {
       terms.fact("boundary", boundary);

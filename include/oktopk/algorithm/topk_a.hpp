@@ -31,6 +31,8 @@ namespace oktopk {
 template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
 class topk_a : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
   using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+  static_assert(Format::lossless, "oktopk: topk_a takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -51,14 +53,15 @@ public:
 
   std::string_view name() const { return name_; }
 
-  /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes.
-  double bound_words() const { return (static_cast<double>(k_) * base::words_per_entry + 2) * (comm_.size() - 1); }
+  /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes; P-1 words of rounding where an entry
+  /// is no multiple of 8 bytes.
+  double bound_words() const { return bound_for(k_); }
 
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.
   void restore(state_type const& saved) {
-    detail::agree_on_iteration(name_, saved.iteration, comm_);
+    detail::agree_on_selection_state(name_, saved, comm_);
     state_ = saved;
   }
 
@@ -84,7 +87,7 @@ public:
       position += size;
     }
     entries_type const sums = sum_.extract(exec_);
-    if (auto const overflow = detail::non_finite_in(exec_, sums, true)) { // every rank has the same sums
+    if (auto const overflow = detail::non_finite_in(exec_, sums, fault_subject::sum)) { // every rank has the same sums
       throw overflow.as_error(name_, comm_.rank(), length_);
     }
     next.iteration += 1;
@@ -100,6 +103,11 @@ protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name), local_(LocalSelector(how.local_select)) {
     k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_.selector(), comm_);
+  }
+
+  /// The words that a rank sends where no selection has more entries than these.
+  double bound_for(std::int64_t entries) const {
+    return allgatherv_words_at_most<Format>(comm_.size(), entries, {0, length_}) + 2 * (comm_.size() - 1);
   }
 
   /// The most entries any rank selected in the last call.

@@ -14,7 +14,6 @@
 #include <oktopk/select/exact.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -35,6 +34,8 @@ namespace oktopk {
 template <execution_space E, communicator Comm, sparse_format Format = coo_or_dense<>, selector LocalSelector = exact>
 class topk_dsa : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
   using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+  static_assert(Format::lossless, "oktopk: topk_dsa takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -64,19 +65,26 @@ public:
 
   std::string_view name() const { return "topk_dsa"; }
 
-  /// 2k words of selection, for it may all lie in others' regions; n(P-1)/P of dense regions, each rounded up to whole
-  /// values and 8 bytes; 4(P-1) of headers and sizes. For even selections Table 1's upper end, (2k+n)(P-1)/P.
+  /// 2k words of selection, for it may all lie in others' regions; what the format takes for the sums of a region, at
+  /// most n(P-1)/P in all where it goes dense, each part rounded up to 8 bytes; 4(P-1) of headers and sizes. For even
+  /// selections Table 1's upper end, (2k+n)(P-1)/P.
   double bound_words() const {
-    double const others = comm_.size() - 1;
-    double const region_words = std::ceil(static_cast<double>(length_) / comm_.size()) * (sizeof(value_type) / 4.0);
-    return (others > 0 ? static_cast<double>(k_) * base::words_per_entry : 0) + others * (region_words + 1 + 1 + 4);
+    std::int64_t const ranks = comm_.size();
+    if (ranks == 1) {
+      return 0;
+    }
+    std::int64_t const width = length_ / ranks + (length_ % ranks != 0 ? 1 : 0);
+    std::int64_t const sums = k_ > width / ranks ? width : k_ * ranks; // no more than are selected, or than there are
+    double const control = local_.selector().bounded() ? 4 : 6; // sizes once more where nothing bounds a selection
+    return static_cast<double>(k_) * base::words_per_entry + control * static_cast<double>(ranks - 1) +
+           allgatherv_words_at_most<Format>(comm_.size(), sums, {0, width});
   }
 
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.
   void restore(state_type const& saved) {
-    detail::agree_on_iteration("topk_dsa", saved.iteration, comm_);
+    detail::agree_on_selection_state("topk_dsa", saved, comm_);
     state_ = saved;
   }
 
@@ -98,7 +106,8 @@ public:
       throw reduced.first_fault.as_error("topk_dsa", reduced.faulty_rank, length_);
     }
     global_scope<E, Comm, Format> everybody(comm_, length_, length_, "topk_dsa",
-                                            detail::non_finite_in(exec_, reduced.reduced, true), scope_workspace_);
+                                            detail::non_finite_in(exec_, reduced.reduced, fault_subject::sum),
+                                            scope_workspace_);
     everybody.share(reduced.reduced.size());
     auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
     entries_type const sums =

@@ -109,7 +109,8 @@ private:
   // Of a block: at least the two of `ring_chunked`.
   std::int64_t pieces(std::int64_t count, std::int64_t ranks) const {
     std::int64_t const block = (count + ranks - 1) / ranks;
-    return std::max<std::int64_t>(2, (block + options_.segment - 1) / options_.segment);
+    // Rounded up in a way that no segment is too long for.
+    return std::max<std::int64_t>(2, block / options_.segment + (block % options_.segment != 0 ? 1 : 0));
   }
 
   detail::cut_vector cut(std::int64_t count, std::int64_t ranks) const {

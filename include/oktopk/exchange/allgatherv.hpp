@@ -61,6 +61,14 @@ inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> si
 
 } // namespace detail
 
+/// Words that a rank sends in an allgatherv where each of the other parts has at most so many entries of a region: the
+/// parts, rounded up to 8 bytes, and their sizes where the format leaves them open.
+template <sparse_format Format>
+double allgatherv_words_at_most(int ranks, std::int64_t entries_of_part, region where) {
+  auto const part = static_cast<double>(detail::round_up_to_8(Format::max_encoded_bytes(entries_of_part, where)));
+  return (ranks - 1) * (part / 4 + (Format::exact_size ? 0 : 2));
+}
+
 /// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
 /// any P is Bruck's algorithm).
 ///

@@ -114,7 +114,10 @@ private:
     }
     balancing_scheme(sizes, scheme);
     balancing_cost const cost = cost_of(scheme);
-    return saved > cost.entries + cost.messages * options_.message_entries;
+    // In floating point, where no option is too large; the same on every rank.
+    return static_cast<double>(saved) >
+           static_cast<double>(cost.entries) +
+               static_cast<double>(cost.messages) * static_cast<double>(options_.message_entries);
   }
 
   options options_;

@@ -9,6 +9,13 @@
 
 namespace oktopk {
 
+/// The number that a fault is about.
+enum class fault_subject : std::uint8_t {
+  value,    ///< one that a rank put in
+  sum,      ///< a sum over ranks, or a part of one
+  returned, ///< what a rank's residual would become with what is returned to it
+};
+
 /// What a rank found wrong during a call, small enough to travel in front of every message.
 ///
 /// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws
@@ -16,19 +23,19 @@ namespace oktopk {
 struct fault_report {
   oktopk::fault code = fault::none;
   std::int64_t detail = 0; ///< what the code needs to be said in full: an index, or a length
-  bool of_sum = false;     ///< whether a sum has the fault, and nobody's own value
+  fault_subject subject = fault_subject::value;
 
   explicit operator bool() const { return code != fault::none; }
 
-  /// One number: the code above, the detail below; for a healthy rank the detail is its entry count.
+  /// One number: the subject and the code above, the detail below; for a healthy rank the detail is its entry count.
   std::uint64_t packed() const {
-    return (static_cast<std::uint64_t>(of_sum) << 63) | (static_cast<std::uint64_t>(code) << 56) |
+    return (static_cast<std::uint64_t>(subject) << 62) | (static_cast<std::uint64_t>(code) << 56) |
            (static_cast<std::uint64_t>(detail) & detail_mask);
   }
 
   static fault_report unpacked(std::uint64_t number) {
-    return {static_cast<oktopk::fault>((number >> 56) & 0x7f), static_cast<std::int64_t>(number & detail_mask),
-            (number >> 63) != 0};
+    return {static_cast<oktopk::fault>((number >> 56) & 0x3f), static_cast<std::int64_t>(number & detail_mask),
+            static_cast<fault_subject>(number >> 62)};
   }
 
   /// The error for every rank to throw; `length` is what the algorithm was made for.
@@ -40,8 +47,12 @@ struct fault_report {
               who + "the accumulator has " + std::to_string(detail) + " elements, expected " + std::to_string(length)};
     case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
     case fault::non_finite:
-      if (of_sum) {
-        return {code, what + ": the sum at index " + std::to_string(detail) + " overflows"};
+      if (subject == fault_subject::sum) {
+        return {code, what + ": a sum or partial sum at index " + std::to_string(detail) + " overflows"};
+      }
+      if (subject == fault_subject::returned) {
+        return {code,
+                who + "the residual at index " + std::to_string(detail) + " overflows with what is returned to it"};
       }
       return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
     default: return {code, who + std::string(name(code))};

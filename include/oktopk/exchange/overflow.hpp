@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/detail/kokkos_ext/fence.hpp>
+#include <oktopk/detail/lower_bound.hpp>
 #include <oktopk/exchange/fault_report.hpp>
 #include <oktopk/select/count.hpp>
 
@@ -21,14 +22,42 @@ std::int64_t index_at(E const& exec, array_ref<Index const, typename E::memory_s
   return index;
 }
 
-/// A fault where some entry is not finite: of inputs, what was put in; of sums, that they overflowed. Waits for `exec`.
+/// A fault where some entry is not finite: of values, what was put in; of sums, that they overflowed. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
-fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, bool of_sum) {
+fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                           fault_subject subject) {
   std::int64_t const bad = first_non_finite<E, Value>(exec, entries.values);
   if (bad == entries.size()) {
     return {};
   }
-  return {fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), of_sum};
+  return {fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), subject};
+}
+
+/// A fault where a residual overflows: the accumulator without the contributed entries, which are cleared, plus what is
+/// returned. Indices of both lists ascend. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename E::memory_space> accumulator,
+                                  array_ref<Index const, typename E::memory_space> contributed,
+                                  sparse_ref<Index, Value, typename E::memory_space> returned) {
+  std::int64_t const size = returned.size();
+  auto const cleared = static_cast<std::int64_t>(contributed.extent(0));
+  std::int64_t first = size;
+  Kokkos::parallel_reduce(
+      "oktopk::overflow_of_residual", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & lowest) {
+        Index const index = returned.indices(i);
+        std::int64_t const place = lower_bound(contributed.data(), cleared, static_cast<std::int64_t>(index));
+        bool const is_cleared = place < cleared && contributed(place) == index;
+        Value const kept = is_cleared ? Value(0) : accumulator(static_cast<std::int64_t>(index));
+        if (magnitude_bits(static_cast<Value>(kept + returned.values(i))) >= infinity_bits<Value> && i < lowest) {
+          lowest = i;
+        }
+      },
+      Kokkos::Min<std::int64_t>(first));
+  if (first >= size) {
+    return {};
+  }
+  return {fault::non_finite, index_at<E, Index>(exec, returned.indices, first), fault_subject::returned};
 }
 
 } // namespace oktopk::detail

@@ -41,9 +41,10 @@ public:
     double select_seconds = 0; ///< spent on choosing at the nodes
   };
 
-  /// Collective; k and the length are the same on all ranks.
-  result run(E const& exec, Comm& comm, entries_type selection, std::int64_t k, std::int64_t length,
-             fault_report mine) {
+  /// Collective; k, the length of the accumulators and whether what is dropped goes back to them are the same on all
+  /// ranks. Where it does, a residual that overflows by it is a fault of this rank.
+  result run(E const& exec, Comm& comm, array_ref<value_type const, memory_space> accumulator, entries_type selection,
+             std::int64_t k, std::int64_t length, bool return_dropped, fault_report mine) {
     rank_ = comm.rank();
     everything_ = {0, length};
     result outcome;
@@ -64,6 +65,12 @@ public:
       }
     }
     outcome.sums = kept;
+    // Nothing is dropped on the way down, and a fault can still travel with the message on the way up.
+    outcome.dropped = dropped_sum_.extract(exec);
+    if (return_dropped && !outcome.fault) {
+      outcome.fault = detail::overflow_of_residual<E, index_type, value_type>(exec, accumulator, selection.indices,
+                                                                              outcome.dropped);
+    }
     if (rank_ != 0) {
       send(exec, comm, rank_ - parent_distance, kept, outcome, phase::reduce);
       outcome.fault = {}; // the root's word counts
@@ -74,7 +81,6 @@ public:
         send(exec, comm, rank_ + distance, outcome.sums, outcome, phase::gather);
       }
     }
-    outcome.dropped = dropped_sum_.extract(exec);
     return outcome;
   }
 
@@ -91,7 +97,7 @@ private:
     sum_.add(exec, kept);
     sum_.add(exec, theirs);
     entries_type const merged = sum_.extract(exec);
-    if (auto const overflow = detail::non_finite_in(exec, merged, true)) {
+    if (auto const overflow = detail::non_finite_in(exec, merged, fault_subject::sum)) {
       outcome.fault = overflow;
       outcome.faulty_rank = rank_;
       return;

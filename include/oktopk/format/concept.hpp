@@ -38,14 +38,16 @@ concept encodes_on =
 ///
 /// * `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
 /// * `name()` — the same on all ranks that are to understand each other.
-/// * `lossless` — whether `decode` gives back the bits that `encode` got.
+/// * `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included. Values are
+/// finite:
+///   nothing else is ever encoded.
 /// * `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
 ///   much room. Grows with `count`. `exact_size` — whether `encode` always takes just that.
 /// * `encode(exec, entries, region, out)` — enqueues the encoding of entries inside the region, ascending, and gives
 /// the
 ///   bytes it takes; `out` is aligned to 8 bytes and in the memory of `exec`.
 /// * `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
-/// bytes.
+///   bytes.
 template <class F>
 concept sparse_format = names_its_types<F> && bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 

@@ -15,7 +15,8 @@ namespace oktopk {
 /// values and indices, once more than half of a region is filled.
 ///
 /// Which of the two it is follows from the count and the region, so nothing says it on the wire. In the dense array a
-/// place without an entry is +0, and an entry that is zero is -0: every entry survives, an exact zero comes back as -0.
+/// place without an entry holds a NaN of its own pattern, `empty`, which no entry has: entries are finite. So every
+/// entry comes back as it was, zeros of either sign among them.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
 struct coo_or_dense {
   using index_type = Index;
@@ -23,6 +24,9 @@ struct coo_or_dense {
 
   static constexpr bool lossless = true;
   static constexpr bool exact_size = true;
+
+  /// The pattern of a place without an entry: all bits set.
+  static constexpr auto empty = static_cast<detail::bits_of<Value>>(~detail::bits_of<Value>(0));
 
   static std::string name() { return coo<Value, Index>::name() + " or dense"; }
 
@@ -44,15 +48,14 @@ struct coo_or_dense {
     auto* const values = reinterpret_cast<Value*>(out);
     auto const from = entries;
     std::int64_t const first = where.begin;
+    Value const nothing = __builtin_bit_cast(Value, empty);
     using range = Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>;
     Kokkos::parallel_for(
         "oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
-        KOKKOS_LAMBDA(std::int64_t i) { values[i] = Value(0); });
+        KOKKOS_LAMBDA(std::int64_t i) { values[i] = nothing; });
     Kokkos::parallel_for(
-        "oktopk::coo_or_dense::encode", range(exec, 0, entries.size()), KOKKOS_LAMBDA(std::int64_t i) {
-          Value const value = from.values(i);
-          values[static_cast<std::int64_t>(from.indices(i)) - first] = value == Value(0) ? -Value(0) : value;
-        });
+        "oktopk::coo_or_dense::encode", range(exec, 0, entries.size()),
+        KOKKOS_LAMBDA(std::int64_t i) { values[static_cast<std::int64_t>(from.indices(i)) - first] = from.values(i); });
     return max_encoded_bytes(entries.size(), where);
   }
 
@@ -65,11 +68,12 @@ struct coo_or_dense {
     }
     auto const* const from = reinterpret_cast<Value const*>(in);
     std::int64_t const first = where.begin;
+    auto const nothing = empty;
     Kokkos::parallel_scan(
         "oktopk::coo_or_dense::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, where.width()),
         KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
           Value const value = from[i];
-          if (__builtin_bit_cast(detail::bits_of<Value>, value) != 0) {
+          if (__builtin_bit_cast(detail::bits_of<Value>, value) != nothing) {
             if (final) {
               indices[position] = static_cast<Index>(first + i);
               values[position] = value;

@@ -45,8 +45,8 @@ inline void even_boundaries(std::span<known_count const> known, std::span<std::i
 ///
 /// Averaged boundaries (the paper's) balance only as far as the ranks' gradients are large in the same places: with 128
 /// ranks the fullest region can have twice the mean. Here the ranks sum how many entries lie below each boundary and
-/// move the boundaries to where, going by all such sums so far, regions are even; `rounds` times, each of which costs
-/// one allreduce of P integers every tau iterations.
+/// move the boundaries to where, going by all such sums so far, regions are even; at most `rounds` times, each of which
+/// costs one allreduce of P integers every tau iterations.
 struct evened {
   struct options {
     std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
@@ -83,11 +83,15 @@ struct evened {
       std::copy(workspace.numbers.host() + 1, workspace.numbers.host() + regions + 1, workspace.counts.begin());
       allreduce_integers(comm, std::span<std::int64_t>(workspace.counts), reduction::sum, phase::partition,
                          workspace.collective);
+      std::size_t const known_before = known.size();
       for (std::size_t r = 0; r < regions; ++r) {
         known.push_back({boundaries[r + 1], workspace.counts[r]});
       }
       std::sort(known.begin(), known.end());
       known.erase(std::unique(known.begin(), known.end()), known.end());
+      if (known.size() == known_before) {
+        break; // no boundary is new, on any rank: more rounds would change nothing
+      }
       detail::even_boundaries(known, boundaries);
     }
   }

@@ -37,15 +37,16 @@ inline double normal_quantile(double p) {
 
 namespace detail {
 
-/// Sums a stretch in eight parts, which a CPU adds at the same time.
+/// Sums a stretch of scaled values in eight parts, which a CPU adds at the same time.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION double sum_of(Value const* values, std::int64_t count, double center, bool squared) {
+KOKKOS_INLINE_FUNCTION double sum_of(Value const* values, std::int64_t count, double scale, double center,
+                                     bool squared) {
   constexpr int lanes = 8;
   double sums[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     for (int lane = 0; lane < lanes; ++lane) {
-      double const away = static_cast<double>(values[i + lane]) - center;
+      double const away = static_cast<double>(values[i + lane]) * scale - center;
       sums[lane] += squared ? away * away : away;
     }
   }
@@ -54,7 +55,7 @@ KOKKOS_INLINE_FUNCTION double sum_of(Value const* values, std::int64_t count, do
     sum += sums[lane];
   }
   for (; i < count; ++i) {
-    double const away = static_cast<double>(values[i]) - center;
+    double const away = static_cast<double>(values[i]) * scale - center;
     sum += squared ? away * away : away;
   }
   return sum;
@@ -65,12 +66,19 @@ KOKKOS_INLINE_FUNCTION double sum_of(Value const* values, std::int64_t count, do
 /// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification"): the threshold that would select k if the values
 /// were normally distributed with their mean and standard deviation.
 ///
-/// Reads the candidates three times and never more, and promises no count: where the distribution has other tails than
-/// the normal one it selects far fewer or more than k. The residual keeps what is not selected. For local selections.
+/// Reads the candidates three times (see `threshold` for doubles that need more), and promises no count: where the
+/// distribution has other tails than the normal one it selects far fewer or more than k. The residual keeps what is not
+/// selected. For local selections.
 struct gaussian {
   struct options {};
   template <gradient_value Value>
-  struct state {};
+  struct state {
+    static bool is_sound(std::int64_t) { return true; }
+
+    /// For `save` and `load`: it carries nothing.
+    template <class State, class Visit>
+    static void each_part(State&, Visit&) {}
+  };
 
   gaussian() = default;
   explicit gaussian(options) {}
@@ -105,19 +113,60 @@ struct gaussian {
     return result;
   }
 
-  /// mean + standard deviation x quantile(1 - k / 2n): both tails together hold k. Waits for `exec`.
+  /// |mean| + standard deviation x quantile(1 - k / 2n): both tails together hold k. Waits for `exec`.
+  ///
+  /// Where squares of the values overflow or vanish (doubles beyond 1e154 or below 1e-154) it reads them once more for
+  /// the largest magnitude, and three times scaled by a power of two.
   template <execution_space E, gradient_index Index, gradient_value Value>
   static double threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k) {
-    auto const size = static_cast<double>(from.size());
-    double const mean = moment<E, Index, Value>(exec, from, 0, false) / size;
-    double const squares = moment<E, Index, Value>(exec, from, mean, true);
-    return std::abs(mean) - std::sqrt(squares / size) * normal_quantile(static_cast<double>(k) / (2 * size));
+    normal_fit fit = fitted<E, Index, Value>(exec, from, 1);
+    int exponent = 0;
+    if (!std::isnormal(fit.variance)) {
+      double const largest = largest_magnitude<E, Index, Value>(exec, from);
+      if (largest > 0 && std::isfinite(largest)) {
+        exponent = std::clamp(-std::ilogb(largest), -1000, 1000); // of a scale that is a normal number
+        fit = fitted<E, Index, Value>(exec, from, std::ldexp(1.0, exponent));
+      }
+    }
+    double const tail = static_cast<double>(k) / (2 * static_cast<double>(from.size()));
+    return std::ldexp(std::abs(fit.mean) - std::sqrt(fit.variance) * normal_quantile(tail), -exponent);
   }
 
-  /// The sum of the values, or of the squares of their distances from `center`; a kernel, so public for nvcc.
+  /// The normal distribution that has the values' mean and variance.
+  struct normal_fit {
+    double mean = 0;
+    double variance = 0;
+  };
+
+  /// That of the values times `scale`, with numbers that are not finite where squares overflow.
   template <execution_space E, gradient_index Index, gradient_value Value>
-  static double moment(E const& exec, candidates<Index, Value, typename E::memory_space> from, double center,
-                       bool squared) {
+  static normal_fit fitted(E const& exec, candidates<Index, Value, typename E::memory_space> from, double scale) {
+    auto const size = static_cast<double>(from.size());
+    double const mean = moment<E, Index, Value>(exec, from, scale, 0, false) / size;
+    return {mean, moment<E, Index, Value>(exec, from, scale, mean, true) / size};
+  }
+
+  /// A kernel, so public for nvcc.
+  template <execution_space E, gradient_index Index, gradient_value Value>
+  static double largest_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from) {
+    Value const* const values = from.values.data();
+    double largest = 0;
+    Kokkos::parallel_reduce(
+        "oktopk::select::largest_magnitude",
+        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+        KOKKOS_LAMBDA(std::int64_t i, double& most) {
+          double const magnitude =
+              static_cast<double>(detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])));
+          most = magnitude > most ? magnitude : most;
+        },
+        Kokkos::Max<double>(largest));
+    return largest;
+  }
+
+  /// The sum of the scaled values, or of the squares of their distances from `center`; a kernel, so public for nvcc.
+  template <execution_space E, gradient_index Index, gradient_value Value>
+  static double moment(E const& exec, candidates<Index, Value, typename E::memory_space> from, double scale,
+                       double center, bool squared) {
     std::int64_t const size = from.size();
     std::int64_t const width = detail::is_device<E> ? 1 : 1024;
     Value const* const values = from.values.data();
@@ -127,7 +176,7 @@ struct gaussian {
         Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
         KOKKOS_LAMBDA(std::int64_t i, double& part) {
           std::int64_t const begin = i * width;
-          part += detail::sum_of(values + begin, begin + width < size ? width : size - begin, center, squared);
+          part += detail::sum_of(values + begin, begin + width < size ? width : size - begin, scale, center, squared);
         },
         sum);
     return sum;
