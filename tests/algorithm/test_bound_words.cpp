@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// No call sends more than bound_words() says where rounding and control words weigh most: few entries of 12 bytes,
+// nothing at all, everything.
+
+#include "algorithm/record.hpp"
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/delta_coded.hpp"
+
+#include <oktopk/algorithm/dense_family.hpp>
+#include <oktopk/algorithm/dense_rabenseifner.hpp>
+#include <oktopk/algorithm/gaussian_k.hpp>
+#include <oktopk/algorithm/gtopk.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/algorithm/topk_dsa.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using twelve_bytes = oktopk::coo<double, std::int32_t>;
+
+/// The most words that a rank sent in one of three calls, less the bound; each rank's values are its own.
+template <class Algorithm>
+double excess(int ranks, typename Algorithm::options const& how) {
+  double most = -1e300;
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
+    counting comm(inner);
+    Algorithm allreduce(execution(), comm, how);
+    for (int call = 0; call < 3; ++call) {
+      std::vector<typename Algorithm::value_type> values;
+      for (std::int64_t i = 0; i < how.length; ++i) {
+        auto const bits = noise(static_cast<std::uint64_t>(call * ranks + comm.rank()), static_cast<std::uint64_t>(i));
+        values.push_back(static_cast<typename Algorithm::value_type>(heavy_tailed(bits)));
+      }
+      comm.reset();
+      allreduce(to_view(values));
+      most = std::max(most, comm.total().words_sent() - allreduce.bound_words());
+    }
+  });
+  return most;
+}
+
+template <class Algorithm>
+void check_bounds() {
+  for (int const ranks : rank_counts) {
+    for (std::int64_t const length : {0, 1, 2, 3, 40}) {
+      for (std::int64_t const k : {std::int64_t(0), std::int64_t(1), length / 2, length}) {
+        if (k <= length) {
+          CAPTURE(ranks, length, k);
+          CHECK(excess<Algorithm>(ranks, {.length = length, .k = k}) <= 0);
+        }
+      }
+    }
+  }
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("topk_a and gaussian_k keep their bounds", "", twelve_bytes, oktopk::coo<>,
+                   (delta_coded<float, std::int32_t>)) {
+  check_bounds<oktopk::topk_a<execution, counting, TestType>>();
+  check_bounds<oktopk::gaussian_k<execution, counting, TestType>>();
+}
+
+TEMPLATE_TEST_CASE("topk_dsa keeps its bound in any format", "", twelve_bytes, oktopk::coo<>, oktopk::coo_or_dense<>) {
+  check_bounds<oktopk::topk_dsa<execution, counting, TestType>>();
+}
+
+TEMPLATE_TEST_CASE("gtopk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>,
+                   (delta_coded<float, std::int32_t>)) {
+  check_bounds<oktopk::gtopk<execution, counting, TestType>>();
+}
+
+TEMPLATE_TEST_CASE("ok_topk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>) {
+  check_bounds<oktopk::ok_topk<execution, counting, TestType>>();
+}
+
+TEST_CASE("dense algorithms keep their bounds, of no elements too") {
+  for (int const ranks : rank_counts) {
+    for (std::int64_t const length : {0, 1, 2, 40}) {
+      CAPTURE(ranks, length);
+      CHECK(excess<oktopk::dense<execution, counting>>(ranks, {.length = length}) <= 0);
+      CHECK(excess<oktopk::dense_rabenseifner<execution, counting>>(ranks, {.length = length}) <= 0);
+      CHECK(excess<oktopk::dense_ring_chunked<execution, counting>>(ranks, {.length = length}) <= 0);
+      CHECK(excess<oktopk::dense_recursive_doubling<execution, counting>>(ranks, {.length = length}) <= 0);
+    }
+  }
+}
