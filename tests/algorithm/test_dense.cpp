@@ -69,7 +69,42 @@ public:
   }
 };
 
+/// Sums nothing, and loses on rank 1 what no residual can hold.
+template <class E, class Comm, class Value>
+class loses_too_much_on_rank_1 {
+public:
+  static constexpr bool lossless = false;
+  static std::string name() { return "loses too much on rank 1"; }
+  static bool losses_may_overflow(int) { return true; }
+  static double bound_words(std::int64_t, int) { return 0; }
+  static void run(E const& exec, Comm& comm, Value*, Value* lost, std::int64_t count) {
+    oktopk::array_ref<Value, typename E::memory_space> const all(lost, static_cast<std::size_t>(count));
+    Kokkos::deep_copy(exec, all, Value(0));
+    if (comm.rank() == 1) {
+      oktopk::array_ref<Value, typename E::memory_space> const last(lost + count - 1, 1);
+      Kokkos::deep_copy(exec, last, std::numeric_limits<Value>::infinity());
+    }
+  }
+};
+
 } // namespace
+
+TEST_CASE("dense ends on all ranks where what one of them has lost overflows") {
+  using algorithm =
+      oktopk::dense<execution, counting, float, std::int32_t, loses_too_much_on_rank_1<execution, counting, float>>;
+  auto const failures = failures_of(3, [](oktopk::in_process_communicator inner) {
+    counting comm(inner);
+    algorithm allreduce(execution(), comm, {.length = 10});
+    Kokkos::View<float*, execution::memory_space> const accumulator("accumulator", 10);
+    comm.reset();
+    auto const heard = failure_of([&] { allreduce(Kokkos::View<float const*, execution::memory_space>(accumulator)); });
+    CHECK(allreduce.state().iteration == 0);
+    CHECK(comm.total().words_sent() <= allreduce.bound_words());
+    throw oktopk::error(heard.code, heard.text);
+  });
+  CHECK(unlike(failures, oktopk::fault::non_finite,
+               "rank 1: the residual at index 9 overflows with what is returned to it") == "");
+}
 
 TEST_CASE("dense ends on all ranks where one of them sees an overflow") {
   using comm_type = oktopk::in_process_communicator;

@@ -72,9 +72,9 @@ public:
   std::string_view name() const { return name_; }
 
   /// The bound of `Reduce`; 2(P-1) more where the length is 0, since an empty sum cannot show a fault and ranks ask
-  /// instead, and a few where ranks may have different results and must agree whether one overflows.
+  /// instead, and where its losses may overflow, and a few where ranks may have different results.
   double bound_words() const {
-    double const asking = length_ == 0 ? 2.0 * (comm_.size() - 1) : 0;
+    double const asking = 2.0 * (comm_.size() - 1) * ((length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
     double const agreeing = results_may_differ() ? 2.0 * (detail::levels(comm_.size()) + 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
@@ -114,6 +114,9 @@ public:
     if (bad < length_) {
       throw_overflow(accumulator, bad);
     }
+    if (losses_may_overflow()) {
+      throw_faults(fault_of_losses());
+    }
     state_.iteration += 1;
     statistics_ = {
         .local_selected = length_, .global_selected = length_, .exchange_seconds = base::seconds(start, clock::now())};
@@ -140,6 +143,13 @@ private:
   bool results_may_differ() const {
     if constexpr (requires { reduce_.ranks_may_differ(); }) {
       return comm_.size() > 1 && reduce_.ranks_may_differ();
+    }
+    return false;
+  }
+
+  bool losses_may_overflow() const {
+    if constexpr (requires { reduce_.losses_may_overflow(1); }) {
+      return comm_.size() > 1 && reduce_.losses_may_overflow(comm_.size());
     }
     return false;
   }
@@ -195,6 +205,18 @@ private:
         mine = {fault::non_finite, bad};
       }
     }
+    throw_faults(mine);
+  }
+
+  // A fault where some loss is not finite: every entry contributes, so losses are all that the residual becomes.
+  fault_report fault_of_losses() const {
+    array_ref<Value const, memory_space> const lost(lost_.data(), static_cast<std::size_t>(length_));
+    std::int64_t const bad = first_non_finite<E, Value>(exec_, lost);
+    return bad < length_ ? fault_report{fault::non_finite, bad, fault_subject::returned} : fault_report{};
+  }
+
+  // Throws the fault of the lowest rank that has one, on all ranks. Collective.
+  void throw_faults(fault_report mine) {
     auto const packed = static_cast<std::int64_t>(mine.packed());
     std::vector<std::int64_t> reports(static_cast<std::size_t>(comm_.size()));
     collective_workspace room;

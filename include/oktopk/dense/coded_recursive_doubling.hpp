@@ -63,6 +63,11 @@ public:
     return options_.ranks_may_differ && options_.level == codec_level::message && !Codec::stable;
   }
 
+  /// A rank may round the same value in every step, and once more for its partner.
+  bool losses_may_overflow(int ranks) const {
+    return detail::losses_may_overflow<Value>(codec_, detail::levels(ranks) + 2);
+  }
+
   /// log2 P coded vectors, two more where P is no power of two.
   double bound_words(std::int64_t count, int ranks) const {
     if (is_short(count)) {

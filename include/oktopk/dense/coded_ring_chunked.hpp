@@ -64,6 +64,9 @@ public:
     return options_.ranks_may_differ && options_.level == codec_level::message && !Codec::stable;
   }
 
+  /// Every value is rounded once by each rank.
+  bool losses_may_overflow(int) const { return detail::losses_may_overflow<Value>(codec_, 1); }
+
   /// 2(P-1) messages for every piece of a block, each no longer than the codec makes the longest.
   double bound_words(std::int64_t count, int ranks) const {
     if (is_short(count)) {

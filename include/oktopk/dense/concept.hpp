@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,13 @@ T configured(typename options_of<T>::type const& how) {
   }
 }
 
+/// Whether what `roundings` of a codec lose of one value can overflow, though the value and what is decoded do not.
+template <gradient_value Value, class Codec>
+bool losses_may_overflow(Codec const& codec, int roundings) {
+  auto const largest = static_cast<double>(std::numeric_limits<Value>::max());
+  return codec.template error_bound<Value>(largest) > largest / roundings;
+}
+
 /// What is wrong with a policy's options; empty where it has none.
 template <class T>
 std::string fault_of_policy(T const& policy) {
@@ -58,6 +66,9 @@ std::string fault_of_policy(T const& policy) {
 /// * `name()`, `lossless` — the same on ranks that are to understand each other.
 /// * `bound_words(count, ranks)` — documented bound on the words of 4 bytes
 /// that one rank sends.
+///
+/// A lossy one that may write what is not finite to `lost`, although values and sums are finite, says so with
+/// `losses_may_overflow(ranks)`, the same on all ranks.
 ///
 /// One that has choices to make has `options`, a plain struct that it is made from; `describe()` writes them down for
 /// the ranks to compare, `fault()` says what is wrong with them.
