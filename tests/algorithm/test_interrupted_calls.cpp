@@ -15,6 +15,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
 #include <cstddef>
@@ -87,4 +88,40 @@ TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leave
                    (oktopk::topk_dsa<E, C, exhausted_coo>), (oktopk::gtopk<E, C, exhausted_coo>),
                    (oktopk::gaussian_k<E, C, exhausted_coo>)) {
   CHECK(fault_of_encodings<TestType>(4) == "");
+}
+
+TEST_CASE("messages that the communicator refuses on all ranks end the call, and nobody goes on") {
+  failing_plan plan;
+  plan.longest = 4096;
+  auto const all = run_interrupted(2, plan, [](C& comm) {
+    oktopk::ok_topk<E, C> allreduce(E(), comm, {.length = 4000, .k = 2000});
+    auto const& update = allreduce(seeded_accumulator<float>(4000, comm.rank(), 0));
+    return std::vector<double>(update.indices().extent(0));
+  });
+  for (interrupted_rank const& each : all) {
+    CHECK(each.thrown == "oktopk: a message is too long");
+    CHECK(each.afterwards.code == oktopk::fault::communication);
+    CHECK(each.afterwards.says("cannot be used any more"));
+  }
+}
+
+TEST_CASE("a message that the communicator refuses on one rank ends the call, and the others hear who has left") {
+  failing_plan plan;
+  plan.longest = 4096;
+  auto const all = run_interrupted(4, plan, [](C& comm) {
+    using algorithm = oktopk::ok_topk<E, C, oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>;
+    algorithm allreduce(E(), comm, {.length = 4000, .k = 600});
+    vector_of<float> const accumulator("accumulator", 4000);
+    for (std::size_t i = 0; i < accumulator.extent(0); ++i) {
+      bool const third = i >= 2000 && i < 3000; // all of rank 0 goes to rank 2
+      accumulator(i) = comm.rank() == 0 ? (third ? 2.0F : 0.1F) : 1.0F + static_cast<float>(i * 7919 % 1000);
+    }
+    auto const& update = allreduce(accumulator);
+    return std::vector<double>(update.indices().extent(0));
+  });
+  CHECK(all[0].thrown == "oktopk: a message is too long");
+  CHECK(all[0].afterwards.says("cannot be used any more"));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    CHECK(all[rank].thrown.find("deadlock: no rank can go on; rank 0 has cancelled messages and") != std::string::npos);
+  }
 }

@@ -24,9 +24,10 @@ namespace oktopk_tests {
 
 /// What the ranks of one world have asked of their communicators, and which of it is to fail.
 struct failing_plan {
-  std::vector<std::int64_t> operations; ///< so far, by rank
-  int rank = -1;                        ///< that fails; -1: nobody does
-  std::int64_t operation = 0;           ///< of that rank, from 1
+  std::vector<std::int64_t> operations;                          ///< so far, by rank
+  int rank = -1;                                                 ///< that fails; -1: nobody does
+  std::int64_t operation = 0;                                    ///< of that rank, from 1
+  std::size_t longest = std::numeric_limits<std::size_t>::max(); ///< message that may be sent
 
   void step(int at) {
     std::int64_t const done = ++operations[static_cast<std::size_t>(at)];
@@ -49,6 +50,9 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     plan_->step(rank());
+    if (out.size() > plan_->longest) {
+      throw oktopk::error(oktopk::fault::communication, "a message is too long");
+    }
     return inner_.isend(out, peer, use);
   }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) {
