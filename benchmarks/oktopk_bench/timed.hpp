@@ -43,6 +43,8 @@ public:
     }
   }
 
+  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase p) {
     auto const begin = clock::now();

@@ -5,6 +5,7 @@
 #include "own_part.hpp"
 
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -29,18 +30,20 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   std::vector<contribution> parts;
   part.append_contributions(begin, end, parts);
   auto const use = oktopk::phase::control;
+  typename Comm::request one;
+  oktopk::cancel_on_unwind const guard(comm, one);
   if (comm.rank() != 0) {
-    auto sent = comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use);
-    comm.wait_all(std::span(&sent, 1));
+    one = comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use);
+    comm.wait_all(std::span(&one, 1));
     return;
   }
   sums.clear();
   sums.add(parts);
   parts.resize(static_cast<std::size_t>(2 * (end - begin))); // a rank contributes and takes back at most once an entry
   for (int rank = 1; rank < comm.size(); ++rank) {
-    auto arrived = comm.irecv(std::as_writable_bytes(std::span<contribution>(parts)), rank, use);
-    comm.wait_all(std::span(&arrived, 1));
-    sums.add(std::span<contribution const>(parts).first(arrived.bytes() / sizeof(contribution)));
+    one = comm.irecv(std::as_writable_bytes(std::span<contribution>(parts)), rank, use);
+    comm.wait_all(std::span(&one, 1));
+    sums.add(std::span<contribution const>(parts).first(one.bytes() / sizeof(contribution)));
   }
 }
 

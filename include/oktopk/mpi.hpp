@@ -4,6 +4,7 @@
 
 /// The MPI adapter; the only header that includes <mpi.h>.
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/detail/kokkos_ext/memory.hpp>
@@ -14,6 +15,8 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -36,13 +39,59 @@ inline void check_mpi(int code, char const* call) {
   }
 }
 
-/// MPI counts are ints: a message that does not fit is an error, never a wrapped number.
+/// MPI's counts are ints.
+inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max();
+
+/// What does not fit is an error, never a wrapped number.
 inline int to_mpi_count(std::size_t count) {
-  if (count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw error(fault::communication, "a message of " + std::to_string(count) + " bytes exceeds what MPI can count");
+  if (count > largest_mpi_count) {
+    throw error(fault::communication, std::to_string(count) + " exceeds what MPI can count");
   }
   return static_cast<int>(count);
 }
+
+/// Any number of bytes as an MPI count and datatype: bytes where they can be counted, else one element that is made of
+/// blocks of `largest` bytes and the rest. Messages of n bytes match whatever either side made of its bytes, for MPI
+/// compares the elementary types. The datatype is freed with this; a message under way may still use it.
+class mpi_bytes {
+public:
+  explicit mpi_bytes(std::size_t bytes, std::size_t largest = largest_mpi_count) {
+    if (bytes <= largest) {
+      count_ = static_cast<int>(bytes);
+      return;
+    }
+    std::array<int, 2> const counts{to_mpi_count(bytes / largest), static_cast<int>(bytes % largest)};
+    MPI_Datatype block = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_contiguous(static_cast<int>(largest), MPI_BYTE, &block), "MPI_Type_contiguous");
+    std::array<MPI_Aint, 2> const places{0, static_cast<MPI_Aint>(bytes - bytes % largest)};
+    std::array<MPI_Datatype, 2> const types{block, MPI_BYTE};
+    int code = MPI_Type_create_struct(counts[1] > 0 ? 2 : 1, counts.data(), places.data(), types.data(), &type_);
+    MPI_Type_free(&block);
+    check_mpi(code, "MPI_Type_create_struct");
+    code = MPI_Type_commit(&type_);
+    if (code != MPI_SUCCESS) {
+      MPI_Type_free(&type_);
+    }
+    check_mpi(code, "MPI_Type_commit");
+    count_ = 1;
+  }
+
+  ~mpi_bytes() {
+    if (type_ != MPI_BYTE) {
+      MPI_Type_free(&type_);
+    }
+  }
+
+  mpi_bytes(mpi_bytes const&) = delete;
+  mpi_bytes& operator=(mpi_bytes const&) = delete;
+
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+private:
+  int count_ = 0;
+  MPI_Datatype type_ = MPI_BYTE;
+};
 
 /// Whether this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
 /// was built for a device may run without; one that cannot be asked is taken to say no. MPI must be initialised.
@@ -75,8 +124,9 @@ inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
 /// Owns a duplicate of the user's, so that the library's messages never meet the user's; errors on the duplicate are
 /// returned and checked, not fatal. (MPICH may report a failed message through MPI_COMM_WORLD's handler instead, which
 /// only the program may change.) Copies share the duplicate, and the last one frees it; nothing is freed after
-/// MPI_Finalize. The tag of a message is its phase. Calls are made from whatever thread calls, one at a time. Messages
-/// lie in host memory, and in the memory of a GPU where the MPI library says that it takes pointers to it.
+/// MPI_Finalize. The tag of a message is its phase. Messages may have any length, 2 GiB and more included. Calls are
+/// made from whatever thread calls, one at a time. Messages lie in host memory, and in the memory of a GPU where the
+/// MPI library says that it takes pointers to it.
 class mpi_communicator {
 public:
   class request {
@@ -107,20 +157,22 @@ public:
   MPI_Comm get() const { return shared_->comm; }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
+    check_order();
     request started(false, use);
-    detail::check_mpi(MPI_Isend(out.data(), detail::to_mpi_count(out.size()), MPI_BYTE, peer, static_cast<int>(use),
-                                shared_->comm, &started.handle_),
+    detail::mpi_bytes const bytes(out.size());
+    detail::check_mpi(MPI_Isend(out.data(), bytes.count(), bytes.type(), peer, static_cast<int>(use), shared_->comm,
+                                &started.handle_),
                       "MPI_Isend");
     return started;
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) {
+    check_order();
     request started(true, use);
-    // More room than MPI can count is no harm: no message can fill it.
-    std::size_t const room = std::min(in.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
-    detail::check_mpi(MPI_Irecv(in.data(), static_cast<int>(room), MPI_BYTE, peer, static_cast<int>(use), shared_->comm,
-                                &started.handle_),
-                      "MPI_Irecv");
+    detail::mpi_bytes const room(in.size());
+    detail::check_mpi(
+        MPI_Irecv(in.data(), room.count(), room.type(), peer, static_cast<int>(use), shared_->comm, &started.handle_),
+        "MPI_Irecv");
     return started;
   }
 
@@ -128,7 +180,7 @@ public:
     std::vector<MPI_Request>& handles = gather_handles(requests);
     int which = MPI_UNDEFINED;
     MPI_Status status;
-    int const code = MPI_Waitany(static_cast<int>(handles.size()), handles.data(), &which, &status);
+    int const code = MPI_Waitany(detail::to_mpi_count(handles.size()), handles.data(), &which, &status);
     if (code != MPI_SUCCESS && which >= 0 && static_cast<std::size_t>(which) < requests.size()) {
       drop(requests[static_cast<std::size_t>(which)]);
     }
@@ -155,13 +207,32 @@ public:
     detail::check_mpi(first_error, "MPI_Wait");
   }
 
+  /// As `communicator` says. Receives are over when this returns. Sends of this communicator get a second in all to
+  /// end; what is left then is MPI's, and must stay readable until the peer has it or the program ends.
+  void cancel(std::span<request> requests) noexcept {
+    shared_->begin_cancelling();
+    for (request& each : requests) {
+      if (each.active() && each.receives()) {
+        MPI_Cancel(&each.handle_);
+        MPI_Wait(&each.handle_, MPI_STATUS_IGNORE); // however it ends, it ends
+        drop(each);
+      }
+    }
+    while (test_sends(requests) && std::chrono::steady_clock::now() < shared_->patient_until) {
+    }
+    for (request& each : requests) {
+      drop(each); // not MPI_Request_free: MPICH 4.0 gives the request to others while the message waits
+    }
+  }
+
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
+    check_order();
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
     MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
     while (!data.empty()) {
-      std::size_t const part = std::min(data.size(), static_cast<std::size_t>(std::numeric_limits<int>::max()));
+      std::size_t const part = std::min(data.size(), detail::largest_mpi_count);
       detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
                         "MPI_Allreduce");
       data = data.subspan(part);
@@ -202,13 +273,43 @@ private:
     shared(shared const&) = delete;
     shared& operator=(shared const&) = delete;
 
+    void begin_cancelling() noexcept {
+      if (!has_cancelled) {
+        has_cancelled = true;
+        patient_until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+      }
+    }
+
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0;
     int size = 0;
     std::vector<MPI_Request> handles; // room for waits; one thread at a time
+    bool has_cancelled = false;
+    std::chrono::steady_clock::time_point patient_until; // once it has
   };
 
   explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<shared>(user)) {}
+
+  void check_order() const {
+    if (shared_->has_cancelled) {
+      throw detail::order_is_lost(rank());
+    }
+  }
+
+  // Whether some of them are still active.
+  static bool test_sends(std::span<request> requests) noexcept {
+    bool active = false;
+    for (request& each : requests) {
+      if (each.active()) {
+        int done = 0;
+        if (MPI_Test(&each.handle_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) {
+          drop(each);
+        }
+        active = active || each.active();
+      }
+    }
+    return active;
+  }
 
   std::vector<MPI_Request>& gather_handles(std::span<request const> requests) {
     shared_->handles.clear();
@@ -219,13 +320,13 @@ private:
   }
 
   // What failed is over, too: it must not be waited for again.
-  static void drop(request& failed) { failed.handle_ = MPI_REQUEST_NULL; }
+  static void drop(request& failed) noexcept { failed.handle_ = MPI_REQUEST_NULL; }
 
   static void complete(request& finished, MPI_Status const& status) {
     finished.handle_ = MPI_REQUEST_NULL;
     if (finished.receives_) {
-      int bytes = 0;
-      detail::check_mpi(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+      MPI_Count bytes = 0;
+      detail::check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
       finished.bytes_ = static_cast<std::size_t>(bytes);
     }
   }

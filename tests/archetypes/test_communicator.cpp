@@ -36,6 +36,8 @@ inline constexpr bool only_mute = oktopk::ranked<C> && !oktopk::sends_and_receiv
 template <class C>
 inline constexpr bool only_impatient = oktopk::ranked<C> && oktopk::sends_and_receives<C> && !oktopk::waits<C>;
 template <class C>
+inline constexpr bool only_persistent = oktopk::waits<C> && !oktopk::cancels<C> && oktopk::reduces_everywhere<C>;
+template <class C>
 inline constexpr bool only_irreducible = oktopk::waits<C> && !oktopk::reduces_everywhere<C>;
 template <class C>
 inline constexpr bool only_unreaching = oktopk::waits<C> && !oktopk::knows_its_reach<C>;
@@ -98,6 +100,23 @@ static_assert(only_impatient<without_wait_any> && !oktopk::communicator<without_
 static_assert(only_impatient<wait_any_tells_nothing> && !oktopk::communicator<wait_any_tells_nothing>);
 static_assert(only_impatient<without_wait_all> && !oktopk::communicator<without_wait_all>);
 static_assert(only_impatient<wait_all_tells_too_much> && !oktopk::communicator<wait_all_tells_too_much>);
+
+struct without_cancel : archetype {
+  void cancel() = delete;
+};
+struct cancel_may_throw : archetype {
+  void cancel(std::span<request>);
+};
+struct cancel_of_one : archetype {
+  void cancel(request&) noexcept;
+};
+struct cancel_tells_too_much : archetype {
+  int cancel(std::span<request>) noexcept;
+};
+static_assert(only_persistent<without_cancel> && !oktopk::communicator<without_cancel>);
+static_assert(only_persistent<cancel_may_throw> && !oktopk::communicator<cancel_may_throw>);
+static_assert(only_persistent<cancel_of_one> && !oktopk::communicator<cancel_of_one>);
+static_assert(only_persistent<cancel_tells_too_much> && !oktopk::communicator<cancel_tells_too_much>);
 
 struct without_allreduce : archetype {
   void allreduce() = delete;

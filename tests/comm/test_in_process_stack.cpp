@@ -4,12 +4,16 @@
 // Ranks recurse deep, and communicate at the bottom.
 
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 #include "support/messages.hpp"
 
 #include <oktopk/comm/in_process.hpp>
 
 #include <cstddef>
+#include <limits>
+#include <new>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -65,6 +69,35 @@ TEST_CASE("ranks use most of their 8 MiB of stack at once") {
 TEST_CASE("ranks get the stack that is asked for") {
   CHECK(dig_on_all(3, 40 * mebibyte, {.stack_bytes = std::size_t(64 * mebibyte)}) == std::vector<bool>(3, true));
   CHECK(dig_on_all(64, mebibyte / 4, {.stack_bytes = std::size_t(mebibyte)}) == std::vector<bool>(64, true));
+}
+
+TEST_CASE("a stack that nothing fits on is refused, and what fits on the least is told") {
+  auto const run = [](std::size_t bytes) {
+    return outcome_of([&] {
+      oktopk::in_process::run(2,
+                              [](in_process_communicator comm) {
+                                CHECK(pass_around(comm, comm.rank()) == 1 - comm.rank());
+                                auto const heard = outcome_of([&] { comm.isend({}, 2, oktopk::phase::control); });
+                                CHECK(heard.code == oktopk::fault::communication);
+                              },
+                              {.stack_bytes = bytes});
+    });
+  };
+  constexpr std::size_t least = oktopk::in_process::least_stack_bytes;
+  for (std::size_t const bytes : {std::size_t(0), std::size_t(1), std::size_t(4096), least - 1}) {
+    auto const heard = run(bytes);
+    CHECK(heard.code == oktopk::fault::option_out_of_range);
+    CHECK(heard.says("stack_bytes = " + std::to_string(bytes) + " is less than the least, " + std::to_string(least)));
+  }
+  CHECK(run(least) == outcome());
+}
+
+TEST_CASE("a stack that no memory has is refused") {
+  for (std::size_t const less : {0, 5000, 100000}) {
+    CHECK_THROWS_AS(oktopk::in_process::run(1, [](in_process_communicator) {},
+                                            {.stack_bytes = std::numeric_limits<std::size_t>::max() - less}),
+                    std::bad_alloc);
+  }
 }
 
 TEST_CASE("an exception unwinds a deep stack") {

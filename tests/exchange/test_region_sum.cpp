@@ -91,3 +91,16 @@ TEST_CASE("region_sum keeps entries that are zero or sum to zero") {
   add(sum, sparse_vector<float>{{3, 99}, {-1.5F, 2.0F}});
   CHECK((extract(sum) == sparse_vector<float>{{3, 50, 99}, {0, 0, 0}}));
 }
+
+TEST_CASE("region_sum that was filled and never extracted opens empty") {
+  oktopk::region_sum<std::int32_t, float, execution> sum;
+  for (std::int64_t const next_width : {130, 64, 1000}) {
+    sum.open(execution(), {0, 130});
+    add(sum, sparse_vector<float>{{0, 63, 64, 129}, {1, 2, 3, 4}});
+    sum.open(execution(), {10, 10 + next_width}); // the call was given up
+    CHECK(extract(sum).size() == 0);
+    sum.open(execution(), {0, 130});
+    add(sum, sparse_vector<float>{{0, 129}, {8, 16}});
+    CHECK((extract(sum) == sparse_vector<float>{{0, 129}, {8, 16}}));
+  }
+}

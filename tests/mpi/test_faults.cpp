@@ -10,14 +10,10 @@
 
 #include <oktopk/mpi.hpp>
 
-#include <sys/mman.h>
-
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
-#include <string>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -27,8 +23,6 @@ using oktopk::phase;
 namespace {
 
 using request = mpi_communicator::request;
-
-constexpr std::size_t beyond_int = std::size_t(std::numeric_limits<int>::max()) + 1;
 
 int next() {
   return (world_rank() + 1) % world_size();
@@ -142,27 +136,6 @@ TEST_CASE("a peer that is no rank is an error") {
     CHECK(receiving.code == fault::communication);
     CHECK(receiving.says("MPI_Irecv"));
     CHECK(pass_around(comm, world_rank()) == before());
-  });
-}
-
-TEST_CASE("a message longer than MPI counts is refused, and room beyond it is no harm") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    // Reserved and never touched but for its first bytes.
-    void* const memory =
-        mmap(nullptr, beyond_int, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    std::span<std::byte> const huge(static_cast<std::byte*>(memory), beyond_int);
-    auto const heard = outcome_of([&] { comm.isend(huge, next(), phase::reduce); });
-    CHECK(heard.code == fault::communication);
-    CHECK(heard.says(std::to_string(beyond_int) + " bytes"));
-    int const number = 42;
-    std::array<request, 2> both = {comm.irecv(huge, before(), phase::reduce),
-                                   comm.isend(bytes_of(number), next(), phase::reduce)};
-    comm.wait_all(both);
-    CHECK(both[0].bytes() == sizeof(int));
-    CHECK(*static_cast<int*>(memory) == 42);
-    munmap(memory, beyond_int);
   });
 }
 

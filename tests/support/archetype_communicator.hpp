@@ -63,6 +63,13 @@ public:
     }
   }
 
+  void cancel(std::span<request> requests) noexcept {
+    inner_.cancel({});
+    for (request& each : requests) {
+      inner_.cancel(std::span(&each.inner_, 1));
+    }
+  }
+
   void allreduce(std::span<float> data, oktopk::reduction op, oktopk::phase use) { inner_.allreduce(data, op, use); }
   void allreduce(std::span<double> data, oktopk::reduction op, oktopk::phase use) { inner_.allreduce(data, op, use); }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/folded_ranks.hpp>
 
@@ -56,7 +57,10 @@ private:
 /// Sends to one peer and receives from another at once; both messages have the same phase.
 template <communicator Comm>
 void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std::byte> in, int from, phase use) {
-  std::array<typename Comm::request, 2> requests{comm.irecv(in, from, use), comm.isend(out, to, use)};
+  std::array<typename Comm::request, 2> requests{};
+  cancel_on_unwind const guard(comm, requests);
+  requests[0] = comm.irecv(in, from, use);
+  requests[1] = comm.isend(out, to, use);
   comm.wait_all(std::span<typename Comm::request>(requests));
 }
 
@@ -100,16 +104,18 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
       }
     }
   };
+  typename Comm::request one;
+  cancel_on_unwind const guard(comm, one);
   if (at.is_guest) {
-    typename Comm::request sent = comm.isend(std::as_bytes(data), rank - 1, use);
-    comm.wait_all(std::span(&sent, 1));
-    typename Comm::request result = comm.irecv(std::as_writable_bytes(data), rank - 1, use);
-    comm.wait_all(std::span(&result, 1));
+    one = comm.isend(std::as_bytes(data), rank - 1, use);
+    comm.wait_all(std::span(&one, 1));
+    one = comm.irecv(std::as_writable_bytes(data), rank - 1, use);
+    comm.wait_all(std::span(&one, 1));
     return;
   }
   if (at.in_pair) {
-    typename Comm::request other = comm.irecv(std::as_writable_bytes(theirs), rank + 1, use);
-    comm.wait_all(std::span(&other, 1));
+    one = comm.irecv(std::as_writable_bytes(theirs), rank + 1, use);
+    comm.wait_all(std::span(&one, 1));
     combine();
   }
   for (int distance = 1; distance < at.core; distance *= 2) {
@@ -118,8 +124,8 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
     combine();
   }
   if (at.in_pair) {
-    typename Comm::request result = comm.isend(std::as_bytes(data), rank + 1, use);
-    comm.wait_all(std::span(&result, 1));
+    one = comm.isend(std::as_bytes(data), rank + 1, use);
+    comm.wait_all(std::span(&one, 1));
   }
 }
 

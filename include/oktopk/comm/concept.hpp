@@ -55,6 +55,11 @@ concept waits = requires(C& comm, std::span<typename C::request> requests) {
 };
 
 template <class C>
+concept cancels = requires(C& comm, std::span<typename C::request> requests) {
+  { comm.cancel(requests) } noexcept -> std::same_as<void>;
+};
+
+template <class C>
 concept reduces_everywhere = requires(C& comm, std::span<float> f, std::span<double> d, reduction op, phase p) {
   { comm.allreduce(f, op, p) } -> std::same_as<void>;
   { comm.allreduce(d, op, p) } -> std::same_as<void>;
@@ -74,13 +79,19 @@ concept knows_its_reach = requires(C const& comm) {
 /// * `wait_any` — blocks until one active request is complete, makes it inactive and gives its position;
 ///   `requests.size()` when none is active. `wait_all` — until all are. Either lets `bytes()` of a receive tell what
 ///   arrived. A message that exceeds the room its receive offered is an `error`.
+/// * `cancel` — ends the active ones of these requests, if any, without their messages; throws nothing. Afterwards they
+///   are inactive and no receive writes to its room. A receive whose message is already arriving may wait for the rest
+///   of it; a send that does not end soon may be left to itself, and then its bytes are still read when its peer asks
+///   for them. What the other ranks send from now on, and expect, belongs to a collective that this rank has left: so
+///   the communicator is of no more use to it, and on all copies of it on this rank `isend`, `irecv` and `allreduce`
+///   are an `error` (fault::communication) that says so. Other ranks are not told.
 /// * `allreduce` — in place over the whole span, same length, operation and phase on all ranks; the result is
 ///   bit-identical on all of them. It is the communicator's own: the yardstick that `dense` measures.
 /// * `reaches<MemorySpace>()` — whether messages may lie in that memory; the rest goes through `staging`.
 ///
 /// Every other collective is built from messages (`comm/collectives.hpp`), so that `counted` sees each byte.
 template <class C>
-concept communicator = std::copy_constructible<C> && ranked<C> && sends_and_receives<C> && waits<C> &&
+concept communicator = std::copy_constructible<C> && ranked<C> && sends_and_receives<C> && waits<C> && cancels<C> &&
                        reduces_everywhere<C> && knows_its_reach<C>;
 
 } // namespace oktopk

@@ -74,6 +74,9 @@ public:
     }
   }
 
+  /// What was sent stays counted.
+  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase p) {
     inner_.allreduce(data, op, p);

@@ -80,8 +80,19 @@ public:
     }
   }
 
+  void cancel(std::span<request> requests) noexcept {
+    world_->note_cancelled(rank_);
+    for (request& each : requests) {
+      if (each.active()) {
+        world_->withdraw(each.message_);
+        each.message_ = nullptr;
+      }
+    }
+  }
+
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
+    world_->check_order(rank_);
     auto& meeting = world_->meeting();
     auto const everybody = [&] { return "for everybody to join an allreduce in phase " + std::string(name(use)); };
     world_->wait(
@@ -115,6 +126,7 @@ private:
     if (peer < 0 || peer >= world_->size() || peer == rank_) {
       throw error(fault::communication, "rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer));
     }
+    world_->check_order(rank_);
     return request(world_->post({receive, false, false, rank_, peer, use, data, size, 0}));
   }
 
@@ -178,14 +190,21 @@ namespace in_process {
 
 /// How `run` is made to work.
 struct options {
-  std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank; reserved, committed as it is used
+  std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
 };
+
+/// A smaller stack is refused: messages, an exception and a small kernel fit on this one.
+inline constexpr std::size_t least_stack_bytes = std::size_t(64) << 10;
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks and gives what each rank threw (null where it returned).
 template <class Body>
 std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options const& how = {}) {
   if (ranks < 1) {
     throw error(fault::option_out_of_range, "in_process::run needs at least one rank");
+  }
+  if (how.stack_bytes < least_stack_bytes) {
+    throw error(fault::option_out_of_range, "in_process::run: stack_bytes = " + std::to_string(how.stack_bytes) +
+                                                " is less than the least, " + std::to_string(least_stack_bytes));
   }
   detail::in_process_world world(ranks);
   return world.run([&](int rank) { body(in_process_communicator(world, rank)); }, how.stack_bytes);

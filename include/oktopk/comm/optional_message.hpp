@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 
 #include <cstddef>
@@ -16,6 +17,13 @@ void wait_for(Comm& comm, typename Comm::request& one) {
   if (one.active()) {
     comm.wait_all(std::span<typename Comm::request>(&one, 1));
   }
+}
+
+/// Waits for a message that nobody else has.
+template <communicator Comm>
+void finish(Comm& comm, typename Comm::request one) {
+  cancel_on_unwind const guard(comm, one);
+  wait_for(comm, one);
 }
 
 /// Starts a message; none where there is nothing to send.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 
 #include <cstddef>
@@ -22,6 +23,7 @@ void notify_all(Comm& comm, bool send, bool receive, phase use) {
   std::vector<std::byte> theirs(ranks);
   std::vector<typename Comm::request> requests;
   requests.reserve(2 * ranks);
+  cancel_on_unwind const guard(comm, requests);
   // Each rank begins with its next neighbour, so that not all turn to the same one at once.
   for (int step = 1; step < comm.size(); ++step) {
     int const below = (comm.rank() + comm.size() - step) % comm.size();
@@ -49,15 +51,18 @@ void barrier_all_to_all(Comm& comm, phase use = phase::control) {
 template <communicator Comm>
 void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
   if (comm.rank() == root) {
+    cancel_on_unwind const guard(comm); // between the steps, too
     detail::notify_all(comm, false, true, use);
     detail::notify_all(comm, true, false, use);
     return;
   }
   std::byte here{1};
-  typename Comm::request told = comm.isend(std::span<std::byte const>(&here, 1), root, use);
-  comm.wait_all(std::span(&told, 1));
-  typename Comm::request heard = comm.irecv(std::span(&here, 1), root, use);
-  comm.wait_all(std::span(&heard, 1));
+  typename Comm::request one;
+  cancel_on_unwind const guard(comm, one);
+  one = comm.isend(std::span<std::byte const>(&here, 1), root, use);
+  comm.wait_all(std::span(&one, 1));
+  one = comm.irecv(std::span(&here, 1), root, use);
+  comm.wait_all(std::span(&one, 1));
 }
 
 } // namespace oktopk

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,15 +26,17 @@ public:
     }
     detail::piece const whole{0, 0, count};
     wire_.bind(exec, comm, values, count, reduction::sum, 0, 0);
+    requests_.clear();
+    requests_.reserve(static_cast<std::size_t>(comm.size()));
+    cancel_on_unwind const guard(comm, requests_);
     if (comm.rank() != root) {
-      typename Comm::request arrived = comm.irecv(wire_.image(whole), root, phase::gather);
-      comm.wait_all(std::span(&arrived, 1));
+      requests_.push_back(comm.irecv(wire_.image(whole), root, phase::gather));
+      comm.wait_all(std::span<typename Comm::request>(requests_));
       wire_.unfold(exec, whole);
       detail::fence(exec, "oktopk::broadcast::done");
       return;
     }
     wire_.prepare(exec, whole);
-    requests_.clear();
     for (int step = 1; step < comm.size(); ++step) {
       requests_.push_back(comm.isend(wire_.image(whole), (root + step) % comm.size(), phase::gather));
     }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace oktopk {
 
@@ -90,6 +89,9 @@ public:
     if (lost != nullptr) {
       noted_.reserve(exec, count);
     }
+    typename Comm::request received;
+    std::array<typename Comm::request, 2> sent{}; // of this step and of the one before
+    cancel_on_unwind const guard(comm, received, sent);
     if (at.is_guest) {
       visit(exec, comm, count);
       return;
@@ -100,29 +102,32 @@ public:
       return comm.irecv(wire_.slot(step % 2, whole(0, count)), partner, phase::reduce);
     };
     if (at.in_pair) {
-      wait(comm, comm.irecv(wire_.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));
+      detail::finish(comm, comm.irecv(wire_.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));
     }
-    typename Comm::request received = early ? receive(0) : typename Comm::request();
+    if (early) {
+      received = receive(0);
+    }
     if (at.in_pair) {
       wire_.absorb(exec, 1, whole(0, count));
     }
     int const steps = detail::levels(at.core);
-    typename Comm::request sent;
     for (int step = 0; step < steps; ++step) {
       detail::piece const mine = whole(step % 2, count);
       encode(exec, mine, at.place, step);
-      typename Comm::request sending = comm.isend(wire_.image(mine), at.rank_at(at.place ^ (1 << step)), phase::reduce);
-      received = early ? std::move(received) : receive(step);
+      auto const now = static_cast<std::size_t>(step % 2);
+      sent[now] = comm.isend(wire_.image(mine), at.rank_at(at.place ^ (1 << step)), phase::reduce);
+      if (!early) {
+        received = receive(step);
+      }
       wire_.settle(exec, mine); // while the messages are on their way
-      detail::wait_for(comm, sent);
+      detail::wait_for(comm, sent[1 - now]);
       detail::wait_for(comm, received);
-      sent = std::move(sending);
       if (early && step + 1 < steps) {
         received = receive(step + 1);
       }
       wire_.absorb(exec, step % 2, mine);
     }
-    detail::wait_for(comm, sent);
+    comm.wait_all(std::span<typename Comm::request>(sent));
     if (at.folded > 0) {
       part(exec, comm, at, count, steps);
     }
@@ -144,8 +149,6 @@ private:
 
   static detail::piece whole(std::int64_t image, std::int64_t count) { return {image, 0, count}; }
 
-  static void wait(Comm& comm, typename Comm::request one) { detail::wait_for(comm, one); }
-
   // 2^step ranks have the same values here, and each tells of its share what is lost.
   void encode(E const& exec, detail::piece p, int place, int step) {
     if (lost_ == nullptr || step == 0) {
@@ -162,9 +165,10 @@ private:
   void visit(E const& exec, Comm& comm, std::int64_t count) {
     int const host = comm.rank() - 1;
     wire_.prepare_noting(exec, whole(0, count), lost_);
-    wait(comm, comm.isend(wire_.image(whole(0, count)), host, phase::reduce));
+    detail::finish(comm, comm.isend(wire_.image(whole(0, count)), host, phase::reduce));
     int const messages = wire_.forwards() ? 2 : 1;
     std::array<typename Comm::request, 2> received{};
+    cancel_on_unwind const guard(comm, received);
     for (int which = 0; which < messages; ++which) {
       received[static_cast<std::size_t>(which)] = comm.irecv(wire_.slot(which, whole(0, count)), host, phase::gather);
     }
@@ -179,6 +183,7 @@ private:
   // Gives the odd rank of a pair the result: both halves of it as they were exchanged, or all of it encoded anew.
   void part(E const& exec, Comm& comm, detail::folded_ranks const& at, std::int64_t count, int steps) {
     std::array<typename Comm::request, 2> sent{};
+    cancel_on_unwind const guard(comm, sent);
     if (wire_.forwards()) {
       if (at.in_pair) {
         int const last = (steps - 1) % 2;

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace oktopk {
@@ -104,22 +103,25 @@ public:
     detail::binary_blocks const at(comm.rank(), comm.size());
     int const place = comm.rank() - at.base;
     wire_.bind(exec, comm, values, count, op, 1, (count + 1) / 2);
+    requests_.clear();
+    requests_.reserve(static_cast<std::size_t>(at.larger > 0 ? at.larger / at.size : 0));
+    cancel_on_unwind const guard(comm, both_, requests_);
     for (int bit = 1; bit < at.size; bit *= 2) {
       detail::piece const mine = detail::halved(count, place, 2 * bit);
       detail::piece const theirs = detail::halved(count, place ^ bit, 2 * bit);
-      typename Comm::request received =
-          detail::start_receive(comm, wire_.slot(0, mine), at.base + (place ^ bit), phase::reduce);
+      both_[0] = detail::start_receive(comm, wire_.slot(0, mine), at.base + (place ^ bit), phase::reduce);
       wire_.prepare(exec, theirs);
-      finish(comm, std::move(received), send(comm, theirs, at.base + (place ^ bit), phase::reduce));
+      both_[1] = send(comm, theirs, at.base + (place ^ bit), phase::reduce);
+      comm.wait_all(std::span<typename Comm::request>(both_));
       wire_.absorb(exec, 0, mine);
     }
     between_blocks(exec, comm, at, place, count);
     for (int bit = at.size / 2; bit > 0; bit /= 2) {
       detail::piece const mine = detail::halved(count, place, 2 * bit);
       detail::piece const theirs = detail::halved(count, place ^ bit, 2 * bit);
-      typename Comm::request received =
-          detail::start_receive(comm, wire_.image(theirs), at.base + (place ^ bit), phase::gather);
-      finish(comm, std::move(received), send(comm, mine, at.base + (place ^ bit), phase::gather));
+      both_[0] = detail::start_receive(comm, wire_.image(theirs), at.base + (place ^ bit), phase::gather);
+      both_[1] = send(comm, mine, at.base + (place ^ bit), phase::gather);
+      comm.wait_all(std::span<typename Comm::request>(both_));
       wire_.unfold(exec, theirs);
     }
     detail::fence(exec, "oktopk::halving_doubling::done");
@@ -131,7 +133,7 @@ private:
     detail::piece const mine = detail::halved(count, place, at.size);
     int const behind = at.base + at.size + (at.smaller > 0 ? place % at.smaller : 0);
     if (at.smaller > 0) {
-      finish(comm, detail::start_receive(comm, wire_.slot(0, mine), behind, phase::reduce), {});
+      detail::finish(comm, detail::start_receive(comm, wire_.slot(0, mine), behind, phase::reduce));
       wire_.absorb(exec, 0, mine);
     }
     wire_.prepare(exec, mine);
@@ -149,7 +151,7 @@ private:
       wire_.unfold(exec, mine);
     }
     if (at.smaller > 0) {
-      finish(comm, send(comm, mine, behind, phase::gather), {});
+      detail::finish(comm, send(comm, mine, behind, phase::gather));
     }
   }
 
@@ -157,11 +159,7 @@ private:
     return detail::start_send(comm, wire_.image(p), peer, use);
   }
 
-  static void finish(Comm& comm, typename Comm::request one, typename Comm::request other) {
-    std::array<typename Comm::request, 2> both{std::move(one), std::move(other)};
-    comm.wait_all(std::span<typename Comm::request>(both));
-  }
-
+  std::array<typename Comm::request, 2> both_{}; // what comes, what goes
   std::vector<typename Comm::request> requests_;
   detail::plain_wire<E, Value> wire_;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/dense/concept.hpp>
 
@@ -25,6 +26,7 @@ public:
 
   void run(E const& exec, Comm& comm, Value* values, Value*, std::int64_t count) {
     auto const size = static_cast<std::size_t>(count);
+    cancel_on_unwind const guard(comm);
     if (comm.template reaches<typename E::memory_space>()) {
       detail::fence(exec, "oktopk::own_allreduce::ready");
       comm.allreduce(std::span<Value>(values, size), reduction::sum, phase::reduce);

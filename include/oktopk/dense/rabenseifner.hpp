@@ -55,6 +55,13 @@ public:
     std::int64_t const bytes = Codec::template encoded_bytes<Value>(count);
     outgoing_.reserve(exec, comm, bytes);
     incoming_.reserve(exec, comm, bytes);
+    halves_.reserve(static_cast<std::size_t>(detail::levels(at.core)));
+    if constexpr (!Codec::lossless) {
+      if (lost != nullptr) {
+        rounded_.reserve(exec, at.is_guest || at.core == 1 ? count : (count + 1) / 2);
+      }
+    }
+    cancel_on_unwind const guard(comm); // also between its messages
     if (at.is_guest) {
       pack(exec, values, lost, count);
       exchange_bytes(comm, rank - 1, bytes, 0, phase::reduce);
@@ -106,7 +113,6 @@ public:
 
   /// Notes what encoding loses; public because nvcc wants the function around a kernel to be.
   void note_loss(E const& exec, Value const* exact, Value* lost, std::int64_t count) {
-    rounded_.reserve(exec, count);
     Value* const rounded = rounded_.data();
     Codec::decode(exec, static_cast<std::byte const*>(outgoing_.data()), count, rounded);
     Kokkos::parallel_for(
@@ -143,6 +149,7 @@ private:
   // One message each way, or none where there is nothing to send or to receive.
   void exchange_bytes(Comm& comm, int peer, std::int64_t out, std::int64_t in, phase use) {
     std::array<typename Comm::request, 2> requests{};
+    cancel_on_unwind const guard(comm, requests);
     if (in > 0) {
       requests[0] = comm.irecv(incoming_.wire(0, in), peer, use);
     }

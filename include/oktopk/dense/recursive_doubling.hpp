@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 
 namespace oktopk {
 
@@ -49,10 +48,12 @@ public:
     detail::folded_ranks const at(rank, comm.size());
     detail::piece const whole{0, 0, count};
     wire_.bind(exec, comm, values, count, op, 2, count);
+    std::array<typename Comm::request, 2> both{}; // what comes, what goes
+    cancel_on_unwind const guard(comm, both);
     if (at.is_guest) {
       wire_.prepare(exec, whole);
-      exchange_one(comm, comm.isend(wire_.image(whole), rank - 1, phase::reduce));
-      exchange_one(comm, comm.irecv(wire_.image(whole), rank - 1, phase::gather));
+      detail::finish(comm, comm.isend(wire_.image(whole), rank - 1, phase::reduce));
+      detail::finish(comm, comm.irecv(wire_.image(whole), rank - 1, phase::gather));
       wire_.unfold(exec, whole);
       detail::fence(exec, "oktopk::recursive_doubling::done");
       return;
@@ -62,33 +63,29 @@ public:
       return comm.irecv(wire_.slot(detail::levels(distance) % 2, whole), partner, phase::reduce);
     };
     if (at.in_pair) {
-      exchange_one(comm, comm.irecv(wire_.slot(1, whole), rank + 1, phase::reduce));
+      detail::finish(comm, comm.irecv(wire_.slot(1, whole), rank + 1, phase::reduce));
     }
     // The next receive is posted before this one is reduced: its partner need not wait.
-    typename Comm::request received = receive(1);
+    both[0] = receive(1);
     if (at.in_pair) {
       wire_.absorb(exec, 1, whole);
     }
     for (int distance = 1; distance < at.core; distance *= 2) {
       wire_.prepare(exec, whole);
-      std::array<typename Comm::request, 2> both{
-          std::exchange(received, typename Comm::request{}),
-          comm.isend(wire_.image(whole), at.rank_at(at.place ^ distance), phase::reduce)};
+      both[1] = comm.isend(wire_.image(whole), at.rank_at(at.place ^ distance), phase::reduce);
       comm.wait_all(std::span<typename Comm::request>(both));
       if (distance * 2 < at.core) {
-        received = receive(distance * 2);
+        both[0] = receive(distance * 2);
       }
       wire_.absorb(exec, detail::levels(distance) % 2, whole);
     }
     if (at.in_pair) {
       wire_.prepare(exec, whole);
-      exchange_one(comm, comm.isend(wire_.image(whole), rank + 1, phase::gather));
+      detail::finish(comm, comm.isend(wire_.image(whole), rank + 1, phase::gather));
     }
   }
 
 private:
-  static void exchange_one(Comm& comm, typename Comm::request one) { detail::wait_for(comm, one); }
-
   detail::plain_wire<E, Value> wire_;
 };
 

@@ -56,12 +56,16 @@ public:
     for (std::int64_t slot = slots; slot > 0; --slot) {
       free_.push_back(slot - 1);
     }
+    waiting_.reserve(static_cast<std::size_t>(slots) + 1);
+    typename Comm::request received;
+    typename Comm::request sent;
+    cancel_on_unwind const guard(comm, received, sent);
     int const right = static_cast<int>((rank + 1) % ranks);
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
     std::int64_t arriving = take_slot();
-    typename Comm::request received = comm.irecv(wire_.slot(arriving, whole), left, phase::reduce);
+    received = comm.irecv(wire_.slot(arriving, whole), left, phase::reduce);
     wire_.prepare(exec, whole);
-    typename Comm::request sent = comm.isend(wire_.image(whole), right, phase::reduce);
+    sent = comm.isend(wire_.image(whole), right, phase::reduce);
     place(exec, {0, rank, callers}, count);
     for (std::int64_t step = 1; step < ranks; ++step) {
       detail::wait_for(comm, received);

@@ -48,6 +48,7 @@ public:
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
     sends_.resize(static_cast<std::size_t>(all));
     receives_.resize(static_cast<std::size_t>(window));
+    cancel_on_unwind const guard(comm, receives_, sends_);
 
     // The k-th piece that comes from the left, which is also the piece that goes to the right a step later.
     auto const incoming = [&](std::int64_t k) {

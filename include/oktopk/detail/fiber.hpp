@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -65,6 +66,9 @@ private:
   class stack_memory {
   public:
     explicit stack_memory(std::size_t bytes) : guard_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+      if (bytes > std::numeric_limits<std::size_t>::max() - 2 * guard_) {
+        throw std::bad_alloc();
+      }
       bytes_ = (bytes + guard_ - 1) / guard_ * guard_ + guard_;
       base_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (base_ == MAP_FAILED) {
@@ -93,6 +97,9 @@ private:
   struct exception_globals {
     void* caught = nullptr;
     unsigned int uncaught = 0;
+#if defined(__ARM_EABI__) && !defined(__USING_SJLJ_EXCEPTIONS__) && !defined(__ARM_DWARF_EH__)
+    void* propagating = nullptr;
+#endif
   };
 
   static fiber*& current() {

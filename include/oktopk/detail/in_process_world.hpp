@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/detail/fiber.hpp>
@@ -31,7 +32,8 @@ struct in_process_message {
 // Ranks as fibres of one thread: the one that runs goes on until it waits for something that is not there yet.
 class in_process_world {
 public:
-  explicit in_process_world(int ranks) : posted_(static_cast<std::size_t>(ranks)), fibers_(posted_.size()) {}
+  explicit in_process_world(int ranks)
+      : posted_(static_cast<std::size_t>(ranks)), fibers_(posted_.size()), has_cancelled_(posted_.size(), 0) {}
 
   int size() const { return static_cast<int>(posted_.size()); }
 
@@ -51,7 +53,25 @@ public:
     return added;
   }
 
-  void release(in_process_message* message) { spare_.push_back(message); }
+  void release(in_process_message* message) noexcept { spare_.push_back(message); } // `take` has made room
+
+  /// Ends a message that its owner has not waited for; if no partner has met it, none will.
+  void withdraw(in_process_message* message) noexcept {
+    if (!message->done) {
+      std::erase(posted_[static_cast<std::size_t>(message->receive ? message->owner : message->peer)], message);
+    }
+    release(message);
+  }
+
+  /// From now on a rank can neither send nor receive: it has left others in the middle of something.
+  void note_cancelled(int rank) noexcept { has_cancelled_[static_cast<std::size_t>(rank)] = 1; }
+
+  /// Throws where a rank cannot send and receive any more.
+  void check_order(int rank) const {
+    if (has_cancelled_[static_cast<std::size_t>(rank)] != 0) {
+      throw stuck_ ? error(fault::deadlock, stuck_report_) : order_is_lost(rank);
+    }
+  }
 
   /// Lets other ranks run until `ready` holds; `describe` says what for, should nobody be able to go on.
   void wait(int rank, std::function<bool()> const& ready, std::function<std::string()> const& describe) {
@@ -133,6 +153,9 @@ private:
 
   in_process_message* take(in_process_message const& message) {
     if (spare_.empty()) {
+      if (spare_.capacity() <= storage_.size()) {
+        spare_.reserve(2 * storage_.size() + 8); // room for all that will be released
+      }
       spare_.push_back(&storage_.emplace_back());
     }
     in_process_message* const slot = spare_.back();
@@ -151,7 +174,8 @@ private:
   void declare_stuck() {
     stuck_report_ = "deadlock: no rank can go on;";
     for (std::size_t rank = 0; rank < fibers_.size(); ++rank) {
-      stuck_report_ += " rank " + std::to_string(rank);
+      stuck_report_ +=
+          " rank " + std::to_string(rank) + (has_cancelled_[rank] != 0 ? " has cancelled messages and" : "");
       if (fibers_[rank]->finished()) {
         stuck_report_ += fibers_[rank]->failure() ? " has failed;" : " has returned;";
       } else {
@@ -168,6 +192,7 @@ private:
   std::vector<wait_state> waits_;
   std::deque<in_process_message> storage_;
   std::vector<in_process_message*> spare_;
+  std::vector<char> has_cancelled_; // by rank
   rendezvous meeting_;
   bool stuck_ = false;
   std::string stuck_report_;

@@ -105,6 +105,8 @@ public:
     indices_.reserve(exec, total);
     values_.reserve(exec, total);
     parts_.reserve(exec, comm, most);
+    offsets_.assign(ranks + 1, 0);
+    cancel_on_unwind const guard(comm); // also between its messages
     std::int64_t const own_bytes = Format::encode(exec, mine, where(rank), parts_.data());
     parts_.push(exec, 0, own_bytes);
     learn_sizes(comm, own_bytes);
@@ -112,7 +114,6 @@ public:
 
     // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
     std::vector<std::int64_t>& offsets = offsets_;
-    offsets.assign(ranks + 1, 0);
     for (std::size_t step = 0; step < ranks; ++step) {
       offsets[step + 1] = offsets[step] + detail::round_up_to_8(bytes_[(rank + step) % ranks]);
     }
@@ -147,6 +148,7 @@ private:
   void swap_parts(Comm& comm, std::span<std::byte const> out, std::size_t to, std::span<std::byte> in,
                   std::size_t from) {
     std::array<typename Comm::request, 2> requests{};
+    cancel_on_unwind const guard(comm, requests);
     if (!in.empty()) {
       requests[0] = comm.irecv(in, static_cast<int>(from), phase::gather);
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/concept.hpp>
@@ -113,6 +114,7 @@ public:
     std::int64_t out = 0;
     std::int64_t in = 0;
     requests_.clear();
+    cancel_on_unwind const guard(comm, requests_);
     arrivals_.clear();
     for (transfer const& piece : scheme_) {
       std::int64_t const room = piece_bytes(piece, length);

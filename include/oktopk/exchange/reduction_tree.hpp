@@ -55,6 +55,7 @@ public:
     outgoing_.reserve(exec, comm, message_bytes_);
     decoded_.reserve(exec, k);
     dropped_sum_.open(exec, everything_);
+    cancel_on_unwind const guard(comm); // also between its messages
 
     entries_type kept = cut(exec, selection, k,
                             outcome); // a selector may have taken more than k
@@ -135,14 +136,18 @@ private:
     fault_report const header = outcome.fault ? outcome.fault : fault_report{fault::none, entries.size()};
     outgoing_.put(exec, 0, header.packed());
     outgoing_.put(exec, message_header_bytes, static_cast<std::uint64_t>(outcome.faulty_rank));
-    auto request = comm.isend(outgoing_.wire(0, header_bytes + bytes), to, use);
+    typename Comm::request request;
+    cancel_on_unwind const guard(comm, request);
+    request = comm.isend(outgoing_.wire(0, header_bytes + bytes), to, use);
     comm.wait_all(std::span(&request, 1));
   }
 
   entries_type receive(E const& exec, Comm& comm, int from, phase use, result& outcome) {
     detail::fence(exec,
                   "oktopk::reduction_tree::decoded"); // ends the reading of the message before
-    auto request = comm.irecv(incoming_.wire(0, message_bytes_), from, use);
+    typename Comm::request request;
+    cancel_on_unwind const guard(comm, request);
+    request = comm.irecv(incoming_.wire(0, message_bytes_), from, use);
     comm.wait_all(std::span(&request, 1));
     auto const header = fault_report::unpacked(incoming_.get(exec, 0));
     if (header) {

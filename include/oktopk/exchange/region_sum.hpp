@@ -22,12 +22,31 @@ public:
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<Index, Value, memory_space>;
 
-  /// Starts with an empty region. All entries added until `extract` must lie inside.
+  /// Starts with an empty region, also where a call was given up and nothing extracted. All entries added until
+  /// `extract` must lie inside.
   void open(E const& exec, region where) {
+    if (filled_) {
+      clear(exec);
+    }
     where_ = where;
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
     counted_ = 0;
+  }
+
+  /// Empties the region; public because nvcc wants the function around a kernel to be.
+  void clear(E const& exec) {
+    Value* const sums = sums_.data();
+    std::uint64_t* const touched = touched_.data();
+    Kokkos::parallel_for(
+        "oktopk::region_sum::clear", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, words()),
+        KOKKOS_LAMBDA(std::int64_t word) {
+          for (std::uint64_t left = touched[word]; left != 0; left &= left - 1) {
+            sums[word * 64 + detail::lowest_bit(left)] = 0;
+          }
+          touched[word] = 0;
+        });
+    filled_ = false;
   }
 
   /// Adds entries with unique indices; waits for nothing.
@@ -36,6 +55,7 @@ public:
     std::uint64_t* const touched = touched_.data();
     std::int64_t const begin = where_.begin;
     counted_ += entries.size();
+    filled_ = true;
     Kokkos::parallel_for(
         "oktopk::region_sum::add", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, entries.size()),
         KOKKOS_LAMBDA(std::int64_t i) {
@@ -75,6 +95,7 @@ public:
           touched[word] = 0;
         },
         count);
+    filled_ = false;
     return {indices_.data(), values_.data(), count};
   }
 
@@ -83,6 +104,7 @@ private:
 
   region where_;
   std::int64_t counted_ = 0;
+  bool filled_ = false; // since the last `extract`
   // Zero between calls; growth gives fresh zeros.
   buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
   buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/exchange/fault_report.hpp>
 #include <oktopk/exchange/region_sum.hpp>
@@ -59,6 +60,8 @@ public:
 
     result outcome{{}, mine, rank};
     bucket_ = std::clamp(schedule_.bucket(), 1, std::max(comm.size() - 1, 1));
+    lengths_.resize(at(comm.size()));
+    cancel_on_unwind const guard(comm, receives_, sends_);
     make_room(exec, comm, boundaries, own, capacity);
     int const steps = comm.size() - 1;
     int const bucket = bucket_;
@@ -138,7 +141,6 @@ private:
       return;
     }
     int const ranks = comm.size();
-    lengths_.resize(at(ranks));
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(comm.rank(), step, ranks);
       std::int64_t const offset = send_offsets_[at(step) - 1] + message_header_bytes;

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <exception>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+namespace oktopk {
+
+/// Ends the messages of a collective that is left by an exception, so that none arrives in memory that is gone.
+///
+/// To be made before the first message, and after the memory of all of them: `cancel_on_unwind const guard(comm,
+/// sends_, receives_);`. Names the requests, single ones and arrays or vectors that may still grow, which must outlive
+/// it. Where an exception leaves the scope, what is active of them is cancelled, and the communicator is of no more use
+/// to this rank (see `communicator`): so nothing may be thrown in the scope that all ranks throw alike and live on
+/// after. Costs nothing else.
+template <class Comm, class... Requests>
+class cancel_on_unwind {
+public:
+  explicit cancel_on_unwind(Comm& comm, Requests&... requests)
+      : comm_(comm), requests_(requests...), exceptions_(std::uncaught_exceptions()) {}
+
+  cancel_on_unwind(cancel_on_unwind const&) = delete;
+  cancel_on_unwind& operator=(cancel_on_unwind const&) = delete;
+
+  ~cancel_on_unwind() {
+    if (std::uncaught_exceptions() > exceptions_) {
+      comm_.cancel(std::span<request>()); // also where none is under way: the other ranks still expect some
+      std::apply([this](Requests&... each) { (comm_.cancel(span_of(each)), ...); }, requests_);
+    }
+  }
+
+private:
+  using request = typename Comm::request;
+
+  template <class R>
+  static std::span<request> span_of(R& requests) noexcept {
+    if constexpr (std::is_same_v<R, request>) {
+      return std::span<request>(&requests, 1);
+    } else {
+      return std::span<request>(requests);
+    }
+  }
+
+  Comm& comm_;
+  std::tuple<Requests&...> requests_;
+  int exceptions_;
+};
+
+namespace detail {
+
+/// What a communicator throws that has been told to cancel a message.
+inline error order_is_lost(int rank) {
+  return {fault::communication,
+          "rank " + std::to_string(rank) +
+              " has left a collective by an exception and given up its messages; since then it cannot tell which "
+              "messages of the other ranks belong to what, and the communicator cannot be used any more"};
+}
+
+} // namespace detail
+
+} // namespace oktopk

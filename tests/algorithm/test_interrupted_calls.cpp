@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Calls that an exception ends in the middle of their messages: nothing arrives in memory that is gone, nobody hangs,
+// and nobody goes on with messages that are out of order.
+
+#include "support/catch.hpp"
+#include "support/failing.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/dense_rabenseifner.hpp>
+#include <oktopk/algorithm/gaussian_k.hpp>
+#include <oktopk/algorithm/gtopk.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/partition/uniform.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using E = host_execution;
+using C = failing_communicator;
+
+// Makes an algorithm and calls it twice: the second call finds the workspace of the first.
+template <class Algorithm>
+std::vector<double> two_calls(C& comm) {
+  typename Algorithm::options how{.length = 300};
+  if constexpr (requires { how.k; }) {
+    how.k = 24;
+  }
+  if constexpr (requires { how.gather.ratio; }) {
+    how.gather.ratio = 1; // balances
+  }
+  if constexpr (requires { how.local_select.tau_prime; }) {
+    how.local_select.tau_prime = 2;
+  }
+  Algorithm allreduce(E(), comm, how);
+  std::vector<double> numbers;
+  for (int call = 0; call < 2; ++call) {
+    auto const accumulator = seeded_accumulator<float>(how.length, comm.rank(), call);
+    auto const& update = allreduce(accumulator);
+    for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
+      numbers.push_back(update.indices()(i));
+      numbers.push_back(update.values()(i));
+    }
+  }
+  return numbers;
+}
+
+template <class Algorithm>
+std::string fault_of_operations(int ranks) {
+  return fault_of_failing_operations(ranks, [](C& comm) { return two_calls<Algorithm>(comm); });
+}
+
+template <class Algorithm>
+std::string fault_of_encodings(int ranks) {
+  return fault_of_failing_encodings(ranks, [](C& comm) { return two_calls<Algorithm>(comm); });
+}
+
+using reusing = oktopk::ok_topk<E, C, exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>;
+
+} // namespace
+
+TEST_CASE("ok_topk: whichever message fails, the call ends everywhere and leaves no message behind") {
+  CHECK(fault_of_operations<oktopk::ok_topk<E, C>>(4) == "");
+  CHECK(fault_of_operations<reusing>(4) == "");
+  CHECK(fault_of_operations<oktopk::paper_ok_topk<E, C>>(4) == "");
+}
+
+TEMPLATE_TEST_CASE("whichever message fails, the call ends everywhere and leaves no message behind", "",
+                   (oktopk::topk_a<E, C>), (oktopk::topk_dsa<E, C>), (oktopk::gtopk<E, C>), (oktopk::gaussian_k<E, C>),
+                   (oktopk::dense<E, C>), (oktopk::dense_rabenseifner<E, C>), (oktopk::dense_bfloat16<E, C>)) {
+  CHECK(fault_of_operations<TestType>(4) == "");
+  CHECK(fault_of_operations<TestType>(3) == "");
+}
+
+TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leaves no message behind", "",
+                   (oktopk::ok_topk<E, C, exhausted_coo>), reusing, (oktopk::topk_a<E, C, exhausted_coo>),
+                   (oktopk::topk_dsa<E, C, exhausted_coo>), (oktopk::gtopk<E, C, exhausted_coo>),
+                   (oktopk::gaussian_k<E, C, exhausted_coo>)) {
+  CHECK(fault_of_encodings<TestType>(4) == "");
+}
+
+TEST_CASE("messages that the communicator refuses on all ranks end the call, and nobody goes on") {
+  failing_plan plan;
+  plan.longest = 4096;
+  auto const all = run_interrupted(2, plan, [](C& comm) {
+    oktopk::ok_topk<E, C> allreduce(E(), comm, {.length = 4000, .k = 2000});
+    auto const& update = allreduce(seeded_accumulator<float>(4000, comm.rank(), 0));
+    return std::vector<double>(update.indices().extent(0));
+  });
+  for (interrupted_rank const& each : all) {
+    CHECK(each.thrown == "oktopk: a message is too long");
+    CHECK(each.afterwards.code == oktopk::fault::communication);
+    CHECK(each.afterwards.says("cannot be used any more"));
+  }
+}
+
+TEST_CASE("a message that the communicator refuses on one rank ends the call, and the others hear who has left") {
+  failing_plan plan;
+  plan.longest = 4096;
+  auto const all = run_interrupted(4, plan, [](C& comm) {
+    using algorithm = oktopk::ok_topk<E, C, oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>;
+    algorithm allreduce(E(), comm, {.length = 4000, .k = 600});
+    vector_of<float> const accumulator("accumulator", 4000);
+    for (std::size_t i = 0; i < accumulator.extent(0); ++i) {
+      bool const third = i >= 2000 && i < 3000; // all of rank 0 goes to rank 2
+      accumulator(i) = comm.rank() == 0 ? (third ? 2.0F : 0.1F) : 1.0F + static_cast<float>(i * 7919 % 1000);
+    }
+    auto const& update = allreduce(accumulator);
+    return std::vector<double>(update.indices().extent(0));
+  });
+  CHECK(all[0].thrown == "oktopk: a message is too long");
+  CHECK(all[0].afterwards.says("cannot be used any more"));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    CHECK(all[rank].thrown.find("deadlock: no rank can go on; rank 0 has cancelled messages and") != std::string::npos);
+  }
+}

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Messages that are given up, and the guard that gives them up when an exception passes.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+#include "support/unreachable.hpp"
+
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/self.hpp>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::cancel_on_unwind;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+using oktopk::phase;
+
+namespace {
+
+using request = in_process_communicator::request;
+
+// What is wrong when a rank goes on with a communicator that it has cancelled messages of.
+template <class Comm>
+void check_refusals(Comm& comm) {
+  int number = 0;
+  int const peer = 1 - comm.rank();
+  float sum = 0;
+  std::vector<outcome> const heard = {
+      outcome_of([&] { comm.isend(bytes_of(number), peer, phase::control); }),
+      outcome_of([&] { comm.irecv(room_in(number), peer, phase::control); }),
+      outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })};
+  for (outcome const& each : heard) {
+    CHECK(each.code == fault::communication);
+    CHECK(each.says("rank " + std::to_string(comm.rank()) + " has left a collective by an exception"));
+    CHECK(each.says("cannot be used any more"));
+  }
+}
+
+// What rank 1 throws after rank 0 has done something with one request; both are waiting for nothing else.
+template <class First, class Second>
+outcome second_rank(First const& first, Second const& second) {
+  auto const thrown = oktopk::in_process::run_and_collect(
+      2, [&](in_process_communicator comm) { comm.rank() == 0 ? first(comm) : second(comm); });
+  CHECK(thrown[0] == nullptr);
+  return outcome_of(thrown[1]);
+}
+
+} // namespace
+
+TEST_CASE("a receive that was cancelled takes no message, and its room may go") {
+  auto room = std::make_unique<int>(7);
+  int untouched = 0;
+  auto const heard = second_rank(
+      [&](in_process_communicator comm) {
+        request receive = comm.irecv(room_in(*room), 1, phase::reduce);
+        comm.cancel(std::span(&receive, 1));
+        CHECK_FALSE(receive.active());
+        untouched = *room;
+        room.reset();
+      },
+      [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
+  CHECK(untouched == 7);
+  CHECK(heard.code == fault::deadlock);
+  CHECK(heard.says("rank 0 has cancelled messages and has returned; rank 1 waits to send to rank 0 (reduce)"));
+}
+
+TEST_CASE("a send that was cancelled gives no message, and its bytes may go") {
+  auto number = std::make_unique<int>(7);
+  auto const heard = second_rank(
+      [&](in_process_communicator comm) {
+        request send = comm.isend(bytes_of(*number), 1, phase::reduce);
+        comm.cancel(std::span(&send, 1));
+        CHECK_FALSE(send.active());
+        number.reset();
+      },
+      [](in_process_communicator comm) { receive_number<int>(comm, 0, phase::reduce); });
+  CHECK(heard.code == fault::deadlock);
+}
+
+TEST_CASE("a message that has arrived may be cancelled; of several each is, and what is inactive does not matter") {
+  int arrived = 0;
+  int room = 0;
+  oktopk::in_process::run(2, [&](in_process_communicator comm) {
+    if (comm.rank() == 1) {
+      send_number(comm, 5, 0, phase::reduce);
+      return;
+    }
+    std::vector<request> several(4);
+    several[1] = comm.irecv(room_in(arrived), 1, phase::reduce);
+    several[2] = comm.irecv(room_in(room), 1, phase::gather);
+    CHECK(comm.wait_any(several) == 1);
+    several[1] = several[3];
+    several[0] = comm.isend(bytes_of(room), 1, phase::balance);
+    comm.cancel(several);
+    for (request const& each : several) {
+      CHECK_FALSE(each.active());
+    }
+    comm.cancel(several); // again, for nothing
+  });
+  CHECK(arrived == 5);
+}
+
+TEST_CASE("who has cancelled cannot send, receive or reduce any more, by no copy") {
+  auto const heard = second_rank(
+      [](in_process_communicator comm) {
+        oktopk::counted<in_process_communicator> counted(comm);
+        unreachable<oktopk::counted<in_process_communicator>> outermost(counted);
+        static_assert(oktopk::communicator<decltype(outermost)>);
+        outermost.cancel({});
+        check_refusals(outermost);
+        check_refusals(counted);
+        check_refusals(comm);
+        CHECK(counted.wait_any({}) == 0);
+      },
+      [](in_process_communicator comm) {
+        float sum = 0;
+        comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control);
+      });
+  CHECK(heard.code == fault::deadlock);
+  CHECK(heard.says("rank 0 has cancelled messages and has returned"));
+}
+
+TEST_CASE("a rank that has cancelled and tries again hears of the deadlock that this made") {
+  auto const heard = oktopk::in_process::run_and_collect(2, [](in_process_communicator comm) {
+    try {
+      cancel_on_unwind const guard(comm);
+      receive_number<int>(comm, 1 - comm.rank(), phase::reduce);
+    } catch (oktopk::error const& caught) {
+      CHECK(caught.code() == fault::deadlock);
+    }
+    send_number(comm, 1, 1 - comm.rank(), phase::reduce);
+  });
+  CHECK(outcome_of(heard[0]).code == fault::deadlock);
+  CHECK(outcome_of(heard[1]).code == fault::deadlock);
+}
+
+TEST_CASE("a lone rank has nothing to cancel, and goes on") {
+  oktopk::self_communicator comm;
+  std::vector<oktopk::self_communicator::request> none(3);
+  CHECK_THROWS_AS(
+      [&] {
+        cancel_on_unwind const guard(comm, none);
+        throw std::runtime_error("in between");
+      }(),
+      std::runtime_error);
+  double x = 2.5;
+  CHECK_NOTHROW(comm.allreduce(std::span(&x, 1), oktopk::reduction::sum, phase::reduce));
+}
+
+TEST_CASE("the guard cancels where an exception leaves its scope") {
+  auto const heard = second_rank(
+      [](in_process_communicator comm) {
+        request single;
+        std::array<request, 2> pair{};
+        std::vector<request> growing;
+        std::vector<int> rooms(4);
+        try {
+          cancel_on_unwind const guard(comm, single, pair, growing);
+          single = comm.irecv(room_in(rooms[0]), 1, phase::reduce);
+          pair[1] = comm.irecv(room_in(rooms[1]), 1, phase::reduce);
+          growing.push_back(comm.irecv(room_in(rooms[2]), 1, phase::gather));
+          growing.push_back(comm.isend(bytes_of(rooms[3]), 1, phase::gather));
+          throw std::runtime_error("in between");
+        } catch (std::runtime_error const&) {
+        }
+        CHECK_FALSE(single.active());
+        CHECK_FALSE(pair[1].active());
+        CHECK_FALSE(growing[0].active());
+        CHECK_FALSE(growing[1].active());
+        check_refusals(comm);
+      },
+      [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
+  CHECK(heard.code == fault::deadlock);
+}
+
+TEST_CASE("the guard leaves messages alone where its scope is left otherwise") {
+  oktopk::in_process::run(2, [](in_process_communicator comm) {
+    int room = 0;
+    request receive;
+    {
+      cancel_on_unwind const guard(comm, receive);
+      receive = comm.irecv(room_in(room), 1 - comm.rank(), phase::reduce);
+      try {
+        throw std::runtime_error("caught inside");
+      } catch (std::runtime_error const&) {
+      }
+    }
+    CHECK(receive.active());
+    send_number(comm, 5 + comm.rank(), 1 - comm.rank(), phase::reduce);
+    comm.wait_all(std::span(&receive, 1));
+    CHECK(room == 6 - comm.rank());
+  });
+}
+
+TEST_CASE("the guard knows its own rank's exceptions from those that pass, or have passed, elsewhere") {
+  // Says goodbye on the way out, with all ranks, while an exception passes on this one.
+  struct farewell {
+    in_process_communicator comm;
+    int* heard;
+    ~farewell() {
+      request receive;
+      cancel_on_unwind const guard(comm, receive);
+      *heard = pass_around(comm, comm.rank());
+    }
+  };
+  std::vector<int> heard(3, -1);
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    auto const me = static_cast<std::size_t>(comm.rank());
+    if (comm.rank() == 1) {
+      try {
+        farewell const last{comm, &heard[me]};
+        throw std::runtime_error("passing");
+      } catch (std::runtime_error const&) {
+      }
+    } else {
+      farewell const last{comm, &heard[me]};
+    }
+    pass_around(comm, 0); // works still
+  });
+  CHECK(heard == std::vector<int>{2, 0, 1});
+}

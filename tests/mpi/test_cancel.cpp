@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Messages that are given up under MPI.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/failing.hpp"
+#include "support/kept_update.hpp"
+#include "support/messages.hpp"
+#include "support/mpi_ranks.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/mpi.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::mpi_communicator;
+using oktopk::phase;
+
+namespace {
+
+using request = mpi_communicator::request;
+
+int next() {
+  return (world_rank() + 1) % world_size();
+}
+int before() {
+  return (world_rank() + world_size() - 1) % world_size();
+}
+
+void check_refusals(mpi_communicator comm) {
+  int number = 0;
+  float sum = 0;
+  for (outcome const& each :
+       {outcome_of([&] { comm.isend(bytes_of(number), next(), phase::control); }),
+        outcome_of([&] { comm.irecv(room_in(number), before(), phase::control); }),
+        outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })}) {
+    CHECK(each.code == fault::communication);
+    CHECK(each.says("rank " + std::to_string(comm.rank()) + " has left a collective by an exception"));
+    CHECK(each.says("cannot be used any more"));
+  }
+}
+
+} // namespace
+
+TEST_CASE("receives that an exception ends take no message that comes later") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    // One that MPI would copy, one that it would fetch.
+    constexpr std::size_t few = 100;
+    constexpr std::size_t many = std::size_t(1) << 20;
+    std::vector<std::byte> rooms(few + many, std::byte(7));
+    auto freed = std::make_unique<std::vector<std::byte>>(few);
+    std::vector<request> receives;
+    try {
+      oktopk::cancel_on_unwind const guard(comm, receives);
+      receives.push_back(comm.irecv(std::span(rooms).first(few), before(), phase::reduce));
+      receives.push_back(comm.irecv(std::span(rooms).subspan(few), before(), phase::gather));
+      receives.push_back(comm.irecv(*freed, before(), phase::balance));
+      throw std::runtime_error("in between");
+    } catch (std::runtime_error const&) {
+      freed.reset();
+    }
+    for (request const& each : receives) {
+      CHECK_FALSE(each.active());
+    }
+    check_refusals(comm);
+    MPI_Barrier(MPI_COMM_WORLD);
+    // The peer knows nothing of it, and sends: by MPI, for it may not use its own copy either.
+    std::vector<std::byte> const sent(many, std::byte(1));
+    std::array<MPI_Request, 3> late{};
+    auto const send = [&](std::size_t which, std::size_t bytes, phase use) {
+      MPI_Isend(sent.data(), static_cast<int>(bytes), MPI_BYTE, next(), static_cast<int>(use), comm.get(),
+                &late[which]);
+    };
+    send(0, few, phase::reduce);
+    send(1, many, phase::gather);
+    send(2, few, phase::balance);
+    MPI_Barrier(MPI_COMM_WORLD);
+    auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    CHECK(pass_around(fresh, world_rank(), phase::reduce) == before()); // and MPI has seen to what has come
+    CHECK(std::count(rooms.begin(), rooms.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(rooms.size()));
+    // So that no send is left: they arrive elsewhere.
+    std::vector<std::byte> elsewhere(many);
+    for (auto const use : {phase::reduce, phase::gather, phase::balance}) {
+      MPI_Recv(elsewhere.data(), static_cast<int>(many), MPI_BYTE, before(), static_cast<int>(use), comm.get(),
+               MPI_STATUS_IGNORE);
+      CHECK(elsewhere[few - 1] == std::byte(1));
+    }
+    MPI_Waitall(3, late.data(), MPI_STATUSES_IGNORE);
+  });
+}
+
+TEST_CASE("a message that has come before its receive is cancelled does no harm") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    int room = 0;
+    int const number = 5;
+    request receive = comm.irecv(room_in(room), before(), phase::reduce);
+    request send = comm.isend(bytes_of(number), next(), phase::reduce);
+    comm.wait_all(std::span(&send, 1));
+    MPI_Barrier(MPI_COMM_WORLD);
+    comm.cancel(std::span(&receive, 1));
+    CHECK_FALSE(receive.active());
+    CHECK((room == 0 || room == 5));
+    int const was = room;
+    auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    CHECK(pass_around(fresh, world_rank()) == before());
+    CHECK(room == was);
+  });
+}
+
+TEST_CASE("sends that nobody takes are given up after a second in all, and others are unharmed") {
+  on_all_ranks([] {
+    using clock = std::chrono::steady_clock;
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    std::vector<std::byte> const many(std::size_t(1) << 22, std::byte(3)); // too many to be sent ahead
+    std::vector<request> sends;
+    auto const begin = clock::now();
+    try {
+      request single;
+      oktopk::cancel_on_unwind const guard(comm, single, sends);
+      single = comm.isend(many, next(), phase::reduce);
+      sends.push_back(comm.isend(many, next(), phase::gather));
+      throw std::runtime_error("in between");
+    } catch (std::runtime_error const&) {
+    }
+    double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    CHECK(seconds < 10); // on a busy machine
+    CHECK_FALSE(sends[0].active());
+    check_refusals(comm);
+    auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    CHECK(pass_around(fresh, world_rank()) == before());
+    // What was left to MPI can still be fetched, and the test leaves nothing under way.
+    std::vector<std::byte> room(many.size());
+    for (auto const use : {phase::reduce, phase::gather}) {
+      MPI_Recv(room.data(), static_cast<int>(room.size()), MPI_BYTE, before(), static_cast<int>(use), comm.get(),
+               MPI_STATUS_IGNORE);
+      CHECK(room == many);
+      std::fill(room.begin(), room.end(), std::byte(0));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  });
+}
+
+TEST_CASE("no message is needed to leave a collective; copies are told, other duplicates go on") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    auto copy = comm;
+    auto another = mpi_communicator::duplicate(comm.get());
+    comm.cancel({});
+    check_refusals(comm);
+    check_refusals(copy);
+    CHECK(pass_around(another, world_rank()) == before());
+  });
+}
+
+TEST_CASE("whichever encoding fails on all ranks, the call leaves no message behind, and another duplicate goes on") {
+  on_all_ranks([] {
+    using algorithm = oktopk::ok_topk<host_execution, mpi_communicator, exhausted_coo>;
+    auto const length = std::int64_t(1000);
+    auto const accumulator = seeded_accumulator<float>(length, world_rank(), 0);
+    auto const call = [&](mpi_communicator comm) {
+      algorithm allreduce(host_execution(), comm, {.length = length, .k = 100});
+      return keep_update(allreduce(accumulator));
+    };
+    kept_update const expected = call(mpi_communicator::duplicate(MPI_COMM_WORLD));
+    for (std::int64_t which = 1; which <= world_size(); ++which) { // what is for each peer, and what is gathered
+      auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+      exhausted_coo::encodings = 0;
+      exhausted_coo::last = which;
+      CHECK_THROWS_AS(call(comm), std::bad_alloc);
+      exhausted_coo::last = std::numeric_limits<std::int64_t>::max();
+      CHECK(outcome_of([&] { call(comm); }).says(world_size() > 1 ? "cannot be used any more" : ""));
+      MPI_Barrier(MPI_COMM_WORLD);
+      kept_update const found = call(mpi_communicator::duplicate(MPI_COMM_WORLD));
+      CHECK(difference(found, expected) == "");
+    }
+  });
+}

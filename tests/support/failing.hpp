@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "support/caught.hpp"
+
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/format/coo.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Collectives that are left in the middle: each of their operations fails in turn, on each rank.
+namespace oktopk_tests {
+
+/// What the ranks of one world have asked of their communicators, and which of it is to fail.
+struct failing_plan {
+  std::vector<std::int64_t> operations;                          ///< so far, by rank
+  int rank = -1;                                                 ///< that fails; -1: nobody does
+  std::int64_t operation = 0;                                    ///< of that rank, from 1
+  std::size_t longest = std::numeric_limits<std::size_t>::max(); ///< message that may be sent
+
+  void step(int at) {
+    std::int64_t const done = ++operations[static_cast<std::size_t>(at)];
+    if (at == rank && done == operation) {
+      throw oktopk::error(oktopk::fault::communication, "the network is down");
+    }
+  }
+};
+
+/// A communicator whose n-th operation on one rank fails: a send, a receive, a wait or an allreduce.
+class failing_communicator {
+public:
+  using inner_type = oktopk::in_process_communicator;
+  using request = inner_type::request;
+
+  failing_communicator(inner_type inner, failing_plan& plan) : inner_(inner), plan_(&plan) {}
+
+  int rank() const { return inner_.rank(); }
+  int size() const { return inner_.size(); }
+
+  request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
+    plan_->step(rank());
+    if (out.size() > plan_->longest) {
+      throw oktopk::error(oktopk::fault::communication, "a message is too long");
+    }
+    return inner_.isend(out, peer, use);
+  }
+  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) {
+    plan_->step(rank());
+    return inner_.irecv(in, peer, use);
+  }
+  std::size_t wait_any(std::span<request> requests) {
+    plan_->step(rank());
+    return inner_.wait_any(requests);
+  }
+  void wait_all(std::span<request> requests) {
+    plan_->step(rank());
+    inner_.wait_all(requests);
+  }
+  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+
+  template <class T>
+  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
+    plan_->step(rank());
+    inner_.allreduce(data, op, use);
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return inner_.reaches<MemorySpace>();
+  }
+
+private:
+  inner_type inner_;
+  failing_plan* plan_;
+};
+
+/// A format that runs out of memory in its n-th encoding, whichever rank it is of.
+struct exhausted_coo : oktopk::coo<> {
+  static inline std::int64_t encodings = 0;
+  static inline std::int64_t last = std::numeric_limits<std::int64_t>::max();
+
+  template <oktopk::execution_space E>
+  static std::int64_t encode(E const& exec, oktopk::sparse_ref<std::int32_t, float, typename E::memory_space> entries,
+                             oktopk::region where, std::byte* out) {
+    encodings += 1;
+    if (encodings == last) {
+      throw std::bad_alloc();
+    }
+    return oktopk::coo<>::encode(exec, entries, where, out);
+  }
+};
+
+/// How one rank fared.
+struct interrupted_rank {
+  std::vector<double> results;
+  std::string thrown; ///< empty where it came to the end
+  outcome afterwards; ///< of an attempt to go on with the same communicator
+};
+
+/// Runs `scenario(comm)`, which makes what it needs and gives the numbers that it computes, once on each rank. A rank
+/// where it throws, which destroys all that the scenario made, tries it again.
+template <class Scenario>
+std::vector<interrupted_rank> run_interrupted(int ranks, failing_plan& plan, Scenario const& scenario) {
+  plan.operations.assign(static_cast<std::size_t>(ranks), 0);
+  std::vector<interrupted_rank> all(plan.operations.size());
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
+    interrupted_rank& mine = all[static_cast<std::size_t>(inner.rank())];
+    failing_communicator comm(inner, plan);
+    try {
+      mine.results = scenario(comm);
+    } catch (std::exception const& caught) {
+      mine.thrown = caught.what();
+    }
+    if (!mine.thrown.empty()) {
+      mine.afterwards = outcome_of([&] { scenario(comm); });
+    }
+  });
+  return all;
+}
+
+/// What is wrong where one rank should have thrown `first`, and could not go on; others have the right result or wait
+/// for it in vain. Empty where nothing is.
+inline std::string interruption_fault(std::vector<interrupted_rank> const& all,
+                                      std::vector<interrupted_rank> const& expected, std::string const& first) {
+  int failed = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    interrupted_rank const& one = all[rank];
+    std::string const who = "rank " + std::to_string(rank);
+    if (one.thrown.empty()) {
+      if (one.results != expected[rank].results) {
+        return who + " has a wrong result";
+      }
+    } else if (one.thrown == first) {
+      failed += 1;
+      if (one.afterwards.code != oktopk::fault::communication || !one.afterwards.says("cannot be used any more")) {
+        return who + " went on: " + one.afterwards.text;
+      }
+    } else if (one.thrown.find("deadlock: no rank can go on;") == std::string::npos) {
+      return who + " says " + one.thrown;
+    } else if (one.afterwards.code != oktopk::fault::deadlock) {
+      return who + " went on after the deadlock: " + one.afterwards.text;
+    }
+  }
+  return failed == 1 ? std::string() : std::to_string(failed) + " ranks say '" + first + "'";
+}
+
+/// Lets every operation of every rank fail, one a run; gives the first thing that is wrong.
+template <class Scenario>
+std::string fault_of_failing_operations(int ranks, Scenario const& scenario) {
+  failing_plan plan;
+  std::vector<interrupted_rank> const expected = run_interrupted(ranks, plan, scenario);
+  std::vector<std::int64_t> const operations = plan.operations;
+  for (plan.rank = 0; plan.rank < ranks; ++plan.rank) {
+    std::int64_t const all = operations[static_cast<std::size_t>(plan.rank)];
+    if (all == 0) {
+      return "rank " + std::to_string(plan.rank) + " does nothing that could fail";
+    }
+    for (plan.operation = 1; plan.operation <= all; ++plan.operation) {
+      std::string const fault =
+          interruption_fault(run_interrupted(ranks, plan, scenario), expected, "oktopk: the network is down");
+      if (!fault.empty()) {
+        return "operation " + std::to_string(plan.operation) + " of rank " + std::to_string(plan.rank) + " of " +
+               std::to_string(ranks) + " fails: " + fault;
+      }
+    }
+  }
+  return {};
+}
+
+/// The same for every encoding of a scenario with `exhausted_coo`.
+template <class Scenario>
+std::string fault_of_failing_encodings(int ranks, Scenario const& scenario) {
+  failing_plan plan;
+  exhausted_coo::encodings = 0;
+  exhausted_coo::last = std::numeric_limits<std::int64_t>::max();
+  std::vector<interrupted_rank> const expected = run_interrupted(ranks, plan, scenario);
+  std::int64_t const all = exhausted_coo::encodings;
+  std::string fault = all == 0 ? "nothing is encoded" : "";
+  for (std::int64_t which = 1; which <= all && fault.empty(); ++which) {
+    exhausted_coo::encodings = 0;
+    exhausted_coo::last = which;
+    fault = interruption_fault(run_interrupted(ranks, plan, scenario), expected, std::bad_alloc().what());
+    fault = fault.empty() ? fault : "encoding " + std::to_string(which) + " fails: " + fault;
+  }
+  exhausted_coo::last = std::numeric_limits<std::int64_t>::max();
+  return fault;
+}
+
+} // namespace oktopk_tests
