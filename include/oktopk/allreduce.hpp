@@ -24,3 +24,4 @@
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
+#include <oktopk/sgd.hpp>

@@ -175,7 +175,6 @@ public:
 
   template <class E, class Comm, class Format>
   struct workspace {
-    bool balanced = false;
     std::vector<typename Format::index_type> indices;
     std::vector<typename Format::value_type> values;
   };
@@ -188,10 +187,10 @@ public:
   char const* fault() const { return ""; }
 
   template <class E, class Comm, class Format>
-  auto
+  oktopk::gathered<Format, E>
   gather(E const& exec, Comm& comm,
          oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
-         std::span<std::int64_t> sizes, std::int64_t, workspace<E, Comm, Format>& room) const {
+         std::span<std::int64_t const> sizes, oktopk::gather_terms, workspace<E, Comm, Format>& room) const {
     exec.fence();
     std::vector<std::int64_t> offsets(1, 0);
     for (std::int64_t const size : sizes) {
@@ -218,10 +217,48 @@ public:
       }
     }
     comm.wait_all(requests);
-    return oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>(
-        room.indices.data(), room.values.data(), offsets.back());
+    return {{room.indices.data(), room.values.data(), offsets.back()}, false};
   }
 };
+
+template <class G>
+inline constexpr bool is_gather = oktopk::gather_policy<G, host_execution, ranks_type, oktopk::coo<>>;
+template <class G>
+inline constexpr bool only_unoptioned = !oktopk::has_gather_options<G> && !is_gather<G>;
+template <class G>
+inline constexpr bool only_inactive = oktopk::has_gather_options<G> && !is_gather<G>;
+
+static_assert(is_gather<archetype_gather> && is_gather<oktopk::balanced_allgatherv>);
+
+struct gather_without_options : archetype_gather {
+  using archetype_gather::archetype_gather;
+  using options = void;
+};
+struct gather_not_made_from_options : archetype_gather {
+  gather_not_made_from_options();
+};
+struct gather_without_describe : archetype_gather {
+  using archetype_gather::archetype_gather;
+  void describe() = delete;
+};
+struct gather_without_fault : archetype_gather {
+  using archetype_gather::archetype_gather;
+  void fault() = delete;
+};
+struct gather_without_workspace : archetype_gather {
+  using archetype_gather::archetype_gather;
+  template <class, class>
+  struct workspace;
+};
+struct gather_of_entries_alone : archetype_gather {
+  using archetype_gather::archetype_gather;
+  template <class E, class Comm, class Format, class... Arguments>
+  oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>
+  gather(Arguments&&...) const;
+};
+static_assert(only_unoptioned<gather_without_options> && only_unoptioned<gather_not_made_from_options>);
+static_assert(only_unoptioned<gather_without_describe> && only_unoptioned<gather_without_fault>);
+static_assert(only_inactive<gather_without_workspace> && only_inactive<gather_of_entries_alone>);
 
 } // namespace
 

@@ -31,6 +31,7 @@ public:
   template <class Value>
   struct state {
     bool is_sound(std::int64_t) const { return true; }
+    void list_facts(oktopk::agreement&) const {}
   };
 
   explicit archetype(options how) : least_(how.least) {}
@@ -153,14 +154,22 @@ struct with_state : archetype {
   template <class E, class Source, class Scope, class Room>
   oktopk::selected select(E const&, Source const&, std::int64_t, std::int64_t, State&, Scope&, Room&) const;
 };
-struct never_sound {};
+struct never_sound {
+  void list_facts(oktopk::agreement&) const;
+};
 struct sound_by_number {
   int is_sound(std::int64_t) const;
+  void list_facts(oktopk::agreement&) const;
+};
+struct without_facts {
+  bool is_sound(std::int64_t) const;
 };
 struct state_cannot_be_copied {
   state_cannot_be_copied(state_cannot_be_copied const&) = delete;
   bool is_sound(std::int64_t) const;
+  void list_facts(oktopk::agreement&) const;
 };
+static_assert(only_unsound<with_state<without_facts>> && !oktopk::selector<with_state<without_facts>>);
 static_assert(only_unsound<with_state<never_sound>> && !oktopk::selector<with_state<never_sound>>);
 static_assert(only_unsound<with_state<sound_by_number>> && !oktopk::selector<with_state<sound_by_number>>);
 static_assert(only_unsound<with_state<state_cannot_be_copied>> &&

@@ -19,31 +19,30 @@ namespace {
 
 using format = oktopk::coo<>;
 
-struct gathered {
+struct gather_outcome {
   std::vector<double> words_sent;
   bool balanced = false;
 };
 
 /// Gathers parts of these sizes, checks the result, and tells what was sent.
-gathered gather(std::vector<std::int64_t> const& sizes, balanced_allgatherv::options how, std::uint64_t seed) {
+gather_outcome gather(std::vector<std::int64_t> const& sizes, balanced_allgatherv::options how, std::uint64_t seed) {
   INFO("sizes " << Catch::Detail::stringify(sizes));
   auto const parts = random_parts<float>(sizes, seed);
   auto const everything = joined(parts);
-  gathered outcome{std::vector<double>(sizes.size()), false};
+  gather_outcome outcome{std::vector<double>(sizes.size()), false};
   oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
     auto const rank = static_cast<std::size_t>(comm.rank());
     counting counted(comm);
     balanced_allgatherv::workspace<execution, counting, format> room;
-    std::vector<std::int64_t> changing = sizes;
     device_part<format> const mine(parts[rank]);
-    auto const all = host_part<format>(balanced_allgatherv(how).gather<execution, counting, format>(
-        execution(), counted, mine.entries, changing, length_of_parts, room));
-    CHECK((all == everything));
+    auto const all = balanced_allgatherv(how).gather<execution, counting, format>(
+        execution(), counted, mine.entries, sizes, {.length = length_of_parts}, room);
+    CHECK((host_part<format>(all.entries) == everything));
     outcome.words_sent[rank] = counted.total().words_sent();
     CHECK(outcome.words_sent[rank] ==
           counted.of_phase(oktopk::phase::balance).words_sent() + counted.of_phase(oktopk::phase::gather).words_sent());
-    CHECK((counted.of_phase(oktopk::phase::balance).messages_sent == 0 || room.balanced));
-    outcome.balanced = room.balanced;
+    CHECK((counted.of_phase(oktopk::phase::balance).messages_sent == 0 || all.balanced));
+    outcome.balanced = all.balanced;
   });
   return outcome;
 }
@@ -108,7 +107,7 @@ TEST_CASE("balanced_allgatherv sends at most 4k(P-1)/P words whatever the parts 
   int balanced = 0;
   for (std::uint64_t seed = 300; seed < 400; ++seed) {
     auto const sizes = random_sizes(seed);
-    gathered const outcome = gather(sizes, {}, seed);
+    gather_outcome const outcome = gather(sizes, {}, seed);
     for (double const words : outcome.words_sent) {
       CHECK(words <= most_words(sizes));
     }

@@ -6,6 +6,7 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/gathered_threshold.hpp>
 #include <oktopk/exchange/global_scope.hpp>
 #include <oktopk/exchange/overflow.hpp>
@@ -28,6 +29,16 @@
 #include <vector>
 
 namespace oktopk {
+
+/// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
+struct paper_allgatherv : balanced_allgatherv {
+  struct options {
+    double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
+  };
+
+  paper_allgatherv() : paper_allgatherv(options{}) {}
+  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
+};
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector, class GlobalSelector>
@@ -72,7 +83,10 @@ template <execution_space E, communicator Comm, sparse_format Format = coo<>, se
           class Gather = balanced_allgatherv>
 class ok_topk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
   using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+  static_assert(global_selector<GlobalSelector, E, Comm, Format>,
+                "oktopk: the global selector does not select among the ranks of this communicator");
   static_assert(partitioner<Partitioner, E, Comm>, "oktopk: the partitioner does not serve this communicator");
+  static_assert(gather_policy<Gather, E, Comm, Format>, "oktopk: the gather does not serve this communicator");
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
   static_assert(Format::lossless, "oktopk: ok_topk takes lossless sparse formats");
 
@@ -110,9 +124,6 @@ public:
     detail::check_policy("schedule", Schedule(how.schedule), terms);
     detail::check_policy("gather", gather_, terms);
     terms.settle(comm_);
-    if constexpr (requires { gather_.expect(k_); }) {
-      gather_.expect(k_);
-    }
     most_selected_ = std::min(local_.selector().capacity(k_, length_), length_);
   }
 
@@ -173,9 +184,9 @@ public:
     entries_type const chosen = select_globally(reduced.reduced, next);
     auto const global_selected = clock::now();
 
-    entries_type const sums = gather_.template gather<E, Comm, Format>(exec_, comm_, chosen, scope_workspace_.sizes,
-                                                                       length_, gather_workspace_);
-    statistics_.balanced = gather_workspace_.balanced;
+    auto const [sums, balanced] = gather_.template gather<E, Comm, Format>(
+        exec_, comm_, chosen, scope_workspace_.sizes, {.length = length_, .expected = k_}, gather_workspace_);
+    statistics_.balanced = balanced;
     contributed_.reserve(exec_, selection.size());
     std::int64_t const contributed =
         intersection<E, index_type>(exec_, selection.indices, sums.indices, contributed_.data());
@@ -202,7 +213,10 @@ private:
 
   // Whether any number of entries is a multiple of 8 bytes.
   static constexpr bool entry_fills_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
-  static constexpr bool is_paper = std::is_same_v<GlobalSelector, gathered_threshold>;
+  static constexpr bool is_paper = std::is_same_v<LocalSelector, unguarded_threshold> &&
+                                   std::is_same_v<GlobalSelector, gathered_threshold> &&
+                                   std::is_same_v<Partitioner, balanced> && std::is_same_v<Schedule, rotated> &&
+                                   std::is_same_v<Gather, paper_allgatherv>;
 
   // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to balance_and_allgatherv.
   entries_type select_globally(entries_type const& reduced, state_type& next) {
@@ -233,12 +247,7 @@ private:
     for (std::int64_t const boundary : b) {
       terms.fact("boundary", boundary);
     }
-    if constexpr (requires { saved.global.threshold; }) {
-      terms.fact("global threshold", saved.global.threshold).fact("re-evaluated in", saved.global.evaluated);
-    }
-    if constexpr (requires { saved.global.guess.bits; }) {
-      terms.fact("global guess", saved.global.guess.magnitude).fact("its range", saved.global.guess.bits);
-    }
+    saved.global.list_facts(terms);
   }
 
   local_selection<E, Format, LocalSelector> local_;
@@ -254,16 +263,6 @@ private:
   global_scope_workspace<E, Comm, Format> scope_workspace_;
   typename Gather::template workspace<E, Comm, Format> gather_workspace_;
   buffer<index_type, memory_space> contributed_{"oktopk::contributed"};
-};
-
-/// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
-struct paper_allgatherv : balanced_allgatherv {
-  struct options {
-    double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
-  };
-
-  paper_allgatherv() : paper_allgatherv(options{}) {}
-  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
 };
 
 /// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather

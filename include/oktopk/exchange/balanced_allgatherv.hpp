@@ -4,6 +4,7 @@
 
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/balance.hpp>
+#include <oktopk/exchange/concept.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -48,13 +49,13 @@ struct balanced_allgatherv {
     return options_.ratio >= 1 ? std::string() : "the ratio of balanced_allgatherv is below 1";
   }
 
-  /// Says how many entries all parts together are meant to have, the same on all ranks: then a rank that would send
-  /// more than 8/5 of what so many balanced entries cost is reason to balance, too. A threshold that lets half as many
-  /// again through, in regions that have drifted, stays within the bound that way.
-  void expect(std::int64_t entries) { expected_ = entries; }
-
   /// Whether parts of these sizes are to be balanced first; the same on every rank. `scheme` is room to find out in.
-  bool wants_balance(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme) const {
+  ///
+  /// Where all parts together are meant to have `expected` entries, a rank that would send more than 8/5 of what so
+  /// many balanced entries cost is reason to balance, too. A threshold that lets half as many again through, in regions
+  /// that have drifted, stays within the bound that way.
+  bool wants_balance(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme,
+                     std::int64_t expected = 0) const {
     auto const ranks = static_cast<double>(sizes.size());
     std::int64_t total = 0;
     std::int64_t largest = 0;
@@ -70,8 +71,8 @@ struct balanced_allgatherv {
       return false;
     }
     double most = 2 * mean * (ranks - 1);
-    if (expected_ > 0) {
-      most = std::min(most, 1.6 * static_cast<double>(expected_) * (ranks - 1) / ranks);
+    if (expected > 0) {
+      most = std::min(most, 1.6 * static_cast<double>(expected) * (ranks - 1) / ranks);
     }
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
       if (static_cast<double>(allgatherv_entries_sent(sizes, rank)) > most) {
@@ -86,21 +87,23 @@ struct balanced_allgatherv {
     balance<E, Comm, Format> balancing;
     allgatherv<E, Comm, Format> gathering;
     std::vector<transfer> scheme;
-    bool balanced = false; ///< whether the last call balanced
+    std::vector<std::int64_t> sizes; ///< of the parts, balanced or not
   };
 
-  /// Collective. From this rank's part and everybody's sizes (which change when parts are balanced) to all parts.
+  /// See `gather_policy`.
   template <execution_space E, communicator Comm, sparse_format Format>
-  auto gather(E const& exec, Comm& comm,
-              sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
-              std::span<std::int64_t> sizes, std::int64_t length, workspace<E, Comm, Format>& room) const {
-    room.balancing.make_room(exec, comm, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)), length);
+  gathered<Format, E>
+  gather(E const& exec, Comm& comm,
+         sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
+         std::span<std::int64_t const> sizes, gather_terms terms, workspace<E, Comm, Format>& room) const {
+    room.balancing.make_room(exec, comm, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)), terms.length);
     room.scheme.reserve(2 * sizes.size());
-    room.balanced = wants_balance(sizes, room.scheme);
-    if (room.balanced) {
-      mine = room.balancing.run(exec, comm, mine, sizes, length);
+    room.sizes.assign(sizes.begin(), sizes.end());
+    bool const balances = wants_balance(sizes, room.scheme, terms.expected);
+    if (balances) {
+      mine = room.balancing.run(exec, comm, mine, std::span<std::int64_t>(room.sizes), terms.length);
     }
-    return room.gathering.run(exec, comm, mine, sizes, length);
+    return {room.gathering.run(exec, comm, mine, std::span<std::int64_t const>(room.sizes), terms.length), balances};
   }
 
 private:
@@ -121,7 +124,6 @@ private:
   }
 
   options options_;
-  std::int64_t expected_ = 0; // nothing in particular
 };
 
 } // namespace oktopk

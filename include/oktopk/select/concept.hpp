@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
@@ -119,10 +120,12 @@ concept bounds_its_selection = requires(S const& selector, std::int64_t number) 
 };
 
 template <class S>
-concept carries_state = std::copyable<typename S::template state<float>> &&
-                        requires(typename S::template state<float> const& carried, std::int64_t iteration) {
-                          { carried.is_sound(iteration) } -> std::same_as<bool>;
-                        };
+concept carries_state =
+    std::copyable<typename S::template state<float>> &&
+    requires(typename S::template state<float> const& carried, std::int64_t iteration, agreement& terms) {
+      { carried.is_sound(iteration) } -> std::same_as<bool>;
+      { carried.list_facts(terms) } -> std::same_as<void>;
+    };
 
 template <class S, class E>
 concept selects_on =
@@ -140,8 +143,9 @@ concept selects_on =
 /// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
 ///   with it (empty when nothing is).
 /// * `state<Value>` — copyable; all that a selector carries from one iteration to the next. `is_sound(iteration)` —
-///   whether it can be what a selector carries into that iteration; a damaged one is refused by `restore`. It has an
-///   `each_part` as other states have (`core/checkpoint.hpp`) where it is to be saved.
+///   whether it can be what a selector carries into that iteration; a damaged one is refused by `restore`.
+///   `list_facts(agreement)` — lists what must be the same on ranks that select together. It has an `each_part` as
+///   other states have (`core/checkpoint.hpp`) where it is to be saved.
 /// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
 ///   by some multiple of k, so that a receiver can make room without being told the size.
 /// * `select(exec, source, k, iteration, state, scope, workspace)` — takes all of the source, puts the selection into

@@ -132,6 +132,7 @@ struct exact {
     kth_guess<Value> guess;
 
     bool is_sound(std::int64_t) const { return guess.is_sound(); }
+    void list_facts(agreement& terms) const { guess.list_facts(terms); }
     bool operator==(state const&) const = default;
 
     /// For `save` and `load`.

@@ -74,6 +74,7 @@ struct gaussian {
   template <gradient_value Value>
   struct state {
     static bool is_sound(std::int64_t) { return true; }
+    static void list_facts(agreement&) {}
 
     /// For `save` and `load`: it carries nothing.
     template <class State, class Visit>

@@ -32,6 +32,8 @@ struct kth_guess {
   /// Whether a search can have left it behind.
   bool is_sound() const { return detail::is_finite_magnitude(magnitude) && bits >= 0 && bits <= most_bits; }
 
+  void list_facts(agreement& terms) const { terms.fact("guess", magnitude).fact("range of the guess", bits); }
+
   bool operator==(kth_guess const&) const = default;
 
   /// For `save` and `load`.

@@ -35,6 +35,11 @@ struct reused_threshold {
       return detail::is_finite_magnitude(threshold) && guess.is_sound() && evaluated >= -1 && evaluated < iteration;
     }
 
+    void list_facts(agreement& terms) const {
+      terms.fact("threshold", threshold).fact("re-evaluated in", evaluated);
+      guess.list_facts(terms);
+    }
+
     bool operator==(state const&) const = default;
 
     /// For `save` and `load`.

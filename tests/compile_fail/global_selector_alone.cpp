@@ -1,0 +1,25 @@
+// expect: static assertion failed.*: oktopk: the global selector does not select among the ranks
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A selector that serves one rank alone, in the place of the global one: that must be said in a sentence.
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/self.hpp>
+
+#include <cstdint>
+
+using E = Kokkos::DefaultHostExecutionSpace;
+
+struct hermit : oktopk::exact {
+  using exact::exact;
+  template <class Source, class Workspace>
+  oktopk::selected select(E const&, Source const&, std::int64_t, std::int64_t, state<float>&, oktopk::local_scope&,
+                          Workspace&) const;
+};
+
+using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, hermit>;
+
+void use(algorithm::options const& how) {
+  algorithm(E(), oktopk::self_communicator(), how);
+}
