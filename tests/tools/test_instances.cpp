@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -139,9 +140,10 @@ TEST_CASE("an array is made on its own instance, and no other is waited for") {
   oktopk::in_process::run(1, [&](in_process_communicator comm) {
     unreachable<in_process_communicator> const far(comm);
     watch([&] { messages.reserve(exec, far, 1000); });
-    oktopk::dense<execution, in_process_communicator> allreduce(exec, comm, {.length = 1000});
-    std::unique_ptr<oktopk::sgd<decltype(allreduce)>> optimizer;
-    watch([&] { optimizer = std::make_unique<oktopk::sgd<decltype(allreduce)>>(exec, allreduce, {}); });
+    using scheme = oktopk::dense<execution, in_process_communicator>;
+    scheme allreduce(exec, comm, {.length = 1000});
+    std::optional<oktopk::sgd<scheme>> optimizer;
+    watch([&] { optimizer.emplace(exec, allreduce, oktopk::sgd<scheme>::options()); });
   });
   CHECK(allocations >= 6);
   CHECK(events >= 4); // growth waits for its own
