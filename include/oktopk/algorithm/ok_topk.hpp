@@ -246,6 +246,11 @@ private:
   buffer<index_type, memory_space> contributed_{"oktopk::contributed"};
 };
 
+/// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
+/// g++ does not find out by itself, since options in braces have no type to deduce from.
+template <execution_space E, communicator Comm, class Options = typename ok_topk<E, Comm>::options>
+ok_topk(E, Comm, Options const&) -> ok_topk<E, Comm>;
+
 /// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
