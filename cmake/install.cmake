@@ -4,7 +4,8 @@
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_DATADIR}/cmake/oktopk)
-install(TARGETS oktopk EXPORT oktopkTargets FILE_SET HEADERS)
+install(TARGETS oktopk EXPORT oktopkTargets)
+install(DIRECTORY include/oktopk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT oktopkTargets NAMESPACE oktopk:: DESTINATION ${package_folder})
 
 configure_package_config_file(cmake/oktopkConfig.cmake.in oktopkConfig.cmake INSTALL_DESTINATION ${package_folder})

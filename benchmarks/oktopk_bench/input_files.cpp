@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "input_files.hpp"
 
+#include "foreign_file.hpp"
+
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <fstream>
@@ -19,6 +22,19 @@ std::filesystem::path path_of_rank(std::string pattern, int rank) {
   return pattern;
 }
 
+/// Their bytes would pass for values, often huge ones, and all figures would be wrong without a word.
+void refuse_foreign(std::filesystem::path const& path, std::istream& file, std::int64_t bytes) {
+  std::array<unsigned char, foreign_format_bytes> head{};
+  file.read(reinterpret_cast<char*>(head.data()), head.size());
+  auto const count = static_cast<std::size_t>(file.gcount());
+  std::string const format = foreign_format(std::span(head).first(count), bytes, path);
+  if (!format.empty()) {
+    throw local_fault("the input file " + path.string() + " is " + format +
+                      ", not raw little-endian float32. In Python, with its array or CPU tensor g: "
+                      "numpy.asarray(g).astype('<f4').tofile('gradient.f32')");
+  }
+}
+
 std::int64_t length_of(std::filesystem::path const& path) {
   std::error_code failure;
   auto const status = std::filesystem::status(path, failure);
@@ -32,12 +48,14 @@ std::int64_t length_of(std::filesystem::path const& path) {
   if (failure) {
     throw local_fault("the input file " + path.string() + " cannot be measured: " + failure.message());
   }
-  if (!std::ifstream(path, std::ios::binary)) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
     throw local_fault("the input file " + path.string() + " cannot be opened for reading");
   }
   if (bytes == 0) {
     throw local_fault("the input file " + path.string() + " is empty");
   }
+  refuse_foreign(path, file, static_cast<std::int64_t>(bytes));
   if (bytes % sizeof(float) != 0) {
     throw local_fault("the input file " + path.string() + " has " + std::to_string(bytes) +
                       " bytes, which is no multiple of 4");

@@ -12,7 +12,8 @@ namespace oktopk_bench {
 /// Accumulators from raw little-endian float32 files, one file per rank and iteration.
 class file_input : public input {
 public:
-  /// Opens nothing yet, but refuses files that are missing, empty, of different lengths or no whole number of values.
+  /// Reads no values yet, but refuses files that are missing, empty, of different lengths, no whole number of values or
+  /// of another format (`foreign_format`).
   file_input(std::vector<std::string> const& patterns, int rank);
 
   std::int64_t length() const override { return length_; }

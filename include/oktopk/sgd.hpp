@@ -9,6 +9,7 @@
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/detail/kokkos_ext/fence.hpp>
+#include <oktopk/detail/kokkos_ext/instance.hpp>
 #include <oktopk/select/source.hpp>
 
 #include <algorithm>
@@ -16,11 +17,39 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// What is wrong with a learning rate for steps in `Value`, in words; empty where nothing is.
+template <gradient_value Value>
+std::string rate_fault(double rate) {
+  if (!std::isfinite(rate)) {
+    return "the learning rate is not finite";
+  }
+  bool const infinite = std::abs(rate) > static_cast<double>(std::numeric_limits<Value>::max());
+  // A rate that becomes zero would train nothing, and nobody would be told.
+  if (infinite || (rate != 0 && static_cast<Value>(rate) == 0)) {
+    std::ostringstream text;
+    text << "the learning rate " << rate << " is " << (infinite ? "infinite" : "zero") << " as a "
+         << (std::same_as<Value, float> ? "float" : "double");
+    return text.str();
+  }
+  return {};
+}
+
+} // namespace detail
+
+/// Options of `sgd`. Outside of the class, so that `sgd` can be made without template arguments.
+struct sgd_options {
+  double learning_rate = 0.1; ///< finite, also as a value of the gradient, and not rounded to zero there
+};
 
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
@@ -28,6 +57,9 @@ namespace oktopk {
 /// cleared and what the scheme returned added back; w -= update / P. The learning rate is inside the accumulator, as in
 /// the paper, so a change of it does not rescale what is left over from before. Holds two vectors of the gradient's
 /// length; a step that throws leaves weights and residual as they were.
+///
+/// Everything runs on the allreduce's instance of the execution space. An object can be neither copied nor moved, as
+/// the allreduce cannot.
 template <gradient_allreduce Allreduce>
 class sgd {
 public:
@@ -39,9 +71,7 @@ public:
   using const_vector_type = Kokkos::View<value_type const*, memory_space>;
   using update_type = typename Allreduce::update_type;
 
-  struct options {
-    double learning_rate = 0.1; ///< finite
-  };
+  using options = sgd_options;
 
   /// All that is carried from one step to the next, on the host; a plain value.
   struct state_type {
@@ -60,28 +90,36 @@ public:
     }
   };
 
-  /// Collective. `allreduce` must outlive this object.
-  sgd(execution_space exec, Allreduce& allreduce, options const& how)
-      : exec_(std::move(exec)), allreduce_(&allreduce),
+  /// Collective. `allreduce` must outlive this object. A step takes `weights` and `gradient` as they are for kernels on
+  /// the allreduce's instance: what another one writes to them must have been waited for.
+  sgd(Allreduce& allreduce, sgd_options const& how) : sgd(allreduce.execution(), allreduce, how) {}
+
+  /// The same with the instance `exec`, on which the caller writes `weights` and `gradient`: where it is another one
+  /// than the allreduce's, every step waits for it first. Kokkos before 4.0 cannot tell, and the step always waits.
+  sgd(execution_space exec, Allreduce& allreduce, sgd_options const& how)
+      : callers_(std::move(exec)), exec_(allreduce.execution()), allreduce_(&allreduce),
         residual_(Kokkos::view_alloc(exec_, std::string("oktopk::sgd::residual")),
                   static_cast<std::size_t>(allreduce.length())),
-        accumulator_(Kokkos::view_alloc(std::string("oktopk::sgd::accumulator"), Kokkos::WithoutInitializing),
+        accumulator_(Kokkos::view_alloc(exec_, std::string("oktopk::sgd::accumulator"), Kokkos::WithoutInitializing),
                      static_cast<std::size_t>(allreduce.length())) {
     agreement terms("sgd");
-    if (!std::isfinite(how.learning_rate)) {
-      terms.note(fault::option_out_of_range, "the learning rate is not finite");
+    if (std::string const sentence = detail::rate_fault<value_type>(how.learning_rate); !sentence.empty()) {
+      terms.note(fault::option_out_of_range, sentence);
     }
     terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length());
     terms.settle(allreduce.comm());
     learning_rate_ = how.learning_rate;
   }
 
+  sgd(sgd const&) = delete;
+  sgd& operator=(sgd const&) = delete;
+
   double learning_rate() const { return learning_rate_; }
 
-  /// To be called alike on all ranks.
+  /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
   void set_learning_rate(double rate) {
-    if (!std::isfinite(rate)) {
-      throw error(fault::option_out_of_range, "sgd: the learning rate is not finite");
+    if (std::string const sentence = detail::rate_fault<value_type>(rate); !sentence.empty()) {
+      throw error(fault::option_out_of_range, "sgd: " + sentence);
     }
     learning_rate_ = rate;
   }
@@ -102,6 +140,9 @@ public:
                       static_cast<std::int64_t>(weights.extent(0)) == allreduce_->length();
     if (!fits) {
       refuse(static_cast<std::int64_t>(gradient.extent(0)), static_cast<std::int64_t>(weights.extent(0)));
+    }
+    if (!detail::same_instance(callers_, exec_)) {
+      detail::fence(callers_, "oktopk::sgd::caller");
     }
     update_type const& update = call<Gradient>(gradient);
     keep_rest(update);
@@ -124,8 +165,11 @@ public:
     agreement terms("sgd::restore");
     bool const finite = std::all_of(saved.residual.begin(), saved.residual.end(),
                                     [](value_type value) { return std::isfinite(value); });
-    if (saved.residual.size() != residual_.extent(0) || !finite || !std::isfinite(saved.learning_rate)) {
+    if (saved.residual.size() != residual_.extent(0) || !finite) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
+    }
+    if (std::string const sentence = detail::rate_fault<value_type>(saved.learning_rate); !sentence.empty()) {
+      terms.note(fault::bad_state, "in the saved state " + sentence);
     }
     terms.fact("learning rate", saved.learning_rate).settle(allreduce_->comm());
     allreduce_->restore(saved.allreduce);
@@ -203,13 +247,14 @@ private:
   // The other ranks are in the allreduce already: joining it with a wrong length is how they hear of it.
   [[noreturn]] void refuse(std::int64_t gradient_length, std::int64_t weights_length) {
     std::int64_t const wrong = gradient_length != allreduce_->length() ? gradient_length : weights_length;
-    vector_type const misfit(Kokkos::view_alloc(std::string("oktopk::sgd::misfit"), Kokkos::WithoutInitializing),
+    vector_type const misfit(Kokkos::view_alloc(exec_, std::string("oktopk::sgd::misfit"), Kokkos::WithoutInitializing),
                              static_cast<std::size_t>(wrong));
     (*allreduce_)(misfit);
     throw error(fault::length_mismatch, "sgd: the allreduce took an accumulator of a wrong length");
   }
 
-  execution_space exec_;
+  execution_space callers_; // writes weights and gradient
+  execution_space exec_;    // the allreduce's; everything runs on it
   Allreduce* allreduce_;
   double learning_rate_ = 0;
   vector_type residual_;

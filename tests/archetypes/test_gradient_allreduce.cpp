@@ -53,6 +53,7 @@ public:
   char const* name() const { return "archetype"; }
   double bound_words() const { return 0; }
   oktopk::call_statistics const& last_call() const { return statistics_; }
+  execution_space const& execution() const { return exec_; }
   communicator_type& comm() { return comm_; }
   state_type const& state() const { return state_; }
   void restore(state_type const& saved) { state_ = saved; }
@@ -74,6 +75,7 @@ public:
   }
 
 private:
+  execution_space exec_;
   communicator_type comm_;
   state_type state_;
   oktopk::call_statistics statistics_;
@@ -138,6 +140,12 @@ struct bound_is_integer : archetype {
 struct last_call_is_copied : archetype {
   oktopk::call_statistics last_call() const;
 };
+struct without_execution : archetype {
+  void execution() = delete;
+};
+struct execution_is_copied : archetype {
+  execution_space execution() const;
+};
 struct comm_is_fixed : archetype {
   communicator_type const& comm();
 };
@@ -148,6 +156,8 @@ static_assert(only_undescribed<name_is_number> && !oktopk::gradient_allreduce<na
 static_assert(only_undescribed<without_bound> && !oktopk::gradient_allreduce<without_bound>);
 static_assert(only_undescribed<bound_is_integer> && !oktopk::gradient_allreduce<bound_is_integer>);
 static_assert(only_undescribed<last_call_is_copied> && !oktopk::gradient_allreduce<last_call_is_copied>);
+static_assert(only_undescribed<without_execution> && !oktopk::gradient_allreduce<without_execution>);
+static_assert(only_undescribed<execution_is_copied> && !oktopk::gradient_allreduce<execution_is_copied>);
 static_assert(only_undescribed<comm_is_fixed> && !oktopk::gradient_allreduce<comm_is_fixed>);
 
 struct state_cannot_be_copied : archetype {

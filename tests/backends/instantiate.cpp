@@ -8,6 +8,7 @@
 #include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sgd.hpp>
@@ -89,7 +90,10 @@ std::int64_t every_dense_algorithm(in_process comm) {
   using oktopk::bfloat16;
   using oktopk::block_float;
   using oktopk::identity;
-  return all_of<oktopk::dense_ring<space, in_process>>(comm) +
+  // Memory that kernels cannot reach, as messages are staged in where a device has no page-locked memory.
+  oktopk::buffer<float, Kokkos::HostSpace> on_host("host");
+  on_host.reserve(space(), 10);
+  return on_host.capacity() + all_of<oktopk::dense_ring<space, in_process>>(comm) +
          all_of<oktopk::dense_ring_chunked<space, in_process>>(comm) +
          all_of<oktopk::dense_ring_pipelined<space, in_process, double, std::int64_t>>(comm) +
          all_of<oktopk::dense_halving_doubling<space, in_process>>(comm) +

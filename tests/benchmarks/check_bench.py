@@ -13,12 +13,16 @@ or P alone where it ends in the flag.
 import argparse
 import array
 import csv
+import gzip
+import io
 import math
 import pathlib
+import pickle
 import random
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 TIME_LIMIT = 120
 COLUMNS = ["algorithm", "ranks", "length", "k", "step", "seconds", "select_seconds", "words_sent_max",
@@ -409,6 +413,36 @@ def bad_files():
     ]
 
 
+def numpy_file(values):
+    """What numpy.save writes of float32 values."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + array.array("f", values).tobytes()
+
+
+def zip_file(values):
+    """An archive with an array in it, as NumPy's .npz and PyTorch's .pt are."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("gradient.npy", numpy_file(values))
+    return packed.getvalue()
+
+
+def foreign_files():
+    """Files of other formats, of as many values as there should be, and what the message must contain."""
+    values = [0.25] * 500
+    one_line = "numpy.asarray(g).astype('<f4').tofile('gradient.f32')"
+    return [
+        ("of NumPy", numpy_file(values), "is a NumPy file (.npy), not raw little-endian float32"),
+        ("of NumPy, odd", numpy_file(values) + b"x", "is a NumPy file (.npy)"),
+        ("of NumPy, what to do", numpy_file(values), one_line),
+        ("in a zip archive", zip_file(values), "is a zip archive, as NumPy's .npz and PyTorch's .pt are"),
+        ("of pickle", pickle.dumps(values, 4), "is a Python pickle"),
+        ("packed", gzip.compress(numpy_file(values)), "is compressed with gzip"),
+        ("of text", b"0.25,-1\n" * 250, "is text"),
+    ]
+
+
 def try_bad_options(tool, arguments, expected):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -448,6 +482,9 @@ def bad_input(tool):
         yield f"refuses {' '.join(map(str, arguments))}", lambda a=arguments, e=expected: try_bad_options(tool, a, e)
     for what, damage, expected in bad_files():
         yield f"refuses a file {what}", lambda d=damage, e=expected: try_bad_file(tool, d, e, 3, 2, 1)
+    for what, content, expected in foreign_files():
+        yield (f"refuses a file {what}",
+               lambda c=content, e=expected: try_bad_file(tool, lambda path: path.write_bytes(c), e, 3, 2, 1))
     yield "refuses a missing file of rank 0", lambda: try_bad_file(tool, lambda p: p.unlink(), "no input file", 2, 0, 0)
     yield "refuses bad places for output", lambda: try_bad_output(tool)
 

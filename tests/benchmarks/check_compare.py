@@ -231,6 +231,18 @@ def try_bad(compare, arguments, expected):
         require(not list(pathlib.Path(name).iterdir()), f"left behind: {list(pathlib.Path(name).iterdir())}")
 
 
+def try_foreign_file(compare):
+    """A file of NumPy would give a perfect result: its header reads as the few largest values, the same on all ranks."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for rank in range(2):
+            (folder / f"gradient.{rank}.npy").write_bytes(check_bench.numpy_file([0.5, rank] * 100))
+        done = compare.run(["--ranks", "2", "--input", "gradient.{rank}.npy", "--csv", "table.csv", "--plot", "none"], name)
+        require(done.returncode != 0, "status 0 of a NumPy file")
+        require("is a NumPy file (.npy)" in done.stderr, f"a NumPy file made it say: {done.stderr}")
+        require(not (folder / "table.csv").exists(), "a table was written")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("executable")
@@ -256,6 +268,7 @@ def main():
         checks.append(("MPI", lambda: try_mpi(compare, given.mpirun)))
     if has_matplotlib():
         checks.append(("picture", lambda: try_picture(compare)))
+    checks.append(("refuses files of NumPy", lambda: try_foreign_file(compare)))
     checks += [(f"refuses {' '.join(bad)}", lambda b=bad, e=expected: try_bad(compare, b, e)) for bad, expected in BAD]
     return check_bench.report(checks)
 

@@ -116,6 +116,14 @@ def bad_options(program):
         program.refuses(sentence, *arguments)
 
 
+def try_foreign_file(program):
+    with tempfile.TemporaryDirectory() as name:
+        for start in (b"\x93NUMPY\x01\x00", b"\x89HDF\r\n\x1a\n"):
+            file = pathlib.Path(name) / "gradient.npy"
+            file.write_bytes(start + bytes(4000))
+            program.refuses(".tofile('gradient.f32')", "--input", file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("program")
@@ -125,6 +133,7 @@ def main():
         ("distributions", lambda: try_distributions(program)),
         ("two processes", lambda: try_distributions(program, ["--processes", 2])),
         ("a file", lambda: try_file(program)),
+        ("a file of another format", lambda: try_foreign_file(program)),
         ("bad options", lambda: bad_options(program)),
     ]
     failed = 0

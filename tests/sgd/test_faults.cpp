@@ -13,6 +13,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -242,4 +243,50 @@ TEST_CASE("a learning rate that is not finite or differs between ranks is refuse
     CHECK(failure_of([&] { some.optimizer.set_learning_rate(NAN); }).code == fault::option_out_of_range);
     CHECK(some.optimizer.learning_rate() == 0.1);
   });
+}
+
+TEMPLATE_TEST_CASE("a learning rate that is out of range for the values is refused by its name", "", float, double) {
+  // What a float makes infinity or zero of, and a double not.
+  constexpr bool narrow = std::is_same_v<TestType, float>;
+  using scheme = oktopk::dense<execution, in_process_communicator, TestType>;
+  struct bad_rate {
+    double rate;
+    std::string words;
+  };
+  for (auto const& [rate, words] : {bad_rate{1e300, "the learning rate 1e+300 is infinite as a float"},
+                                    bad_rate{-3.5e38, "the learning rate -3.5e+38 is infinite as a float"},
+                                    bad_rate{1e-60, "the learning rate 1e-60 is zero as a float"}}) {
+    CAPTURE(rate);
+    auto const made = failures_of(3, [&, wrong = rate](in_process_communicator comm) {
+      scheme allreduce(execution(), comm, {.length = length});
+      oktopk::sgd<scheme> const of_it(execution(), allreduce, {.learning_rate = comm.rank() == 1 ? wrong : 0.1});
+    });
+    // On one rank alone it is in any case another rate than the others'.
+    CHECK(unlike(made, narrow ? fault::option_out_of_range : fault::ranks_disagree, narrow ? words : "") == "");
+
+    std::vector<failure> set(3);
+    std::vector<failure> restored(3);
+    std::vector<double> kept(3);
+    auto const thrown = failures_of(3, [&, wrong = rate](in_process_communicator comm) {
+      scheme allreduce(execution(), comm, {.length = length});
+      oktopk::sgd<scheme> optimizer(execution(), allreduce, {.learning_rate = 0.1});
+      auto const rank = static_cast<std::size_t>(comm.rank());
+      auto saved = optimizer.state();
+      saved.learning_rate = wrong;
+      restored[rank] = failure_of([&] { optimizer.restore(saved); });
+      kept[rank] = optimizer.learning_rate();
+      set[rank] = failure_of([&] { optimizer.set_learning_rate(wrong); });
+    });
+    CHECK(unlike(thrown, fault::none, "") == "");
+    CHECK(unlike(set, narrow ? fault::option_out_of_range : fault::none, narrow ? words : "") == "");
+    CHECK(unlike(restored, narrow ? fault::bad_state : fault::none, narrow ? words : "") == "");
+    CHECK(kept == std::vector<double>(3, narrow ? 0.1 : rate));
+  }
+  auto const fine = failures_of(2, [&](in_process_communicator comm) {
+    scheme allreduce(execution(), comm, {.length = length});
+    oktopk::sgd<scheme> optimizer(execution(), allreduce, {.learning_rate = std::numeric_limits<TestType>::max()});
+    optimizer.set_learning_rate(0);
+    optimizer.set_learning_rate(-static_cast<double>(std::numeric_limits<TestType>::denorm_min()));
+  });
+  CHECK(unlike(fine, fault::none, "") == "");
 }

@@ -6,12 +6,17 @@
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
+#include "support/unreachable.hpp"
 
 #include <oktopk/allreduce.hpp>
+#include <oktopk/comm/staging.hpp>
+#include <oktopk/core/workspace.hpp>
+#include <oktopk/sgd.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -104,6 +109,46 @@ TEST_CASE("two allreduces on two instances do not disturb each other") {
 }
 
 #if KOKKOS_VERSION >= 40000 // before, tools are not told of fences and instances
+
+TEST_CASE("an array is made on its own instance, and no other is waited for") {
+  execution const exec = two_instances()[1];
+  std::uint32_t const own = Kokkos::Tools::Experimental::device_id(exec);
+  std::string faults;
+  std::size_t allocations = 0;
+  std::size_t events = 0;
+  // `make` frees nothing: before it frees an array, Kokkos waits for everything.
+  auto const watch = [&](auto const& make) {
+    Kokkos::fence();
+    kokkos_events watcher;
+    make();
+    for (kokkos_event const& event : watcher.take()) {
+      bool const runs = event.what == kokkos_event::kernel || event.what == kokkos_event::fence;
+      events += runs ? 1 : 0;
+      allocations += event.what == kokkos_event::allocation ? 1 : 0;
+      if (runs && event.device != own) {
+        faults += to_string(event) + " is not on the given instance\n";
+      }
+    }
+  };
+  oktopk::buffer<float, memory> room("oktopk::tests::room");
+  oktopk::buffer<float, memory> zeros("oktopk::tests::zeros", true);
+  oktopk::message_buffer<execution> messages("oktopk::tests::messages");
+  oktopk::shared_numbers<std::int64_t, execution> numbers("oktopk::tests::numbers");
+  watch([&] { room.reserve(exec, 1000); });
+  watch([&] { zeros.reserve(exec, 1000); });
+  watch([&] { numbers.reserve(exec, 10); });
+  oktopk::in_process::run(1, [&](in_process_communicator comm) {
+    unreachable<in_process_communicator> const far(comm);
+    watch([&] { messages.reserve(exec, far, 1000); });
+    using scheme = oktopk::dense<execution, in_process_communicator>;
+    scheme allreduce(exec, comm, {.length = 1000});
+    std::optional<oktopk::sgd<scheme>> optimizer;
+    watch([&] { optimizer.emplace(exec, allreduce, oktopk::sgd<scheme>::options()); });
+  });
+  CHECK(allocations >= 6);
+  CHECK(events >= 4); // growth waits for its own
+  CHECK(faults == "");
+}
 
 TEST_CASE("a call launches on its own instance and waits for no other") {
   auto const instances = two_instances();

@@ -31,6 +31,13 @@ bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
+/// What Kokkos says where a scan or a reduction into a number waits for the instance that it runs on.
+constexpr std::string_view waits_for_results[] = {
+    "Kokkos::parallel_reduce: fence due to result being value",
+    "Kokkos::parallel_scan: fence due to result being a value",
+    "Kokkos::Impl::ParallelReduce<Cuda, RangePolicy>::execute: Result Not Device Accessible",
+};
+
 /// What is wrong with an event; before the state is steady, arrays may still grow.
 std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution const& exec, bool steady) {
   bool labelled = starts_with(event.label, "oktopk::");
@@ -40,8 +47,9 @@ std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution co
     labelled = labelled || starts_with(event.label, "Kokkos::View::initialization [oktopk::");
     break;
   case kokkos_event::fence:
-    // A scan or reduction into a number waits for its own instance, and Kokkos says so itself.
-    labelled = labelled || starts_with(event.label, "Kokkos::parallel_");
+    for (std::string_view const wait : waits_for_results) {
+      labelled = labelled || starts_with(event.label, wait);
+    }
     if (!steady && starts_with(event.label, "HostSpace")) {
       return {}; // what Kokkos does before it frees an array that has become too small
     }
@@ -159,6 +167,41 @@ auto calls_of(typename Allreduce::options const& how) {
 }
 
 } // namespace
+
+TEST_CASE("of Kokkos' own fences only those for results are admitted, and on the given instance") {
+  execution const exec = two_instances()[0];
+#if KOKKOS_VERSION >= 40000
+  std::uint32_t const own = Kokkos::Tools::Experimental::device_id(exec);
+#else
+  std::uint32_t const own = 0;
+#endif
+  auto const fault_of = [&](std::string const& label, std::uint32_t device) {
+    return event_fault({kokkos_event::fence, label, device, 0}, exec, true);
+  };
+  CHECK(fault_of("oktopk::buffer::reserve", own) == "");
+  for (std::string const label : {
+           "Kokkos::parallel_reduce: fence due to result being value, not view",
+           "Kokkos::parallel_scan: fence due to result being a value, not a view",
+           "Kokkos::Impl::ParallelReduce<Cuda, RangePolicy>::execute: Result Not Device Accessible",
+       }) {
+    CAPTURE(label);
+    CHECK(fault_of(label, own) == "");
+#if KOKKOS_VERSION >= 40000
+    CHECK(fault_of(label, own + 1) == "not on the given instance");
+#endif
+  }
+  for (std::string const label : {
+           "Kokkos::fence: Unnamed Global Fence",
+           "Kokkos::Cuda::fence(): Unnamed Instance Fence",
+           "Kokkos::parallel_for: a fence",
+           "Kokkos::Impl::ParallelReduce<Cuda, TeamPolicy>::execute: Result Not Device Accessible",
+           "SharedAllocationRecord<Kokkos::CudaSpace, void>::SharedAllocationRecord(): fence after copying header from "
+           "HostSpace",
+       }) {
+    CAPTURE(label);
+    CHECK(fault_of(label, own) == "not labelled as the library's");
+  }
+}
 
 TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") {
   using scheme = oktopk::ok_topk<execution, in_process_communicator>;

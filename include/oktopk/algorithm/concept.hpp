@@ -46,6 +46,7 @@ concept describes_itself = requires(A& algorithm, A const& fixed) {
   { fixed.name() } -> std::convertible_to<std::string_view>;
   { fixed.bound_words() } -> std::same_as<double>;
   { fixed.last_call() } -> std::same_as<call_statistics const&>;
+  { fixed.execution() } -> std::same_as<typename A::execution_space const&>;
   { algorithm.comm() } -> std::same_as<typename A::communicator_type&>;
 };
 
@@ -66,6 +67,7 @@ concept reduces_accumulators = requires(
 /// * call operator — collective; an accumulator of `length()` values in, the
 /// update out. The update lies in the algorithm's workspace until the next call. Throws an `error` on every rank when
 /// some rank's accumulator is bad, and is then as if it had not been called.
+/// * `execution()` — the instance of the execution space that kernels run on, the same for the object's whole life.
 /// * `bound_words()` — documented bound on the words of 4 bytes that one rank
 /// sends in a call.
 /// * `state()`, `restore(state)` — all that is carried from one iteration to

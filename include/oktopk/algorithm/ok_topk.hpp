@@ -265,6 +265,11 @@ private:
   buffer<index_type, memory_space> contributed_{"oktopk::contributed"};
 };
 
+/// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
+/// g++ does not find out by itself, since options in braces have no type to deduce from.
+template <execution_space E, communicator Comm, class Options = typename ok_topk<E, Comm>::options>
+ok_topk(E, Comm, Options const&) -> ok_topk<E, Comm>;
+
 /// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather
 /// of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance above 4 x the
 /// mean; COO. For comparison: on re-evaluating iterations, and when a threshold has gone stale, it exceeds 6k(P-1)/P

@@ -21,7 +21,8 @@ public:
 
   explicit buffer(char const* label, bool zeroed = false) : label_(label), zeroed_(zeroed) {}
 
-  /// Makes room for `size` elements; on growth waits for `exec` (the old array may be in use) and allocates.
+  /// Makes room for `size` elements; on growth waits for `exec` (the old array may be in use) and allocates. Of other
+  /// instances Kokkos may wait when it frees the old array.
   template <execution_space E>
   void reserve(E const& exec, std::int64_t size) {
     if (size <= capacity()) {
@@ -30,11 +31,15 @@ public:
     std::int64_t const grown = capacity() == 0 ? size : size + size / 2;
     detail::fence(exec, "oktopk::buffer::reserve");
     view_ = view_type();
-    if (zeroed_) {
-      view_ = view_type(Kokkos::view_alloc(exec, std::string(label_)), static_cast<std::size_t>(grown));
+    if constexpr (accessible_from<view_type, E>) {
+      // Given the instance, Kokkos writes what it keeps beside the array there; without, on the default instance, and
+      // waits for that.
+      view_ = zeroed_ ? made(grown, exec, std::string(label_))
+                      : made(grown, exec, Kokkos::WithoutInitializing, std::string(label_));
     } else {
-      view_ = view_type(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label_)),
-                        static_cast<std::size_t>(grown));
+      // Host memory, for which Kokkos takes no instance of the device.
+      view_ =
+          zeroed_ ? made(grown, std::string(label_)) : made(grown, Kokkos::WithoutInitializing, std::string(label_));
     }
   }
 
@@ -43,6 +48,11 @@ public:
   T* data() const { return view_.data(); }
 
 private:
+  template <class... Properties>
+  static view_type made(std::int64_t size, Properties const&... properties) {
+    return view_type(Kokkos::view_alloc(properties...), static_cast<std::size_t>(size));
+  }
+
   char const* label_;
   bool zeroed_;
   view_type view_;
