@@ -207,8 +207,9 @@ public:
     detail::check_mpi(first_error, "MPI_Wait");
   }
 
-  /// As `communicator` says. Receives are over when this returns. Sends of this communicator get a second in all to
-  /// end; what is left then is MPI's, and must stay readable until the peer has it or the program ends.
+  /// As `communicator` says; the duplicate will not be freed. Receives are over when this returns. Sends of this
+  /// communicator get a second in all to end; what is left then is MPI's, and must stay readable until the peer has it
+  /// or the program ends.
   void cancel(std::span<request> requests) noexcept {
     shared_->begin_cancelling();
     for (request& each : requests) {
@@ -265,7 +266,8 @@ private:
     ~shared() {
       int finalized = 0;
       MPI_Finalized(&finalized);
-      if (finalized == 0 && comm != MPI_COMM_NULL) {
+      // Messages of one that was cancelled may still be under way: MPI must not give its number to another.
+      if (finalized == 0 && comm != MPI_COMM_NULL && !has_cancelled) {
         MPI_Comm_free(&comm);
       }
     }

@@ -93,7 +93,7 @@ TEST_CASE("a stack that nothing fits on is refused, and what fits on the least i
 }
 
 TEST_CASE("a stack that no memory has is refused") {
-  for (std::size_t const less : {0, 5000, 100000}) {
+  for (std::size_t const less : {0U, 5000U, 100000U}) {
     CHECK_THROWS_AS(oktopk::in_process::run(1, [](in_process_communicator) {},
                                             {.stack_bytes = std::numeric_limits<std::size_t>::max() - less}),
                     std::bad_alloc);

@@ -5,11 +5,13 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 
+#include <cstddef>
 #include <exception>
 #include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace oktopk {
 
@@ -32,12 +34,17 @@ public:
   ~cancel_on_unwind() {
     if (std::uncaught_exceptions() > exceptions_) {
       comm_.cancel(std::span<request>()); // also where none is under way: the other ranks still expect some
-      std::apply([this](Requests&... each) { (comm_.cancel(span_of(each)), ...); }, requests_);
+      cancel_all(std::index_sequence_for<Requests...>());
     }
   }
 
 private:
   using request = typename Comm::request;
+
+  template <std::size_t... Which>
+  void cancel_all(std::index_sequence<Which...>) noexcept {
+    (comm_.cancel(span_of(std::get<Which>(requests_))), ...);
+  }
 
   template <class R>
   static std::span<request> span_of(R& requests) noexcept {
