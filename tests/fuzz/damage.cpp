@@ -36,6 +36,11 @@ Value draw_magnitude(draws& draw, Value now) {
   }
 }
 
+// As far as it goes.
+std::int64_t later(std::int64_t iteration, std::int64_t by) {
+  return iteration > most_int64 - by ? most_int64 : iteration + by;
+}
+
 template <class Value>
 void alter_selector(draws& draw, selector_numbers<Value>& numbers, std::int64_t iteration) {
   switch (draw.between(0, 3)) {
@@ -43,10 +48,11 @@ void alter_selector(draws& draw, selector_numbers<Value>& numbers, std::int64_t 
     numbers.threshold = numbers.has_threshold ? draw_magnitude(draw, numbers.threshold) : numbers.threshold;
     break;
   case 1:
-    numbers.evaluated = !numbers.has_threshold
-                            ? numbers.evaluated
-                            : draw.one_of<std::int64_t>({-1, -2, -most_int64, 0, iteration - 1, iteration,
-                                                         iteration + 1, 1'000'000'000, most_int64});
+    numbers.evaluated =
+        !numbers.has_threshold
+            ? numbers.evaluated
+            : draw.one_of<std::int64_t>({-1, -2, -most_int64, 0, std::max<std::int64_t>(iteration, 1) - 1, iteration,
+                                         later(iteration, 1), 1'000'000'000, most_int64});
     break;
   case 2: numbers.magnitude = numbers.has_guess ? draw_magnitude(draw, numbers.magnitude) : numbers.magnitude; break;
   default:
@@ -89,7 +95,7 @@ void alter(draws& draw, fuzz_case const& what, state_numbers<Value>& state) {
     switch (draw.between(0, state.of_sgd ? 6 : 4)) {
     case 0:
       state.iteration = draw.one_of<std::int64_t>(
-          {-1, -most_int64, 0, 1, state.iteration + 63, state.iteration + 31, most_int64 - 1, most_int64});
+          {-1, -most_int64, 0, 1, later(state.iteration, 63), later(state.iteration, 31), most_int64 - 1, most_int64});
       break;
     case 1: alter_selector(draw, state.local, state.iteration); break;
     case 2:

@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--case-seconds", all.case_seconds, "seconds after which a case counts as hanging")
       ->capture_default_str();
+  app.add_flag("!--no-shrink", all.shrinks, "leave cases with findings as they are");
   app.add_flag("--here", here, "run in this process, for a debugger; stops at the first finding");
   app.add_flag("--list", list, "name all subjects");
   app.add_flag("--self-test", test_itself, "put defects in on purpose and see that they are found");

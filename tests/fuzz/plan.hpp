@@ -21,6 +21,7 @@ struct plan {
   double seconds = std::numeric_limits<double>::infinity();
   double case_seconds = 120; ///< after which a case counts as hanging
   bool staged = false;
+  bool shrinks = true; ///< whether cases with findings are made smaller
   limits within;
   sabotage on_purpose = sabotage::none;
   std::vector<facts> subjects; ///< case i is of subject i modulo their number

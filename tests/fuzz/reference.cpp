@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace oktopk_fuzz {
@@ -111,7 +112,8 @@ chosen<Value> choose_gaussian(entries<Value> const& from, std::int64_t k, std::i
   long double const threshold =
       std::fabs(mean) + std::sqrt(variance) * upper_quantile(static_cast<long double>(k) / (2 * size));
   // Sums of doubles, and a threshold rounded to the type of the values.
-  long double const slack = (largest + threshold) * (sizeof(Value) == 4 ? 1e-6L : 1e-11L);
+  long double const slack = (largest + threshold) * (sizeof(Value) == 4 ? 1e-6L : 1e-11L) +
+                            static_cast<long double>(std::numeric_limits<Value>::denorm_min());
   std::int64_t surely = 0;
   std::int64_t perhaps = 0;
   for (Value const x : from.values) {

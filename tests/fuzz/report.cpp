@@ -58,7 +58,7 @@ void report::found(work_done what) {
     return; // counted, and listed at the end
   }
   limits within = all_.within;
-  if (times == 1) {
+  if (times == 1 && all_.shrinks) {
     within = shrink(all_, what);
   }
   fuzz_case const smaller = draw_case(about, all_.seed, what.at_case, all_.staged, within);

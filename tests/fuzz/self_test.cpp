@@ -21,6 +21,9 @@ int self_test(plan const& all) {
     int found = 0;
     for (std::uint64_t i = 0; had_it < 20 && i < all.cases; ++i) {
       facts const& about = all.subject_of(i);
+      if (each.what == sabotage::flips_bit && about.kind == family::dense) {
+        continue; // whose sums may round in any order
+      }
       fuzz_case const what = draw_case(about, all.seed, i, all.staged, all.within);
       if (run_case(about, what).wrong) {
         continue; // a real one

@@ -5,7 +5,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,9 +13,11 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -38,7 +39,7 @@ struct told {
   counts done;                           ///< before it
   bool found = false;
   int at_call = -1;
-  char check[64] = {};
+  char check[200] = {};
   char text[2000] = {};
 };
 
@@ -85,6 +86,48 @@ void run_cases(plan const& all, double seconds, told& tell) {
   }
 }
 
+/// What a child writes to its standard error.
+class heard {
+public:
+  heard() : file_(std::tmpfile(), &std::fclose) {
+    if (!file_) {
+      throw std::runtime_error("there is no room for a temporary file");
+    }
+  }
+
+  /// In the child.
+  void listen() const { dup2(fileno(file_.get()), STDERR_FILENO); }
+
+  /// All that was written.
+  std::string text() const {
+    std::string all;
+    char some[4096];
+    std::rewind(file_.get());
+    while (std::size_t const count = std::fread(some, 1, sizeof(some), file_.get())) {
+      all.append(some, count);
+    }
+    return all;
+  }
+
+private:
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+// The line in which a sanitizer says what and where it was, from the name of the file on; empty where there is none.
+std::string told_by_sanitizer(std::string const& text) {
+  for (char const* mark : {": runtime error: ", "SUMMARY: "}) {
+    auto const at = text.find(mark);
+    if (at == std::string::npos) {
+      continue;
+    }
+    std::size_t const begin = text.rfind('\n', at) == std::string::npos ? 0 : text.rfind('\n', at) + 1;
+    std::string line = text.substr(begin, text.find('\n', at) - begin);
+    auto const path = line.rfind("/include/oktopk/");
+    return path == std::string::npos ? line : line.substr(path + 1);
+  }
+  return {};
+}
+
 // Waits for a child of ours; ends it where a case takes too long. Gives its status, and whether it was ended.
 int wait_for(pid_t child, told const& tell, double most_seconds, std::function<void(counts const&)> const& progress,
              bool& ended) {
@@ -111,16 +154,14 @@ int wait_for(pid_t child, told const& tell, double most_seconds, std::function<v
 
 work_done work(plan const& all, double seconds, bool quiet, std::function<void(counts const&)> const& progress) {
   told_memory const tell;
+  heard const complaints;
   std::cout.flush(); // or the child would print it, too
   pid_t const child = fork();
   if (child < 0) {
     throw std::runtime_error("no process can be started");
   }
   if (child == 0) {
-    if (quiet) {
-      int const nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-      dup2(nowhere, STDERR_FILENO);
-    }
+    complaints.listen();
     run_cases(all, seconds, *tell);
     if (tell->found) {
       _exit(0); // what a failed case leaves behind is no leak
@@ -137,12 +178,16 @@ work_done work(plan const& all, double seconds, bool quiet, std::function<void(c
     result.at_call = tell->at_call;
   } else if (ended) {
     result.wrong = finding{"hang", "it took more than " + std::to_string(static_cast<int>(all.case_seconds)) + " s"};
-  } else if (WIFSIGNALED(status)) {
-    result.wrong = finding{"crash", "died of signal " + std::to_string(WTERMSIG(status)) + " (" +
-                                        strsignal(WTERMSIG(status)) + ")"};
-  } else if (WEXITSTATUS(status) != 0) {
-    result.wrong = finding{"crash", "the process ended with status " + std::to_string(WEXITSTATUS(status)) +
-                                        ", as where a sanitizer has found something"};
+  } else if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
+    std::string const all_said = complaints.text();
+    std::string const where = told_by_sanitizer(all_said);
+    std::string const how = WIFSIGNALED(status) ? std::string("died of signal ") + strsignal(WTERMSIG(status))
+                                                : "ended with status " + std::to_string(WEXITSTATUS(status));
+    std::string const place = where.substr(0, where.find(':', where.find(':') + 1)); // file and line
+    result.wrong = finding{where.empty() ? "crash" : "crash at " + place, how + (where.empty() ? "" : ": " + where)};
+    if (!quiet) {
+      std::cerr << all_said.substr(0, 6000) << std::flush;
+    }
   }
   return result;
 }
