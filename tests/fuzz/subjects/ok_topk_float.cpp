@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fuzz/subject_of.hpp"
+#include "fuzz/subjects.hpp"
+
+namespace oktopk_fuzz {
+
+std::vector<subject<float>> ok_topk_of_floats() {
+  using namespace oktopk;
+  using entry = coo<float, std::int32_t>;
+  return {
+      ok_topk_subject<entry, exact, exact, evened>("f32_i32.exact.exact.evened"),
+      ok_topk_subject<entry, exact, exact, oktopk::balanced>("f32_i32.exact.exact.balanced"),
+      ok_topk_subject<entry, exact, exact, uniform>("f32_i32.exact.exact.uniform"),
+      ok_topk_subject<entry, exact, exact, evened, paper_allgatherv>("f32_i32.exact.exact.evened.paper_gather"),
+      ok_topk_subject<entry, exact, reused_threshold, uniform>("f32_i32.exact.reused.uniform"),
+      ok_topk_subject<entry, exact, unguarded_threshold, oktopk::balanced>("f32_i32.exact.unguarded.balanced"),
+      ok_topk_subject<entry, exact, gathered_threshold, evened>("f32_i32.exact.gathered.evened"),
+      ok_topk_subject<entry, reused_threshold, reused_threshold, evened>("f32_i32.reused.reused.evened"),
+      ok_topk_subject<entry, reused_threshold, exact, oktopk::balanced>("f32_i32.reused.exact.balanced"),
+      ok_topk_subject<entry, unguarded_threshold, unguarded_threshold, uniform>("f32_i32.unguarded.unguarded.uniform"),
+      ok_topk_subject<entry, unguarded_threshold, gathered_threshold, oktopk::balanced, paper_allgatherv>(
+          "f32_i32.paper"),
+      ok_topk_subject<entry, gaussian, exact, evened>("f32_i32.gaussian.exact.evened"),
+      ok_topk_subject<entry, gaussian, reused_threshold, uniform>("f32_i32.gaussian.reused.uniform"),
+  };
+}
+
+} // namespace oktopk_fuzz
