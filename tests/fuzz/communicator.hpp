@@ -28,6 +28,7 @@ public:
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return inner_.irecv(in, peer, use); }
   std::size_t wait_any(std::span<request> requests) { return inner_.wait_any(requests); }
   void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
+  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
