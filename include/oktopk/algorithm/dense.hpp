@@ -19,6 +19,19 @@
 
 namespace oktopk {
 
+/// What a dense scheme carries from one iteration to the next, whichever it is; a plain value.
+struct dense_state {
+  std::int64_t iteration = 0;
+
+  /// For `save` and `load`.
+  static std::string type_name() { return "dense"; }
+
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.iteration);
+  }
+};
+
 /// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
 /// are measured against; `Reduce` is any other of `dense/`.
 ///
@@ -40,17 +53,7 @@ public:
     typename detail::options_of<Reduce>::type reduce = {}; ///< where `Reduce` has some
   };
 
-  struct state_type {
-    std::int64_t iteration = 0;
-
-    /// For `save` and `load`.
-    static std::string type_name() { return "dense"; }
-
-    template <class State, class Visit>
-    static void each_part(State& state, Visit& visit) {
-      visit(state.iteration);
-    }
-  };
+  using state_type = dense_state;
 
   /// Collective.
   dense(E exec, Comm comm, options const& how)

@@ -52,8 +52,8 @@ public:
   gtopk(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
         local_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>(return_dropped_ ? "gtopk" : "gtopk as published", length_, how.k,
-                                            how.density, local_.selector(), comm_);
+    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, local_.selector(), comm_,
+                                            [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
   }
 
   std::string_view name() const { return return_dropped_ ? "gtopk" : "gtopk_published"; }

@@ -62,15 +62,18 @@ void check_policy(char const* role, Policy const& policy, agreement& terms) {
   terms.fact(role, policy.describe());
 }
 
-/// What all schemes agree on that only select locally: length, k, format and selector. Gives k. Collective.
-template <sparse_format Format, selector LocalSelector, communicator Comm>
+/// What all schemes agree on that only select locally: length, k, format and selector, and what `more(agreement)` adds.
+/// Gives k. Collective.
+template <sparse_format Format, selector LocalSelector, communicator Comm, class More>
 std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std::optional<std::int64_t> k,
-                                std::optional<double> density, LocalSelector const& local, Comm& comm) {
+                                std::optional<double> density, LocalSelector const& local, Comm& comm,
+                                More const& more) {
   agreement terms(algorithm);
   check_length<typename Format::index_type>(length, terms);
   std::int64_t const resolved = resolve_k(length, k, density, terms);
   terms.fact("length", length).fact("k", resolved).fact("format", Format::name());
   check_policy("local selector", local, terms);
+  more(terms);
   terms.settle(comm);
   return resolved;
 }

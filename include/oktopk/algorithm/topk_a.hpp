@@ -102,7 +102,8 @@ public:
 protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name), local_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_.selector(), comm_);
+    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_.selector(), comm_,
+                                            [](agreement&) {});
   }
 
   /// The words that a rank sends where no selection has more entries than these.

@@ -56,7 +56,9 @@ public:
   topk_dsa(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), local_(LocalSelector(how.local_select)),
         split_and_reduce_(rotated(how.schedule)) {
-    k_ = detail::agree_on_selection<Format>("topk_dsa", length_, how.k, how.density, local_.selector(), comm_);
+    k_ = detail::agree_on_selection<Format>(
+        "topk_dsa", length_, how.k, how.density, local_.selector(), comm_,
+        [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); });
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
     for (std::size_t r = 0; r < boundaries_.size(); ++r) {
       boundaries_[r] = detail::even_boundary(length_, comm_.size(), static_cast<std::int64_t>(r));

@@ -48,9 +48,11 @@ struct gathered_threshold {
       result.reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (result.reevaluated) {
         auto const all = scope.gather(exec, from);
-        auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, workspace);
-        carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
-        carried.evaluated = iteration;
+        if (all.size() > 0) { // of nothing there is no threshold
+          auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, workspace);
+          carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
+          carried.evaluated = iteration;
+        }
       }
       workspace.reserve(exec, from.size());
       result.count = compact(exec, from, keep<value_type>{detail::magnitude_bits(carried.threshold)}, workspace);

@@ -104,7 +104,7 @@ kth_bracket<Value> bracket_kth(E const& exec, candidates<Index, Value, typename 
       wanted = std::min(wanted, reaching);
     }
     std::int64_t bin = bins - 1;
-    while (bin > 0 && all[bin] < wanted) {
+    while (bin > 0 && (all[bin] < wanted || wanted == 0)) { // without candidates, to the lowest of all patterns
       wanted -= all[bin];
       result.above += mine[bin];
       bin -= 1;

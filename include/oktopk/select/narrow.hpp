@@ -15,6 +15,11 @@ namespace oktopk {
 
 namespace detail {
 
+/// How many of so many values a sample has.
+inline std::int64_t sample_size(std::int64_t values) {
+  return std::min<std::int64_t>(values, 1 << 15);
+}
+
 /// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
 template <execution_space E, selection_source Source>
 void take_sample(E const& exec, Source const& from, std::int64_t samples, typename Source::value_type* out) {
@@ -42,7 +47,7 @@ sampled_guess<typename Source::value_type>
 guess_from_sample(E const& exec, Source const& from, std::int64_t k,
                   selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
   using value_type = typename Source::value_type;
-  std::int64_t const samples = std::min<std::int64_t>(from.size(), 1 << 15);
+  std::int64_t const samples = sample_size(from.size());
   workspace.reserve(exec, samples);
   take_sample(exec, from, samples, workspace.values.data());
   double const expected = static_cast<double>(k) * static_cast<double>(samples) / static_cast<double>(from.size());
@@ -75,13 +80,15 @@ inline std::int64_t few_candidates(std::int64_t k) {
 }
 
 /// Takes the whole source and puts aside what reaches the guess: gives how many these are, or -1 where they are fewer
-/// than k or more than few, and a guess failed.
+/// than k or more than there is always room for, and a guess failed. What else the buffers were used for plays no part,
+/// so that the same state gives the same guesses.
 template <execution_space E, selection_source Source>
 std::int64_t narrow(E const& exec, Source const& from, std::int64_t k, typename Source::value_type guess,
                     selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
-  workspace.reserve(exec, few_candidates(k));
+  std::int64_t const most = std::max(few_candidates(k), sample_size(from.size()));
+  workspace.reserve(exec, most);
   std::int64_t const count = compact(exec, from, keep<typename Source::value_type>{magnitude_bits(guess)}, workspace);
-  if (count < k || count > workspace.indices.capacity()) {
+  if (count < k || count > most) {
     return -1;
   }
   workspace.put_aside();

@@ -106,7 +106,7 @@ struct reused_threshold {
     }
     auto const found = reuses ? detail::select_exactly(exec, from.settled(), k, carried.guess, scope, workspace, result)
                               : detail::select_exactly(exec, from, k, carried.guess, scope, workspace, result);
-    if (k > 0) {
+    if (k > 0 && result.total > 0) { // of nothing there is no threshold
       carried.threshold = detail::magnitude_from_bits<value_type>(found);
       carried.evaluated = iteration;
     }

@@ -38,7 +38,14 @@ std::string who_is_bad(seen_call<Value> const& seen) {
   return text;
 }
 
-// An error may say that a sum overflows, where one can have.
+// Whether an error speaks of sums, or of what they leave in a residual, and not of a rank's own value.
+bool speaks_of_overflow(std::string const& text) {
+  return text.find("sum or partial sum at index") != std::string::npos ||
+         text.find("a partial sum overflows among the values") != std::string::npos ||
+         (text.find("the residual at index") != std::string::npos && text.find("overflows") != std::string::npos);
+}
+
+// An error may say that a sum overflows, where one can have. Of values that are coded together it names the first.
 template <class Value>
 verdict wrong_overflow(seen_call<Value> const& seen, std::string const& text) {
   std::vector<std::vector<Value>> healthy;
@@ -48,17 +55,20 @@ verdict wrong_overflow(seen_call<Value> const& seen, std::string const& text) {
     }
   }
   std::int64_t const index = number_after(text, "index ");
-  if (index < 0 || index >= seen.length() || !can_overflow(seen.about, healthy, index)) {
-    return finding{"error_index", "no sum can overflow there: " + text};
+  std::int64_t const together = text.find("coded together") != std::string::npos ? 64 : 1;
+  for (std::int64_t i = std::max<std::int64_t>(index, 0); i < std::min(index + together, seen.length()); ++i) {
+    if (can_overflow(seen.about, healthy, i)) {
+      return {};
+    }
   }
-  return {};
+  return finding{"error_index", "no sum can overflow there: " + text};
 }
 
 template <class Value>
 verdict wrong_blame(seen_call<Value> const& seen, std::size_t lowest, outcome const& said) {
   std::string const text = said.text;
-  bool const of_sum = text.find("the sum at index") != std::string::npos;
-  if (of_sum && seen.about.kind == family::gtopk) { // its tree may meet an overflow of healthy ranks first
+  if (speaks_of_overflow(text) &&
+      seen.about.kind == family::gtopk) { // its tree may meet an overflow of healthy ranks first
     return wrong_overflow(seen, text);
   }
   if (!said.says("rank " + std::to_string(lowest) + ": ")) {
@@ -130,7 +140,7 @@ verdict check_errors(seen_call<Value> const& seen, bool& threw) {
   if (!threw) {
     return {};
   }
-  if (first.code != oktopk::fault::non_finite || !first.says("the sum at index")) {
+  if (first.code != oktopk::fault::non_finite || !speaks_of_overflow(first.text)) {
     return finding{"error_needless", "no rank is bad, but: " + first.text};
   }
   return wrong_overflow(seen, first.text);

@@ -111,8 +111,9 @@ verdict check_volume(seen_call<Value> const& seen, std::vector<entries<Value>> c
       more = more_than(rank, "all together", mine.words(), of_k ? mine.bound_words : (m * e + 3) * others);
       break;
     case family::topk_dsa: {
-      double const region = std::ceil(static_cast<double>(seen.length()) / (others + 1)) * seen.about.value_bytes / 4.0;
-      more = more_than(rank, "all together", mine.words(), of_k ? mine.bound_words : m * e + others * (region + 6));
+      // At most all sums of a region as entries; headers, sizes, and sizes once more that are announced before.
+      double const region = std::ceil(static_cast<double>(seen.length()) / (others + 1)) * e;
+      more = more_than(rank, "all together", mine.words(), of_k ? mine.bound_words : m * e + others * (region + 8));
       break;
     }
     }
