@@ -26,7 +26,7 @@ public:
   using record = call_record<value_type>;
 
   algorithm_participant(oktopk::in_process_communicator comm, bool far, options const& how, way calls, double rate)
-      : calls_(calls), comm_(near_or_far(std::move(comm), far)),
+      : calls_(calls), comm_(near_or_far(comm, far)),
         algorithm_(execution(), comm_, as<typename Algorithm::options>(how)) {
     if (calls_ != way::bare) {
       sgd_.emplace(execution(), algorithm_, typename oktopk::sgd<Algorithm>::options{.learning_rate = rate});

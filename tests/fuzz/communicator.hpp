@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 namespace oktopk_fuzz {
 
@@ -19,7 +18,7 @@ class near_or_far {
 public:
   using request = oktopk::in_process_communicator::request;
 
-  near_or_far(oktopk::in_process_communicator inner, bool far) : inner_(std::move(inner)), far_(far) {}
+  near_or_far(oktopk::in_process_communicator inner, bool far) : inner_(inner), far_(far) {}
 
   int rank() const { return inner_.rank(); }
   int size() const { return inner_.size(); }

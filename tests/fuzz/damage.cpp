@@ -186,7 +186,8 @@ std::string damaged(file_damage how, draws& draw, facts const& about, bool of_sg
   }
   case file_damage::flipped:
     for (std::int64_t i = draw.between(1, 3); i > 0; --i) {
-      bytes[static_cast<std::size_t>(draw.between(0, size - 1))] ^= static_cast<char>(1 << draw.between(0, 7));
+      char& byte = bytes[static_cast<std::size_t>(draw.between(0, size - 1))];
+      byte = static_cast<char>(byte ^ (1 << draw.between(0, 7)));
     }
     break;
   }

@@ -22,7 +22,7 @@ class rank_run {
 public:
   rank_run(subject<Value> const& of, fuzz_case const& what, sabotage on_purpose, oktopk::in_process_communicator comm,
            board<Value>& all)
-      : of_(of), what_(what), on_purpose_(on_purpose), comm_(std::move(comm)), rank_(comm_.rank()), board_(all),
+      : of_(of), what_(what), on_purpose_(on_purpose), comm_(comm), rank_(comm_.rank()), board_(all),
         weights_(static_cast<std::size_t>(what.how.length)), residual_(weights_.size(), Value(0)) {
     draws draw(mixed({what.seed, 6}));
     for (Value& x : weights_) {

@@ -274,17 +274,22 @@ std::vector<std::int64_t> even_boundaries(std::int64_t length, int ranks) {
   return boundaries;
 }
 
-#define OKTOPK_FUZZ_INSTANTIATE(Value)                                                                                 \
-  template entries<Value> all_of(std::vector<Value> const&);                                                           \
-  template entries<Value> top(entries<Value> const&, std::int64_t);                                                    \
-  template Value kth_magnitude(entries<Value> const&, std::int64_t);                                                   \
-  template chosen<Value> choose(selector_rule, selector_numbers<Value> const&, std::int64_t, entries<Value> const&,    \
-                                std::int64_t, std::int64_t);                                                           \
-  template sums<Value> sum_by_regions(std::vector<entries<Value>> const&, std::vector<std::int64_t> const&);           \
-  template sums<Value> sum_by_rank(std::vector<entries<Value>> const&, std::int64_t);                                  \
-  template sums<Value> sum_by_tree(std::vector<entries<Value>> const&, std::int64_t, std::int64_t, bool&);
+template entries<float> all_of(std::vector<float> const&);
+template entries<float> top(entries<float> const&, std::int64_t);
+template float kth_magnitude(entries<float> const&, std::int64_t);
+template chosen<float> choose(selector_rule, selector_numbers<float> const&, std::int64_t, entries<float> const&,
+                              std::int64_t, std::int64_t);
+template sums<float> sum_by_regions(std::vector<entries<float>> const&, std::vector<std::int64_t> const&);
+template sums<float> sum_by_rank(std::vector<entries<float>> const&, std::int64_t);
+template sums<float> sum_by_tree(std::vector<entries<float>> const&, std::int64_t, std::int64_t, bool&);
 
-OKTOPK_FUZZ_INSTANTIATE(float)
-OKTOPK_FUZZ_INSTANTIATE(double)
+template entries<double> all_of(std::vector<double> const&);
+template entries<double> top(entries<double> const&, std::int64_t);
+template double kth_magnitude(entries<double> const&, std::int64_t);
+template chosen<double> choose(selector_rule, selector_numbers<double> const&, std::int64_t, entries<double> const&,
+                               std::int64_t, std::int64_t);
+template sums<double> sum_by_regions(std::vector<entries<double>> const&, std::vector<std::int64_t> const&);
+template sums<double> sum_by_rank(std::vector<entries<double>> const&, std::int64_t);
+template sums<double> sum_by_tree(std::vector<entries<double>> const&, std::int64_t, std::int64_t, bool&);
 
 } // namespace oktopk_fuzz

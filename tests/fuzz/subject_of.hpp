@@ -34,7 +34,7 @@ constexpr choice choice_of() {
 template <class Algorithm>
 std::unique_ptr<participant<typename Algorithm::value_type>>
 make_participant(oktopk::in_process_communicator comm, bool far, options const& how, way calls, double rate) {
-  return std::make_unique<algorithm_participant<Algorithm>>(std::move(comm), far, how, calls, rate);
+  return std::make_unique<algorithm_participant<Algorithm>>(comm, far, how, calls, rate);
 }
 
 /// What all subjects of an algorithm have in common.

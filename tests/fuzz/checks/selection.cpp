@@ -167,11 +167,10 @@ verdict check_update(seen_call<Value> const& seen, std::vector<entries<Value>> c
   return {};
 }
 
-#define OKTOPK_FUZZ_INSTANTIATE(Value)                                                                                 \
-  template verdict check_local_selection(seen_call<Value> const&, std::vector<entries<Value>>&);                       \
-  template verdict check_update(seen_call<Value> const&, std::vector<entries<Value>> const&);
+template verdict check_local_selection(seen_call<float> const&, std::vector<entries<float>>&);
+template verdict check_update(seen_call<float> const&, std::vector<entries<float>> const&);
 
-OKTOPK_FUZZ_INSTANTIATE(float)
-OKTOPK_FUZZ_INSTANTIATE(double)
+template verdict check_local_selection(seen_call<double> const&, std::vector<entries<double>>&);
+template verdict check_update(seen_call<double> const&, std::vector<entries<double>> const&);
 
 } // namespace oktopk_fuzz
