@@ -83,6 +83,16 @@ TEMPLATE_TEST_CASE("ok_topk keeps its bound in any format", "", twelve_bytes, ok
   check_bounds<oktopk::ok_topk<execution, counting, TestType>>();
 }
 
+TEST_CASE("ok_topk keeps its bound however often regions are evened") {
+  using algorithm = oktopk::ok_topk<execution, counting>;
+  for (int const ranks : {2, 3, 13, 16}) {
+    for (int const rounds : {0, 1, 2, 5, 17}) {
+      CAPTURE(ranks, rounds);
+      CHECK(excess<algorithm>(ranks, {.length = 400, .k = 40, .partition = {.tau = 1, .rounds = rounds}}) <= 0);
+    }
+  }
+}
+
 TEST_CASE("dense algorithms keep their bounds, of no elements too") {
   for (int const ranks : rank_counts) {
     for (std::int64_t const length : {0, 1, 2, 40}) {

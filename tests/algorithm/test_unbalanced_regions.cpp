@@ -37,6 +37,7 @@ struct last_owns {
   static std::string describe() { return "last_owns"; }
   static std::string fault() { return {}; }
   static bool due(std::int64_t iteration) { return iteration == 0; }
+  static double bound_words(int) { return 0; }
 
   template <oktopk::execution_space E, oktopk::communicator Comm, oktopk::gradient_index Index>
   void partition(E const&, Comm&, oktopk::array_ref<Index const, typename E::memory_space>, std::int64_t length,

@@ -38,6 +38,7 @@ public:
   char const* describe() const { return "archetype"; }
   char const* fault() const { return ""; }
   bool due(std::int64_t) const { return true; }
+  double bound_words(int) const { return 0; }
   void partition(host_execution const&, ranks_type&, host_indices, std::int64_t length,
                  std::span<std::int64_t> boundaries, oktopk::partition_workspace<host_execution>&) const {
     auto const first_after = static_cast<std::ptrdiff_t>(owner_) + 1;
@@ -80,6 +81,10 @@ struct partitioner_without_due : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
   void due() = delete;
 };
+struct partitioner_without_bound : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  void bound_words() = delete;
+};
 struct partitioner_due_at_some_time : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
   std::int64_t due(std::int64_t) const;
@@ -104,6 +109,7 @@ static_assert(only_undescribed<partitioner_not_made_from_options> &&
 static_assert(only_undescribed<partitioner_without_describe> && !is_partitioner<partitioner_without_describe>);
 static_assert(only_undescribed<partitioner_without_fault> && !is_partitioner<partitioner_without_fault>);
 static_assert(only_undescribed<partitioner_without_due> && !is_partitioner<partitioner_without_due>);
+static_assert(only_undescribed<partitioner_without_bound> && !is_partitioner<partitioner_without_bound>);
 static_assert(only_undescribed<partitioner_due_at_some_time> && !is_partitioner<partitioner_due_at_some_time>);
 static_assert(only_idle<partitioner_without_partition> && !is_partitioner<partitioner_without_partition>);
 static_assert(only_idle<partitioner_that_answers> && !is_partitioner<partitioner_that_answers>);

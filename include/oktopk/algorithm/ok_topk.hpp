@@ -144,7 +144,8 @@ public:
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     double const gathered = (entry_fills_words ? 0 : 1) + (Format::exact_size ? 0 : 2);
-    return (2 + 2 + 2 * (2 + 4) + gathered) * (ranks - 1) + messages * (3 * 2 * ranks + (digits + 1) * 16 * 2);
+    return (2 + 2 + 2 * (2 + 4) + gathered) * (ranks - 1) + messages * (digits + 1) * 16 * 2 +
+           partitioner_.bound_words(comm_.size());
   }
 
   state_type const& state() const { return state_; }

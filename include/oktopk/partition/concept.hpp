@@ -43,7 +43,17 @@ concept has_partitioner_options =
       { partitioner.describe() } -> std::convertible_to<std::string>;
       { partitioner.fault() } -> std::convertible_to<std::string>;
       { partitioner.due(iteration) } -> std::same_as<bool>;
+      { partitioner.bound_words(1) } -> std::same_as<double>;
     };
+
+namespace detail {
+
+/// Words that one rank sends at most in a sum over ranks of one 64-bit integer a rank (see `allreduce_integers`).
+inline double words_of_rank_sum(int ranks) {
+  return ranks == 1 ? 0 : 2.0 * ranks * (levels(ranks) + 1);
+}
+
+} // namespace detail
 
 template <class P, class E, class Comm>
 concept partitions_for = requires(P const& partitioner, E const& exec, Comm& comm,
@@ -55,6 +65,7 @@ concept partitions_for = requires(P const& partitioner, E const& exec, Comm& com
 /// Who owns which region of the index space.
 ///
 /// * `due(iteration)` — whether the regions are to be decided anew; the same on all ranks.
+/// * `bound_words(ranks)` — bound on the words of 4 bytes that one rank sends when regions are decided.
 /// * `partition(exec, comm, selected, length, boundaries, workspace)` — collective; from this rank's selected indices
 ///   (ascending) to P+1 ascending boundaries, the first 0, the last `length`, identical on all ranks. Region r is
 ///   [boundaries[r], boundaries[r+1]) and belongs to rank r.

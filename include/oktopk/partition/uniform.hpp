@@ -30,6 +30,7 @@ struct uniform {
   static std::string describe() { return "uniform"; }
   static std::string fault() { return {}; }
   static bool due(std::int64_t iteration) { return iteration == 0; }
+  static double bound_words(int) { return 0; }
 
   template <execution_space E, communicator Comm, gradient_index Index>
   void partition(E const&, Comm& comm, array_ref<Index const, typename E::memory_space>, std::int64_t length,
