@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "exchange/gather_suite.hpp"
 #include "exchange/parts.hpp"
 #include "support/catch.hpp"
 #include "support/generators.hpp"
@@ -66,6 +67,12 @@ bool wants_balance(balanced_allgatherv const& policy, std::vector<std::int64_t> 
 }
 
 } // namespace
+
+TEST_CASE("balanced_allgatherv keeps the contract of a gather, whenever it balances") {
+  check_gather<balanced_allgatherv>();
+  check_gather<balanced_allgatherv>({.ratio = 1, .bound_sent = false, .message_entries = 0});
+  check_gather<balanced_allgatherv>({.ratio = 1e9, .bound_sent = false, .message_entries = -1});
+}
 
 TEST_CASE("balanced_allgatherv balances when the largest part exceeds the ratio") {
   balanced_allgatherv const paper({.ratio = 4, .bound_sent = false});

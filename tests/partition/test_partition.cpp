@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "support/catch.hpp"
-#include "support/collect.hpp"
-#include "support/generators.hpp"
+#include "partition/suite.hpp"
 
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
@@ -18,47 +16,9 @@
 #include <vector>
 
 using namespace oktopk_tests;
+using namespace oktopk_tests::partitioning;
 
 namespace {
-
-using selection = std::vector<std::int64_t>;
-
-struct outcome {
-  std::vector<std::int64_t> boundaries;
-  oktopk::traffic traffic;
-};
-
-/// What each rank gets; `selected(rank)` is its selection.
-template <class Partitioner>
-std::vector<outcome> partition(int ranks, std::int64_t length, std::function<selection(int)> const& selected) {
-  std::vector<outcome> all(static_cast<std::size_t>(ranks));
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-    counting counted(comm);
-    oktopk::partition_workspace<execution> workspace;
-    auto const indices = to_view(selected(comm.rank()));
-    auto& mine = all[static_cast<std::size_t>(comm.rank())];
-    mine.boundaries.assign(static_cast<std::size_t>(ranks) + 1, -1);
-    Partitioner().partition(execution(), counted,
-                            oktopk::array_ref<std::int64_t const, memory>(indices.data(), indices.extent(0)), length,
-                            std::span<std::int64_t>(mine.boundaries), workspace);
-    mine.traffic = counted.total();
-  });
-  return all;
-}
-
-/// The boundaries, which must be the same on all ranks and ascend from 0 to the length.
-template <class Partitioner>
-std::vector<std::int64_t> checked(int ranks, std::int64_t length, std::function<selection(int)> const& selected) {
-  auto const all = partition<Partitioner>(ranks, length, selected);
-  auto const& boundaries = all[0].boundaries;
-  for (auto const& each : all) {
-    CHECK(each.boundaries == boundaries);
-  }
-  CHECK(boundaries.front() == 0);
-  CHECK(boundaries.back() == length);
-  CHECK(std::is_sorted(boundaries.begin(), boundaries.end()));
-  return boundaries;
-}
 
 std::vector<std::int64_t> widths(std::vector<std::int64_t> const& boundaries) {
   std::vector<std::int64_t> all;
@@ -141,24 +101,14 @@ TEST_CASE("a rank that selected nothing has no say in balanced regions") {
   }
 }
 
-TEMPLATE_TEST_CASE("balanced and evened regions ascend from 0 to the length whatever is selected", "", oktopk::balanced,
-                   oktopk::evened) {
-  for (int const ranks : rank_counts) {
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
-      std::int64_t const length = number_in(1, 300, noise(seed, 1));
-      auto const selected = [&](int rank) {
-        selection chosen;
-        auto const every = static_cast<std::uint64_t>(number_in(1, 50, noise(seed, 2)));
-        for (std::int64_t i = 0; i < length; ++i) {
-          if (noise(seed, 3, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i)) % every == 0) {
-            chosen.push_back(i);
-          }
-        }
-        return chosen;
-      };
-      checked<TestType>(ranks, length, selected);
-    }
-  }
+TEMPLATE_TEST_CASE("partitioners keep their contract", "", oktopk::uniform, oktopk::balanced, oktopk::evened) {
+  check_partitioner<TestType>();
+}
+
+TEST_CASE("partitioners keep their contract with other options than the usual ones") {
+  check_partitioner(oktopk::balanced({.tau = 1}));
+  check_partitioner(oktopk::evened({.tau = 5, .rounds = 0}));
+  check_partitioner(oktopk::evened({.tau = 1, .rounds = 7}));
 }
 
 TEMPLATE_TEST_CASE("balanced and evened regions balance what is crowded in the same places, where uniform ones do not",
