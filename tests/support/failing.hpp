@@ -2,21 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/catch.hpp"
 #include "support/caught.hpp"
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
-#include <memory>
 #include <new>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 // Collectives that are left in the middle: each of their operations fails in turn, on each rank.
@@ -37,7 +39,8 @@ struct failing_plan {
   }
 };
 
-/// A communicator whose n-th operation on one rank fails: a send, a receive, a wait or an allreduce.
+/// All ranks of a world but the last, and a communicator whose n-th operation on one rank fails: a send, a receive, a
+/// wait or an allreduce (of sums, which is made of messages here, for the last rank does not take part).
 class failing_communicator {
 public:
   using inner_type = oktopk::in_process_communicator;
@@ -46,7 +49,7 @@ public:
   failing_communicator(inner_type inner, failing_plan& plan) : inner_(inner), plan_(&plan) {}
 
   int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
+  int size() const { return inner_.size() - 1; }
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     plan_->step(rank());
@@ -70,9 +73,27 @@ public:
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
   template <class T>
-  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
+  void allreduce(std::span<T> data, oktopk::reduction, oktopk::phase use) {
     plan_->step(rank());
-    inner_.allreduce(data, op, use);
+    std::vector<T> theirs(data.size());
+    request one;
+    oktopk::cancel_on_unwind const guard(inner_, one);
+    auto const finish = [&](request started) {
+      one = started;
+      inner_.wait_all(std::span(&one, 1));
+    };
+    if (rank() > 0) {
+      finish(inner_.isend(std::as_bytes(data), 0, use));
+      finish(inner_.irecv(std::as_writable_bytes(data), 0, use));
+      return;
+    }
+    for (int other = 1; other < size(); ++other) {
+      finish(inner_.irecv(std::as_writable_bytes(std::span(theirs)), other, use));
+      std::transform(data.begin(), data.end(), theirs.begin(), data.begin(), std::plus<T>());
+    }
+    for (int other = 1; other < size(); ++other) {
+      finish(inner_.isend(std::as_bytes(data), other, use));
+    }
   }
 
   template <class MemorySpace>
@@ -109,12 +130,18 @@ struct interrupted_rank {
 };
 
 /// Runs `scenario(comm)`, which makes what it needs and gives the numbers that it computes, once on each rank. A rank
-/// where it throws, which destroys all that the scenario made, tries it again.
+/// where it throws, which destroys all that the scenario made, tries it again; then it stays until the others have done
+/// what they can, for a world forgets the messages of a rank that has returned.
 template <class Scenario>
 std::vector<interrupted_rank> run_interrupted(int ranks, failing_plan& plan, Scenario const& scenario) {
   plan.operations.assign(static_cast<std::size_t>(ranks), 0);
   std::vector<interrupted_rank> all(plan.operations.size());
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
+  oktopk::in_process::run(ranks + 1, [&](oktopk::in_process_communicator inner) {
+    if (inner.rank() == ranks) {
+      return; // the message that nobody sends would come from here
+    }
+    std::byte nothing{};
+    auto never = inner.irecv(std::span(&nothing, 1), ranks, oktopk::phase::control);
     interrupted_rank& mine = all[static_cast<std::size_t>(inner.rank())];
     failing_communicator comm(inner, plan);
     try {
@@ -124,6 +151,7 @@ std::vector<interrupted_rank> run_interrupted(int ranks, failing_plan& plan, Sce
     }
     if (!mine.thrown.empty()) {
       mine.afterwards = outcome_of([&] { scenario(comm); });
+      CHECK(outcome_of([&] { inner.wait_all(std::span(&never, 1)); }).code == oktopk::fault::deadlock);
     }
   });
   return all;
