@@ -204,3 +204,28 @@ TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
   check_types_disagree<dense, oktopk::dense<E, C, float, std::int64_t>>({.length = 100}, {.length = 100},
                                                                         "index bits = 64");
 }
+
+TEST_CASE("topk_dsa checks the options of its schedule, and compares them") {
+  using algorithm = oktopk::topk_dsa<execution, in_process>;
+  auto const made_with = [](auto const& bucket_of) {
+    return failures_of(3, [&](in_process comm) {
+      algorithm const made_of_it(execution(), comm,
+                                 {.length = 100, .k = 10, .schedule = {.bucket = bucket_of(comm.rank())}});
+    });
+  };
+  CHECK(unlike(made_with([](int) { return 0; }), fault::option_out_of_range, "bucket = 0 of rotated is not positive") ==
+        "");
+  CHECK(unlike(made_with([](int rank) { return rank == 1 ? -3 : 4; }), fault::option_out_of_range,
+               "rank 1: bucket = -3") == "");
+  CHECK(unlike(made_with([](int rank) { return rank == 2 ? 5 : 4; }), fault::ranks_disagree, "schedule") == "");
+}
+
+TEST_CASE("only the paper's own policies together go by the paper's name") {
+  using oktopk::coo;
+  oktopk::self_communicator const alone;
+  using paper = oktopk::paper_ok_topk<execution, oktopk::self_communicator>;
+  using mixed = oktopk::ok_topk<execution, oktopk::self_communicator, coo<>, oktopk::unguarded_threshold,
+                                oktopk::gathered_threshold>;
+  CHECK(paper(execution(), alone, {.length = 10, .k = 1}).name() == "paper_ok_topk");
+  CHECK(mixed(execution(), alone, {.length = 10, .k = 1}).name() == "ok_topk");
+}

@@ -134,6 +134,25 @@ TEMPLATE_TEST_CASE("schemes that only select locally refuse a damaged state", ""
                                      [](state& all) -> threshold& { return all.local; });
 }
 
+TEST_CASE("a global state that is sound but not the same on all ranks is refused") {
+  auto const differs = [](auto const& change) {
+    return [=](auto& state, int rank, int) {
+      if (rank == 1) {
+        change(state.global);
+      }
+    };
+  };
+  auto const other_magnitude = differs([](auto& global) { global.guess.magnitude += 1; });
+  auto const other_range = differs([](auto& global) { global.guess.bits = 7; });
+  auto const other_threshold = differs([](auto& global) { global.threshold += 1; });
+  auto const other_time = differs([](auto& global) { global.evaluated -= 1; });
+  CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_magnitude, fault::ranks_disagree) == "");
+  CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_range, fault::ranks_disagree) == "");
+  CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_magnitude, fault::ranks_disagree) == "");
+  CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_threshold, fault::ranks_disagree) == "");
+  CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_time, fault::ranks_disagree) == "");
+}
+
 TEST_CASE("ok_topk refuses damaged boundaries") {
   using state = state_of<subject<exact>>;
   using boundaries = std::vector<std::int64_t>;

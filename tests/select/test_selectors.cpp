@@ -105,6 +105,24 @@ TEST_CASE("exact selects the same whatever it has guessed before") {
   }
 }
 
+TEST_CASE("the same state gives the same guesses, whatever the buffers were used for before") {
+  auto const kinds = distributions<float>();
+  bench<oktopk::exact> practised;
+  for (std::int64_t const large : {70000, 3000, 40000}) { // leaves buffers that have grown, and been swapped
+    practised.select(drawn<float>(kinds[0].second, large, 1), large / 2, 0);
+  }
+  bench<oktopk::exact> fresh;
+  fresh.state = practised.state;
+  for (std::uint64_t call = 0; call < 30; ++call) {
+    auto const values = drawn<float>(kinds[noise(9, call) % kinds.size()].second, 9000, call);
+    auto const k = number_in(1, 300, noise(10, call));
+    CAPTURE(call, k);
+    practised.select(values, k, 0);
+    fresh.select(values, k, 0);
+    CHECK((practised.state == fresh.state));
+  }
+}
+
 TEST_CASE("a selector forms the accumulator that it selects from, whatever it selects") {
   auto const gradient = drawn<float>(distributions<float>()[0].second, 4000, 7);
   auto const residual = drawn<float>(distributions<float>()[6].second, 4000, 8);
