@@ -37,13 +37,6 @@ namespace {
 
 using request = mpi_communicator::request;
 
-int next() {
-  return (world_rank() + 1) % world_size();
-}
-int before() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
 // Takes what has been sent and never received, for MPICH complains of it in the end.
 void take_leftovers(MPI_Comm comm) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -64,8 +57,8 @@ void check_refusals(mpi_communicator comm) {
   int number = 0;
   float sum = 0;
   for (outcome const& each :
-       {outcome_of([&] { comm.isend(bytes_of(number), next(), phase::control); }),
-        outcome_of([&] { comm.irecv(room_in(number), before(), phase::control); }),
+       {outcome_of([&] { comm.isend(bytes_of(number), next_rank(), phase::control); }),
+        outcome_of([&] { comm.irecv(room_in(number), previous_rank(), phase::control); }),
         outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })}) {
     CHECK(each.code == fault::communication);
     CHECK(each.says("rank " + std::to_string(comm.rank()) + " has left a collective by an exception"));
@@ -86,9 +79,9 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
     std::vector<request> receives;
     try {
       oktopk::cancel_on_unwind const guard(comm, receives);
-      receives.push_back(comm.irecv(std::span(rooms).first(few), before(), phase::reduce));
-      receives.push_back(comm.irecv(std::span(rooms).subspan(few), before(), phase::gather));
-      receives.push_back(comm.irecv(*freed, before(), phase::balance));
+      receives.push_back(comm.irecv(std::span(rooms).first(few), previous_rank(), phase::reduce));
+      receives.push_back(comm.irecv(std::span(rooms).subspan(few), previous_rank(), phase::gather));
+      receives.push_back(comm.irecv(*freed, previous_rank(), phase::balance));
       throw std::runtime_error("in between");
     } catch (std::runtime_error const&) {
       freed.reset();
@@ -102,7 +95,7 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
     std::vector<std::byte> const sent(many, std::byte(1));
     std::array<MPI_Request, 3> late{};
     auto const send = [&](std::size_t which, std::size_t bytes, phase use) {
-      MPI_Isend(sent.data(), static_cast<int>(bytes), MPI_BYTE, next(), static_cast<int>(use), comm.get(),
+      MPI_Isend(sent.data(), static_cast<int>(bytes), MPI_BYTE, next_rank(), static_cast<int>(use), comm.get(),
                 &late[which]);
     };
     send(0, few, phase::reduce);
@@ -110,12 +103,12 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
     send(2, few, phase::balance);
     MPI_Barrier(MPI_COMM_WORLD);
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(pass_around(fresh, world_rank(), phase::reduce) == before()); // and MPI has seen to what has come
+    CHECK(pass_around(fresh, world_rank(), phase::reduce) == previous_rank()); // and MPI has seen to what has come
     CHECK(std::count(rooms.begin(), rooms.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(rooms.size()));
     // So that no send is left: they arrive elsewhere.
     std::vector<std::byte> elsewhere(many);
     for (auto const use : {phase::reduce, phase::gather, phase::balance}) {
-      MPI_Recv(elsewhere.data(), static_cast<int>(many), MPI_BYTE, before(), static_cast<int>(use), comm.get(),
+      MPI_Recv(elsewhere.data(), static_cast<int>(many), MPI_BYTE, previous_rank(), static_cast<int>(use), comm.get(),
                MPI_STATUS_IGNORE);
       CHECK(elsewhere[few - 1] == std::byte(1));
     }
@@ -128,8 +121,8 @@ TEST_CASE("a message that has come before its receive is cancelled does no harm"
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     int room = 0;
     int const number = 5;
-    request receive = comm.irecv(room_in(room), before(), phase::reduce);
-    request send = comm.isend(bytes_of(number), next(), phase::reduce);
+    request receive = comm.irecv(room_in(room), previous_rank(), phase::reduce);
+    request send = comm.isend(bytes_of(number), next_rank(), phase::reduce);
     comm.wait_all(std::span(&send, 1));
     MPI_Barrier(MPI_COMM_WORLD);
     comm.cancel(std::span(&receive, 1));
@@ -137,7 +130,7 @@ TEST_CASE("a message that has come before its receive is cancelled does no harm"
     CHECK((room == 0 || room == 5));
     int const was = room;
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(pass_around(fresh, world_rank()) == before());
+    CHECK(pass_around(fresh, world_rank()) == previous_rank());
     CHECK(room == was);
   });
 }
@@ -152,8 +145,8 @@ TEST_CASE("sends that nobody takes are given up after a second in all, and other
     try {
       request single;
       oktopk::cancel_on_unwind const guard(comm, single, sends);
-      single = comm.isend(many, next(), phase::reduce);
-      sends.push_back(comm.isend(many, next(), phase::gather));
+      single = comm.isend(many, next_rank(), phase::reduce);
+      sends.push_back(comm.isend(many, next_rank(), phase::gather));
       throw std::runtime_error("in between");
     } catch (std::runtime_error const&) {
     }
@@ -162,11 +155,11 @@ TEST_CASE("sends that nobody takes are given up after a second in all, and other
     CHECK_FALSE(sends[0].active());
     check_refusals(comm);
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(pass_around(fresh, world_rank()) == before());
+    CHECK(pass_around(fresh, world_rank()) == previous_rank());
     // What was left to MPI can still be fetched, and the test leaves nothing under way.
     std::vector<std::byte> room(many.size());
     for (auto const use : {phase::reduce, phase::gather}) {
-      MPI_Recv(room.data(), static_cast<int>(room.size()), MPI_BYTE, before(), static_cast<int>(use), comm.get(),
+      MPI_Recv(room.data(), static_cast<int>(room.size()), MPI_BYTE, previous_rank(), static_cast<int>(use), comm.get(),
                MPI_STATUS_IGNORE);
       CHECK(room == many);
       std::fill(room.begin(), room.end(), std::byte(0));
@@ -183,7 +176,7 @@ TEST_CASE("no message is needed to leave a collective; copies are told, other du
     comm.cancel({});
     check_refusals(comm);
     check_refusals(copy);
-    CHECK(pass_around(another, world_rank()) == before());
+    CHECK(pass_around(another, world_rank()) == previous_rank());
   });
 }
 
@@ -196,7 +189,7 @@ TEST_CASE("a message that was never received does not reach a later duplicate") 
     MPI_Comm left = MPI_COMM_NULL;
     {
       auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-      request send = comm.isend(bytes_of(stale), next(), phase::reduce);
+      request send = comm.isend(bytes_of(stale), next_rank(), phase::reduce);
       comm.wait_all(std::span(&send, 1));
       MPI_Barrier(MPI_COMM_WORLD);
       comm.cancel({});
@@ -204,7 +197,7 @@ TEST_CASE("a message that was never received does not reach a later duplicate") 
     }
     MPI_Barrier(MPI_COMM_WORLD);
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(pass_around(fresh, world_rank(), phase::reduce) == before());
+    CHECK(pass_around(fresh, world_rank(), phase::reduce) == previous_rank());
     take_leftovers(left);
   });
 }

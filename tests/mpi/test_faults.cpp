@@ -24,13 +24,6 @@ namespace {
 
 using request = mpi_communicator::request;
 
-int next() {
-  return (world_rank() + 1) % world_size();
-}
-int before() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
 // Open MPI does not tell a rank that sends itself too much; the library never does.
 bool alone() {
   return world_size() == 1;
@@ -73,14 +66,14 @@ TEST_CASE("a message longer than its room is an error, and the communicator goes
     request send;
     request receive;
     if (arrives_first) {
-      send = comm.isend(sent, next(), phase::reduce);
+      send = comm.isend(sent, next_rank(), phase::reduce);
       comm.wait_all(std::span(&send, 1));
       MPI_Barrier(MPI_COMM_WORLD);
-      receive = comm.irecv(std::span(room).first(8), before(), phase::reduce);
+      receive = comm.irecv(std::span(room).first(8), previous_rank(), phase::reduce);
     } else {
-      receive = comm.irecv(std::span(room).first(8), before(), phase::reduce);
+      receive = comm.irecv(std::span(room).first(8), previous_rank(), phase::reduce);
       MPI_Barrier(MPI_COMM_WORLD);
-      send = comm.isend(sent, next(), phase::reduce);
+      send = comm.isend(sent, next_rank(), phase::reduce);
       comm.wait_all(std::span(&send, 1));
     }
     auto const heard = outcome_of([&] {
@@ -94,7 +87,7 @@ TEST_CASE("a message longer than its room is an error, and the communicator goes
     CHECK(heard.says(wait_for_any ? "MPI_Waitany" : "MPI_Wait"));
     CHECK(room[8] == std::byte(7));
     CHECK_FALSE(receive.active()); // it must not be waited for again
-    CHECK(pass_around(comm, world_rank(), phase::reduce) == before());
+    CHECK(pass_around(comm, world_rank(), phase::reduce) == previous_rank());
   });
 }
 
@@ -109,9 +102,9 @@ TEST_CASE("of several messages one that is too long is an error, and the others 
     sent.fill(std::byte(1));
     std::array<std::byte, 20> room{};
     std::array<std::byte, 8> small_room{};
-    std::array<request, 4> all = {comm.irecv(room, before(), phase::reduce),
-                                  comm.irecv(small_room, before(), phase::gather),
-                                  comm.isend(sent, next(), phase::reduce), comm.isend(sent, next(), phase::gather)};
+    std::array<request, 4> all = {
+        comm.irecv(room, previous_rank(), phase::reduce), comm.irecv(small_room, previous_rank(), phase::gather),
+        comm.isend(sent, next_rank(), phase::reduce), comm.isend(sent, next_rank(), phase::gather)};
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK(outcome_of([&] { comm.wait_all(all); }).code == fault::communication);
     CHECK_FALSE(all[1].active());
@@ -121,7 +114,7 @@ TEST_CASE("of several messages one that is too long is an error, and the others 
     }
     CHECK(all[0].bytes() == 20);
     CHECK(room == sent);
-    CHECK(pass_around(comm, world_rank(), phase::gather) == before());
+    CHECK(pass_around(comm, world_rank(), phase::gather) == previous_rank());
   });
 }
 
@@ -135,13 +128,13 @@ TEST_CASE("a peer that is no rank is an error") {
     auto const receiving = outcome_of([&] { comm.irecv(room_in(number), world_size(), phase::control); });
     CHECK(receiving.code == fault::communication);
     CHECK(receiving.says("MPI_Irecv"));
-    CHECK(pass_around(comm, world_rank()) == before());
+    CHECK(pass_around(comm, world_rank()) == previous_rank());
   });
 }
 
 TEST_CASE("a communicator may outlive MPI") {
   on_all_ranks([] {
     outlives_mpi = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(pass_around(*outlives_mpi, world_rank()) == before());
+    CHECK(pass_around(*outlives_mpi, world_rank()) == previous_rank());
   });
 }

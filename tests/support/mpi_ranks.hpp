@@ -26,6 +26,15 @@ inline int world_size() {
   return size;
 }
 
+/// The neighbours in a ring of all ranks.
+inline int next_rank() {
+  return (world_rank() + 1) % world_size();
+}
+
+inline int previous_rank() {
+  return (world_rank() + world_size() - 1) % world_size();
+}
+
 /// Every rank's text, to every rank. Collective.
 inline std::vector<std::string> texts_of_all(std::string const& mine) {
   int const length = static_cast<int>(mine.size());

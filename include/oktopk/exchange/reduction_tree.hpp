@@ -50,11 +50,7 @@ public:
     result outcome;
     outcome.fault = mine;
     outcome.faulty_rank = rank_;
-    message_bytes_ = header_bytes + (Format::max_encoded_bytes(k, everything_) + 7) / 8 * 8;
-    incoming_.reserve(exec, comm, message_bytes_);
-    outgoing_.reserve(exec, comm, message_bytes_);
-    decoded_.reserve(exec, k);
-    dropped_sum_.open(exec, everything_);
+    make_room(exec, comm, selection.size(), k);
     cancel_on_unwind const guard(comm); // also between its messages
 
     entries_type kept = cut(exec, selection, k,
@@ -87,6 +83,22 @@ public:
 
 private:
   static constexpr std::int64_t header_bytes = 2 * message_header_bytes;
+
+  // All that merging takes, before the first message: k entries meet k at each node, and no more than k are dropped.
+  void make_room(E const& exec, Comm& comm, std::int64_t selected, std::int64_t k) {
+    std::int64_t const merged = std::min(2 * k, everything_.width());
+    message_bytes_ = header_bytes + (Format::max_encoded_bytes(k, everything_) + 7) / 8 * 8;
+    incoming_.reserve(exec, comm, message_bytes_);
+    outgoing_.reserve(exec, comm, message_bytes_);
+    decoded_.reserve(exec, k);
+    sum_.open(exec, everything_, merged);
+    dropped_.reserve(exec, std::max(selected, merged));
+    dropped_sum_.open(exec, everything_, selected + k * detail::levels(comm.size()));
+    kept_.reserve(exec, k);
+    if (kept_.histograms.capacity() == 0) { // a search among nothing makes room for the searches to come
+      kth_magnitude<E, index_type, value_type>(exec, {}, 1, kept_);
+    }
+  }
 
   // Adds a child's sums to this node's and keeps the k largest.
   void merge(E const& exec, Comm& comm, int child, std::int64_t k, entries_type& kept, result& outcome) {

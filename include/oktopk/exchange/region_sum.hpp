@@ -23,8 +23,8 @@ public:
   using entries_type = sparse_ref<Index, Value, memory_space>;
 
   /// Starts with an empty region, also where a call was given up and nothing extracted. All entries added until
-  /// `extract` must lie inside.
-  void open(E const& exec, region where) {
+  /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
+  void open(E const& exec, region where, std::int64_t most = 0) {
     if (filled_) {
       clear(exec);
     }
@@ -32,6 +32,7 @@ public:
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
     counted_ = 0;
+    reserve_entries(exec, most);
   }
 
   /// Empties the region; public because nvcc wants the function around a kernel to be.
@@ -68,8 +69,7 @@ public:
   /// Writes the touched places in ascending order into arrays that stay valid until the next call, and clears them.
   /// Waits for `exec`.
   entries_type extract(E const& exec) {
-    indices_.reserve(exec, counted_);
-    values_.reserve(exec, counted_);
+    reserve_entries(exec, counted_);
     Value* const sums = sums_.data();
     std::uint64_t* const touched = touched_.data();
     Index* const indices = indices_.data();
@@ -101,6 +101,13 @@ public:
 
 private:
   std::int64_t words() const { return (where_.width() + 63) / 64; }
+
+  // Each place is an entry once, however often it was added to.
+  void reserve_entries(E const& exec, std::int64_t added) {
+    std::int64_t const entries = added < where_.width() ? added : where_.width();
+    indices_.reserve(exec, entries);
+    values_.reserve(exec, entries);
+  }
 
   region where_;
   std::int64_t counted_ = 0;
