@@ -85,18 +85,20 @@ private:
   static constexpr std::int64_t header_bytes = 2 * message_header_bytes;
 
   // All that merging takes, before the first message: k entries meet k at each node, and no more than k are dropped.
-  void make_room(E const& exec, Comm& comm, std::int64_t selected, std::int64_t k) {
+  void make_room(E const& exec, Comm& comm, std::int64_t own_entries, std::int64_t k) {
     std::int64_t const merged = std::min(2 * k, everything_.width());
     message_bytes_ = header_bytes + (Format::max_encoded_bytes(k, everything_) + 7) / 8 * 8;
     incoming_.reserve(exec, comm, message_bytes_);
     outgoing_.reserve(exec, comm, message_bytes_);
     decoded_.reserve(exec, k);
     sum_.open(exec, everything_, merged);
-    dropped_.reserve(exec, std::max(selected, merged));
-    dropped_sum_.open(exec, everything_, selected + k * detail::levels(comm.size()));
+    dropped_.reserve(exec, std::max(own_entries, merged));
+    dropped_sum_.open(exec, everything_, own_entries + k * detail::levels(comm.size()));
     kept_.reserve(exec, k);
-    if (kept_.histograms.capacity() == 0) { // a search among nothing makes room for the searches to come
-      kth_magnitude<E, index_type, value_type>(exec, {}, 1, kept_);
+    if (kept_.histograms.capacity() == 0) { // a selection of nothing makes room for those to come
+      local_scope alone;
+      selected none;
+      detail::select_by_histograms<E, index_type, value_type>(exec, {}, 1, alone, kept_, none);
     }
   }
 
