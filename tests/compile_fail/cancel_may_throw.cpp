@@ -4,34 +4,12 @@
 
 // A communicator that ends messages with an exception: the compiler must name the part that is missing.
 
-#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/self.hpp>
 
-#include <cstddef>
 #include <span>
 
-struct throwing {
-  struct request {
-    bool active() const { return false; }
-    bool receives() const { return false; }
-    oktopk::phase message_phase() const { return oktopk::phase::control; }
-    std::size_t bytes() const { return 0; }
-  };
-
-  int rank() const { return 0; }
-  int size() const { return 1; }
-  request isend(std::span<std::byte const>, int, oktopk::phase) { return {}; }
-  request irecv(std::span<std::byte>, int, oktopk::phase) { return {}; }
-  std::size_t wait_any(std::span<request> requests) { return requests.size(); }
-  void wait_all(std::span<request>) {}
+struct throwing : oktopk::self_communicator {
   void cancel(std::span<request>) {}
-
-  template <class T>
-  void allreduce(std::span<T>, oktopk::reduction, oktopk::phase) {}
-
-  template <class MemorySpace>
-  bool reaches() const {
-    return true;
-  }
 };
 
 template <oktopk::communicator C>

@@ -4,32 +4,11 @@
 
 // A communicator that can send and receive but not wait: the compiler must name the part that is missing.
 
-#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/self.hpp>
 
-#include <cstddef>
-#include <span>
-
-struct impatient {
-  struct request {
-    bool active() const { return false; }
-    bool receives() const { return false; }
-    oktopk::phase message_phase() const { return oktopk::phase::control; }
-    std::size_t bytes() const { return 0; }
-  };
-
-  int rank() const { return 0; }
-  int size() const { return 1; }
-  request isend(std::span<std::byte const>, int, oktopk::phase) { return {}; }
-  request irecv(std::span<std::byte>, int, oktopk::phase) { return {}; }
-  void cancel(std::span<request>) noexcept {}
-
-  template <class T>
-  void allreduce(std::span<T>, oktopk::reduction, oktopk::phase) {}
-
-  template <class MemorySpace>
-  bool reaches() const {
-    return true;
-  }
+struct impatient : oktopk::self_communicator {
+  void wait_any() = delete;
+  void wait_all() = delete;
 };
 
 template <oktopk::communicator C>

@@ -10,7 +10,8 @@
 
 namespace oktopk_tests {
 
-/// A communicator that says it cannot reach the host's memory, as MPI says of a device's.
+/// A communicator that says it cannot reach the host's memory, as MPI says of a device's; or can, if it is told so when
+/// it is made, so that one instantiation of an algorithm serves both.
 ///
 /// On a CPU, kernels and messages then have arrays of their own, and everything that travels is copied between them:
 /// the way a GPU without a GPU-aware MPI works, where the tests can watch it.
@@ -19,7 +20,7 @@ class unreachable {
 public:
   using request = typename Comm::request;
 
-  explicit unreachable(Comm inner) : inner_(std::move(inner)) {}
+  explicit unreachable(Comm inner, bool far = true) : inner_(std::move(inner)), far_(far) {}
 
   int rank() const { return inner_.rank(); }
   int size() const { return inner_.size(); }
@@ -37,11 +38,12 @@ public:
 
   template <class MemorySpace>
   bool reaches() const {
-    return !std::is_same_v<MemorySpace, Kokkos::HostSpace> && inner_.template reaches<MemorySpace>();
+    return !(far_ && std::is_same_v<MemorySpace, Kokkos::HostSpace>)&&inner_.template reaches<MemorySpace>();
   }
 
 private:
   Comm inner_;
+  bool far_;
 };
 
 } // namespace oktopk_tests
