@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/error.hpp>
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <limits>
+#include <string>
+
+namespace oktopk::detail {
+
+/// Throws what a call of MPI reports, with the name of the call.
+inline void check_mpi(int code, char const* call) {
+  if (code != MPI_SUCCESS) {
+    char text[MPI_MAX_ERROR_STRING] = {};
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    throw error(fault::communication, std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
+  }
+}
+
+/// MPI's counts are ints.
+inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max();
+
+/// What does not fit is an error, never a wrapped number.
+inline int to_mpi_count(std::size_t count) {
+  if (count > largest_mpi_count) {
+    throw error(fault::communication, std::to_string(count) + " exceeds what MPI can count");
+  }
+  return static_cast<int>(count);
+}
+
+} // namespace oktopk::detail
