@@ -69,6 +69,30 @@ struct longer_state : some_state {
   }
 };
 
+static_assert(oktopk::state_of_parts<some_state>);
+
+// One defect each.
+struct without_name : some_state {
+  static void type_name() = delete;
+};
+struct without_parts : some_state {
+  static void each_part() = delete;
+};
+struct never_const : some_state {
+  template <class Visit>
+  static void each_part(never_const& state, Visit& visit) {
+    some_state::each_part(state, visit);
+  }
+};
+struct not_made_of_nothing : some_state {
+  explicit not_made_of_nothing(int);
+};
+static_assert(!oktopk::names_its_type<without_name> && oktopk::visits_its_parts<without_name>);
+static_assert(oktopk::names_its_type<without_parts> && !oktopk::visits_its_parts<without_parts>);
+static_assert(oktopk::names_its_type<never_const> && !oktopk::visits_its_parts<never_const>);
+static_assert(!oktopk::state_of_parts<without_name> && !oktopk::state_of_parts<without_parts>);
+static_assert(!oktopk::state_of_parts<never_const> && !oktopk::state_of_parts<not_made_of_nothing>);
+
 some_state example() {
   return {std::int64_t(1) << 40, {0.1F, -1}, {0.1, -0.0, 1e-310}, {0, 7, 99}};
 }

@@ -16,15 +16,34 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// Takes any part of a state, for the concept to try.
+struct any_part {
+  template <class T>
+  void operator()(T&) const {}
+};
+
+} // namespace detail
+
+template <class S>
+concept names_its_type = requires {
+  { S::type_name() } -> std::convertible_to<std::string>;
+};
+
+template <class S>
+concept visits_its_parts = requires(S& state, S const& fixed, detail::any_part visit) {
+  S::each_part(state, visit);
+  S::each_part(fixed, visit);
+};
+
 /// A state that can be written to a file.
 ///
 /// * `type_name()` — tells it from every other type of state: algorithm, policies and value type.
 /// * `each_part(state, visit)` — calls `visit` with every number, and every vector of numbers, of a state that is const
 ///   or not; always in the same order.
 template <class S>
-concept state_of_parts = std::default_initializable<S> && requires {
-  { S::type_name() } -> std::convertible_to<std::string>;
-};
+concept state_of_parts = std::default_initializable<S> && names_its_type<S> && visits_its_parts<S>;
 
 namespace detail {
 
