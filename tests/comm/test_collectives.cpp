@@ -139,6 +139,21 @@ TEST_CASE("allreduce_integers sends as many messages as its documentation says, 
   }
 }
 
+TEST_CASE("the most words of a rank in allreduce_integers are what allreduce_words_at_most says") {
+  for (int const ranks : rank_counts) {
+    CAPTURE(ranks);
+    double most = 0;
+    oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
+      counted comm(inner);
+      oktopk::collective_workspace workspace;
+      std::vector<std::int64_t> mine(3, 1);
+      oktopk::allreduce_integers(comm, std::span<std::int64_t>(mine), reduction::sum, phase::control, workspace);
+      most = std::max(most, comm.total().words_sent());
+    });
+    CHECK(most == oktopk::allreduce_words_at_most(ranks, 3));
+  }
+}
+
 TEST_CASE("collectives follow each other in one workspace, of other types and sizes") {
   oktopk::in_process::run(5, [](in_process_communicator comm) {
     oktopk::collective_workspace workspace;

@@ -78,7 +78,7 @@ public:
   /// instead, and where its losses may overflow, and a few where ranks may have different results.
   double bound_words() const {
     double const asking = 2.0 * (comm_.size() - 1) * ((length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
-    double const agreeing = results_may_differ() ? 2.0 * (detail::levels(comm_.size()) + 1) : 0;
+    double const agreeing = results_may_differ() ? allreduce_words_at_most(comm_.size(), 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
 

@@ -129,4 +129,9 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
   }
 }
 
+/// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
+inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
+  return 2.0 * static_cast<double>(integers) * detail::levels(ranks);
+}
+
 } // namespace oktopk

@@ -52,7 +52,7 @@ struct balanced {
   }
 
   bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
-  static double bound_words(int ranks) { return detail::words_of_rank_sum(ranks); }
+  static double bound_words(int ranks) { return allreduce_words_at_most(ranks, ranks); }
 
   template <execution_space E, communicator Comm, gradient_index Index>
   void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,

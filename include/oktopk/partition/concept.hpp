@@ -46,15 +46,6 @@ concept has_partitioner_options =
       { partitioner.bound_words(1) } -> std::same_as<double>;
     };
 
-namespace detail {
-
-/// Words that one rank sends at most in a sum over ranks of one 64-bit integer a rank (see `allreduce_integers`).
-inline double words_of_rank_sum(int ranks) {
-  return ranks == 1 ? 0 : 2.0 * ranks * (levels(ranks) + 1);
-}
-
-} // namespace detail
-
 template <class P, class E, class Comm>
 concept partitions_for = requires(P const& partitioner, E const& exec, Comm& comm,
                                   array_ref<std::int32_t const, typename E::memory_space> selected, std::int64_t length,

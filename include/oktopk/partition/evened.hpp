@@ -69,7 +69,7 @@ struct evened {
   }
 
   bool due(std::int64_t iteration) const { return averaged_.due(iteration); }
-  double bound_words(int ranks) const { return (1.0 + options_.rounds) * detail::words_of_rank_sum(ranks); }
+  double bound_words(int ranks) const { return (1.0 + options_.rounds) * allreduce_words_at_most(ranks, ranks); }
 
   template <execution_space E, communicator Comm, gradient_index Index>
   void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,
