@@ -5,7 +5,7 @@
 #include "inputs.hpp"
 
 #include <oktopk/core/concepts.hpp>
-#include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/source.hpp>
 
 #include <array>

@@ -7,10 +7,10 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/detail/kokkos_ext/memory.hpp>
-#include <oktopk/detail/mpi/bytes.hpp>
-#include <oktopk/detail/mpi/call.hpp>
-#include <oktopk/detail/mpi/device_memory.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/mpi/bytes.hpp>
+#include <oktopk/mpi/call.hpp>
+#include <oktopk/mpi/device_memory.hpp>
 
 #include <mpi.h>
 

@@ -7,9 +7,10 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/workspace.hpp>
-#include <oktopk/detail/kokkos_ext/fence.hpp>
-#include <oktopk/detail/kokkos_ext/instance.hpp>
 #include <oktopk/select/source.hpp>
 
 #include <algorithm>
@@ -185,8 +186,7 @@ public:
     vector_type const accumulator = accumulator_;
     vector_type const residual = residual_;
     Kokkos::parallel_for(
-        "oktopk::sgd::accumulate",
-        Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(exec_, 0, allreduce_->length()),
+        "oktopk::sgd::accumulate", detail::index_range<execution_space>(exec_, 0, allreduce_->length()),
         KOKKOS_LAMBDA(std::int64_t i) { accumulator(i) = residual(i) + rate * gradient(i); });
   }
 
@@ -194,7 +194,7 @@ public:
     vector_type const accumulator = accumulator_;
     auto const contributed = update.contributed();
     auto const returned = update.returned();
-    using range = Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>;
+    using range = detail::index_range<execution_space>;
     Kokkos::parallel_for(
         "oktopk::sgd::clear_contributed", range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
         KOKKOS_LAMBDA(std::int64_t i) { accumulator(static_cast<std::int64_t>(contributed(i))) = 0; });
@@ -213,8 +213,7 @@ public:
     auto const values = update.values();
     Kokkos::parallel_for(
         "oktopk::sgd::apply",
-        Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(
-            exec_, 0, static_cast<std::int64_t>(indices.extent(0))),
+        detail::index_range<execution_space>(exec_, 0, static_cast<std::int64_t>(indices.extent(0))),
         KOKKOS_LAMBDA(std::int64_t i) { weights(static_cast<std::int64_t>(indices(i))) -= values(i) / ranks; });
   }
 

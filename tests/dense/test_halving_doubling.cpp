@@ -68,7 +68,7 @@ TEST_CASE("halving_doubling sends 2S(P-1)/P bytes in 2 log2 P messages where P i
   for (int const ranks : {1, 2, 4, 8, 16}) {
     auto const got = run<subject>(whole_inputs<double>(ranks, 16 * 5), reduction::sum);
     for (auto const& traffic : got.traffic) {
-      CHECK(traffic.messages_sent == 2 * 2 * oktopk::detail::levels(ranks));
+      CHECK(traffic.messages_sent == 2 * 2 * oktopk::detail::ceil_log2(ranks));
       CHECK(traffic.bytes_sent == 2 * 2 * 16 * 5 * 8 / ranks * (ranks - 1));
     }
   }

@@ -8,7 +8,7 @@
 #include "support/seeded.hpp"
 
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/dense/barrier.hpp>
+#include <oktopk/comm/barrier.hpp>
 #include <oktopk/dense/broadcast.hpp>
 #include <oktopk/dense/coded_recursive_doubling.hpp>
 #include <oktopk/dense/coded_ring_chunked.hpp>

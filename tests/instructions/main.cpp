@@ -3,7 +3,7 @@
 
 // The masks with the instructions that this file was compiled for; succeeds unchecked where the processor lacks them.
 
-#include "detail/magnitude_mask_cases.hpp"
+#include "select/magnitude_mask_cases.hpp"
 
 #include <cstdio>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
-#include <oktopk/exchange/fault_report.hpp>
+#include <oktopk/core/fault_report.hpp>
 #include <oktopk/select/source.hpp>
 
 #include <cstdint>

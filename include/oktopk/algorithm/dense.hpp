@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/own_allreduce.hpp>
 #include <oktopk/select/count.hpp>
@@ -132,13 +133,13 @@ public:
   void number_indices() const {
     Index* const indices = indices_.data();
     Kokkos::parallel_for(
-        "oktopk::dense::indices", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
+        "oktopk::dense::indices", detail::index_range<E>(exec_, 0, length_),
         KOKKOS_LAMBDA(std::int64_t i) { indices[i] = static_cast<Index>(i); });
   }
 
   void fill(array_ref<Value, memory_space> to, Value value) const {
     Kokkos::parallel_for(
-        "oktopk::dense::fill", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec_, 0, length_),
+        "oktopk::dense::fill", detail::index_range<E>(exec_, 0, length_),
         KOKKOS_LAMBDA(std::int64_t i) { to(i) = value; });
   }
 

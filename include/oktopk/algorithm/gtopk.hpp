@@ -5,10 +5,11 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
-#include <oktopk/exchange/sorted_sets.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/sparse/sorted_sets.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -62,7 +63,7 @@ public:
   /// of header a message.
   double bound_words() const {
     auto const entries = static_cast<double>(Format::max_encoded_bytes(k_, {0, length_})) / 4;
-    return (entries + 4) * detail::levels(comm_.size());
+    return (entries + 4) * detail::ceil_log2(comm_.size());
   }
 
   state_type const& state() const { return state_; }

@@ -4,11 +4,11 @@
 
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/exchange/fault_report.hpp>
-#include <oktopk/exchange/overflow.hpp>
+#include <oktopk/core/fault_report.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/compact.hpp>
 #include <oktopk/select/concept.hpp>
+#include <oktopk/select/overflow.hpp>
 
 #include <cstdint>
 #include <string>

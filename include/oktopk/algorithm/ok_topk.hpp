@@ -5,18 +5,19 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/gathered_threshold.hpp>
 #include <oktopk/exchange/global_scope.hpp>
-#include <oktopk/exchange/overflow.hpp>
-#include <oktopk/exchange/sorted_sets.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/overflow.hpp>
 #include <oktopk/select/reused_threshold.hpp>
+#include <oktopk/sparse/sorted_sets.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -140,7 +141,7 @@ public:
   /// least that the histograms take; what these and the candidates take more is at most k/2.
   double control_words() const {
     double const ranks = comm_.size();
-    double const messages = comm_.size() == 1 ? 0 : detail::levels(comm_.size()) + 1;
+    double const messages = comm_.size() == 1 ? 0 : detail::ceil_log2(comm_.size()) + 1;
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     double const gathered = (entry_fills_words ? 0 : 1) + (Format::exact_size ? 0 : 2);

@@ -7,10 +7,10 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/global_scope.hpp>
-#include <oktopk/exchange/overflow.hpp>
-#include <oktopk/exchange/region_sum.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/overflow.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -5,13 +5,14 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/global_scope.hpp>
-#include <oktopk/exchange/overflow.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/overflow.hpp>
 
 #include <algorithm>
 #include <cstdint>

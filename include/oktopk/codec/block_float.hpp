@@ -4,6 +4,8 @@
 
 #include <oktopk/codec/block_coder.hpp>
 #include <oktopk/codec/concept.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -94,7 +96,7 @@ struct block_float {
     auto* const exponents = reinterpret_cast<std::int16_t*>(out);
     std::byte* const codes = out + exponent_bytes(count);
     Kokkos::parallel_for(
-        "oktopk::block_float::encode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, blocks(count)),
+        "oktopk::block_float::encode", detail::index_range<E>(exec, 0, blocks(count)),
         KOKKOS_LAMBDA(std::int64_t block) {
           std::int64_t const begin = block * coder::width;
           typename coder::code coded[coder::width];
@@ -123,7 +125,7 @@ struct block_float {
     auto const* const exponents = reinterpret_cast<std::int16_t const*>(in);
     std::byte const* const codes = in + exponent_bytes(count);
     Kokkos::parallel_for(
-        "oktopk::block_float::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, blocks(count)),
+        "oktopk::block_float::decode", detail::index_range<E>(exec, 0, blocks(count)),
         KOKKOS_LAMBDA(std::int64_t block) {
           std::int64_t const begin = block * coder::width;
           int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
@@ -141,7 +143,7 @@ struct block_float {
     auto* const new_exponents = reinterpret_cast<std::int16_t*>(out);
     std::int64_t const codes = exponent_bytes(count);
     Kokkos::parallel_for(
-        "oktopk::block_float::recode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, blocks(count)),
+        "oktopk::block_float::recode", detail::index_range<E>(exec, 0, blocks(count)),
         KOKKOS_LAMBDA(std::int64_t block) {
           std::int64_t const begin = block * coder::width;
           int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
@@ -176,7 +178,7 @@ private:
   static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }
 
   // The codes after them begin at a multiple of 8 bytes.
-  static constexpr std::int64_t exponent_bytes(std::int64_t count) { return (2 * blocks(count) + 7) / 8 * 8; }
+  static constexpr std::int64_t exponent_bytes(std::int64_t count) { return detail::round_up_to_8(2 * blocks(count)); }
 
   options options_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/reduce.hpp>
 
 #include <concepts>
@@ -90,7 +91,7 @@ struct elementwise_codec {
   static void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out) {
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
     Kokkos::parallel_for(
-        "oktopk::codec::encode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::codec::encode", detail::index_range<E>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) { to[i] = Element::to_wire(values[i]); });
   }
 
@@ -102,8 +103,7 @@ struct elementwise_codec {
     }
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
     Kokkos::parallel_for(
-        "oktopk::codec::encode_and_note", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::codec::encode_and_note", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
           auto const coded = Element::to_wire(values[i]);
           to[i] = coded;
           lost[i] = values[i] - Element::template from_wire<Value>(coded);
@@ -114,7 +114,7 @@ struct elementwise_codec {
   static void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) {
     auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
     Kokkos::parallel_for(
-        "oktopk::codec::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::codec::decode", detail::index_range<E>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) { values[i] = Element::template from_wire<Value>(from[i]); });
   }
 
@@ -127,8 +127,7 @@ struct elementwise_codec {
   static void decode_and_reduce(E const& exec, Operation, std::byte const* in, std::int64_t count, Value* values) {
     auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
     Kokkos::parallel_for(
-        "oktopk::codec::decode_and_reduce", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::codec::decode_and_reduce", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
           values[i] = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
         });
   }
@@ -139,8 +138,7 @@ struct elementwise_codec {
     auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
     Kokkos::parallel_for(
-        "oktopk::codec::recode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::codec::recode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
           Value const value = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
           auto const coded = Element::to_wire(value);
           to[i] = coded;

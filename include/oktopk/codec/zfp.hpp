@@ -7,9 +7,9 @@
 
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/detail/kokkos_ext/bits.hpp>
-#include <oktopk/detail/kokkos_ext/fence.hpp>
-#include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 
 #include <zfp.h>
 

@@ -5,6 +5,7 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/folded_ranks.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,19 +18,6 @@
 // Collectives for control data: a few numbers per rank, in host memory, built from messages so that each byte is
 // counted.
 namespace oktopk {
-
-namespace detail {
-
-/// ceil(log2 ranks): the steps in which something reaches everybody.
-constexpr int levels(int ranks) {
-  int count = 0;
-  for (std::int64_t reach = 1; reach < ranks; reach *= 2) {
-    count += 1;
-  }
-  return count;
-}
-
-} // namespace detail
 
 /// Room that the collectives keep between calls.
 class collective_workspace {
@@ -131,7 +119,7 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
 
 /// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
 inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
-  return 2.0 * static_cast<double>(integers) * detail::levels(ranks);
+  return 2.0 * static_cast<double>(integers) * detail::ceil_log2(ranks);
 }
 
 } // namespace oktopk

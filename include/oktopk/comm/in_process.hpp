@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/in_process/world.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/detail/in_process_world.hpp>
 
 #include <exception>
 #include <span>

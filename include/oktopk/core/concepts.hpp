@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/view_layout.hpp>
+#include <oktopk/core/kokkos_ext/view_layout.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
-#include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 
 // The operations of reductions as kernels see them. Each gives the same bits whichever operand comes first, NaN where
 // either is NaN: so ranks that meet in different order agree, and a bad value reaches all of them.

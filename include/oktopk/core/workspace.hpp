@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
-#include <oktopk/detail/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 
 #include <cstdint>
 #include <string>

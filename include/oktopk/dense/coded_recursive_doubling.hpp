@@ -4,10 +4,12 @@
 
 #include <oktopk/comm/folded_ranks.hpp>
 #include <oktopk/comm/optional_message.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
-#include <oktopk/detail/kokkos_ext/fence.hpp>
 
 #include <array>
 #include <cstdint>
@@ -64,7 +66,7 @@ public:
 
   /// A rank may round the same value in every step, and once more for its partner.
   bool losses_may_overflow(int ranks) const {
-    return detail::losses_may_overflow<Value>(codec_, detail::levels(ranks) + 2);
+    return detail::losses_may_overflow<Value>(codec_, detail::ceil_log2(ranks) + 2);
   }
 
   /// log2 P coded vectors, two more where P is no power of two.
@@ -73,7 +75,7 @@ public:
       return raw_.bound_words(count, ranks);
     }
     detail::folded_ranks const at(0, ranks);
-    int const messages = detail::levels(at.core) + (at.folded > 0 ? 2 : 0);
+    int const messages = detail::ceil_log2(at.core) + (at.folded > 0 ? 2 : 0);
     return static_cast<double>(messages * codec_.template encoded_bytes<Value>(count)) / 4;
   }
 
@@ -110,7 +112,7 @@ public:
     if (at.in_pair) {
       wire_.absorb(exec, 1, whole(0, count));
     }
-    int const steps = detail::levels(at.core);
+    int const steps = detail::ceil_log2(at.core);
     for (int step = 0; step < steps; ++step) {
       detail::piece const mine = whole(step % 2, count);
       encode(exec, mine, at.place, step);
@@ -139,8 +141,7 @@ public:
     Value* const lost = lost_ + begin;
     Value const* const noted = noted_.data() + begin;
     Kokkos::parallel_for(
-        "oktopk::recursive_doubling::add_noted",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::recursive_doubling::add_noted", detail::index_range<E>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) { lost[i] += noted[i]; });
   }
 

@@ -4,6 +4,7 @@
 
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/pieces.hpp>
 
@@ -63,7 +64,7 @@ public:
     values_ = values;
     lost_ = lost;
     op_ = op;
-    stride_ = (bytes(longest) + 7) / 8 * 8;
+    stride_ = detail::round_up_to_8(bytes(longest));
     images_.reserve(exec, comm, images * stride_);
     slots_.reserve(exec, comm, slots * stride_);
     if (level == codec_level::message) {

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/reduce.hpp>
 
 #include <cstdint>
@@ -24,7 +25,7 @@ void with_reduction(reduction op, Body&& body) {
 template <execution_space E, gradient_value Value, class Operation>
 void combine_with(E const& exec, Operation, Value const* from, std::int64_t count, Value* into) {
   Kokkos::parallel_for(
-      "oktopk::dense::combine", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      "oktopk::dense::combine", detail::index_range<E>(exec, 0, count),
       KOKKOS_LAMBDA(std::int64_t i) { into[i] = Operation::of(into[i], from[i]); });
 }
 
@@ -38,7 +39,7 @@ void combine(E const& exec, reduction op, Value const* from, std::int64_t count,
 template <execution_space E, gradient_value Value>
 void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to) {
   Kokkos::parallel_for(
-      "oktopk::dense::copy", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      "oktopk::dense::copy", detail::index_range<E>(exec, 0, count),
       KOKKOS_LAMBDA(std::int64_t i) { to[i] = from[i]; });
 }
 
@@ -46,7 +47,7 @@ void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to
 template <execution_space E, gradient_value Value>
 void clear_values(E const& exec, Value* values, std::int64_t count) {
   Kokkos::parallel_for(
-      "oktopk::dense::clear", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      "oktopk::dense::clear", detail::index_range<E>(exec, 0, count),
       KOKKOS_LAMBDA(std::int64_t i) { values[i] = Value(0); });
 }
 

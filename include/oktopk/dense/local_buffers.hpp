@@ -4,9 +4,9 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/detail/kokkos_ext/fence.hpp>
 
 #include <cstdint>
 #include <span>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/pieces.hpp>
 
@@ -31,7 +32,7 @@ public:
     values_ = values;
     op_ = op;
     // Places for numbers of 8 bytes, whatever the width of a value.
-    slot_bytes_ = (slot_values * std::int64_t(sizeof(Value)) + 7) / 8 * 8;
+    slot_bytes_ = detail::round_up_to_8(slot_values * std::int64_t(sizeof(Value)));
     slots_.reserve(exec, comm, slots * slot_bytes_);
     if (staged_) {
       image_.reserve(exec, count);

@@ -5,6 +5,8 @@
 #include <oktopk/codec/identity.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/concept.hpp>
 
 #include <array>
@@ -43,7 +45,7 @@ public:
   /// 2n(P-1)/P values with the largest power of two for P, n more where P is none, and the rounding of halves.
   static double bound_words(std::int64_t count, int ranks) {
     detail::folded_ranks const at(0, ranks);
-    double const values = 2 * static_cast<double>(count) * (at.core - 1) / at.core + 2.0 * detail::levels(at.core) +
+    double const values = 2 * static_cast<double>(count) * (at.core - 1) / at.core + 2.0 * detail::ceil_log2(at.core) +
                           (at.folded > 0 ? static_cast<double>(count) : 0.0);
     return values * static_cast<double>(Codec::template encoded_bytes<Value>(1)) / 4;
   }
@@ -55,7 +57,7 @@ public:
     std::int64_t const bytes = Codec::template encoded_bytes<Value>(count);
     outgoing_.reserve(exec, comm, bytes);
     incoming_.reserve(exec, comm, bytes);
-    halves_.reserve(static_cast<std::size_t>(detail::levels(at.core)));
+    halves_.reserve(static_cast<std::size_t>(detail::ceil_log2(at.core)));
     if constexpr (!Codec::lossless) {
       if (lost != nullptr) {
         rounded_.reserve(exec, at.is_guest || at.core == 1 ? count : (count + 1) / 2);
@@ -116,7 +118,7 @@ public:
     Value* const rounded = rounded_.data();
     Codec::decode(exec, static_cast<std::byte const*>(outgoing_.data()), count, rounded);
     Kokkos::parallel_for(
-        "oktopk::rabenseifner::note_loss", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+        "oktopk::rabenseifner::note_loss", detail::index_range<E>(exec, 0, count),
         KOKKOS_LAMBDA(std::int64_t i) { lost[i] = exact[i] - rounded[i]; });
   }
 

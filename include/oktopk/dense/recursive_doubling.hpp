@@ -5,6 +5,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/folded_ranks.hpp>
 #include <oktopk/comm/optional_message.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 
@@ -33,7 +34,7 @@ public:
 
   /// n log2 P values; n(m+1) where P is no power of two.
   static double bound_words(std::int64_t count, int ranks) {
-    return static_cast<double>(count) * detail::levels(ranks) * (sizeof(Value) / 4.0);
+    return static_cast<double>(count) * detail::ceil_log2(ranks) * (sizeof(Value) / 4.0);
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
@@ -60,7 +61,7 @@ public:
     }
     auto const receive = [&](int distance) {
       int const partner = at.rank_at(at.place ^ distance);
-      return comm.irecv(wire_.slot(detail::levels(distance) % 2, whole), partner, phase::reduce);
+      return comm.irecv(wire_.slot(detail::ceil_log2(distance) % 2, whole), partner, phase::reduce);
     };
     if (at.in_pair) {
       detail::finish(comm, comm.irecv(wire_.slot(1, whole), rank + 1, phase::reduce));
@@ -77,7 +78,7 @@ public:
       if (distance * 2 < at.core) {
         both[0] = receive(distance * 2);
       }
-      wire_.absorb(exec, detail::levels(distance) % 2, whole);
+      wire_.absorb(exec, detail::ceil_log2(distance) % 2, whole);
     }
     if (at.in_pair) {
       wire_.prepare(exec, whole);

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/optional_message.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/plain_wire.hpp>
 
@@ -45,7 +46,7 @@ public:
     if (ranks == 1 || count == 0) {
       return;
     }
-    std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::levels(comm.size()) + 2);
+    std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
     wire_.bind(exec, comm, values, count, op, slots, count);
     op_ = op;

@@ -4,8 +4,8 @@
 
 #include <oktopk/comm/optional_message.hpp>
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/pieces.hpp>
-#include <oktopk/detail/kokkos_ext/fence.hpp>
 
 #include <algorithm>
 #include <cstddef>

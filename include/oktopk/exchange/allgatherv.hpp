@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/concept.hpp>
 

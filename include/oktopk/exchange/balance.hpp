@@ -4,6 +4,8 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -169,8 +171,7 @@ public:
     index_type* const indices = indices_.data() + position;
     value_type* const values = values_.data() + position;
     Kokkos::parallel_for(
-        "oktopk::balance::keep", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, piece.size()),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::balance::keep", detail::index_range<E>(exec, 0, piece.size()), KOKKOS_LAMBDA(std::int64_t i) {
           indices[i] = piece.indices(i);
           values[i] = piece.values(i);
         });

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/core/fault_report.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/fault_report.hpp>
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>
@@ -53,7 +54,7 @@ public:
   /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One is enough
   /// where the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
   int kth_digit_bits(std::int64_t k, int bits) const {
-    std::int64_t const messages = detail::levels(comm_->size());
+    std::int64_t const messages = detail::ceil_log2(comm_->size());
     int width = std::min(bits, 12);
     while (width > 4 && messages * (std::int64_t(1) << width) * count_bytes() / 4 > k / 32) {
       width -= 1;

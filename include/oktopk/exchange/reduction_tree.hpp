@@ -4,12 +4,13 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/staging.hpp>
-#include <oktopk/exchange/fault_report.hpp>
-#include <oktopk/exchange/overflow.hpp>
-#include <oktopk/exchange/region_sum.hpp>
-#include <oktopk/exchange/sorted_sets.hpp>
+#include <oktopk/core/fault_report.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/overflow.hpp>
+#include <oktopk/sparse/region_sum.hpp>
+#include <oktopk/sparse/sorted_sets.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -87,13 +88,13 @@ private:
   // All that merging takes, before the first message: k entries meet k at each node, and no more than k are dropped.
   void make_room(E const& exec, Comm& comm, std::int64_t own_entries, std::int64_t k) {
     std::int64_t const merged = std::min(2 * k, everything_.width());
-    message_bytes_ = header_bytes + (Format::max_encoded_bytes(k, everything_) + 7) / 8 * 8;
+    message_bytes_ = header_bytes + detail::round_up_to_8(Format::max_encoded_bytes(k, everything_));
     incoming_.reserve(exec, comm, message_bytes_);
     outgoing_.reserve(exec, comm, message_bytes_);
     decoded_.reserve(exec, k);
     sum_.open(exec, everything_, merged);
     dropped_.reserve(exec, std::max(own_entries, merged));
-    dropped_sum_.open(exec, everything_, own_entries + k * detail::levels(comm.size()));
+    dropped_sum_.open(exec, everything_, own_entries + k * detail::ceil_log2(comm.size()));
     kept_.reserve(exec, k);
     if (kept_.histograms.capacity() == 0) { // a selection of nothing makes room for those to come
       local_scope alone;

@@ -4,11 +4,13 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/staging.hpp>
-#include <oktopk/exchange/fault_report.hpp>
-#include <oktopk/exchange/region_sum.hpp>
+#include <oktopk/core/fault_report.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/partition/split_positions.hpp>
+#include <oktopk/sparse/region_sum.hpp>
+#include <oktopk/sparse/split_positions.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,14 +19,6 @@
 #include <vector>
 
 namespace oktopk {
-
-namespace detail {
-
-constexpr std::int64_t round_up_to_8(std::int64_t bytes) {
-  return (bytes + 7) / 8 * 8;
-}
-
-} // namespace detail
 
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
 /// to the region's owner, who sums what arrives.

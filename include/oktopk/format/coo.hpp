@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <cstddef>
@@ -39,8 +40,7 @@ struct coo {
     auto const from = entries;
     auto const first = static_cast<Index>(where.begin);
     Kokkos::parallel_for(
-        "oktopk::coo::encode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::coo::encode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
           indices[i] = from.indices(i) - first;
           values[i] = from.values(i);
         });
@@ -54,8 +54,7 @@ struct coo {
     Value const* const from_values = values_in(in, count);
     auto const first = static_cast<Index>(where.begin);
     Kokkos::parallel_for(
-        "oktopk::coo::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::coo::decode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
           indices[i] = from_indices[i] + first;
           values[i] = from_values[i];
         });

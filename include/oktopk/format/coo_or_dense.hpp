@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/coo.hpp>
 
 #include <cstddef>
@@ -49,7 +50,7 @@ struct coo_or_dense {
     auto const from = entries;
     std::int64_t const first = where.begin;
     Value const nothing = __builtin_bit_cast(Value, empty);
-    using range = Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>;
+    using range = detail::index_range<E>;
     Kokkos::parallel_for(
         "oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
         KOKKOS_LAMBDA(std::int64_t i) { values[i] = nothing; });
@@ -70,7 +71,7 @@ struct coo_or_dense {
     std::int64_t const first = where.begin;
     auto const nothing = empty;
     Kokkos::parallel_scan(
-        "oktopk::coo_or_dense::decode", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, where.width()),
+        "oktopk::coo_or_dense::decode", detail::index_range<E>(exec, 0, where.width()),
         KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
           Value const value = from[i];
           if (__builtin_bit_cast(detail::bits_of<Value>, value) != nothing) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
@@ -20,8 +21,8 @@ void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_s
   auto const count = static_cast<std::int64_t>(selected.extent(0));
   std::int64_t* const found = workspace.numbers.device().data();
   Kokkos::parallel_for(
-      "oktopk::partition::local_boundaries",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, regions - 1), KOKKOS_LAMBDA(std::int64_t r) {
+      "oktopk::partition::local_boundaries", detail::index_range<E>(exec, 0, regions - 1),
+      KOKKOS_LAMBDA(std::int64_t r) {
         std::int64_t const extra = count % regions;
         std::int64_t const position = count / regions * (r + 1) + (r + 1 < extra ? r + 1 : extra);
         found[r] = static_cast<std::int64_t>(selected(position < count ? position : count - 1));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/core/sparse.hpp>
 
 #include <concepts>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/partition/balanced.hpp>
-#include <oktopk/partition/split_positions.hpp>
+#include <oktopk/sparse/split_positions.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/integers.hpp>
 #include <oktopk/partition/concept.hpp>
 
 #include <cstdint>
@@ -9,16 +10,6 @@
 #include <string>
 
 namespace oktopk {
-
-namespace detail {
-
-/// The r-th of P+1 boundaries that split `length` into parts that differ by one at most, without overflow.
-constexpr std::int64_t even_boundary(std::int64_t length, std::int64_t parts, std::int64_t r) {
-  std::int64_t const extra = length % parts;
-  return length / parts * r + (r < extra ? r : extra);
-}
-
-} // namespace detail
 
 /// Regions of equal width: no communication, and no balance where the large gradients crowd together (paper, Fig. 1b).
 struct uniform {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/compact_on_host.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/keep.hpp>
@@ -22,7 +23,7 @@ std::int64_t compact_on_device(E const& exec, Source const& from, keep<typename 
   std::int64_t const capacity = room.indices.capacity();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::select::compact", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      "oktopk::select::compact", detail::index_range<E>(exec, 0, from.size()),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         auto const x = from.take(i);
         if (kept(magnitude_bits(x), i)) {

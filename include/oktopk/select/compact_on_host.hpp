@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/keep.hpp>
 
@@ -123,8 +124,7 @@ void compact_chunks(E const& exec, Source const& from, keep<typename Source::val
                     std::int64_t* counts, bool count_on) {
   std::int64_t const size = from.size();
   Kokkos::parallel_for(
-      "oktopk::select::compact", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, chunks),
-      KOKKOS_LAMBDA(std::int64_t chunk) {
+      "oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), KOKKOS_LAMBDA(std::int64_t chunk) {
         std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
         std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
         counts[chunk] =
@@ -143,8 +143,7 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
   Value* const values = room.values.data();
   std::int64_t const* const counts = room.chunk_counts.data();
   Kokkos::parallel_for(
-      "oktopk::select::join", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, chunks),
-      KOKKOS_LAMBDA(std::int64_t chunk) {
+      "oktopk::select::join", detail::index_range<E>(exec, 0, chunks), KOKKOS_LAMBDA(std::int64_t chunk) {
         std::int64_t to = 0;
         for (std::int64_t before = 0; before < chunk; ++before) {
           to += counts[before];

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/bits.hpp>
-#include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/concept.hpp>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::
                             detail::bits_of<Value> magnitude) {
   std::int64_t count = 0;
   Kokkos::parallel_reduce(
-      "oktopk::select::count_at_least", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      "oktopk::select::count_at_least", detail::index_range<E>(exec, 0, from.size()),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & sum) {
         sum += detail::magnitude_bits(from.values.data()[i]) >= magnitude ? 1 : 0;
       },
@@ -33,8 +34,7 @@ void find_tie_on_host(E const& exec, candidates<Index, Value, typename E::memory
                       std::int64_t quota, std::int64_t* found) {
   std::int64_t const size = from.size();
   Kokkos::parallel_for(
-      "oktopk::select::find_tie", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, 1),
-      KOKKOS_LAMBDA(std::int64_t) {
+      "oktopk::select::find_tie", detail::index_range<E>(exec, 0, 1), KOKKOS_LAMBDA(std::int64_t) {
         std::int64_t ties = 0;
         for (std::int64_t i = 0; i < size && ties < quota; ++i) {
           if (magnitude_bits(from.values.data()[i]) == magnitude) {
@@ -50,7 +50,7 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 void find_tie_on_device(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                         bits_of<Value> magnitude, std::int64_t quota, std::int64_t* found) {
   Kokkos::parallel_scan(
-      "oktopk::select::find_tie", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      "oktopk::select::find_tie", detail::index_range<E>(exec, 0, from.size()),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & ties, bool final) {
         if (magnitude_bits(from.values.data()[i]) == magnitude) {
           ties += 1;
@@ -89,7 +89,7 @@ std::int64_t first_non_finite_on_device(E const& exec, array_ref<Value const, ty
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t first = size;
   Kokkos::parallel_reduce(
-      "oktopk::select::first_non_finite", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
+      "oktopk::select::first_non_finite", detail::index_range<E>(exec, 0, size),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & lowest) {
         if (magnitude_bits(values(i)) >= infinity_bits<Value> && i < lowest) {
           lowest = i;
@@ -108,8 +108,7 @@ std::int64_t first_non_finite_on_host(E const& exec, array_ref<Value const, type
   Value const* const data = values.data();
   std::int64_t first = size;
   Kokkos::parallel_reduce(
-      "oktopk::select::first_non_finite",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
+      "oktopk::select::first_non_finite", detail::index_range<E>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & lowest) {
         std::int64_t const begin = block * width;
         std::int64_t const end = begin + width < size ? begin + width : size;

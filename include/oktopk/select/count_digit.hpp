@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/detail/kokkos_ext/bits.hpp>
-#include <oktopk/detail/kokkos_ext/magnitude_mask.hpp>
-#include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <cstdint>
 
@@ -105,12 +106,11 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   std::int64_t const bins = which.bins();
   bool const first = which.first();
   Kokkos::parallel_for(
-      "oktopk::select::clear_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows * bins),
+      "oktopk::select::clear_histograms", detail::index_range<E>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
   if constexpr (is_device<E>) {
     Kokkos::parallel_for(
-        "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::select::count_digit", detail::index_range<E>(exec, 0, size), KOKKOS_LAMBDA(std::int64_t i) {
           std::int64_t const bin = which.bin(magnitude_bits(values(i)));
           if (bin >= 0) {
             Kokkos::atomic_fetch_add(&histograms[(i / 32 % rows) * bins + bin], std::int64_t(1));
@@ -118,8 +118,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
         });
   } else {
     Kokkos::parallel_for(
-        "oktopk::select::count_digit", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, rows),
-        KOKKOS_LAMBDA(std::int64_t row) {
+        "oktopk::select::count_digit", detail::index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
           std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
           std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
           count_stretch(values.data() + begin, end - begin, which, first, histograms + row * bins);
@@ -132,8 +131,7 @@ template <execution_space E>
 void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::int64_t const* histograms,
                     std::int64_t* sums) {
   Kokkos::parallel_for(
-      "oktopk::select::add_histograms", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, bins),
-      KOKKOS_LAMBDA(std::int64_t bin) {
+      "oktopk::select::add_histograms", detail::index_range<E>(exec, 0, bins), KOKKOS_LAMBDA(std::int64_t bin) {
         std::int64_t sum = 0;
         for (std::int64_t row = 0; row < rows; ++row) {
           sum += histograms[row * bins + bin];

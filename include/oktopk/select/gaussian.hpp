@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/compact.hpp>
 
 #include <algorithm>
@@ -153,8 +154,7 @@ struct gaussian {
     Value const* const values = from.values.data();
     double largest = 0;
     Kokkos::parallel_reduce(
-        "oktopk::select::largest_magnitude",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+        "oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
         KOKKOS_LAMBDA(std::int64_t i, double& most) {
           double const magnitude =
               static_cast<double>(detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])));
@@ -173,8 +173,7 @@ struct gaussian {
     Value const* const values = from.values.data();
     double sum = 0;
     Kokkos::parallel_reduce(
-        "oktopk::select::moment",
-        Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
+        "oktopk::select::moment", detail::index_range<E>(exec, 0, (size + width - 1) / width),
         KOKKOS_LAMBDA(std::int64_t i, double& part) {
           std::int64_t const begin = i * width;
           part += detail::sum_of(values + begin, begin + width < size ? width : size - begin, scale, center, squared);

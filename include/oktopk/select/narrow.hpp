@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/compact.hpp>
 #include <oktopk/select/count.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
@@ -25,8 +26,7 @@ template <execution_space E, selection_source Source>
 void take_sample(E const& exec, Source const& from, std::int64_t samples, typename Source::value_type* out) {
   std::int64_t const stretch = from.size() / samples;
   Kokkos::parallel_for(
-      "oktopk::select::sample", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, samples),
-      KOKKOS_LAMBDA(std::int64_t i) {
+      "oktopk::select::sample", detail::index_range<E>(exec, 0, samples), KOKKOS_LAMBDA(std::int64_t i) {
         std::uint64_t h = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15U;
         h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
         out[i] = from.peek(i * stretch + static_cast<std::int64_t>((h >> 33) % static_cast<std::uint64_t>(stretch)));
@@ -101,7 +101,7 @@ magnitude_range<Value> range_above(E const& exec, candidates<Index, Value, typen
                                    bits_of<Value> floor) {
   signed_bits_of<Value> largest = 0;
   Kokkos::parallel_reduce(
-      "oktopk::select::largest", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      "oktopk::select::largest", detail::index_range<E>(exec, 0, from.size()),
       KOKKOS_LAMBDA(std::int64_t i, signed_bits_of<Value> & most) {
         auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(from.values.data()[i]));
         most = magnitude > most ? magnitude : most;

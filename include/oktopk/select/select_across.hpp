@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/kth_magnitude.hpp>
 #include <oktopk/select/take_above.hpp>
 
@@ -49,7 +50,7 @@ void list_inside(E const& exec, candidates<Index, Value, typename E::memory_spac
   workspace.numbers.reserve(exec, room); // allocates nothing where the bracket was made for the room that there is
   std::int64_t* const out = workspace.numbers.device().data();
   Kokkos::parallel_scan(
-      "oktopk::select::list_inside", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
+      "oktopk::select::list_inside", detail::index_range<E>(exec, 0, from.size()),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
         auto const magnitude = magnitude_bits(from.values.data()[i]);
         if (bracket.holds(magnitude)) {

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/detail/kokkos_ext/bits.hpp>
-#include <oktopk/detail/kokkos_ext/magnitude_mask.hpp>
+#include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -104,7 +105,7 @@ struct accumulation {
   void settle(E const& exec) const {
     auto const self = *this;
     Kokkos::parallel_for(
-        "oktopk::select::accumulate", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size()),
+        "oktopk::select::accumulate", detail::index_range<E>(exec, 0, size()),
         KOKKOS_LAMBDA(std::int64_t i) { self.take(i); });
   }
 };

@@ -4,7 +4,7 @@
 
 #include "support/seeded.hpp"
 
-#include <oktopk/detail/kokkos_ext/magnitude_mask.hpp>
+#include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/detail/lower_bound.hpp>
+#include <oktopk/sparse/lower_bound.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +25,7 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
   Index const* const sorted = selected.data();
   auto const size = static_cast<std::int64_t>(selected.extent(0));
   Kokkos::parallel_for(
-      "oktopk::partition::split_positions", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
+      "oktopk::partition::split_positions", detail::index_range<E>(exec, 0, count),
       KOKKOS_LAMBDA(std::int64_t r) { found[r] = lower_bound(sorted, size, found[r]); });
   numbers.to_host(exec, count, "oktopk::partition::split_positions");
 }

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/detail/lower_bound.hpp>
+#include <oktopk/sparse/lower_bound.hpp>
 
 #include <algorithm>
 #include <cstdint>

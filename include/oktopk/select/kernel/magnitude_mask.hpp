@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 
 #include <cstddef>
 #include <cstdint>

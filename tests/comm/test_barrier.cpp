@@ -3,7 +3,7 @@
 
 #include "dense/suite.hpp"
 
-#include <oktopk/dense/barrier.hpp>
+#include <oktopk/comm/barrier.hpp>
 
 using namespace oktopk_tests;
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "detail/magnitude_mask_cases.hpp"
+#include "select/magnitude_mask_cases.hpp"
 #include "support/catch.hpp"
 
 TEMPLATE_TEST_CASE("magnitude_mask has a bit for each value that reaches", "", float, double) {

@@ -6,7 +6,7 @@
 #include "support/generators.hpp"
 #include "support/reference.hpp"
 
-#include <oktopk/exchange/region_sum.hpp>
+#include <oktopk/sparse/region_sum.hpp>
 
 #include <cstdint>
 #include <map>

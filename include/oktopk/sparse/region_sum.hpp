@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/atomic.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
-#include <oktopk/detail/kokkos_ext/atomic.hpp>
-#include <oktopk/detail/kokkos_ext/bits.hpp>
 
 #include <cstdint>
 
@@ -40,8 +41,7 @@ public:
     Value* const sums = sums_.data();
     std::uint64_t* const touched = touched_.data();
     Kokkos::parallel_for(
-        "oktopk::region_sum::clear", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, words()),
-        KOKKOS_LAMBDA(std::int64_t word) {
+        "oktopk::region_sum::clear", detail::index_range<E>(exec, 0, words()), KOKKOS_LAMBDA(std::int64_t word) {
           for (std::uint64_t left = touched[word]; left != 0; left &= left - 1) {
             sums[word * 64 + detail::lowest_bit(left)] = 0;
           }
@@ -58,8 +58,7 @@ public:
     counted_ += entries.size();
     filled_ = true;
     Kokkos::parallel_for(
-        "oktopk::region_sum::add", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, entries.size()),
-        KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()), KOKKOS_LAMBDA(std::int64_t i) {
           std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
           sums[place] += entries.values(i);
           detail::set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
@@ -77,7 +76,7 @@ public:
     std::int64_t const begin = where_.begin;
     std::int64_t count = 0;
     Kokkos::parallel_scan(
-        "oktopk::region_sum::extract", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, words()),
+        "oktopk::region_sum::extract", detail::index_range<E>(exec, 0, words()),
         KOKKOS_LAMBDA(std::int64_t word, std::int64_t & position, bool final) {
           std::uint64_t left = touched[word];
           if (!final) {

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/atomic.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/detail/kokkos_ext/atomic.hpp>
-#include <oktopk/detail/kokkos_ext/memory.hpp>
-#include <oktopk/detail/lower_bound.hpp>
+#include <oktopk/sparse/lower_bound.hpp>
 
 #include <cstdint>
 
@@ -31,8 +32,7 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
   Index const* const theirs = those.data();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::intersection",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
+      "oktopk::intersection", detail::index_range<E>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
         std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
         std::int64_t at = block * width;
@@ -66,8 +66,7 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
   Index const* const theirs = those.data();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::difference",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
+      "oktopk::difference", detail::index_range<E>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
         std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
         std::int64_t other = detail::lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));

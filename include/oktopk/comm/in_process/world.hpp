@@ -4,8 +4,8 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/in_process/fiber.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/detail/fiber.hpp>
 
 #include <cstring>
 #include <deque>

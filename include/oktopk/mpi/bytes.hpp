@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/mpi/call.hpp>
+#include <oktopk/mpi/call.hpp>
 
 #include <mpi.h>
 

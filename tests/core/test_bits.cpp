@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/detail/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 
 #include <bit>
 #include <cmath>

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/detail/kokkos_ext/fence.hpp>
-#include <oktopk/detail/lower_bound.hpp>
-#include <oktopk/exchange/fault_report.hpp>
+#include <oktopk/core/fault_report.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/select/count.hpp>
+#include <oktopk/sparse/lower_bound.hpp>
 
 #include <cstdint>
 
@@ -43,7 +44,7 @@ fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename
   auto const cleared = static_cast<std::int64_t>(contributed.extent(0));
   std::int64_t first = size;
   Kokkos::parallel_reduce(
-      "oktopk::overflow_of_residual", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, size),
+      "oktopk::overflow_of_residual", detail::index_range<E>(exec, 0, size),
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t & lowest) {
         Index const index = returned.indices(i);
         std::int64_t const place = lower_bound(contributed.data(), cleared, static_cast<std::int64_t>(index));

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+// Arithmetic on counts, positions and bytes.
+namespace oktopk::detail {
+
+/// The smallest multiple of 8 that is no less than `bytes`: where the next number of 8 bytes may lie.
+constexpr std::int64_t round_up_to_8(std::int64_t bytes) {
+  return (bytes + 7) / 8 * 8;
+}
+
+/// ceil(log2 number), 0 for numbers below 2: the steps in which something reaches that many ranks.
+constexpr int ceil_log2(std::int64_t number) {
+  int steps = 0;
+  for (std::int64_t reach = 1; reach < number; reach *= 2) {
+    steps += 1;
+  }
+  return steps;
+}
+
+/// First index of part `part` where a length is split into parts that differ by one at most.
+constexpr std::int64_t even_boundary(std::int64_t length, std::int64_t parts, std::int64_t part) {
+  std::int64_t const extra = length % parts;
+  return length / parts * part + (part < extra ? part : extra);
+}
+
+} // namespace oktopk::detail
