@@ -12,6 +12,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 #include <algorithm>
 #include <cstdint>
