@@ -64,7 +64,7 @@ public:
   /// of header a message.
   double bound_words() const {
     auto const entries = static_cast<double>(Format::max_encoded_bytes(k_, {0, length_})) / 4;
-    return (entries + 4) * detail::ceil_log2(comm_.size());
+    return (entries + 4 + announcement_words<Comm>(1)) * detail::ceil_log2(comm_.size());
   }
 
   state_type const& state() const { return state_; }

@@ -118,7 +118,8 @@ public:
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     double const gathered = (entry_fills_words ? 0 : 1) + (Format::exact_size ? 0 : 2);
     return (2 + 2 + 2 * (2 + 4) + gathered) * (ranks - 1) + messages * (digits + 1) * 16 * 2 +
-           partitioner_.bound_words(comm_.size());
+           partitioner_.bound_words(comm_.size()) +
+           announcement_words<Comm>((Format::exact_size ? 1 : 2) * (ranks - 1)); // of reduce, and of balance
   }
 
   state_type const& state() const { return state_; }

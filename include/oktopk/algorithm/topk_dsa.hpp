@@ -79,6 +79,7 @@ public:
     double const control =
         local_selection_.selector().bounded() ? 4 : 6; // sizes once more where nothing bounds a selection
     return static_cast<double>(k_) * base::words_per_entry + control * static_cast<double>(ranks - 1) +
+           announcement_words<Comm>(static_cast<double>(ranks - 1)) +
            allgatherv_words_at_most<Format>(comm_.size(), sums, {0, width});
   }
 

@@ -21,6 +21,12 @@ enum class message_size : std::uint8_t {
   unknown, ///< the room is at least as large
 };
 
+/// Words that announce the sizes of so many messages of unknown size over a communicator.
+template <communicator Comm>
+constexpr double announcement_words(double messages) {
+  return Comm::tells_sizes ? 0 : 2 * messages;
+}
+
 /// Bulk messages of one step of a collective, started in groups.
 ///
 /// `send` and `receive` name messages and give each a number; `start` starts all that were named since the last start
