@@ -85,7 +85,7 @@ public:
         local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const selected = clock::now();
 
-    auto const own = detail::as_source<index_type, value_type, E>(accumulator).settled().values;
+    auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
     auto const result = tree_.run(exec_, comm_, own, selection, k_, length_, return_dropped_, mine);
     if (result.fault) {
       throw result.fault.as_error(std::string(name()), result.faulty_rank, length_);

@@ -6,9 +6,9 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/compact.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
 
 #include <cstdint>
 #include <string>
@@ -60,26 +60,27 @@ public:
       return {};
     }
     auto const source = detail::as_source<index_type, value_type, E>(accumulator);
-    local_scope alone;
-    selected const chosen = selector_.select(exec, source, k, iteration, state, alone, workspace_);
-    entries_type selection = workspace_.entries(chosen.count);
+    selection_context<E, index_type, value_type, one_rank> const context{exec, k, iteration, alone_, workspace_};
+    auto const chosen = selector_.select(context, source, state);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
-    if (chosen.count > 0) {
-      mine = detail::non_finite_in(exec, selection, fault_subject::value);
-    } else if (std::int64_t const bad = first_non_finite<E, value_type>(exec, source.settled().values); bad < length) {
+    if (chosen.entries.size() > 0) {
+      mine = detail::non_finite_in(exec, chosen.entries, fault_subject::value);
+    } else if (std::int64_t const bad = detail::first_non_finite<E, value_type>(exec, source.materialized().values);
+               bad < length) {
       mine = {fault::non_finite, bad};
     }
     if (mine) {
       return {};
     }
-    statistics.local_selected = chosen.count;
+    statistics.local_selected = chosen.entries.size();
     statistics.local_reevaluated = chosen.reevaluated;
-    return selection;
+    return chosen.entries;
   }
 
 private:
   LocalSelector selector_;
+  one_rank alone_;
   selection_workspace<index_type, value_type, E> workspace_;
 };
 

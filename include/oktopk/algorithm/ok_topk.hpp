@@ -7,15 +7,15 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/paper/gathered_threshold.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/global_scope.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
@@ -183,11 +183,11 @@ public:
     }
     auto const exchanged = clock::now();
 
-    entries_type const chosen = select_globally(reduced.reduced, next);
+    auto const chosen = select_globally(reduced.reduced, next);
     auto const global_selected = clock::now();
 
     auto const [sums, balanced] = gather_.template gather<E, Comm, Format>(
-        exec_, comm_, chosen, scope_workspace_.sizes, {.length = length_, .expected = k_}, gather_workspace_);
+        exec_, comm_, chosen.entries, chosen.counts, {.length = length_, .expected = k_}, gather_workspace_);
     statistics_.balanced = balanced;
     contributed_.reserve(exec_, selection.size());
     std::int64_t const contributed =
@@ -221,18 +221,18 @@ private:
                                    std::is_same_v<Gather, paper_allgatherv>;
 
   // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to balance_and_allgatherv.
-  entries_type select_globally(entries_type const& reduced, state_type& next) {
+  selection<index_type, value_type, memory_space> select_globally(entries_type const& reduced, state_type& next) {
     fault_report const overflow = detail::non_finite_in(exec_, reduced, fault_subject::sum);
     std::int64_t const ranks = comm_.size();
     std::int64_t const most_candidates = most_selected_ > std::numeric_limits<std::int64_t>::max() / ranks
                                              ? std::numeric_limits<std::int64_t>::max()
                                              : most_selected_ * ranks;
-    global_scope<E, Comm, Format> everybody(comm_, most_candidates, length_, name(), overflow, scope_workspace_);
-    selected const chosen =
-        global_.select(exec_, candidates<index_type, value_type, memory_space>{reduced.values, reduced.indices}, k_,
-                       next.iteration, next.global, everybody, global_workspace_);
+    all_ranks<E, Comm, Format> everybody(comm_, most_candidates, length_, name(), overflow, all_ranks_workspace_);
+    selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{
+        exec_, k_, next.iteration, everybody, global_workspace_};
+    auto const chosen = global_.select(context, candidates<index_type, value_type, memory_space>(reduced), next.global);
     statistics_.global_reevaluated = chosen.reevaluated;
-    return global_workspace_.entries(chosen.count);
+    return chosen;
   }
 
   void check_state(state_type const& saved, agreement& terms) const {
@@ -262,7 +262,7 @@ private:
   selection_workspace<index_type, value_type, E> global_workspace_;
   partition_workspace<E> partition_workspace_;
   split_and_reduce<E, Comm, Format, Schedule> split_and_reduce_;
-  global_scope_workspace<E, Comm, Format> scope_workspace_;
+  all_ranks_workspace<E, Comm, Format> all_ranks_workspace_;
   typename Gather::template workspace<E, Comm, Format> gather_workspace_;
   buffer<index_type, memory_space> contributed_{"oktopk::contributed"};
 };

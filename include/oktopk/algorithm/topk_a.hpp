@@ -5,11 +5,11 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/global_scope.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
@@ -76,9 +76,8 @@ public:
         local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
     auto const selected = clock::now();
 
-    global_scope<E, Comm, Format> everybody(comm_, length_, length_, name_, mine, scope_workspace_);
-    everybody.share(selection.size());
-    std::span<std::int64_t const> const sizes(scope_workspace_.sizes);
+    all_ranks<E, Comm, Format> everybody(comm_, length_, length_, name_, mine, all_ranks_workspace_);
+    std::span<std::int64_t const> const sizes = everybody.gather_counts(selection.size());
     entries_type const all = gathering_.run(exec_, comm_, selection, sizes, length_);
     sum_.open(exec_, {0, length_});
     std::int64_t position = 0;
@@ -113,7 +112,7 @@ protected:
 
   /// The most entries any rank selected in the last call.
   std::int64_t largest_selection() const {
-    auto const& sizes = scope_workspace_.sizes;
+    auto const& sizes = all_ranks_workspace_.counts;
     return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
   }
 
@@ -130,7 +129,7 @@ private:
   char const* name_;
   state_type state_;
   local_selection<E, Format, LocalSelector> local_;
-  global_scope_workspace<E, Comm, Format> scope_workspace_;
+  all_ranks_workspace<E, Comm, Format> all_ranks_workspace_;
   allgatherv<E, Comm, Format> gathering_;
   region_sum<index_type, value_type, E> sum_;
 };

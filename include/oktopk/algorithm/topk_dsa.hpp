@@ -6,13 +6,13 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/global_scope.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -108,13 +108,12 @@ public:
     if (reduced.first_fault) {
       throw reduced.first_fault.as_error("topk_dsa", reduced.faulty_rank, length_);
     }
-    global_scope<E, Comm, Format> everybody(comm_, length_, length_, "topk_dsa",
-                                            detail::non_finite_in(exec_, reduced.reduced, fault_subject::sum),
-                                            scope_workspace_);
-    everybody.share(reduced.reduced.size());
+    all_ranks<E, Comm, Format> everybody(comm_, length_, length_, "topk_dsa",
+                                         detail::non_finite_in(exec_, reduced.reduced, fault_subject::sum),
+                                         all_ranks_workspace_);
+    std::span<std::int64_t const> const sizes = everybody.gather_counts(reduced.reduced.size());
     auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
-    entries_type const sums =
-        gathering_.run(exec_, comm_, reduced.reduced, std::span<std::int64_t const>(scope_workspace_.sizes), region_of);
+    entries_type const sums = gathering_.run(exec_, comm_, reduced.reduced, sizes, region_of);
     next.iteration += 1;
     state_ = next;
     update_ = update_type(sums, selection.indices.data(), selection.size(), {});
@@ -138,7 +137,7 @@ private:
   std::vector<std::int64_t> boundaries_;
   local_selection<E, Format, LocalSelector> local_;
   split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
-  global_scope_workspace<E, Comm, Format> scope_workspace_;
+  all_ranks_workspace<E, Comm, Format> all_ranks_workspace_;
   allgatherv<E, Comm, Format> gathering_;
 };
 

@@ -7,8 +7,8 @@
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
+#include <oktopk/select/search/one_rank_search.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
@@ -97,9 +97,7 @@ private:
     dropped_sum_.open(exec, everything_, own_entries + k * detail::ceil_log2(comm.size()));
     kept_.reserve(exec, k);
     if (kept_.histograms.capacity() == 0) { // a selection of nothing makes room for those to come
-      local_scope alone;
-      selected none;
-      detail::select_by_histograms<E, index_type, value_type>(exec, {}, 1, alone, kept_, none);
+      detail::largest_entries<E, index_type, value_type>(exec, {}, 1, kept_);
     }
   }
 
@@ -127,12 +125,7 @@ private:
       return entries;
     }
     auto const start = std::chrono::steady_clock::now();
-    local_scope alone;
-    selected chosen;
-    detail::select_by_histograms(exec,
-                                 candidates<index_type, value_type, memory_space>{entries.values, entries.indices}, k,
-                                 alone, kept_, chosen);
-    entries_type kept = kept_.entries(chosen.count);
+    entries_type const kept = detail::largest_entries<E, index_type, value_type>(exec, entries, k, kept_);
     dropped_.reserve(exec, entries.size());
     std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
                                                                      dropped_.indices.data(), dropped_.values.data());

@@ -6,12 +6,11 @@
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/select/concept.hpp>
+#include <oktopk/select/group.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,10 +18,10 @@
 
 namespace oktopk {
 
-/// Room that a global selection keeps between calls.
+/// The buffers of `all_ranks`, which outlive it: they hold the counts and entries that it returns.
 template <execution_space E, communicator Comm, sparse_format Format>
-struct global_scope_workspace {
-  std::vector<std::int64_t> sizes; ///< what each rank selected, after `share`
+struct all_ranks_workspace {
+  std::vector<std::int64_t> counts; ///< what each rank has selected
   std::vector<std::int64_t> row;
   std::vector<std::int64_t> rows;
   std::vector<std::uint16_t> narrow;
@@ -31,21 +30,22 @@ struct global_scope_workspace {
   allgatherv<E, Comm, Format> gathering;
 };
 
-/// All ranks, each with the sums of its own region: the scope of a global selection.
+/// All ranks, each with the sums of its own region: the group of a global selection.
 ///
-/// A sum of c counts costs about log2 P messages of c half words, words or double words, as narrow as all ranks'
-/// candidates together allow; `share` sends 2(P-1) words, a row of c numbers 2c(P-1). A fault that a rank reports
-/// travels with either, which then throws on every rank.
+/// A model of `gathering_group`, made for one selection. A sum of c counts costs about log2 P messages of c half words,
+/// words or double words, as narrow as all ranks' candidates together allow; `gather_counts` sends 2(P-1) words, a row
+/// of c numbers 2c(P-1). A fault of a rank travels with either, which then throws the same `error` on every rank: that
+/// of the lowest faulty rank. What is returned lies in the workspace.
 template <execution_space E, communicator Comm, sparse_format Format>
-class global_scope {
+class all_ranks {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
   /// `most_candidates`: no more than these on all ranks together; the same on every rank.
-  global_scope(Comm& comm, std::int64_t most_candidates, std::int64_t length, std::string_view algorithm,
-               fault_report mine, global_scope_workspace<E, Comm, Format>& workspace)
+  all_ranks(Comm& comm, std::int64_t most_candidates, std::int64_t length, std::string_view algorithm,
+            fault_report mine, all_ranks_workspace<E, Comm, Format>& workspace)
       : comm_(&comm), most_candidates_(most_candidates), length_(length), algorithm_(algorithm), mine_(mine),
         workspace_(&workspace) {}
 
@@ -75,16 +75,16 @@ public:
 
   int rank() const { return comm_->rank(); }
 
-  /// What costs no more than k/16 words to gather, and 4 at least.
-  std::int64_t few(std::int64_t k) const {
+  /// The numbers that cost no more than k/16 words to gather, and 4 at least.
+  std::int64_t affordable_row(std::int64_t k) const {
     std::int64_t const others = std::max(comm_->size() - 1, 1);
     return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
   }
 
-  std::int64_t share(std::int64_t count) {
+  std::span<std::int64_t const> gather_counts(std::int64_t count) {
     gather_number(count_or_fault(count), phase::control);
-    throw_faults(workspace_->sizes, 1);
-    return share_known(workspace_->sizes, 1);
+    throw_faults(workspace_->counts, 1);
+    return workspace_->counts;
   }
 
   std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
@@ -97,19 +97,19 @@ public:
     return workspace_->rows;
   }
 
-  std::int64_t share_known(std::span<std::int64_t const> rows, std::size_t width) {
-    workspace_->sizes.resize(static_cast<std::size_t>(comm_->size()));
-    for (std::size_t rank = 0; rank < workspace_->sizes.size(); ++rank) {
-      workspace_->sizes[rank] = rows[rank * width];
+  std::span<std::int64_t const> adopt_counts(std::span<std::int64_t const> rows, std::size_t width) {
+    workspace_->counts.resize(static_cast<std::size_t>(comm_->size()));
+    for (std::size_t rank = 0; rank < workspace_->counts.size(); ++rank) {
+      workspace_->counts[rank] = rows[rank * width];
     }
-    return std::accumulate(workspace_->sizes.begin(), workspace_->sizes.end(), std::int64_t(0));
+    return workspace_->counts;
   }
 
   /// All candidates of all ranks, as the paper re-evaluates (Algorithm 1, line 10). Collective; sends all of them.
   entries_type gather(E const& exec, candidates<index_type, value_type, typename E::memory_space> from) {
     gather_number(static_cast<std::uint64_t>(from.size()), phase::threshold);
     return workspace_->gathering.run(exec, *comm_, {from.indices.data(), from.values.data(), from.size()},
-                                     std::span<std::int64_t const>(workspace_->sizes), length_);
+                                     std::span<std::int64_t const>(workspace_->counts), length_);
   }
 
 private:
@@ -144,8 +144,8 @@ private:
 
   void gather_number(std::uint64_t number, phase use) {
     auto const mine = static_cast<std::int64_t>(number);
-    workspace_->sizes.resize(static_cast<std::size_t>(comm_->size()));
-    allgather(*comm_, std::span<std::int64_t const>(&mine, 1), std::span<std::int64_t>(workspace_->sizes), use,
+    workspace_->counts.resize(static_cast<std::size_t>(comm_->size()));
+    allgather(*comm_, std::span<std::int64_t const>(&mine, 1), std::span<std::int64_t>(workspace_->counts), use,
               workspace_->collective);
   }
 
@@ -154,7 +154,7 @@ private:
   std::int64_t length_;
   std::string_view algorithm_;
   fault_report mine_;
-  global_scope_workspace<E, Comm, Format>* workspace_;
+  all_ranks_workspace<E, Comm, Format>* workspace_;
 };
 
 } // namespace oktopk
