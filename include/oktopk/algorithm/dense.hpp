@@ -8,7 +8,7 @@
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/own_allreduce.hpp>
-#include <oktopk/select/count.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -102,11 +102,11 @@ public:
       fill(sums, std::numeric_limits<Value>::quiet_NaN());
     } else {
       auto const source = detail::as_source<Index, Value, E>(accumulator);
-      source.settle(exec_);
-      own = source.settled().values.data();
+      source.materialize(exec_);
+      own = source.materialized().values.data();
     }
     reduce(own);
-    std::int64_t bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    std::int64_t bad = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     if (results_may_differ()) {
       collective_workspace room;
       allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
@@ -186,10 +186,10 @@ private:
   template <class Input>
   std::int64_t place_of_overflow(Input const& accumulator) {
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
-    detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values.data(), length_,
+    detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values.data(), length_,
                         sums_.data());
     own_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
-    return first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    return detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
   }
 
   using base::comm_;
@@ -203,8 +203,8 @@ private:
   template <class Input>
   void ask_whose_fault(Input const& accumulator, fault_report mine) {
     if (!mine) {
-      std::int64_t const bad =
-          first_non_finite<E, Value>(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values);
+      std::int64_t const bad = detail::first_non_finite<E, Value>(
+          exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values);
       if (bad < length_) {
         mine = {fault::non_finite, bad};
       }
@@ -215,7 +215,7 @@ private:
   // A fault where some loss is not finite: every entry contributes, so losses are all that the residual becomes.
   fault_report fault_of_losses() const {
     array_ref<Value const, memory_space> const lost(lost_.data(), static_cast<std::size_t>(length_));
-    std::int64_t const bad = first_non_finite<E, Value>(exec_, lost);
+    std::int64_t const bad = detail::first_non_finite<E, Value>(exec_, lost);
     return bad < length_ ? fault_report{fault::non_finite, bad, fault_subject::returned} : fault_report{};
   }
 
