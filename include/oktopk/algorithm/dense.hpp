@@ -7,7 +7,7 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
-#include <oktopk/dense/own_allreduce.hpp>
+#include <oktopk/dense/native_allreduce.hpp>
 #include <oktopk/select/count.hpp>
 
 #include <cstdint>
@@ -33,6 +33,21 @@ struct dense_state {
   }
 };
 
+namespace detail {
+
+/// The name of a dense scheme, after that of its allreduce. Results that users have recorded bear these names.
+inline std::string scheme_name(std::string const& reduce) {
+  if (reduce == "native") {
+    return "dense";
+  }
+  if (reduce == "rabenseifner") {
+    return "dense_rabenseifner";
+  }
+  return reduce == "rabenseifner of bfloat16" ? "dense_bfloat16" : reduce;
+}
+
+} // namespace detail
+
 /// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
 /// are measured against; `Reduce` is any other of `dense/`.
 ///
@@ -40,7 +55,7 @@ struct dense_state {
 /// of `Reduce`. Nothing is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the
 /// result, and only then do they ask whose it is.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
-          class Reduce = own_allreduce<E, Comm, Value>>
+          class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
 class dense : public algorithm_base<E, Comm, Index, Value> {
   using base = algorithm_base<E, Comm, Index, Value>;
@@ -59,7 +74,7 @@ public:
   /// Collective.
   dense(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), reduce_(detail::configured<Reduce>(how.reduce)),
-        name_(reduce_.name()) {
+        name_(detail::scheme_name(std::string(reduce_.name()))) {
     agreement terms(name_);
     detail::check_length<Index>(length_, terms);
     if constexpr (requires { typename Reduce::options; }) {
@@ -188,7 +203,7 @@ private:
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
     detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values.data(), length_,
                         sums_.data());
-    own_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
+    native_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
     return first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
   }
 
