@@ -153,7 +153,7 @@ std::string csv_text(std::vector<row> const& rows) {
 
 void print_heading(options const& asked) {
   std::printf("select_bench: Kokkos %s, %d %s, masks by %s, median of %d repetitions\n", space::name(), asked.processes,
-              asked.processes == 1 ? "process" : "processes at a time", oktopk::detail::magnitude_mask_name(),
+              asked.processes == 1 ? "process" : "processes at a time", name(oktopk::detail::best_mask_instructions()),
               asked.repetitions);
   std::printf("%-17s %11s %8s %-13s %10s %7s %7s %10s\n", "selector", "length", "density", "input", "ms", "x read",
               "x rrw", "selected");
