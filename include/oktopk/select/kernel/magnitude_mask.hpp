@@ -13,7 +13,6 @@
 // functions of both.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #define OKTOPK_MASKS_BY_PROCESSOR
-#include <immintrin.h>
 #endif
 
 namespace oktopk::detail {
@@ -60,23 +59,37 @@ KOKKOS_INLINE_FUNCTION std::uint64_t magnitude_mask(Value const* from, bits_of<V
 
 #if defined(OKTOPK_MASKS_BY_PROCESSOR)
 
+// The compiler's own vectors and functions, for <immintrin.h> would take a fifth of the compiler's memory.
+template <class Integer, int Bytes>
+struct vector_of {
+  using type [[gnu::vector_size(Bytes)]] = Integer;
+};
+
+// Loads from any address; the instructions are those of the function that it is inlined into.
+template <class Vector, class Value>
+[[gnu::always_inline]] inline void load_vector(Value const* from, Vector& to) {
+  __builtin_memcpy(&to, from, sizeof(Vector));
+}
+
 // There is no comparison of 64 bits in SSE2.
 template <>
 inline std::uint64_t magnitude_mask<float>(float const* from, std::uint32_t reach) {
   if (reach == 0) {
     return ~std::uint64_t(0); // nothing is below it to compare with
   }
-  __m128i const below = _mm_set1_epi32(static_cast<int>(reach - 1));
-  __m128i const magnitude = _mm_set1_epi32(0x7fffffff);
+  using integers = vector_of<int, 16>::type;
+  int const below = static_cast<int>(reach - 1);
   std::uint64_t mask = 0;
   for (int part = 0; part < mask_width; part += 16) {
-    __m128i over[4];
-    for (std::ptrdiff_t i = 0; i < 4; ++i) {
-      auto const* const four = reinterpret_cast<__m128i const*>(from + part + 4 * i);
-      over[i] = _mm_cmpgt_epi32(_mm_and_si128(_mm_loadu_si128(four), magnitude), below);
+    integers over[4];
+    for (int i = 0; i < 4; ++i) {
+      integers four;
+      load_vector(from + part + 4 * i, four);
+      over[i] = (four & 0x7fffffff) > below;
     }
-    __m128i const bytes = _mm_packs_epi16(_mm_packs_epi32(over[0], over[1]), _mm_packs_epi32(over[2], over[3]));
-    mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm_movemask_epi8(bytes))) << part;
+    auto const bytes = __builtin_ia32_packsswb128(__builtin_ia32_packssdw128(over[0], over[1]),
+                                                  __builtin_ia32_packssdw128(over[2], over[3]));
+    mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(__builtin_ia32_pmovmskb128(bytes))) << part;
   }
   return mask;
 }
@@ -97,13 +110,18 @@ KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Va
 
 [[gnu::target("avx512f")]] inline void avx512_masks(float const* from, int count, std::uint32_t reach,
                                                     std::uint64_t* masks) {
-  __m512i const least = _mm512_set1_epi32(static_cast<int>(reach));
-  __m512i const magnitude = _mm512_set1_epi32(0x7fffffff);
+  constexpr int not_less = 5;
+  using integers = vector_of<int, 64>::type;
+  integers const least = integers{} + static_cast<int>(reach);
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = 0;
     for (int part = 0; part < mask_width; part += 16) {
-      __m512i const bits = _mm512_and_si512(_mm512_loadu_si512(from + part), magnitude);
-      mask |= static_cast<std::uint64_t>(_mm512_cmpge_epi32_mask(bits, least)) << part;
+      integers bits;
+      load_vector(from + part, bits);
+      bits &= 0x7fffffff;
+      mask |= static_cast<std::uint64_t>(
+                  static_cast<std::uint16_t>(__builtin_ia32_cmpd512_mask(bits, least, not_less, 0xffff)))
+              << part;
     }
     masks[block] = mask;
   }
@@ -111,13 +129,18 @@ KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Va
 
 [[gnu::target("avx512f")]] inline void avx512_masks(double const* from, int count, std::uint64_t reach,
                                                     std::uint64_t* masks) {
-  __m512i const least = _mm512_set1_epi64(static_cast<long long>(reach));
-  __m512i const magnitude = _mm512_set1_epi64(0x7fffffffffffffff);
+  constexpr int not_less = 5;
+  using integers = vector_of<long long, 64>::type;
+  integers const least = integers{} + static_cast<long long>(reach);
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = 0;
     for (int part = 0; part < mask_width; part += 8) {
-      __m512i const bits = _mm512_and_si512(_mm512_loadu_si512(from + part), magnitude);
-      mask |= static_cast<std::uint64_t>(_mm512_cmpge_epi64_mask(bits, least)) << part;
+      integers bits;
+      load_vector(from + part, bits);
+      bits &= 0x7fffffffffffffff;
+      mask |= static_cast<std::uint64_t>(
+                  static_cast<std::uint8_t>(__builtin_ia32_cmpq512_mask(bits, least, not_less, 0xff)))
+              << part;
     }
     masks[block] = mask;
   }
@@ -127,16 +150,17 @@ KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Va
 
 [[gnu::target("avx2")]] inline void avx2_masks(float const* from, int count, std::uint32_t reach,
                                                std::uint64_t* masks) {
+  using integers = vector_of<int, 32>::type;
+  using floats = vector_of<float, 32>::type;
   std::uint64_t const all = reach == 0 ? ~std::uint64_t(0) : 0;
-  __m256i const below = _mm256_set1_epi32(static_cast<int>(reach - 1));
-  __m256i const magnitude = _mm256_set1_epi32(0x7fffffff);
+  int const below = static_cast<int>(reach - 1);
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = all;
     for (int part = 0; part < mask_width; part += 8) {
-      auto const* const eight = reinterpret_cast<__m256i const*>(from + part);
-      __m256i const bits = _mm256_and_si256(_mm256_loadu_si256(eight), magnitude);
-      auto const flags =
-          static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(bits, below))));
+      integers bits;
+      load_vector(from + part, bits);
+      integers const over = (bits & 0x7fffffff) > below;
+      auto const flags = static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<floats>(over)));
       mask |= static_cast<std::uint64_t>(flags) << part;
     }
     masks[block] = mask;
@@ -145,16 +169,17 @@ KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Va
 
 [[gnu::target("avx2")]] inline void avx2_masks(double const* from, int count, std::uint64_t reach,
                                                std::uint64_t* masks) {
+  using integers = vector_of<long long, 32>::type;
+  using doubles = vector_of<double, 32>::type;
   std::uint64_t const all = reach == 0 ? ~std::uint64_t(0) : 0;
-  __m256i const below = _mm256_set1_epi64x(static_cast<long long>(reach - 1));
-  __m256i const magnitude = _mm256_set1_epi64x(0x7fffffffffffffff);
+  auto const below = static_cast<long long>(reach - 1);
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = all;
     for (int part = 0; part < mask_width; part += 4) {
-      auto const* const four = reinterpret_cast<__m256i const*>(from + part);
-      __m256i const bits = _mm256_and_si256(_mm256_loadu_si256(four), magnitude);
-      auto const flags =
-          static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(bits, below))));
+      integers bits;
+      load_vector(from + part, bits);
+      integers const over = (bits & 0x7fffffffffffffff) > below;
+      auto const flags = static_cast<std::uint32_t>(__builtin_ia32_movmskpd256(reinterpret_cast<doubles>(over)));
       mask |= static_cast<std::uint64_t>(flags) << part;
     }
     masks[block] = mask;
