@@ -152,7 +152,7 @@ private:
     auto const reduced = [&](std::int64_t k) {
       int const step = step_of(k);
       std::int64_t const number = k - steps_.first(step);
-      // What the next step sends is the first half of these pieces, or half of the only one.
+      // The next step sends the first half of these pieces, or half of the only one.
       if (step + 1 < steps_.steps() && number < std::max<std::int64_t>(1, steps_.pieces(step) / 2)) {
         send(step + 1, number);
       }
