@@ -2,10 +2,11 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# sh benchmarks/network/gloo.sh BENCH GLOO_BENCHMARK [LENGTH [ROUNDS [CSV]]]: the library's dense rings and halving beside
-# Gloo's, by turns, on the emulated cluster of run.sh (8 ranks, 1 Gbit/s); the median of each round, in seconds. BENCH is an
-# oktopk_bench built with Open MPI, GLOO_BENCHMARK the program `benchmark` of https://github.com/pytorch/gloo, built with
-# -DBUILD_BENCHMARK=ON. Needs root, iproute2 and Open MPI. OPEN_MPI_OPTIONS in the environment goes to mpirun.
+# sh benchmarks/network/gloo.sh BENCH GLOO_BENCHMARK [LENGTH [ROUNDS [CSV]]]: the library's dense allreduces beside Gloo's, by
+# turns, on the emulated cluster (8 ranks, 1 Gbit/s); the median of each round, in seconds. BENCH is `back_to_back` of a
+# build with Open MPI, which measures as Gloo's benchmark does. GLOO_BENCHMARK is the program `benchmark` of
+# https://github.com/pytorch/gloo, built with -DBUILD_BENCHMARK=ON. Needs root, iproute2 and Open MPI. OPEN_MPI_OPTIONS in
+# the environment goes to mpirun.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,7 +28,7 @@ scratch=$(mktemp -d /tmp/oktopk.XXXXXX)
 trap 'rm -rf "$scratch"' EXIT
 setpriv --pdeathsig KILL unshare --mount --net --pid --fork --kill-child --mount-proc \
   sh "$here/cluster.sh" "$scratch" 1gbit 8 open_mpi "$(command -v mpirun.openmpi || command -v mpirun)" "$rounds" \
-  "$entries" "$bench" --no-verify --length "$GLOO_ELEMENTS" --density 0.01 --warmup 2 --steps "$GLOO_ITERATIONS"
+  "$entries" "$bench" --length "$GLOO_ELEMENTS" --warmup 2 --steps "$GLOO_ITERATIONS"
 
 # One row a round and entry: that of Gloo is its own median; ours is made here.
 {

@@ -39,8 +39,10 @@ public:
   static constexpr bool lossless = true;
 
   struct options {
-    std::int64_t chunk_bytes = std::int64_t(1) << 20; ///< of the longest piece, at least the size of a value
-    std::int64_t ahead = 4;                           ///< receives under way at once while reducing, at least 1
+    /// Of the longest piece, at least the size of a value. Over TCP, MPI libraries ask the receiver before they send
+    /// more than 64 KiB, and the answer waits behind the data that goes the other way between the same two ranks.
+    std::int64_t chunk_bytes = std::int64_t(60) << 10;
+    std::int64_t ahead = 32; ///< receives under way at once while reducing, at least 1
   };
 
   halving_doubling() : halving_doubling(options{}) {}
