@@ -87,11 +87,13 @@ export OMP_NUM_THREADS=1 OMP_PROC_BIND=false OPENBLAS_NUM_THREADS=1
 # Ranks outnumber the cores here: one that waits must yield, or every message waits for a time slice. That takes daemons
 # that stay in this session, for Linux schedules sessions as groups (sched_autogroup), and yielding passes the core on
 # within the group only. For the same reason a rank is given one thread.
+# OPEN_MPI_OPTIONS in the environment are more options for it.
 start_open_mpi() {
+  # shellcheck disable=SC2086
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$launcher" -n "$ranks" --host "${hosts#,}" --bind-to none \
     --mca plm rsh --mca plm_rsh_agent "$remote_shell" --mca plm_rsh_no_tree_spawn 1 \
     --mca oob_tcp_if_include switch,cluster --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include cluster \
-    --mca mpi_yield_when_idle 1 --leave-session-attached "$@"
+    --mca mpi_yield_when_idle 1 --leave-session-attached ${OPEN_MPI_OPTIONS-} "$@"
 }
 
 # MPICH over UCX, as Debian builds it. Ranks that have written all their results may then wait for each other for good in
@@ -123,10 +125,37 @@ if [ "$mpi" = mpich ]; then
     fail "needs a C++ compiler for MPICH: install g++ (Debian, Ubuntu: apt-get install g++)"
 fi
 
+# gloo ALGORITHM: runs Gloo's own benchmark ($GLOO_BENCHMARK) on one vector of $GLOO_ELEMENTS float; its rows go to
+# SCRATCH/gloo.csv. For gloo.sh.
+gloo() {
+  store=$(mktemp -d "$private/store.XXXXXX")
+  started_ranks=
+  rank=0
+  while [ "$rank" -lt "$ranks" ]; do
+    nsenter --net="$private/rank$((rank + 1))" "$GLOO_BENCHMARK" --size "$ranks" --rank "$rank" --shared-path "$store" \
+      --prefix gloo --transport tcp --tcp-device cluster --no-verify --inputs 1 --elements "$GLOO_ELEMENTS" \
+      --warmup-iters 2 --iteration-count "$GLOO_ITERATIONS" "$1" >"$private/gloo.$rank" 2>&1 &
+    started_ranks="$started_ranks $!"
+    rank=$((rank + 1))
+  done
+  for each_rank in $started_ranks; do
+    wait "$each_rank" || { cat "$private/gloo.0" >&2 && fail "Gloo's $1 could not be measured"; }
+  done
+  # Bytes, elements, and microseconds: least, median, 99 %, most.
+  awk -v name="gloo/$1" -v ranks="$ranks" '$1 ~ /^[0-9]+$/ && NF >= 8 { print name "," ranks "," $2 "," $4 / 1e6 }' \
+    "$private/gloo.0" >>"$scratch/gloo.csv"
+}
+
 # measure ALGORITHM[:CODEC[:LEVEL]] PROGRAM [ARGUMENT...]
 measure() {
   entry=$1
   shift
+  case $entry in
+    gloo/*)
+      gloo "${entry#gloo/}"
+      return
+      ;;
+  esac
   algorithm=${entry%%:*}
   codec=$(printf '%s\n' "$entry" | cut -s -d : -f 2)
   level=$(printf '%s\n' "$entry" | cut -s -d : -f 3)

@@ -4,6 +4,7 @@
 
 #include "exchange/parts.hpp"
 #include "select/distributions.hpp"
+#include "support/call.hpp"
 #include "support/catch.hpp"
 
 #include <oktopk/core/checkpoint.hpp>
@@ -200,7 +201,8 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
       }
       device_part<format> const own(region);
       auto const length = static_cast<std::int64_t>(values.size());
-      oktopk::all_ranks<execution, counting, format> group(comm, length, length, "suite", {}, room);
+      auto call = call_on(comm, length);
+      oktopk::all_ranks<execution, counting, format> group(call, length, room);
       chosen[i][rank] = mine.select(group, oktopk::candidates<Index, Value, memory>(own.entries), k,
                                     static_cast<std::int64_t>(i), length);
       states[i].push_back(saved(mine.state));
