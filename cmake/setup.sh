@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh
 
-# Shared by examples/run.sh and tests/run.sh, which source it in the root of the project. POSIX sh.
+# Shared by examples/run.sh, tests/run.sh and cmake/prepare.sh, which source it in the root of the project. POSIX sh.
 
 started=$(date +%s)
 
@@ -66,7 +66,8 @@ install_missing() {
   [ -z "$missing" ] || fail "still missing after the installation:$missing"
 }
 
-# build FOLDER [OPTION...] -- [TARGET...]: configures FOLDER once more and builds the targets, or everything.
+# build FOLDER [OPTION...] -- [TARGET...]: configures FOLDER once more and builds the targets, or everything, of $build_source
+# where that is set.
 build() {
   folder=$1
   shift
@@ -81,7 +82,7 @@ build() {
   say "Configuring $folder"
   mkdir -p "$folder"
   # shellcheck disable=SC2086
-  cmake -S . -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $options >"$folder.log" 2>&1 || {
+  cmake -S "${build_source:-.}" -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $options >"$folder.log" 2>&1 || {
     cat "$folder.log" >&2
     fail "configuring failed"
   }

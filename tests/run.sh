@@ -62,7 +62,8 @@ packages() {
   need libzfp-dev '/usr/include/zfp.h'
   need zlib1g-dev '/usr/include/zlib.h'
   need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
-  need python3 python3
+  need libbenchmark-dev '/usr/include/benchmark/benchmark.h'
+  need python3-pytest pytest-3
   need clang-format-16 clang-format-16
   need clang-tidy-16 clang-tidy-16
 }
