@@ -70,7 +70,7 @@ def on_one_machine(command):
     return ["sh", "-c", '. "$0" && exec "$@"', ROOT / "cmake" / "setup.sh", *command]
 
 
-def prepare(packages, folder=None, target="", *options, source=".", env=None):
+def prepare(packages, folder=None, target="", *options, source="."):
     """Installs packages that are missing (Debian, Ubuntu) and builds a target in a folder."""
     if os.environ.get("Kokkos_ROOT"):
         packages = [name for name in packages if "kokkos" not in name]
@@ -78,8 +78,7 @@ def prepare(packages, folder=None, target="", *options, source=".", env=None):
     command = ["sh", ROOT / "cmake" / "prepare.sh", wanted]
     if folder is not None:
         command += [source, folder.absolute(), target, *options]
-    done = subprocess.run(list(map(str, command)), stdout=sys.stderr.fileno(), check=False,
-                          env={**os.environ, **(env or {})})
+    done = subprocess.run(list(map(str, command)), stdout=sys.stderr.fileno(), check=False)
     if done.returncode != 0:
         raise SystemExit(done.returncode)
 

@@ -105,11 +105,10 @@ def run(given):
         programs.fail(f"cannot read the platform {given.platform}")
     programs.set_outputs(given, "simulated", "scaling")
     folder = given.build / "simulated"
-    # While CMake tries the compiler out, it has to make programs that start without smpirun.
     packages = [*programs.COMPILER, "libcli11-dev", "libsimgrid-dev"]
     packages += [] if pictures.python() or not given.plot else ["python3-matplotlib"]
     programs.prepare(packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
-                     "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE, env={"SMPI_PRETEND_CC": "1"})
+                     "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE)
     bench = folder.absolute() / "oktopk_bench"
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
