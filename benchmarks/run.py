@@ -3,12 +3,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures the schemes of the library: one command line for all benchmarks, see --help."""
 
+import importlib.util
+import os
 import signal
 import sys
 
+# The Python that comes first may be another than the one that packages are installed for.
+SYSTEM = "/usr/bin/python3"
+if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ:
+    if os.access(SYSTEM, os.X_OK):
+        os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
 sys.dont_write_bytecode = True  # the checkout may be read-only
 
-from driver import compare, network, select, selection_accuracy, show, simulated  # noqa: E402
+from driver import compare, network, selection_accuracy, show, simulated  # noqa: E402
 from driver.arguments import Help, Parser  # noqa: E402
 
 COMMANDS = {
@@ -16,7 +23,6 @@ COMMANDS = {
     "network": network,
     "simulated": simulated,
     "selection-accuracy": selection_accuracy,
-    "select": select,
     "show": show,
 }
 

@@ -40,9 +40,9 @@ def count(text):
     return 0 if text == "0" else whole(text)
 
 
-def numbers(of):
-    """A list of numbers, of the type `of`, separated by commas."""
-    return lambda text: [of(each) for each in text.split(",")]
+def wholes(text):
+    """Whole numbers of at least 1, separated by commas."""
+    return [whole(each) for each in text.split(",")]
 
 
 def share(text):

@@ -60,7 +60,7 @@ def refuse_contradictions(given):
 
 def built(given, mpi):
     """oktopk_bench, built unless it is given, without MPI where that is not asked for."""
-    packages = [] if pictures.python() or given.plot is None else ["python3-matplotlib"]
+    packages = pictures.missing() if given.plot else []
     if given.bench:
         programs.prepare(packages)
         return given.bench
@@ -167,5 +167,5 @@ def run(given):
     print(tables.comparison(table, times))
     results.write(given.csv, table)
     if given.plot:
-        pictures.draw_file(given.csv, given.plot, title)
+        pictures.draw(results.read(given.csv), given.plot, title)
     programs.wrote(given.csv, given.rows, given.plot)

@@ -92,8 +92,8 @@ def run(given):
     mpi = mpi_of(bench)
     launcher = launcher_of(mpi, bench)
     schemes = given.algorithm or programs.schemes_of(bench)
-    if given.plot:
-        pictures.need_python()
+    if given.plot and pictures.missing():
+        programs.fail("--plot needs matplotlib: apt-get install python3-matplotlib")
     if subprocess.run([*IN_NAMESPACES, "true"], capture_output=True, check=False).returncode != 0:
         programs.fail("may not make namespaces here: a container must be privileged for that")
 
@@ -126,4 +126,4 @@ def report(given, path):
     if given.csv:
         shutil.copyfile(path, given.csv)
     if given.plot:
-        pictures.draw_file(path, given.plot, title)
+        pictures.draw(results.read(path), given.plot, title)

@@ -5,10 +5,7 @@
 Matplotlib is needed only where one is drawn.
 """
 
-import functools
 import importlib.util
-import subprocess
-import sys
 
 from . import programs
 from .results import column, grouped, median
@@ -117,38 +114,19 @@ KINDS = {
 }
 
 
+def missing():
+    """The packages that a picture needs and that are not there."""
+    return [] if importlib.util.find_spec("matplotlib") else ["python3-matplotlib"]
+
+
 def draw(rows, picture, title):
-    """Draws rows with the Python that runs this, which must have matplotlib."""
+    """Draws rows."""
     kind = KINDS.get(kind_of(rows))
     if kind is None:
         programs.fail("there is no picture of such a file")
+    if missing():
+        programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "
+                      "apt-get install python3-matplotlib), or do without a picture")
     figure = kind(rows, title)
     figure.tight_layout()
     figure.savefig(picture, dpi=140)
-
-
-@functools.cache
-def python():
-    """A Python with matplotlib, or None: this one, or the one that packages are installed for."""
-    if importlib.util.find_spec("matplotlib"):
-        return sys.executable
-    try:
-        subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], capture_output=True,
-                       check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return "/usr/bin/python3"
-
-
-def need_python():
-    """Ends the program if no Python has matplotlib."""
-    if python() is None:
-        programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "
-                      "apt-get install python3-matplotlib), or do without a picture")
-
-
-def draw_file(path, picture, title):
-    """Draws a CSV file with whichever Python has matplotlib."""
-    need_python()
-    programs.run([python(), programs.BENCHMARKS / "run.py", "show", path, "--plot", picture,
-                  "--title", title], "the picture could not be drawn")

@@ -14,23 +14,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 STARTED = time.monotonic()
 
-# What has to be there for a package not to be installed: a command, or files.
-PACKAGES = {
-    "g++": "c++",
-    "cmake": "cmake",
-    "ninja-build": "ninja",
-    "libcli11-dev": "/usr/include/CLI/CLI.hpp",
-    "libbenchmark-dev": "/usr/include/benchmark/benchmark.h",
-    "libtrilinos-kokkos-dev": "/usr/include/trilinos/Kokkos_Core.hpp",
-    "libtrilinos-kokkos-kernels-dev": "/usr/include/trilinos/KokkosBlas3_gemm.hpp",
-    "libopenblas0-pthread": "/usr/lib/*/openblas-*/libblas.so.3",
-    "libopenmpi-dev": "mpicxx.openmpi",
-    "openmpi-bin": "mpirun.openmpi",
-    "libsimgrid-dev": "smpicxx",
-    "zlib1g-dev": "/usr/include/zlib.h",
-    "dataset-fashion-mnist": "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz",
-    "python3-matplotlib": "/usr/lib/python3/dist-packages/matplotlib/__init__.py",
-}
 COMPILER = ["g++", "cmake", "ninja-build", "libtrilinos-kokkos-dev"]
 OPEN_MPI = ["libopenmpi-dev", "openmpi-bin"]
 RELEASE = ["-DCMAKE_BUILD_TYPE=Release", "-DOKTOPK_ENABLE_TESTS=OFF"]
@@ -72,10 +55,7 @@ def on_one_machine(command):
 
 def prepare(packages, folder=None, target="", *options, source="."):
     """Installs packages that are missing (Debian, Ubuntu) and builds a target in a folder."""
-    if os.environ.get("Kokkos_ROOT"):
-        packages = [name for name in packages if "kokkos" not in name]
-    wanted = " ".join(f"{name}={PACKAGES[name]}" for name in packages)
-    command = ["sh", ROOT / "cmake" / "prepare.sh", wanted]
+    command = ["sh", ROOT / "cmake" / "prepare.sh", " ".join(packages)]
     if folder is not None:
         command += [source, folder.absolute(), target, *options]
     done = subprocess.run(list(map(str, command)), stdout=sys.stderr.fileno(), check=False)

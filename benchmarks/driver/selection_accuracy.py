@@ -33,7 +33,7 @@ def add_options(parser):
 def built(given):
     """train_fashion_mnist, which is built unless it is given."""
     packages = ["openmpi-bin", *([] if given.data else ["dataset-fashion-mnist"])]
-    packages += [] if pictures.python() or given.plot is None else ["python3-matplotlib"]
+    packages += pictures.missing() if given.plot else []
     if given.program:
         programs.prepare(packages)
         return given.program
@@ -66,5 +66,5 @@ def run(given):
     kept = [row for row in rows if (int(row["iteration"]) - 1) % given.every == 0]
     results.write(given.csv, kept)
     if given.plot:
-        pictures.draw_file(given.csv, given.plot, title)
+        pictures.draw(results.read(given.csv), given.plot, title)
     programs.wrote(given.csv, given.plot)

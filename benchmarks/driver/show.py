@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The table and the picture of a CSV file that another command wrote."""
 
-import sys
-
 from . import arguments, pictures, programs, results, tables
 
 
@@ -26,7 +24,5 @@ def run(given):
     if kind is None:
         programs.fail(f"{given.file} is no file of results")
     print(tables.steps(rows, given.rate) if kind == "select_seconds" else tables.KINDS[kind](rows))
-    if given.plot and pictures.python() == sys.executable:
+    if given.plot:
         pictures.draw(rows, given.plot, given.title)
-    elif given.plot:
-        pictures.draw_file(given.file, given.plot, given.title)

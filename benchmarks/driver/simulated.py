@@ -39,7 +39,7 @@ def add_options(parser):
     schemes = "dense,dense_rabenseifner,dense_bfloat16,topk_a,gaussian_k,topk_dsa,gtopk,ok_topk"
     arguments.add(parser, "--algorithm", "--steps", "--csv", "--plot", "--build", algorithm=schemes,
                   steps=2, plot=False, build=programs.ROOT / "build", passed_on=[])
-    parser.add_argument("--ranks", type=arguments.numbers(arguments.whole), metavar="LIST",
+    parser.add_argument("--ranks", type=arguments.wholes, metavar="LIST",
                         default="32,64,128,256", help="numbers of ranks")
     parser.add_argument("--scale", type=arguments.whole, metavar="FACTOR",
                         help="simulate n / FACTOR entries on links of bandwidth / FACTOR (default: "
@@ -106,7 +106,7 @@ def run(given):
     programs.set_outputs(given, "simulated", "scaling")
     folder = given.build / "simulated"
     packages = [*programs.COMPILER, "libcli11-dev", "libsimgrid-dev"]
-    packages += [] if pictures.python() or not given.plot else ["python3-matplotlib"]
+    packages += pictures.missing() if given.plot else []
     programs.prepare(packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
                      "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE)
     bench = folder.absolute() / "oktopk_bench"
@@ -130,5 +130,5 @@ def run(given):
           f"n = {BERT}, density {DENSITY}:\n")
     print(tables.scaling(rows))
     if given.plot:
-        pictures.draw_file(given.csv, given.plot, TITLE)
+        pictures.draw(results.read(given.csv), given.plot, TITLE)
     programs.wrote(given.csv, given.plot)

@@ -119,24 +119,11 @@ def deviation(ratios):
     return f"{100 * fmean(abs(ratio - 1) for ratio in ratios):.1f} %"
 
 
-def selectors(rows):
-    """Of the rows of `select`, a line each."""
-    heading = ["selector", "length", "density", "input", "ms", "x read", "x rrw", "selected"]
-    lines = [[row["selector"], row["length"], f"{100 * float(row['density']):g} %", row["input"],
-              f"{1e3 * float(row['seconds']):.3f}", f"{float(row['read_ratio']):.2f}",
-              f"{float(row['rrw_ratio']):.2f}", row["selected"]] for row in rows]
-    if "build" in rows[0]:
-        heading.insert(0, "build")
-        lines = [[row["build"], *line] for row, line in zip(rows, lines)]
-    return aligned(heading, lines)
-
-
 # A kind of CSV file is known by a column that no other kind has.
 KINDS = {
     "speedup_over_dense": comparison,
     "milliseconds": scaling,
     "iteration": accuracy,
-    "rrw_ratio": selectors,
     "select_seconds": steps,
 }
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs select_bench, alone and by `benchmarks/run.py select`, and checks what it writes."""
+"""Runs select_bench as a user would and checks what it writes, from outside."""
 
 import json
 import random
@@ -8,46 +8,41 @@ import struct
 
 import pytest
 from conftest import run, succeed
-from gradients import read_rows
 
-COLUMNS = ["selector", "length", "density", "input", "seconds", "read_ratio", "rrw_ratio",
-           "selected"]
 EXACT = ["kth", "kth_by_histograms", "refine"]
-INPUTS = ["normal", "heavy_tailed", "constant", "one_bin", "denormal", "jumping"]
-
-
-def check_selected(row):
-    """How many entries are selected; `row` is one of the driver's."""
-    k = max(1, round(int(row["length"]) * float(row["density"])))
-    if row["selector"] in EXACT or (row["selector"], row["input"]) == ("fused", "normal"):
-        assert int(row["selected"]) == k
-    if (row["selector"], row["input"]) == ("fused", "constant"):
-        assert row["selected"] == row["length"]
-    assert all(float(row[each]) > 0 for each in ("seconds", "read_ratio", "rrw_ratio"))
 
 
 @pytest.fixture
-def select(driver, program, tmp_path):
-    """The rows that the driver writes."""
+def medians(program, tmp_path):
+    """Runs the program; gives the medians of each selector and density, and what it prints."""
     def measure(*arguments):
-        done = driver("select", "--bench", program.path, *arguments, "--csv", "rows.csv",
-                      "--", "--benchmark_repetitions=3", cwd=tmp_path)
-        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-        assert done.stdout.count("\n|") == 2 + len(read_rows(tmp_path / "rows.csv"))
-        return read_rows(tmp_path / "rows.csv")
+        out = tmp_path / "out.json"
+        said = succeed(program.path, "--benchmark_repetitions=3", f"--benchmark_out={out}",
+                       *arguments)
+        rows = {}
+        for each in json.loads(out.read_text())["benchmarks"]:
+            if each["aggregate_name"] == "median":
+                assert f"{each['name']} " in said
+                assert min(each["real_time"], each["read_ratio"], each["rrw_ratio"]) > 0
+                assert each["bytes_per_second"] > 0
+                selector, length, density, _ = each["run_name"].split("/", 3)
+                rows[selector, int(length[2:]), float(density[8:])] = each
+        return rows
     return measure
 
 
-def test_distributions(select):
-    rows = select("--length", "1,70,50021", "--density", "0.001,0.3,1", "--input", ",".join(INPUTS))
-    assert list(rows[0]) == COLUMNS
-    assert {row["input"] for row in rows} == set(INPUTS)
-    assert {row["length"] for row in rows} == {"1", "70", "50021"}
-    assert {row["density"] for row in rows} == {"0.001", "0.3", "1"}
-    assert {"read", "rrw", "fused", *EXACT} <= {row["selector"] for row in rows}
-    for row in rows[2:]:
-        if row["selector"] not in ("read", "rrw"):
-            check_selected(row)
+@pytest.mark.parametrize("length", [1, 70, 50021])
+@pytest.mark.parametrize("name", ["normal", "heavy_tailed", "constant", "one_bin", "denormal",
+                                  "jumping"])
+def test_distribution(medians, length, name):
+    rows = medians("--n", length, "--density", "0.001,0.3,1", "--input", name)
+    assert {key[1:] for key in rows} == {(length, density) for density in (0.001, 0.3, 1)}
+    assert {"read", "rrw", "fused", *EXACT} <= {key[0] for key in rows}
+    for (selector, _, density), row in rows.items():
+        if selector in EXACT or (selector, name) == ("fused", "normal"):
+            assert row["selected"] == max(1, round(length * density))
+        if (selector, name) == ("fused", "constant"):
+            assert row["selected"] == length
 
 
 def test_two_ranks(mpi_program, tmp_path):
@@ -61,21 +56,14 @@ def test_two_ranks(mpi_program, tmp_path):
     assert 500 in [each["selected"] for each in written["benchmarks"] if "refine" in each["name"]]
 
 
-def test_file(select, tmp_path):
+def test_file(medians, tmp_path):
     draw = random.Random(5)
     values = [draw.gauss(0, 1) for _ in range(4000)]
     (tmp_path / "gradient.f32").write_bytes(struct.pack("<4000f", *values))
-    rows = select("--input", "gradient.f32", "--density", "0.05", "--length", "12,13",
-                  "--selector", "refine,fused")
-    assert sorted(row["selector"] for row in rows) == ["fused", "read", "refine", "rrw"]
-    assert {row["length"] for row in rows} == {"4000"}
-    assert {row["selected"] for row in rows if row["selector"] in ("fused", "refine")} == {"200"}
-
-
-def test_two_builds_by_turns(select, program):
-    rows = select("--bench", f"{program.path},{program.path}", "--length", 1000, "--density", 0.01,
-                  "--input", "normal", "--selector", "refine", "--rounds", 2)
-    assert list(rows[0]) == ["build", *COLUMNS]
+    rows = medians("--input", tmp_path / "gradient.f32", "--density", "0.05", "--n", 12,
+                   "--benchmark_filter=^(refine|fused)/")
+    assert set(rows) == {("fused", 4000, 0.05), ("refine", 4000, 0.05)}
+    assert {row["selected"] for row in rows.values()} == {200}
 
 
 def test_figures(program):
