@@ -116,18 +116,14 @@ std::unique_ptr<runner> make_paper_ok_topk(space const& exec, Comm const& comm, 
 }
 
 /// A dense scheme; what a lossless one promises is everything.
-template <template <class, class, class, class> class Dense, bool Lossless, class Comm>
-std::unique_ptr<runner> make_dense(space const& exec, Comm const& comm, std::int64_t length, options const&) {
-  using dense = Dense<space, Comm, float, std::int32_t>;
-  typename dense::options how;
+template <class Dense, bool Lossless, class Comm>
+std::unique_ptr<runner> make_plain(space const& exec, Comm const& comm, std::int64_t length, options const&) {
+  typename Dense::options how;
   how.length = length;
   promises promised;
   promised.everything = Lossless;
-  return std::make_unique<runner_of<dense>>(exec, comm, how, promised);
+  return std::make_unique<runner_of<Dense>>(exec, comm, how, promised);
 }
-
-template <class E, class Comm, class Value, class Index>
-using own_dense = oktopk::dense<E, Comm, Value, Index>;
 
 /// A textbook's dense scheme with coded messages.
 template <class Dense, class Codec, class Comm>
@@ -145,21 +141,23 @@ std::unique_ptr<runner> make_coded_with(space const& exec, Comm const& comm, std
   return std::make_unique<runner_of<Dense>>(exec, comm, how, promised);
 }
 
-/// The same for the codec that was asked for, or none.
-template <template <class, class, class, class> class Dense,
-          template <class, class, class, class, class> class CodedDense, class Comm>
+/// The same over a plain wire, or with the codec that was asked for.
+template <template <class, class, class, class, class> class Dense, class Comm>
 std::unique_ptr<runner> make_coded(space const& exec, Comm const& comm, std::int64_t length, options const& asked) {
   if (asked.codec == "identity") {
     using codec = oktopk::identity;
-    return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+    return make_coded_with<Dense<space, Comm, float, std::int32_t, oktopk::coded_wire<codec>>, codec>(exec, comm,
+                                                                                                      length, asked);
   }
   if (asked.codec == "bfloat16") {
     using codec = oktopk::bfloat16;
-    return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+    return make_coded_with<Dense<space, Comm, float, std::int32_t, oktopk::coded_wire<codec>>, codec>(exec, comm,
+                                                                                                      length, asked);
   }
   if (asked.codec == "block_float") {
     using codec = oktopk::block_float;
-    return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+    return make_coded_with<Dense<space, Comm, float, std::int32_t, oktopk::coded_wire<codec>>, codec>(exec, comm,
+                                                                                                      length, asked);
   }
 #ifdef OKTOPK_BENCH_WITH_ZFP
   if (asked.codec == "zfp") {
@@ -167,11 +165,12 @@ std::unique_ptr<runner> make_coded(space const& exec, Comm const& comm, std::int
       throw oktopk::error(oktopk::fault::option_out_of_range, "--codec zfp codes in host memory, not on a device");
     } else {
       using codec = oktopk::zfp;
-      return make_coded_with<CodedDense<space, Comm, codec, float, std::int32_t>, codec>(exec, comm, length, asked);
+      return make_coded_with<Dense<space, Comm, float, std::int32_t, oktopk::coded_wire<codec>>, codec>(exec, comm,
+                                                                                                        length, asked);
     }
   }
 #endif
-  return make_dense<Dense, true>(exec, comm, length, asked);
+  return make_plain<Dense<space, Comm, float, std::int32_t, oktopk::plain_wire>, true>(exec, comm, length, asked);
 }
 
 /// A scheme that selects locally and has no other choice to make.
@@ -192,14 +191,14 @@ template <class Comm>
 inline constexpr algorithm_entry<Comm> algorithms[] = {
     {"ok_topk", make_ok_topk<Comm>},
     {"paper_ok_topk", make_paper_ok_topk<Comm>},
-    {"dense", make_dense<own_dense, true, Comm>},
-    {"dense_rabenseifner", make_dense<oktopk::dense_rabenseifner, true, Comm>},
-    {"dense_bfloat16", make_dense<oktopk::dense_bfloat16, false, Comm>},
-    {"ring", make_dense<oktopk::dense_ring, true, Comm>},
-    {"ring_chunked", make_coded<oktopk::dense_ring_chunked, oktopk::dense_coded_ring_chunked, Comm>},
-    {"ring_pipelined", make_dense<oktopk::dense_ring_pipelined, true, Comm>},
-    {"halving_doubling", make_dense<oktopk::dense_halving_doubling, true, Comm>},
-    {"recursive_doubling", make_coded<oktopk::dense_recursive_doubling, oktopk::dense_coded_recursive_doubling, Comm>},
+    {"dense", make_plain<oktopk::dense<space, Comm>, true, Comm>},
+    {"dense_rabenseifner", make_plain<oktopk::dense_rabenseifner<space, Comm>, true, Comm>},
+    {"dense_bfloat16", make_plain<oktopk::dense_bfloat16<space, Comm>, false, Comm>},
+    {"ring", make_plain<oktopk::dense_ring<space, Comm>, true, Comm>},
+    {"ring_chunked", make_coded<oktopk::dense_ring_chunked, Comm>},
+    {"ring_pipelined", make_plain<oktopk::dense_ring_pipelined<space, Comm>, true, Comm>},
+    {"halving_doubling", make_plain<oktopk::dense_halving_doubling<space, Comm>, true, Comm>},
+    {"recursive_doubling", make_coded<oktopk::dense_recursive_doubling, Comm>},
     {"topk_a", make_selecting<oktopk::topk_a<space, Comm>, true, Comm>},
     {"topk_dsa", make_selecting<oktopk::topk_dsa<space, Comm>, true, Comm>},
     {"gtopk", make_selecting<oktopk::gtopk<space, Comm>, true, Comm>},

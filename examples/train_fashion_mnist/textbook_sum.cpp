@@ -48,9 +48,9 @@ std::unique_ptr<any_sum> plain() {
   return std::make_unique<sum_of<Sum>>(Sum());
 }
 
-template <template <class, class, class, class> class Coded, class Codec>
+template <template <class, class, class, class> class Sum, class Codec>
 std::unique_ptr<any_sum> coded_with(options const& how) {
-  using sum = Coded<execution, communicator, float, Codec>;
+  using sum = Sum<execution, communicator, float, oktopk::coded_wire<Codec>>;
   typename sum::options asked;
   asked.level = how.codec_level == "message" ? oktopk::codec_level::message : oktopk::codec_level::collective;
   if constexpr (requires { asked.codec.rate; }) {
@@ -59,26 +59,26 @@ std::unique_ptr<any_sum> coded_with(options const& how) {
   return std::make_unique<sum_of<sum>>(sum(asked));
 }
 
-template <template <class, class, class> class Plain, template <class, class, class, class> class Coded>
+template <template <class, class, class, class> class Sum>
 std::unique_ptr<any_sum> maybe_coded(options const& how) {
   if (how.codec.empty()) {
-    return plain<Plain<execution, communicator, float>>();
+    return plain<Sum<execution, communicator, float, oktopk::plain_wire>>();
   }
   if (how.codec == "identity") {
-    return coded_with<Coded, oktopk::identity>(how);
+    return coded_with<Sum, oktopk::identity>(how);
   }
   if (how.codec == "bfloat16") {
-    return coded_with<Coded, oktopk::bfloat16>(how);
+    return coded_with<Sum, oktopk::bfloat16>(how);
   }
   if (how.codec == "block_float") {
-    return coded_with<Coded, oktopk::block_float>(how);
+    return coded_with<Sum, oktopk::block_float>(how);
   }
 #ifdef FASHION_WITH_ZFP
   if (how.codec == "zfp") {
     if constexpr (oktopk::detail::is_device<execution>) {
       throw oktopk::error(oktopk::fault::option_out_of_range, "--codec zfp codes in host memory, not on a device");
     } else {
-      return coded_with<Coded, oktopk::zfp>(how);
+      return coded_with<Sum, oktopk::zfp>(how);
     }
   }
 #endif
@@ -96,7 +96,7 @@ std::unique_ptr<any_sum> make_textbook_sum(options const& how) {
     return plain<oktopk::ring<execution, communicator, float>>();
   }
   if (how.algorithm == "ring_chunked") {
-    return maybe_coded<oktopk::ring_chunked, oktopk::coded_ring_chunked>(how);
+    return maybe_coded<oktopk::ring_chunked>(how);
   }
   if (how.algorithm == "ring_pipelined") {
     return plain<oktopk::ring_pipelined<execution, communicator, float>>();
@@ -105,7 +105,7 @@ std::unique_ptr<any_sum> make_textbook_sum(options const& how) {
     return plain<oktopk::halving_doubling<execution, communicator, float>>();
   }
   if (how.algorithm == "recursive_doubling") {
-    return maybe_coded<oktopk::recursive_doubling, oktopk::coded_recursive_doubling>(how);
+    return maybe_coded<oktopk::recursive_doubling>(how);
   }
   throw std::logic_error(how.algorithm + " is none of the textbook's");
 }
