@@ -33,6 +33,7 @@ sign_of() {
     catch2) echo '/usr/include/catch2/catch*.hpp' ;;
     libcli11-dev) echo /usr/include/CLI/CLI.hpp ;;
     libbenchmark-dev) echo /usr/include/benchmark/benchmark.h ;;
+    libfmt-dev) echo /usr/include/fmt/core.h ;;
     libzfp-dev) echo /usr/include/zfp.h ;;
     zlib1g-dev) echo /usr/include/zlib.h ;;
     libopenblas0-pthread) echo '/usr/lib/*/openblas-*/libblas.so.3' ;;

@@ -133,13 +133,10 @@ def try_reused(folder, tool, kind, ranks, length, iterations, more=()):
 
 
 @on_all_counts
-def test_exact_heavy_tailed(tmp_path, tool, ranks):
-    try_exact(tmp_path, tool, heavy_tailed, ranks, 3001, 60, 3)
-
-
-@on_all_counts
-def test_exact_ties(tmp_path, tool, ranks):
-    try_exact(tmp_path, tool, full_of_ties, ranks, 1500, 111, 2)
+@pytest.mark.parametrize("kind, length, k, iterations",
+                         [(heavy_tailed, 3001, 60, 3), (full_of_ties, 1500, 111, 2)])
+def test_exact(tmp_path, tool, ranks, kind, length, k, iterations):
+    try_exact(tmp_path, tool, kind, ranks, length, k, iterations)
 
 
 @on_all_counts
@@ -148,14 +145,11 @@ def test_reused(tmp_path, tool, ranks):
 
 
 @on_most
-@pytest.mark.parametrize("k", [0, 1, 400])
-def test_exact_extreme_k(tmp_path, tool, ranks, k):
-    try_exact(tmp_path, tool, heavy_tailed, ranks, 400, k, 2)
-
-
-@on_most
-def test_exact_fewer_than_k_not_zero(tmp_path, tool, ranks):
-    try_exact(tmp_path, tool, mostly_nothing, ranks, 900, 100, 2)
+@pytest.mark.parametrize("kind, length, k", [(heavy_tailed, 400, 0), (heavy_tailed, 400, 1),
+                                             (heavy_tailed, 400, 400), (mostly_nothing, 900, 100)])
+def test_exact_extreme_k(tmp_path, tool, ranks, kind, length, k):
+    """None, one, all; fewer than k that are not zero."""
+    try_exact(tmp_path, tool, kind, ranks, length, k, 2)
 
 
 @on_most

@@ -10,8 +10,10 @@ import math
 import re
 import shlex
 import subprocess
+from importlib import import_module
 
 import pytest
+from conftest import ROOT
 from gradients import (crowded, full_of_ties, heavy_tailed, numpy_file, read_dump, read_rows, top,
                        write_inputs)
 
@@ -179,6 +181,25 @@ def test_picture(compare, driver, tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.png", "b.png", "table.csv"]
     for name in ("a.png", "b.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("path", [each for each in (ROOT / "benchmarks").glob("*/results/*.csv")
+                                  if "rrw" not in each.read_text()], ids=lambda path: path.name)
+def test_kept_results(driver, path):
+    """Results that are kept have a table, with a line for each scheme."""
+    done = driver("show", path)
+    assert done.returncode == 0, done.stderr
+    schemes = {row["algorithm"] for row in read_rows(path)}
+    assert set(re.findall(r"^\| (\w+) ", done.stdout, re.M)[1:]) == schemes
+
+
+def test_commas_in_names(driver, tmp_path, monkeypatch):
+    """Commas inside parentheses belong to a name, in a list of schemes and in a file."""
+    name = "ok_topk(local_select=reused, tau=32)"
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    assert import_module("driver.arguments").names(f"dense, {name},ring") == ["dense", name, "ring"]
+    (tmp_path / "scaling.csv").write_text(f'algorithm,ranks,milliseconds\n"{name}",32,1.5\n')
+    assert f"| {name} | 1.50 |" in driver("show", tmp_path / "scaling.csv").stdout
 
 
 @pytest.mark.parametrize("arguments, expected", [
