@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # cluster.sh SCRATCH RATE RANKS MPI LAUNCHER ROUNDS ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by
-# links of RATE and runs PROGRAM in them, ROUNDS times for each of the ALGORITHMS in turn; their rows go to
-# SCRATCH/rows.csv. Only for run.sh, which starts it in namespaces that end with it: its own network namespace is the
+# links of RATE and runs PROGRAM in them, ROUNDS times for each of the ALGORITHMS (one a line) in turn; their rows go to
+# SCRATCH/rows.csv. Only for run.py, which starts it in namespaces that end with it: its own network namespace is the
 # switch, out of reach of any real network.
 set -eu
 
@@ -20,7 +20,7 @@ shift 7
 started=$(date +%s)
 
 fail() {
-  printf 'run.sh: %s\n' "$*" >&2
+  printf 'run.py: %s\n' "$*" >&2
   exit 1
 }
 
@@ -146,7 +146,7 @@ gloo() {
     "$private/gloo.0" >>"$scratch/gloo.csv"
 }
 
-# measure ALGORITHM[:CODEC[:LEVEL]] PROGRAM [ARGUMENT...]
+# measure ALGORITHM PROGRAM [ARGUMENT...]
 measure() {
   entry=$1
   shift
@@ -156,20 +156,16 @@ measure() {
       return
       ;;
   esac
-  algorithm=${entry%%:*}
-  codec=$(printf '%s\n' "$entry" | cut -s -d : -f 2)
-  level=$(printf '%s\n' "$entry" | cut -s -d : -f 3)
-  set -- "$@" --algorithm "$algorithm" ${codec:+--codec "$codec"} ${level:+--codec-level "$level"}
   status=0
-  "start_$mpi" "$@" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
+  "start_$mpi" "$@" --algorithm "$entry" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
   # A launcher that loses a race with its own child says so, to no effect.
   grep -v 'plm:rsh: Warning: setpgid' "$private/errors" >&2 || :
   if [ $status -ne 0 ] || [ ! -s "$private/rows.csv" ]; then
     cat "$private/output" >&2
     fail "$entry could not be measured"
   fi
-  # Programs that another MPI's launcher started are alone, each of them.
-  if sed 1d "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
+  # Programs that another MPI's launcher started are alone, each of them. Names in quotes may have commas.
+  if sed '1d; s/^"[^"]*"/name/' "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
     fail "$entry did not run on $ranks ranks together"
   fi
   # One heading is enough.
@@ -179,9 +175,11 @@ measure() {
 }
 
 set -f # no name is a pattern
+IFS='
+'
 round=1
 while [ "$round" -le "$rounds" ]; do
-  for each in $(printf '%s' "$algorithms" | tr ',' ' '); do
+  for each in $algorithms; do
     printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$each"
     measure "$each" "$@"
   done

@@ -291,7 +291,8 @@ private:
   // What failed is over, too: it must not be waited for again.
   static void drop(request& failed) noexcept { failed.handle_ = MPI_REQUEST_NULL; }
 
-  static void complete(request& finished, MPI_Status const& status) {
+  // By value, for the header of SimGrid takes no pointer to a constant.
+  static void complete(request& finished, MPI_Status status) {
     finished.handle_ = MPI_REQUEST_NULL;
     if (finished.receives_) {
       MPI_Count bytes = 0;
