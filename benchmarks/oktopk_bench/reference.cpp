@@ -45,14 +45,6 @@ std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k) {
   return positions;
 }
 
-std::uint64_t digest(std::span<char const> bytes) {
-  std::uint64_t sum = 14695981039346656037U; // FNV-1a
-  for (char const byte : bytes) {
-    sum = (sum ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-  }
-  return sum;
-}
-
 block_sums::block_sums(std::int64_t width)
     : sums_(static_cast<std::size_t>(width)), magnitudes_(sums_.size()), counts_(sums_.size()) {
 }

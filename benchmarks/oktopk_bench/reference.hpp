@@ -13,9 +13,6 @@ namespace oktopk_bench {
 /// Positions of the k largest magnitudes, ascending; ties go to the lower position.
 std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k);
 
-/// A number that stands for the bytes of an array, to compare arrays of different ranks.
-std::uint64_t digest(std::span<char const> bytes);
-
 /// What one rank adds to one entry of the gradient; it travels between ranks as it is.
 struct contribution {
   std::uint32_t offset = 0; ///< from the begin of the block

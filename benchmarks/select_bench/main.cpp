@@ -9,8 +9,10 @@
 #include "processes.hpp"
 #include "selectors.hpp"
 
-#include "oktopk_bench/pending_file.hpp"
-#include "oktopk_bench/progress.hpp"
+#include "programs/arguments.hpp"
+#include "programs/pending_file.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +22,6 @@
 #include <cstdlib>
 #include <exception>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -141,43 +142,34 @@ private:
 };
 
 std::string csv_text(std::vector<row> const& rows) {
-  std::ostringstream text;
-  text.precision(9);
-  text << "selector,length,density,input,seconds,read_ratio,rrw_ratio,selected\n";
+  std::string text = "selector,length,density,input,seconds,read_ratio,rrw_ratio,selected\n";
   for (row const& each : rows) {
-    text << each.selector << ',' << each.length << ',' << each.density << ',' << each.input << ',' << each.seconds
-         << ',' << each.read_ratio << ',' << each.rrw_ratio << ',' << each.selected << '\n';
+    text += fmt::format("{},{},{:.9g},{},{:.9g},{:.9g},{:.9g},{}\n", each.selector, each.length, each.density,
+                        each.input, each.seconds, each.read_ratio, each.rrw_ratio, each.selected);
   }
-  return text.str();
+  return text;
 }
 
 void print_heading(options const& asked) {
-  std::printf("select_bench: Kokkos %s, %d %s, masks by %s, median of %d repetitions\n", space::name(), asked.processes,
-              asked.processes == 1 ? "process" : "processes at a time", oktopk::detail::magnitude_mask_name(),
-              asked.repetitions);
-  std::printf("%-17s %11s %8s %-13s %10s %7s %7s %10s\n", "selector", "length", "density", "input", "ms", "x read",
-              "x rrw", "selected");
+  fmt::print("select_bench: Kokkos {}, {} {}, masks by {}, median of {} repetitions\n", space::name(), asked.processes,
+             asked.processes == 1 ? "process" : "processes at a time", oktopk::detail::magnitude_mask_name(),
+             asked.repetitions);
+  fmt::print("{:<17} {:>11} {:>8} {:<13} {:>10} {:>7} {:>7} {:>10}\n", "selector", "length", "density", "input", "ms",
+             "x read", "x rrw", "selected");
 }
 
 void print(std::span<row const> rows) {
   for (row const& each : rows) {
-    std::printf("%-17s %11lld %7g%% %-13s %10.3f %7.2f %7.2f %10lld\n", each.selector.c_str(),
-                static_cast<long long>(each.length), 100 * each.density, each.input.c_str(), 1e3 * each.seconds,
-                each.read_ratio, each.rrw_ratio, static_cast<long long>(each.selected));
+    fmt::print("{:<17} {:>11} {:>7g}% {:<13} {:>10.3f} {:>7.2f} {:>7.2f} {:>10}\n", each.selector, each.length,
+               100 * each.density, each.input, 1e3 * each.seconds, each.read_ratio, each.rrw_ratio, each.selected);
   }
   std::fflush(stdout);
 }
 
-void check(std::string const& fault) {
-  if (!fault.empty()) {
-    throw std::runtime_error(fault);
-  }
-}
-
 void run(options const& asked, processes& others) {
-  std::vector<oktopk_bench::pending_file> files;
+  std::vector<oktopk_programs::pending_file> files;
   if (others.first() && !asked.csv.empty()) {
-    check(files.emplace_back(asked.csv).open());
+    files.emplace_back(asked.csv);
   }
   space const exec;
   std::vector<row> rows;
@@ -201,30 +193,29 @@ void run(options const& asked, processes& others) {
     }
   }
   if (!files.empty()) {
-    std::string const text = csv_text(rows);
-    check(files.front().write(std::as_bytes(std::span<char const>(text))));
-    check(files.front().close());
-    check(files.front().commit());
+    files.front().write(csv_text(rows));
+    files.front().close();
+    files.front().commit();
   }
 }
 
 int run_program(int argc, char** argv) {
-  std::vector<std::string> own;
-  for (int i = 1; i < argc; ++i) {
-    if (!std::string_view(argv[i]).starts_with("--kokkos")) {
-      own.emplace_back(argv[i]);
-    }
-  }
+  oktopk_programs::arguments given(argc, argv);
   auto const known = known_selectors();
-  command_line const read = read_command_line(own, known);
+  command_line const read = read_command_line(given.own(), known);
   if (!read.help.empty()) {
     std::fputs(read.help.c_str(), stdout);
     return 0;
   }
-  check(read.fault);
+  if (!read.fault.empty()) {
+    throw std::runtime_error(read.fault);
+  }
   processes others(read.asked.processes);
-  Kokkos::initialize(argc, argv);
+  std::string const fault = given.initialize_kokkos();
   try {
+    if (!fault.empty()) {
+      throw std::runtime_error(fault);
+    }
     run(read.asked, others);
   } catch (...) {
     Kokkos::finalize();
@@ -241,7 +232,7 @@ int main(int argc, char** argv) {
   try {
     return select_bench::run_program(argc, argv);
   } catch (std::exception const& fault) {
-    std::fprintf(stderr, "select_bench: %s\n", fault.what());
+    oktopk_programs::complain("select_bench", fault.what());
     return 1;
   }
 }

@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
+#include <limits>
 
 namespace select_bench {
 namespace {
@@ -19,40 +19,19 @@ std::string joined(std::span<std::string_view const> names) {
   return text;
 }
 
-std::string fault_of(options const& asked, std::span<std::string_view const> selectors) {
-  for (std::int64_t const length : asked.lengths) {
-    if (length < 1) {
-      return "--length must be at least 1, not " + std::to_string(length);
-    }
-  }
-  for (double const density : asked.densities) {
-    if (!(density > 0 && density <= 1)) {
-      return "--density must be over 0 and at most 1, not " + std::to_string(density);
-    }
-  }
-  for (std::string const& each : asked.selectors) {
-    if (std::find(selectors.begin(), selectors.end(), each) == selectors.end()) {
-      return "--selector does not know \"" + each + "\"; it knows " + joined(selectors);
-    }
-  }
-  if (asked.repetitions < 1) {
-    return "--repetitions must be at least 1, not " + std::to_string(asked.repetitions);
-  }
-  if (asked.processes < 1 || asked.processes > 256) {
-    return "--processes must be between 1 and 256, not " + std::to_string(asked.processes);
-  }
-  return {};
-}
-
 } // namespace
 
 command_line read_command_line(std::vector<std::string> const& arguments, std::span<std::string_view const> selectors) {
   command_line read;
   options& asked = read.asked;
   CLI::App app("Measures selection on one rank, beside passes that only read and write memory.", "select_bench");
-  app.add_option("--length", asked.lengths, "Lengths of the gradient")->delimiter(',')->type_name("N[,N...]");
+  app.add_option("--length", asked.lengths, "Lengths of the gradient")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("N[,N...]");
   app.add_option("--density", asked.densities, "Shares of the entries to select, in (0, 1]")
       ->delimiter(',')
+      ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0))
       ->type_name("D[,D...]");
   app.add_option("--input", asked.inputs,
                  "Distributions (" + joined(distributions) +
@@ -61,10 +40,13 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
       ->type_name("NAME|FILE[,...]");
   app.add_option("--selector", asked.selectors, "Only these of " + joined(selectors))
       ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(selectors.begin(), selectors.end())))
       ->type_name("NAME[,NAME...]");
   app.add_option("--repetitions", asked.repetitions, "Runs of each, of which the median counts (default: 15)")
+      ->check(CLI::PositiveNumber)
       ->type_name("R");
   app.add_option("--processes", asked.processes, "Copies of this program that measure at the same time (default: 1)")
+      ->check(CLI::Range(1, 256))
       ->type_name("P");
   app.add_option("--csv", asked.csv, "Write one row per selector, length, density and input to this file")
       ->type_name("FILE");
@@ -73,12 +55,9 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
     app.parse(reversed);
   } catch (CLI::CallForHelp const&) {
     read.help = app.help();
-    return read;
   } catch (CLI::ParseError const& fault) {
     read.fault = fault.what();
-    return read;
   }
-  read.fault = fault_of(asked, selectors);
   return read;
 }
 

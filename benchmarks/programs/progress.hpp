@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace oktopk_bench {
+namespace oktopk_programs {
 
 /// A bar on the standard error stream while the program works; nothing where that is no terminal.
 class progress {
@@ -25,4 +25,4 @@ private:
   std::int64_t done_ = 0;
 };
 
-} // namespace oktopk_bench
+} // namespace oktopk_programs

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-namespace oktopk_bench {
+namespace oktopk_programs {
 namespace {
 
 constexpr std::int64_t bar_width = 40;
@@ -36,4 +36,4 @@ void progress::advance(std::string const& now) {
   std::fflush(stderr);
 }
 
-} // namespace oktopk_bench
+} // namespace oktopk_programs
