@@ -2,37 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "progress.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 namespace oktopk_programs {
-namespace {
-
-constexpr std::int64_t bar_width = 40;
-constexpr char const* wipe = "\r\033[K";
-
-} // namespace
 
 progress::progress(bool wanted, std::int64_t total) : shown_(wanted && isatty(STDERR_FILENO) == 1), total_(total) {
 }
 
-progress::~progress() {
-  if (shown_) {
-    std::fputs(wipe, stderr);
+void progress::wipe() {
+  if (drawn_) {
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+    drawn_ = false;
   }
 }
 
 void progress::advance(std::string const& now) {
   done_ += 1;
-  if (!shown_) {
+  if (!shown_ || (clock::now() - last_drawn_ < std::chrono::milliseconds(100) && done_ < total_)) {
     return;
   }
-  std::int64_t const full = bar_width * done_ / total_;
-  std::string const bar =
-      std::string(static_cast<std::size_t>(full), '#') + std::string(static_cast<std::size_t>(bar_width - full), '.');
-  std::fprintf(stderr, "%s[%s] %lld/%lld %s", wipe, bar.c_str(), static_cast<long long>(done_),
-               static_cast<long long>(total_), now.c_str());
+  last_drawn_ = clock::now();
+  drawn_ = true;
+  constexpr std::int64_t width = 30;
+  double const elapsed = std::chrono::duration<double>(last_drawn_ - start_).count();
+  fmt::print(stderr, "\r\033[K[{:.<{}}] {}/{} {}, {:.0f} s left", fmt::format("{:#<{}}", "", width * done_ / total_),
+             width, done_, total_, now, elapsed * static_cast<double>(total_ - done_) / static_cast<double>(done_));
   std::fflush(stderr);
 }
 

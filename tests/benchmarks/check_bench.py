@@ -146,14 +146,14 @@ def check_values(indices, values, sums):
         require(off <= sums.tolerance(index), f"value {value} at index {index} should be {sums.at(index)}")
 
 
-def check_exact(folder, accumulators, k):
+def check_exact(folder, accumulators, k, scheme):
     """The dump of exact selectors is Topk(sum_i Topk(acc_i)) with its values and contributions."""
     selections = [set(top({i: abs(x) for i, x in enumerate(acc)}, k)) for acc in accumulators]
     sums = Sums([{i: acc[i] for i in chosen} for acc, chosen in zip(accumulators, selections)])
     magnitudes = {i: abs(sums.at(i)) for i in sums.parts}
     expected = top(magnitudes, k)
     for rank, chosen in enumerate(selections):
-        indices, values, contributed = read_dump(folder, "ok_topk", rank)
+        indices, values, contributed = read_dump(folder, scheme, rank)
         check_values(indices, values, sums)
         require(len(indices) == len(expected), f"{len(indices)} entries instead of {len(expected)}")
         # Two sums closer to each other than their rounding may change places; no others.
@@ -243,29 +243,28 @@ def check_csv(path, algorithms, ranks, length, k, steps):
             require(sent <= float(row["bound_words"]), f"more words than the bound in {row}")
 
 
-def try_exact(tool, kind, ranks, length, k, iterations, more=()):
+def try_exact(tool, kind, ranks, length, k, iterations, scheme="ok_topk", more=()):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         accumulators, patterns = write_inputs(folder, kind, ranks, length, iterations, ranks * length + k)
         dump = folder / "deep" / "dump"
-        tool.succeed(ranks, ["--algorithm", "ok_topk,dense", "--input", patterns, "--k", k, "--local-select", "exact",
-                             "--global-select", "exact", "--dump", dump, "--csv", folder / "rows.csv", *more])
-        check_exact(dump, accumulators, k)
-        check_same_everywhere(dump, "ok_topk", ranks)
+        tool.succeed(ranks, ["--algorithm", f"{scheme},dense", "--input", patterns, "--k", k, "--dump", dump, "--csv",
+                             folder / "rows.csv", *more])
+        check_exact(dump, accumulators, k, scheme)
+        check_same_everywhere(dump, scheme, ranks)
         check_dense(dump, accumulators)
-        check_csv(folder / "rows.csv", ["ok_topk", "dense"], ranks, length, k, iterations)
+        check_csv(folder / "rows.csv", [scheme, "dense"], ranks, length, k, iterations)
         require(len(list(dump.iterdir())) == 6 * ranks, "other files in the folder of dumps")
 
 
-def try_reused(tool, kind, ranks, length, iterations, more=()):
+def try_reused(tool, kind, ranks, length, iterations, scheme, more=()):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         accumulators, patterns = write_inputs(folder, kind, ranks, length, iterations, ranks + length)
-        choice = [] if "--local-select" in more else ["--local-select", "reused"]
-        tool.succeed(ranks, ["--algorithm", "ok_topk,paper_ok_topk", "--input", patterns, "--density", 0.02,
-                             "--dump", folder / "dump", "--global-select", "reused", *choice, *more])
-        check_reused(folder / "dump", "ok_topk", accumulators)
-        check_reused(folder / "dump", "paper_ok_topk", accumulators)
+        tool.succeed(ranks, ["--algorithm", f"{scheme},paper_ok_topk(tau_prime=2)", "--input", patterns, "--density", 0.02,
+                             "--dump", folder / "dump", *more])
+        check_reused(folder / "dump", scheme, accumulators)
+        check_reused(folder / "dump", "paper_ok_topk(tau_prime=2)", accumulators)
 
 
 DENSE_FAMILY = ["ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
@@ -282,44 +281,42 @@ def try_dense_family(tool, ranks, length):
             check_dense(folder / "dump", accumulators, algorithm)
 
 
-def try_codec(tool, ranks, codec, more, label, share):
-    """A coded algorithm has its own name in the table, and sends that share of what goes uncoded."""
+def try_codec(tool, ranks, codec, share):
+    """A coded algorithm sends that share of what goes uncoded."""
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        sent = {}
-        for each in ([], ["--codec", codec, *more]):
-            tool.succeed(ranks, ["--algorithm", "ring_chunked,recursive_doubling", "--length", 200_000, "--k", 1,
-                                 "--steps", 1, "--csv", folder / "rows.csv", *each])
-            with (folder / "rows.csv").open(newline="", encoding="ascii") as file:
-                for row in csv.DictReader(file):
-                    sent[row["algorithm"]] = float(row["words_sent_max"])
-        for algorithm in ("ring_chunked", "recursive_doubling"):
-            require(f"{algorithm}_{label}" in sent, f"no {algorithm}_{label} in {list(sent)}")
-            ratio = sent[f"{algorithm}_{label}"] / sent[algorithm]
-            require(abs(ratio - share) < 0.01, f"{algorithm}_{label} sends {ratio} of the words")
+        rows_file = pathlib.Path(name) / "rows.csv"
+        schemes = [f"{each}{code}" for each in ("ring_chunked", "recursive_doubling") for code in ("", f"({codec})")]
+        tool.succeed(ranks, ["--algorithm", ", ".join(schemes), "--length", 200_000, "--k", 1, "--steps", 1, "--csv",
+                             rows_file])
+        with rows_file.open(newline="", encoding="ascii") as file:
+            sent = {row["algorithm"]: float(row["words_sent_max"]) for row in csv.DictReader(file)}
+        require(list(sent) == schemes, f"{schemes} are called {list(sent)}")
+        for plain, coded in zip(schemes[::2], schemes[1::2]):
+            ratio = sent[coded] / sent[plain]
+            require(abs(ratio - share) < 0.01, f"{coded} sends {ratio} of the words")
 
 
 def good_input(tool, rank_counts):
     for ranks in rank_counts:
         yield f"the dense family, P = {ranks}", lambda p=ranks: try_dense_family(tool, p, 1003)
-    yield "codec bfloat16", lambda: try_codec(tool, 4, "bfloat16", [], "bfloat16", 0.5)
-    yield "codec block_float", lambda: try_codec(tool, 4, "block_float", [], "block_float8", 8.25 / 32)
-    yield "codec a message", lambda: try_codec(tool, 2, "block_float", ["--rate", 12, "--codec-level", "message"],
-                                               "block_float12_message", 12.25 / 32)
+    yield "codec bfloat16", lambda: try_codec(tool, 4, "codec=bfloat16", 0.5)
+    yield "codec block_float", lambda: try_codec(tool, 4, "codec=block_float", 8.25 / 32)
+    yield "codec a message", lambda: try_codec(tool, 2, "codec=block_float, rate=12, codec_level=message", 12.25 / 32)
     for ranks in rank_counts:
         yield f"exact, heavy-tailed, P = {ranks}", lambda p=ranks: try_exact(tool, heavy_tailed, p, 3001, 60, 3)
         yield f"exact, ties, P = {ranks}", lambda p=ranks: try_exact(tool, full_of_ties, p, 1500, 111, 2)
-        yield f"reused, P = {ranks}", lambda p=ranks: try_reused(tool, heavy_tailed, p, 3001, 4, ["--tau-prime", 2])
+        yield f"reused, P = {ranks}", lambda p=ranks: try_reused(
+            tool, heavy_tailed, p, 3001, 4, "ok_topk(local_select=reused, global_select=reused, tau_prime=2)")
     some = rank_counts[-1]
     for k in (0, 1, 400):
         yield f"exact, k = {k} of 400", lambda k=k: try_exact(tool, heavy_tailed, some, 400, k, 2)
     yield "exact, fewer than k not zero", lambda: try_exact(tool, mostly_nothing, some, 900, 100, 2)
     yield "exact, n < P", lambda: try_exact(tool, full_of_ties, some, some - 1, 2 if some > 2 else 0, 2)
     for regions in ("uniform", "balanced", "evened"):
-        more = ["--partition", regions, "--warmup", 3]
-        yield f"exact, crowded, {regions}", lambda m=more: try_exact(tool, crowded, some, 5000, 50, 2, m)
-    mixed = ["--local-select", "exact", "--tau", 1, "--steps", 9, "--warmup", 1]
-    yield "mixed selection", lambda: try_reused(tool, crowded, some, 2000, 3, mixed)
+        yield f"exact, crowded, {regions}", lambda r=regions: try_exact(
+            tool, crowded, some, 5000, 50, 2, f"ok_topk(partition={r})", ["--warmup", 3])
+    yield "mixed selection", lambda: try_reused(tool, crowded, some, 2000, 3, "ok_topk(global_select=reused,tau=1)",
+                                                ["--steps", 9, "--warmup", 1])
 
 
 # --- what the tool says of itself -----------------------------------------------------------------------------------
@@ -340,7 +337,9 @@ def try_synthetic(tool):
 
 def try_help(tool):
     said = tool.succeed(2, ["--help"])
-    require("--density" in said and said.count("--tau-prime") == 1, f"--help says\n{said}")
+    require("--density" in said and said.count("--no-verify") == 1, f"--help says\n{said}")
+    listed = tool.succeed(2, ["--list"])
+    require(listed.count("ring_chunked:") == 1 and "codec=none" in listed, f"--list says\n{listed}")
 
 
 def try_quiet(tool):
@@ -352,7 +351,10 @@ def try_quiet(tool):
 # --- bad input ------------------------------------------------------------------------------------------------------
 
 PLAIN = ["--algorithm", "ok_topk", "--length", 1000, "--k", 10]
-RING = ["--algorithm", "ring_chunked", "--length", 1000, "--k", 10]
+
+
+def named(algorithm):
+    return ["--algorithm", algorithm, "--length", 1000, "--k", 10]
 
 
 def bad_options():
@@ -360,15 +362,16 @@ def bad_options():
     source = ["--algorithm", "ok_topk", "--length", 1000]
     return [
         (["--length", 1000, "--k", 10], "--algorithm"),
-        (["--algorithm", "ok_topkk", "--length", 1000, "--k", 10], "ok_topkk"),
-        (["--algorithm", "dense,dense", "--length", 1000, "--k", 10], "twice"),
+        (named("ok_topkk"), "ok_topkk"),
+        (named("dense,dense"), "twice"),
+        (named("ok_topk("), "NAME(KEY=VALUE, ...)"),
         ([*PLAIN, "--colour", "red"], "--colour"),
         ([*PLAIN, "stray"], "stray"),
         ([*PLAIN, "--kokkos-colour=red"], "--kokkos-colour"),
-        ([*PLAIN, "--density", 0.1], "--density and --k"),
-        (source, "--density and --k"),
-        (["--algorithm", "ok_topk", "--k", 10], "--length and --input"),
-        ([*PLAIN, "--input", "x.{rank}"], "--length and --input"),
+        ([*PLAIN, "--density", 0.1], "[--density,--k]"),
+        (source, "[--density,--k]"),
+        (["--algorithm", "ok_topk", "--k", 10], "[--length,--input]"),
+        ([*PLAIN, "--input", "x.{rank}"], "[--length,--input]"),
         ([*source, "--k", 1001], "1001"),
         ([*source, "--k", -1], "--k"),
         ([*source, "--k", "ten"], "--k"),
@@ -381,21 +384,19 @@ def bad_options():
         (["--algorithm", "ok_topk", "--length", 3_000_000_000, "--k", 5], "3000000000"),
         ([*PLAIN, "--steps", 0], "--steps"),
         ([*PLAIN, "--warmup", -1], "--warmup"),
-        ([*PLAIN, "--tau", 0], "--tau"),
-        ([*PLAIN, "--tau", "often"], "--tau"),
-        ([*PLAIN, "--tau-prime", -3], "--tau-prime"),
-        ([*PLAIN, "--local-select", "best"], "best"),
-        ([*PLAIN, "--global-select", "best"], "best"),
-        ([*PLAIN, "--partition", "fair"], "fair"),
+        (named("ok_topk(tau=0)"), "tau"),
+        (named("ok_topk(tau=often)"), "tau"),
+        (named("ok_topk(local_select=reused, tau_prime=-3)"), "tau'"),
+        (named("ok_topk(local_select=best)"), "exact, reused"),
+        (named("ok_topk(global_select=best)"), "exact, reused"),
+        (named("ok_topk(partition=fair)"), "evened, balanced, uniform"),
         (["--algorithm", "dense", "--input", "gradient.f32", "--k", 1], "{rank}"),
-        ([*PLAIN, "--codec", "block_float"], "ring_chunked and recursive_doubling"),
-        ([*RING, "--codec", "gzip"], "gzip"),
-        ([*RING, "--codec", "bfloat16", "--rate", 8], "no rate"),
-        ([*RING, "--codec", "block_float", "--rate", 17], "from 4 to 16"),
-        ([*RING, "--codec", "block_float", "--codec-level", "bit"], "bit"),
-        ([*RING, "--codec", "zfp", "--codec-level", "message"], "zfp"), # loses again, or is not there
-        ([*RING, "--rate", 8], "--rate needs"),
-        ([*RING, "--codec-level", "message"], "--codec-level needs"),
+        (named("ok_topk(codec=block_float)"), "no option \"codec\""),
+        (named("ring_chunked(codec=gzip)"), "none, identity, bfloat16, block_float"),
+        (named("ring_chunked(codec=bfloat16, rate=8)"), "no option \"rate\""),
+        (named("ring_chunked(codec=block_float, rate=17)"), "between 4 and 16"),
+        (named("ring_chunked(codec=block_float, codec_level=bit)"), "collective, message"),
+        (named("ring_chunked(codec=zfp, codec_level=message)"), "zfp"), # loses again, or is not there
     ]
 
 

@@ -103,12 +103,12 @@ def try_file(program):
 def bad_options(program):
     nothing = ("--length", 10, "--input", "normal", "--density", 0.5)
     for sentence, arguments in [
-            ("--length must be at least 1, not 0", ["--length", 0]),
-            ("--density must be over 0", ["--density", "0.5,0"]),
-            ("--density must be over 0", ["--density", 1.5]),
-            ("does not know \"best\"", ["--selector", "best"]),
-            ("--repetitions must be at least 1", ["--repetitions", 0]),
-            ("--processes must be between 1 and 256", ["--processes", 0]),
+            ("--length: Number less or equal to 0", ["--length", 0]),
+            ("--density: Value", ["--density", "0.5,0"]),
+            ("--density: Value", ["--density", 1.5]),
+            ("--selector: best not in", ["--selector", "best"]),
+            ("--repetitions: Number less or equal to 0", ["--repetitions", 0]),
+            ("--processes: Value 0 not in range 1 to 256", ["--processes", 0]),
             ("there is no input file", ["--input", "nowhere.f32"]),
             ("--nonsense", ["--nonsense"]),
             ("cannot", [*nothing, "--csv", "/nowhere/rows.csv"]),

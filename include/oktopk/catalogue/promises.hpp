@@ -19,6 +19,7 @@ struct selection_promise {
 
 /// The properties of an algorithm's results that follow from its policies, for programs that verify them.
 struct allreduce_promises {
+  bool selects = false;        ///< takes k or a density; dense schemes do not
   bool everything = false;     ///< all entries of all ranks, summed without loss
   bool exact_sums = true;      ///< each value is the sum of the contributions, less the entries returned
   bool all_contribute = false; ///< every selected entry contributes, also one that is not in the result

@@ -53,7 +53,7 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   promised.everything = sums_everything<Allreduce>;
   if constexpr (requires { how.local_select; }) {
     promised.local = promise_of(how.local_select);
-    promised.all_contribute = true;
+    promised.selects = promised.all_contribute = true;
   }
   if constexpr (requires { how.global_select; }) {
     promised.global = promise_of(how.global_select);
