@@ -20,6 +20,9 @@ template <oktopk::communicator Comm>
 class timed {
 public:
   using request = typename Comm::request;
+  using bulk_request = typename Comm::bulk_request;
+  static constexpr bool tells_sizes = Comm::tells_sizes;
+  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
 
   explicit timed(Comm inner) : inner_(std::move(inner)), clocks_(std::make_shared<clocks>()) {}
 
@@ -29,17 +32,18 @@ public:
   request isend(std::span<std::byte const> out, int peer, oktopk::phase p) { return inner_.isend(out, peer, p); }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase p) { return inner_.irecv(in, peer, p); }
 
-  std::size_t wait_any(std::span<request> requests) {
-    auto const begin = clock::now();
-    std::size_t const which = inner_.wait_any(requests);
-    if (which < requests.size()) {
-      add(requests[which].message_phase(), since(begin));
-    }
-    return which;
+  template <oktopk::execution_space E>
+  void start(E const& exec, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    inner_.start(exec, messages, requests);
   }
 
   void wait_all(std::span<request> requests) {
-    while (wait_any(requests) < requests.size()) {
+    for (request& each : requests) {
+      if (each.active()) {
+        auto const begin = clock::now();
+        inner_.wait_all(std::span(&each, 1));
+        add(each.message_phase(), since(begin));
+      }
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/mpi/bytes.hpp>
@@ -54,6 +55,10 @@ public:
     std::size_t bytes_ = 0;
   };
 
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
+
   /// Collective over `comm`.
   static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
 
@@ -83,6 +88,13 @@ public:
     return started;
   }
 
+  template <execution_space E>
+  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
+    start_one_by_one(*this, messages, requests);
+  }
+
+  /// Blocks until one active request is complete, makes it inactive and gives its position; `requests.size()` when none
+  /// is active.
   std::size_t wait_any(std::span<request> requests) {
     std::vector<MPI_Request>& handles = gather_handles(requests);
     int which = MPI_UNDEFINED;

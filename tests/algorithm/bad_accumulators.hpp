@@ -104,7 +104,7 @@ std::string bad_accumulator_fault(int ranks, shape what) {
       run_of<Subject> all(static_cast<std::size_t>(ranks));
       std::vector<failure> said(static_cast<std::size_t>(ranks));
       std::vector<failure> const thrown = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
-        algorithm_of<Subject> allreduce(execution(), counting(comm), Subject::options(what.length, what.k));
+        algorithm_of<Subject> allreduce = made<Subject>(comm, what.length, what.k);
         auto const rank = static_cast<std::size_t>(comm.rank());
         std::vector<value_type> residual(static_cast<std::size_t>(what.length), value_type(0));
         for (int iteration = 0; iteration < what.iterations; ++iteration) {
@@ -143,7 +143,7 @@ std::string overflow_fault(int ranks, shape what) {
   auto const place = static_cast<std::size_t>(what.length) - 2;
   std::vector<failure> said(static_cast<std::size_t>(ranks));
   std::vector<failure> const thrown = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
-    algorithm_of<Subject> allreduce(execution(), counting(comm), Subject::options(what.length, what.k));
+    algorithm_of<Subject> allreduce = made<Subject>(comm, what.length, what.k);
     std::vector<value_type> accumulator(static_cast<std::size_t>(what.length));
     whole_numbers{5}({comm.rank(), ranks, 0}, accumulator);
     std::vector<value_type> overflowing = accumulator;

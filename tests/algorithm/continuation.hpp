@@ -19,8 +19,8 @@ std::string continuation_fault(int ranks, shape what) {
   for (int saved_at = 0; saved_at <= what.iterations; ++saved_at) {
     run_of<Subject> rest(static_cast<std::size_t>(ranks));
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-      algorithm_of<Subject> first(execution(), counting(comm), Subject::options(what.length, what.k));
-      algorithm_of<Subject> second(execution(), counting(comm), Subject::options(what.length, what.k));
+      algorithm_of<Subject> first = made<Subject>(comm, what.length, what.k);
+      algorithm_of<Subject> second = made<Subject>(comm, what.length, what.k);
       auto const rank = static_cast<std::size_t>(comm.rank());
       std::vector<value_type> residual(static_cast<std::size_t>(what.length), value_type(0));
       for (int iteration = 0; iteration < what.iterations; ++iteration) {
@@ -50,7 +50,7 @@ std::string bad_state_fault(int ranks, shape what, Spoil const& spoil, oktopk::f
   run_of<Subject> all(static_cast<std::size_t>(ranks));
   std::vector<failure> said(static_cast<std::size_t>(ranks));
   std::vector<failure> const thrown = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
-    algorithm_of<Subject> allreduce(execution(), counting(comm), Subject::options(what.length, what.k));
+    algorithm_of<Subject> allreduce = made<Subject>(comm, what.length, what.k);
     auto const rank = static_cast<std::size_t>(comm.rank());
     std::vector<value_type> residual(static_cast<std::size_t>(what.length), value_type(0));
     for (int iteration = 0; iteration < what.iterations; ++iteration) {

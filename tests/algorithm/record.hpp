@@ -10,11 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 // A subject is an algorithm with its policies, as the suite sees it:
 //   value_type, index_type
 //   algorithm<Comm>            the algorithm on a communicator
+//   communicator               a counted one of its own, where it is not to run on `counting` (optional)
 //   options(length, k)         short periods, so that a few iterations see all of them
 //   volume_fault(...)          what is wrong with the words of one call, or nothing (optional)
 //   reference_fault(...)       what is wrong with the results of a run, or nothing (optional)
@@ -53,8 +56,34 @@ using record_of = call_record<typename Subject::value_type, typename Subject::in
 template <class Subject>
 using run_of = std::vector<std::vector<record_of<Subject>>>;
 
+namespace detail {
+
 template <class Subject>
-using algorithm_of = typename Subject::template algorithm<counting>;
+struct communicator_of {
+  using type = counting;
+};
+
+template <class Subject>
+  requires requires { typename Subject::communicator; }
+struct communicator_of<Subject> {
+  using type = typename Subject::communicator;
+};
+
+} // namespace detail
+
+/// Ranks that a subject runs on: its own choice, or those that count.
+template <class Subject>
+using communicator_of = typename detail::communicator_of<Subject>::type;
+
+template <class Subject>
+using algorithm_of = typename Subject::template algorithm<communicator_of<Subject>>;
+
+/// An algorithm of a subject on the ranks of a process.
+template <class Subject>
+algorithm_of<Subject> made(oktopk::in_process_communicator comm, std::int64_t length, std::int64_t k) {
+  using transport = std::remove_cvref_t<decltype(std::declval<communicator_of<Subject>&>().inner())>;
+  return algorithm_of<Subject>(execution(), communicator_of<Subject>(transport(comm)), Subject::options(length, k));
+}
 
 /// One call, and what it left behind.
 template <class Allreduce>
@@ -118,7 +147,7 @@ run_of<Subject> run(int ranks, shape what, Gradient const& gradient) {
   using value_type = typename Subject::value_type;
   run_of<Subject> all(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-    algorithm_of<Subject> allreduce(execution(), counting(comm), Subject::options(what.length, what.k));
+    algorithm_of<Subject> allreduce = made<Subject>(comm, what.length, what.k);
     auto& mine = all[static_cast<std::size_t>(comm.rank())];
     std::vector<value_type> residual(static_cast<std::size_t>(what.length), value_type(0));
     for (int iteration = 0; iteration < what.iterations; ++iteration) {

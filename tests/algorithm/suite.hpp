@@ -63,7 +63,7 @@ void check_bad_accumulators() {
     for (int const ranks : {1, 2, 3, 5}) {
       for (int bad_rank = 0; bad_rank < ranks; ++bad_rank) {
         auto const said = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
-          algorithm_of<Subject> allreduce(execution(), counting(comm), Subject::options(0, 0));
+          algorithm_of<Subject> allreduce = made<Subject>(comm, 0, 0);
           std::size_t const size = comm.rank() == bad_rank ? 3 : 0;
           hand_over(allreduce, {std::vector<typename Subject::value_type>(size)});
         });

@@ -9,8 +9,10 @@
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <cmath>

@@ -8,7 +8,9 @@
 #include "support/collect.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
 #include <oktopk/select/gaussian.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -15,6 +15,7 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/comm/self.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <bit>

@@ -6,6 +6,7 @@
 #include "algorithm/suite.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 #include <utility>
 

@@ -6,6 +6,8 @@
 #include "algorithm/suite.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/partition/balanced.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 using namespace oktopk_tests;
 

@@ -12,6 +12,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -39,12 +40,22 @@ struct last_owns {
   static bool due(std::int64_t iteration) { return iteration == 0; }
   static double bound_words(int) { return 0; }
 
-  template <oktopk::execution_space E, oktopk::communicator Comm, oktopk::gradient_index Index>
-  void partition(E const&, Comm&, oktopk::array_ref<Index const, typename E::memory_space>, std::int64_t length,
-                 std::span<std::int64_t> boundaries, oktopk::partition_workspace<E>&) const {
-    std::fill(boundaries.begin(), boundaries.end(), 0);
-    boundaries.back() = length;
-  }
+  template <oktopk::execution_space E, oktopk::communicator Comm>
+  class step {
+  public:
+    explicit step(last_owns const&) {}
+
+    template <oktopk::gradient_index Index>
+    std::span<std::int64_t const> run(oktopk::call_context<E, Comm>& call,
+                                      oktopk::array_ref<Index const, typename E::memory_space> const&) {
+      boundaries_.assign(static_cast<std::size_t>(call.comm.size()) + 1, 0);
+      boundaries_.back() = call.length;
+      return boundaries_;
+    }
+
+  private:
+    std::vector<std::int64_t> boundaries_;
+  };
 };
 
 /// Twice the size of COO until it is dense: a bound that is far from superadditive.

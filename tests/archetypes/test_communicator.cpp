@@ -84,20 +84,12 @@ static_assert(only_mute<isend_wants_to_write> && !oktopk::communicator<isend_wan
 static_assert(only_mute<without_irecv> && !oktopk::communicator<without_irecv>);
 static_assert(only_mute<irecv_without_phase> && !oktopk::communicator<irecv_without_phase>);
 
-struct without_wait_any : archetype {
-  void wait_any() = delete;
-};
-struct wait_any_tells_nothing : archetype {
-  void wait_any(std::span<request>);
-};
 struct without_wait_all : archetype {
   void wait_all() = delete;
 };
 struct wait_all_tells_too_much : archetype {
   int wait_all(std::span<request>);
 };
-static_assert(only_impatient<without_wait_any> && !oktopk::communicator<without_wait_any>);
-static_assert(only_impatient<wait_any_tells_nothing> && !oktopk::communicator<wait_any_tells_nothing>);
 static_assert(only_impatient<without_wait_all> && !oktopk::communicator<without_wait_all>);
 static_assert(only_impatient<wait_all_tells_too_much> && !oktopk::communicator<wait_all_tells_too_much>);
 
@@ -153,22 +145,53 @@ struct request_that_stays : good_request {
 struct request_without_active : good_request {
   bool active() const = delete;
 };
-struct request_without_receives : good_request {
-  bool receives() const = delete;
-};
-struct request_without_phase : good_request {
-  void message_phase() const = delete;
-};
-struct request_of_unknown_size : good_request {
-  void bytes() const = delete;
-};
-struct request_of_int_size : good_request {
-  int bytes() const;
-};
 static_assert(!oktopk::message_request<request_without_default> && !oktopk::message_request<request_that_stays>);
-static_assert(!oktopk::message_request<request_without_active> && !oktopk::message_request<request_without_receives>);
-static_assert(!oktopk::message_request<request_without_phase>);
-static_assert(!oktopk::message_request<request_of_unknown_size> && !oktopk::message_request<request_of_int_size>);
+static_assert(!oktopk::message_request<request_without_active>);
+
+// Bulk data.
+template <class C>
+inline constexpr bool only_control = oktopk::control_communicator<C> && !oktopk::bulk_communicator<C>;
+struct without_start : archetype {
+  void start() = delete;
+};
+struct start_tells_too_much : archetype {
+  template <class E>
+  bool start(E const&, std::span<oktopk::bulk_message const>, std::span<request>);
+};
+struct without_bulk_request : archetype {
+  using bulk_request = void;
+};
+struct bulk_request_of_another_kind : archetype {
+  struct bulk_request {
+    bool active() const;
+    std::size_t bytes() const;
+  };
+};
+struct tells_sizes_perhaps : archetype {
+  static inline bool tells_sizes = true;
+};
+struct without_order : archetype {
+  void ordered_by_instance() = delete;
+};
+struct claims_to_tell_sizes : archetype {
+  struct bulk_request {
+    bool active() const;
+    int bytes() const;
+  };
+  template <class E>
+  void start(E const&, std::span<oktopk::bulk_message const>, std::span<bulk_request>);
+  void wait_all(std::span<request>);
+  void wait_all(std::span<bulk_request>);
+  void cancel(std::span<request>) noexcept;
+  void cancel(std::span<bulk_request>) noexcept;
+};
+struct tells_no_sizes : claims_to_tell_sizes {
+  static constexpr bool tells_sizes = false;
+};
+static_assert(only_control<without_start> && only_control<start_tells_too_much> && only_control<without_bulk_request>);
+static_assert(only_control<bulk_request_of_another_kind> && only_control<tells_sizes_perhaps>);
+static_assert(only_control<without_order> && only_control<claims_to_tell_sizes>);
+static_assert(oktopk::communicator<tells_no_sizes>);
 
 template <class Algorithm, class Comm>
 std::vector<std::vector<kept_update>> updates(int ranks, typename Algorithm::options const& how) {

@@ -31,20 +31,32 @@ public:
     int owner = 0;
   };
 
+  template <class E, class Comm>
+  class step {
+  public:
+    explicit step(archetype_partitioner const& how) : owner_(how.owner_) {}
+    step(step const&) = delete;
+    step& operator=(step const&) = delete;
+
+    std::span<std::int64_t const> run(oktopk::call_context<E, Comm>& call, host_indices) {
+      boundaries_.assign(static_cast<std::size_t>(call.comm.size()) + 1, call.length);
+      std::fill_n(boundaries_.begin(), owner_ + 1, 0);
+      return boundaries_;
+    }
+
+  private:
+    int owner_;
+    std::vector<std::int64_t> boundaries_;
+  };
+
   explicit archetype_partitioner(options how) : owner_(how.owner) {}
-  archetype_partitioner(archetype_partitioner const&) = delete;
+  archetype_partitioner(archetype_partitioner const&) = default;
   archetype_partitioner& operator=(archetype_partitioner const&) = delete;
 
   char const* describe() const { return "archetype"; }
   char const* fault() const { return ""; }
   bool due(std::int64_t) const { return true; }
   double bound_words(int) const { return 0; }
-  void partition(host_execution const&, ranks_type&, host_indices, std::int64_t length,
-                 std::span<std::int64_t> boundaries, oktopk::partition_workspace<host_execution>&) const {
-    auto const first_after = static_cast<std::ptrdiff_t>(owner_) + 1;
-    std::fill(boundaries.begin(), boundaries.begin() + first_after, 0);
-    std::fill(boundaries.begin() + first_after, boundaries.end(), length);
-  }
 
 private:
   int owner_;
@@ -89,19 +101,32 @@ struct partitioner_due_at_some_time : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
   std::int64_t due(std::int64_t) const;
 };
-struct partitioner_without_partition : archetype_partitioner {
+struct partitioner_without_step : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
-  void partition() = delete;
+  using step = void;
 };
-struct partitioner_that_answers : archetype_partitioner {
+struct partitioner_whose_step_is_not_made_from_it : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
-  template <class... Arguments>
-  bool partition(Arguments&&...) const;
+  template <class E, class Comm>
+  struct step : archetype_partitioner::step<E, Comm> {
+    step();
+  };
+};
+struct partitioner_that_answers_nothing : archetype_partitioner {
+  using archetype_partitioner::archetype_partitioner;
+  template <class E, class Comm>
+  struct step : archetype_partitioner::step<E, Comm> {
+    using archetype_partitioner::step<E, Comm>::step;
+    void run(oktopk::call_context<E, Comm>&, host_indices);
+  };
 };
 struct partitioner_for_others : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
-  void partition(host_execution const&, std::vector<int>&, host_indices, std::int64_t, std::span<std::int64_t>,
-                 oktopk::partition_workspace<host_execution>&) const;
+  template <class E, class Comm>
+  struct step : archetype_partitioner::step<E, Comm> {
+    using archetype_partitioner::step<E, Comm>::step;
+    std::span<std::int64_t const> run(std::vector<int>&, host_indices);
+  };
 };
 static_assert(only_undescribed<partitioner_without_options> && !is_partitioner<partitioner_without_options>);
 static_assert(only_undescribed<partitioner_not_made_from_options> &&
@@ -111,8 +136,10 @@ static_assert(only_undescribed<partitioner_without_fault> && !is_partitioner<par
 static_assert(only_undescribed<partitioner_without_due> && !is_partitioner<partitioner_without_due>);
 static_assert(only_undescribed<partitioner_without_bound> && !is_partitioner<partitioner_without_bound>);
 static_assert(only_undescribed<partitioner_due_at_some_time> && !is_partitioner<partitioner_due_at_some_time>);
-static_assert(only_idle<partitioner_without_partition> && !is_partitioner<partitioner_without_partition>);
-static_assert(only_idle<partitioner_that_answers> && !is_partitioner<partitioner_that_answers>);
+static_assert(only_idle<partitioner_without_step> && !is_partitioner<partitioner_without_step>);
+static_assert(only_idle<partitioner_whose_step_is_not_made_from_it> &&
+              !is_partitioner<partitioner_whose_step_is_not_made_from_it>);
+static_assert(only_idle<partitioner_that_answers_nothing> && !is_partitioner<partitioner_that_answers_nothing>);
 static_assert(only_idle<partitioner_for_others> && !is_partitioner<partitioner_for_others>);
 
 // The ring the other way round, one step at a time.
@@ -179,12 +206,6 @@ class archetype_gather {
 public:
   struct options {};
 
-  template <class E, class Comm, class Format>
-  struct workspace {
-    std::vector<typename Format::index_type> indices;
-    std::vector<typename Format::value_type> values;
-  };
-
   explicit archetype_gather(options) {}
   archetype_gather(archetype_gather const&) = delete;
   archetype_gather& operator=(archetype_gather const&) = delete;
@@ -193,38 +214,47 @@ public:
   char const* fault() const { return ""; }
 
   template <class E, class Comm, class Format>
-  oktopk::gathered<Format, E>
-  gather(E const& exec, Comm& comm,
-         oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
-         std::span<std::int64_t const> sizes, oktopk::gather_terms, workspace<E, Comm, Format>& room) const {
-    exec.fence();
-    std::vector<std::int64_t> offsets(1, 0);
-    for (std::int64_t const size : sizes) {
-      offsets.push_back(offsets.back() + size);
-    }
-    room.indices.resize(static_cast<std::size_t>(offsets.back()));
-    room.values.resize(room.indices.size());
-    std::vector<typename Comm::request> requests;
-    for (int rank = 0; rank < comm.size(); ++rank) {
-      auto const at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(rank)]);
-      auto const size = static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]);
-      std::span const indices(room.indices.data() + at, size);
-      std::span const values(room.values.data() + at, size);
+  class step {
+  public:
+    explicit step(archetype_gather const&) {}
+    step(step const&) = delete;
+    step& operator=(step const&) = delete;
+
+    oktopk::gathered<Format, E> run(oktopk::call_context<E, Comm>& call, oktopk::entries_of<Format, E> mine,
+                                    std::span<std::int64_t const> sizes) {
+      call.exec.fence();
+      std::vector<std::int64_t> offsets(1, 0);
+      for (std::int64_t const size : sizes) {
+        offsets.push_back(offsets.back() + size);
+      }
+      indices_.resize(static_cast<std::size_t>(offsets.back()));
+      values_.resize(indices_.size());
       std::span const my_indices(mine.indices.data(), static_cast<std::size_t>(mine.size()));
       std::span const my_values(mine.values.data(), static_cast<std::size_t>(mine.size()));
-      if (rank == comm.rank()) {
-        std::copy(my_indices.begin(), my_indices.end(), indices.begin());
-        std::copy(my_values.begin(), my_values.end(), values.begin());
-      } else {
-        requests.push_back(comm.irecv(std::as_writable_bytes(indices), rank, oktopk::phase::gather));
-        requests.push_back(comm.irecv(std::as_writable_bytes(values), rank, oktopk::phase::gather));
-        requests.push_back(comm.isend(std::as_bytes(my_indices), rank, oktopk::phase::gather));
-        requests.push_back(comm.isend(std::as_bytes(my_values), rank, oktopk::phase::gather));
+      std::vector<typename Comm::request> requests;
+      for (int rank = 0; rank < call.comm.size(); ++rank) {
+        auto const at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(rank)]);
+        auto const size = static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]);
+        std::span const indices(indices_.data() + at, size);
+        std::span const values(values_.data() + at, size);
+        if (rank == call.comm.rank()) {
+          std::copy(my_indices.begin(), my_indices.end(), indices.begin());
+          std::copy(my_values.begin(), my_values.end(), values.begin());
+        } else {
+          requests.push_back(call.comm.irecv(std::as_writable_bytes(indices), rank, oktopk::phase::gather));
+          requests.push_back(call.comm.irecv(std::as_writable_bytes(values), rank, oktopk::phase::gather));
+          requests.push_back(call.comm.isend(std::as_bytes(my_indices), rank, oktopk::phase::gather));
+          requests.push_back(call.comm.isend(std::as_bytes(my_values), rank, oktopk::phase::gather));
+        }
       }
+      call.comm.wait_all(requests);
+      return {{indices_.data(), values_.data(), offsets.back()}, false};
     }
-    comm.wait_all(requests);
-    return {{room.indices.data(), room.values.data(), offsets.back()}, false};
-  }
+
+  private:
+    std::vector<typename Format::index_type> indices_;
+    std::vector<typename Format::value_type> values_;
+  };
 };
 
 template <class G>
@@ -251,20 +281,23 @@ struct gather_without_fault : archetype_gather {
   using archetype_gather::archetype_gather;
   void fault() = delete;
 };
-struct gather_without_workspace : archetype_gather {
+struct gather_without_step : archetype_gather {
   using archetype_gather::archetype_gather;
   template <class, class>
-  struct workspace;
+  struct step;
 };
 struct gather_of_entries_alone : archetype_gather {
   using archetype_gather::archetype_gather;
-  template <class E, class Comm, class Format, class... Arguments>
-  oktopk::sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>
-  gather(Arguments&&...) const;
+  template <class E, class Comm, class Format>
+  struct step {
+    explicit step(archetype_gather const&);
+    template <class... Arguments>
+    oktopk::entries_of<Format, E> run(Arguments&&...);
+  };
 };
 static_assert(only_unoptioned<gather_without_options> && only_unoptioned<gather_not_made_from_options>);
 static_assert(only_unoptioned<gather_without_describe> && only_unoptioned<gather_without_fault>);
-static_assert(only_inactive<gather_without_workspace> && only_inactive<gather_of_entries_alone>);
+static_assert(only_inactive<gather_without_step> && only_inactive<gather_of_entries_alone>);
 
 } // namespace
 

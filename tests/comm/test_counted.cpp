@@ -90,7 +90,7 @@ TEST_CASE("an empty message is a message") {
   });
 }
 
-TEST_CASE("a receive is counted once, whichever wait completes it and however often one waits") {
+TEST_CASE("a receive is counted once, however often one waits") {
   oktopk::in_process::run(2, [](in_process_communicator inner) {
     counted comm(inner);
     std::array<std::byte, 16> bytes{};
@@ -101,12 +101,11 @@ TEST_CASE("a receive is counted once, whichever wait completes it and however of
     }
     std::int64_t const arrived = comm.rank();
     CHECK(comm.of_phase(phase::reduce).messages_received == 0);
-    REQUIRE(comm.wait_any(all) < 6);
+    comm.wait_all(std::span(all).first(2));
     CHECK(comm.of_phase(phase::reduce).messages_received == arrived);
     comm.wait_all(all);
     expect(comm.total(), 4 - 4 * arrived, 10 - 10 * arrived, 4 * arrived, 10 * arrived);
     comm.wait_all(all);
-    CHECK(comm.wait_any(all) == 6);
     expect(comm.total(), 4 - 4 * arrived, 10 - 10 * arrived, 4 * arrived, 10 * arrived);
     for (request const& each : all) {
       CHECK_FALSE(each.active());

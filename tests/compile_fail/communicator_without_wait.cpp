@@ -7,7 +7,6 @@
 #include <oktopk/comm/self.hpp>
 
 struct impatient : oktopk::self_communicator {
-  void wait_any() = delete;
   void wait_all() = delete;
 };
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// A gather that leaves its result in its workspace: what it must give back has to be said in a sentence.
+// A gather that keeps its result to itself: what it must give back has to be said in a sentence.
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/self.hpp>
@@ -11,8 +11,12 @@ using E = Kokkos::DefaultHostExecutionSpace;
 
 struct silent : oktopk::balanced_allgatherv {
   using balanced_allgatherv::balanced_allgatherv;
-  template <class Space, class Comm, class Format, class... Arguments>
-  void gather(Arguments&&...) const {}
+  template <class Space, class Comm, class Format>
+  struct step {
+    explicit step(silent const&);
+    template <class... Arguments>
+    void run(Arguments&&...);
+  };
 };
 
 using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, oktopk::exact,

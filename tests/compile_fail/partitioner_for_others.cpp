@@ -14,10 +14,13 @@ using E = Kokkos::DefaultHostExecutionSpace;
 
 struct for_trees : oktopk::uniform {
   using uniform::uniform;
-  template <class Comm>
+  template <class Space, class Comm>
     requires requires(Comm& comm) { comm.parent(); }
-  void partition(E const&, Comm&, oktopk::array_ref<std::int32_t const, E::memory_space>, std::int64_t,
-                 std::span<std::int64_t>, oktopk::partition_workspace<E>&) const {}
+  struct step {
+    explicit step(for_trees const&);
+    std::span<std::int64_t const> run(oktopk::call_context<Space, Comm>&,
+                                      oktopk::array_ref<std::int32_t const, E::memory_space>);
+  };
 };
 
 using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, oktopk::exact, for_trees>;

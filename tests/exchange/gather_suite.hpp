@@ -3,6 +3,7 @@
 #pragma once
 
 #include "exchange/parts.hpp"
+#include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/delta_coded.hpp"
 #include "support/generators.hpp"
@@ -30,16 +31,15 @@ void check_parts(typename Gather::options const& how, std::vector<std::vector<st
     counting comm(inner);
     auto const rank = static_cast<std::size_t>(comm.rank());
     Gather const policy(how);
-    typename Gather::template workspace<execution, counting, Format> workspace;
+    typename Gather::template step<execution, counting, Format> step(policy);
     for (std::size_t call = 0; call < calls.size(); ++call) {
       INFO("sizes " << Catch::Detail::stringify(calls[call]));
       auto const parts = random_parts<typename Format::value_type>(calls[call], seed + call);
       auto const everything = joined(parts);
       device_part<Format> const mine(parts[rank]);
       std::vector<std::int64_t> const sizes = calls[call];
-      oktopk::gather_terms const terms{length_of_parts, call % 2 == 0 ? everything.size() : 0};
-      auto const all =
-          policy.template gather<execution, counting, Format>(execution(), comm, mine.entries, sizes, terms, workspace);
+      auto context = call_on(comm, length_of_parts, call % 2 == 0 ? everything.size() : 0);
+      auto const all = step.run(context, mine.entries, sizes);
       CHECK((host_part<Format>(all.entries) == everything));
       CHECK(sizes == calls[call]);
       CHECK((ranks > 1 || comm.total().messages_sent == 0));

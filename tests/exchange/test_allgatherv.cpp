@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "exchange/parts.hpp"
+#include "support/call.hpp"
 #include "support/catch.hpp"
 
 #include <oktopk/exchange/allgatherv.hpp>
@@ -29,8 +30,8 @@ void check_sizes(std::vector<std::int64_t> const& sizes, std::uint64_t seed) {
     for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
       counted.reset();
       device_part<Format> const mine(parts[rank]);
-      gathered[rank] = host_part<Format>(
-          room.run(execution(), counted, mine.entries, std::span<std::int64_t const>(sizes), length_of_parts));
+      auto call = call_on(counted, length_of_parts);
+      gathered[rank] = host_part<Format>(room.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
       traffic[rank] = counted.total();
     }
   });
@@ -85,8 +86,8 @@ TEST_CASE("allgatherv with entries of 12 bytes, which end between multiples of 8
       counting counted(comm);
       oktopk::allgatherv<execution, counting, format> room;
       device_part<format> const mine(parts[static_cast<std::size_t>(comm.rank())]);
-      auto const all = host_part<format>(
-          room.run(execution(), counted, mine.entries, std::span<std::int64_t const>(sizes), length_of_parts));
+      auto call = call_on(counted, length_of_parts);
+      auto const all = host_part<format>(room.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
       CHECK((all == joined(parts)));
     });
   }

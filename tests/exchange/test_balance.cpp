@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "exchange/parts.hpp"
+#include "support/call.hpp"
 #include "support/catch.hpp"
 
 #include <oktopk/exchange/balance.hpp>
@@ -115,8 +116,8 @@ TEST_CASE("balance gives every rank its even share of the entries, in order") {
       for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
         sizes_after[rank] = sizes;
         device_part<format> const mine(parts[rank]);
-        balanced[rank] = host_part<format>(
-            room.run(execution(), counted, mine.entries, std::span(sizes_after[rank]), length_of_parts));
+        auto call = call_on(counted, length_of_parts);
+        balanced[rank] = host_part<format>(room.run(call, mine.entries, std::span(sizes_after[rank])));
       }
     });
     INFO("sizes " << Catch::Detail::stringify(sizes));

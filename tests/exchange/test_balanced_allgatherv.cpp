@@ -34,10 +34,10 @@ gather_outcome gather(std::vector<std::int64_t> const& sizes, balanced_allgather
   oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
     auto const rank = static_cast<std::size_t>(comm.rank());
     counting counted(comm);
-    balanced_allgatherv::workspace<execution, counting, format> room;
+    balanced_allgatherv::step<execution, counting, format> step{balanced_allgatherv(how)};
     device_part<format> const mine(parts[rank]);
-    auto const all = balanced_allgatherv(how).gather<execution, counting, format>(
-        execution(), counted, mine.entries, sizes, {.length = length_of_parts}, room);
+    auto call = call_on(counted, length_of_parts);
+    auto const all = step.run(call, mine.entries, sizes);
     CHECK((host_part<format>(all.entries) == everything));
     outcome.words_sent[rank] = counted.total().words_sent();
     CHECK(outcome.words_sent[rank] ==

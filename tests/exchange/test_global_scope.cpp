@@ -3,6 +3,7 @@
 
 #include "exchange/parts.hpp"
 #include "select/distributions.hpp"
+#include "support/call.hpp"
 #include "support/catch.hpp"
 
 #include <oktopk/exchange/global_scope.hpp>
@@ -65,7 +66,8 @@ std::string scope_fault(int ranks, std::vector<std::vector<Value>> const& iterat
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       auto const size = static_cast<std::int64_t>(iterations[i].size());
       device_part<format_of<Value>> const mine(region_of(iterations[i], comm.rank(), ranks));
-      scope_of<Value> everybody(counted, size, size, "test", {}, room);
+      auto call = call_on(counted, size);
+      scope_of<Value> everybody(call, size, room);
       auto const said = selector.select(execution(), local_candidates<Value>{mine.entries.values, mine.entries.indices},
                                         k, static_cast<std::int64_t>(i), state, everybody, workspace);
       chosen[i][static_cast<std::size_t>(comm.rank())] = selection_in(workspace, said.count);
@@ -136,7 +138,8 @@ TEST_CASE("with fewer candidates than k all are selected") {
       counting counted(comm);
       scope_workspace<float> room;
       workspace_of<float> workspace;
-      scope_of<float> everybody(counted, 100, 100, "test", {}, room);
+      auto call = call_on(counted, 100);
+      scope_of<float> everybody(call, 100, room);
       device_part<format_of<float>> const mine(region_of(std::vector<float>{5, -3, 0, 3, 2, 9}, comm.rank(), ranks));
       oktopk::exact::state<float> state;
       auto const said =
@@ -161,7 +164,8 @@ TEST_CASE("histograms cost no more than 3k/8 words, or the least there is, whate
           counting counted(comm);
           scope_workspace<float> room;
           workspace_of<float> workspace;
-          scope_of<float> everybody(counted, most, 1000, "test", {}, room);
+          auto call = call_on(counted, 1000);
+          scope_of<float> everybody(call, most, room);
           std::vector<float> values(10);
           correlated{8}({comm.rank(), ranks, 0}, values);
           device_part<format_of<float>> const mine(all_entries(values));
@@ -195,7 +199,8 @@ TEST_CASE("a search in a range costs less, and says on every rank whether it fou
         counting counted(comm);
         scope_workspace<float> room;
         workspace_of<float> workspace;
-        scope_of<float> everybody(counted, 9000, 9000, "test", {}, room);
+        auto call = call_on(counted, 9000);
+        scope_of<float> everybody(call, 9000, room);
         device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
         auto const bracket =
             oktopk::bracket_kth(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, k,
@@ -239,7 +244,8 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
           device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
           oktopk::exact::state<float> state{{magnitude, bits}};
           for (int iteration = 0; iteration < 3; ++iteration) {
-            scope_of<float> everybody(counted, 500, 500, "test", {}, room);
+            auto call = call_on(counted, 500);
+            scope_of<float> everybody(call, 500, room);
             auto const said =
                 oktopk::exact().select(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices},
                                        60, iteration, state, everybody, workspace);
@@ -263,7 +269,8 @@ TEST_CASE("sums of counts are right in every width") {
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
         scope_workspace<float> room;
-        scope_of<float> everybody(counted, most, 1000, "test", {}, room);
+        auto call = call_on(counted, 1000);
+        scope_of<float> everybody(call, most, room);
         std::vector<std::int64_t> counts{0, most / ranks, comm.rank() + 1};
         everybody.sum(counts);
         CHECK((counts == std::vector<std::int64_t>{0, most / ranks * ranks, ranks * (ranks + 1) / 2}));
@@ -291,7 +298,9 @@ TEST_CASE("a fault reaches everybody with the sizes, that of the lowest rank") {
         scope_workspace<float> room;
         fault_report const mine =
             comm.rank() >= bad_rank ? fault_report{fault::length_mismatch, 40 + comm.rank()} : fault_report{};
-        scope_of<float> everybody(counted, 100, 1000, "scheme", mine, room);
+        auto call = call_on(counted, 1000);
+        call.note(mine);
+        scope_of<float> everybody(call, 100, room);
         if (by_row) {
           everybody.gather_rows(std::vector<std::int64_t>{5, 7});
         } else {
@@ -299,8 +308,8 @@ TEST_CASE("a fault reaches everybody with the sizes, that of the lowest rank") {
         }
       });
       CHECK(unlike(said, fault::length_mismatch,
-                   "scheme: rank " + std::to_string(bad_rank) + ": the accumulator has " +
-                       std::to_string(40 + bad_rank) + " elements, expected 1000") == "");
+                   "test: rank " + std::to_string(bad_rank) + ": the accumulator has " + std::to_string(40 + bad_rank) +
+                       " elements, expected 1000") == "");
     }
   }
 }

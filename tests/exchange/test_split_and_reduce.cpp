@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "exchange/parts.hpp"
+#include "support/call.hpp"
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -10,6 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -48,6 +52,7 @@ struct reduced {
   sparse_vector<typename Format::value_type> sums;
   fault_report first_fault;
   int faulty_rank = -1;
+  outcome thrown{}; ///< in the round with faults
   oktopk::traffic reduce;
   oktopk::traffic control;
 };
@@ -72,18 +77,20 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
     oktopk::split_and_reduce<execution, counting, Format, oktopk::rotated> phase(oktopk::rotated({how.bucket}));
     auto const selection = selection_of<value_type>(comm.rank(), how.seed, how.offset);
     device_part<Format> const given(selection);
-    std::int64_t const capacity = how.announced ? -1 : length;
+    std::optional<std::int64_t> const most = how.announced ? std::nullopt : std::optional<std::int64_t>(length);
     if (!how.faulty.empty()) {
       bool const bad = std::find(how.faulty.begin(), how.faulty.end(), comm.rank()) != how.faulty.end();
-      auto const outcome = phase.run(execution(), counted, bad ? decltype(given.entries){} : given.entries, boundaries,
-                                     capacity, bad ? fault_report{fault::non_finite, comm.rank()} : fault_report{});
-      mine.first_fault = outcome.first_fault;
-      mine.faulty_rank = outcome.faulty_rank;
+      auto call = call_on(counted, length);
+      call.note(bad ? fault_report{fault::non_finite, comm.rank()} : fault_report{});
+      mine.thrown =
+          outcome_of([&] { phase.run(call, bad ? decltype(given.entries){} : given.entries, boundaries, most); });
+      mine.first_fault = call.faults.report();
+      mine.faulty_rank = call.faults.rank();
     }
     counted.reset();
-    auto const outcome = phase.run(execution(), counted, given.entries, boundaries, capacity, {});
-    CHECK_FALSE(outcome.first_fault);
-    mine.sums = host_part<Format>(outcome.reduced);
+    auto call = call_on(counted, length);
+    mine.sums = host_part<Format>(phase.run(call, given.entries, boundaries, most));
+    CHECK_FALSE(call.faults);
     mine.reduce = counted.of_phase(oktopk::phase::reduce);
     mine.control = counted.of_phase(oktopk::phase::control);
   });
@@ -163,6 +170,8 @@ TEST_CASE("split_and_reduce reports the fault of the lowest rank everywhere, and
           CHECK(outcome.first_fault.code == fault::non_finite);
           CHECK(outcome.first_fault.detail == lowest);
           CHECK(outcome.faulty_rank == lowest);
+          CHECK(outcome.thrown.code == fault::non_finite);
+          CHECK(outcome.thrown.says("rank " + std::to_string(lowest) + ": the value at index"));
         }
         check<oktopk::coo<>>(ranks, how);
       }

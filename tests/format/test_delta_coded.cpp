@@ -12,6 +12,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 #include <cstddef>
 #include <cstdint>

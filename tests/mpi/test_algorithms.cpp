@@ -14,6 +14,7 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/mpi.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <array>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
@@ -34,13 +35,13 @@ std::vector<outcome> partition(int ranks, std::int64_t length, std::function<sel
   std::vector<outcome> all(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
-    oktopk::partition_workspace<execution> workspace;
     auto const indices = to_view(selected(comm.rank()));
     auto& mine = all[static_cast<std::size_t>(comm.rank())];
-    mine.boundaries.assign(static_cast<std::size_t>(ranks) + 1, -1);
-    how.partition(execution(), counted,
-                  oktopk::array_ref<std::int64_t const, memory>(indices.data(), indices.extent(0)), length,
-                  std::span<std::int64_t>(mine.boundaries), workspace);
+    auto call = call_on(counted, length);
+    typename Partitioner::template step<execution, counting> step(how);
+    auto const boundaries =
+        step.run(call, oktopk::array_ref<std::int64_t const, memory>(indices.data(), indices.extent(0)));
+    mine.boundaries.assign(boundaries.begin(), boundaries.end());
     mine.traffic = counted.total();
   });
   return all;
@@ -52,6 +53,7 @@ std::vector<std::int64_t> checked(int ranks, std::int64_t length, std::function<
                                   Partitioner const& how = Partitioner()) {
   auto const all = partition<Partitioner>(ranks, length, selected, how);
   auto const& boundaries = all[0].boundaries;
+  REQUIRE(boundaries.size() == static_cast<std::size_t>(ranks) + 1);
   for (auto const& each : all) {
     CHECK(each.boundaries == boundaries);
   }

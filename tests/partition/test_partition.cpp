@@ -184,14 +184,14 @@ TEST_CASE("more rounds of evening bring no region further from the mean for long
     double reached = 0;
     for (int const rounds : {0, 8}) {
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-        std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1);
-        oktopk::partition_workspace<execution> workspace;
         auto const mine = to_view(selected(comm.rank()));
-        oktopk::evened({.tau = 1, .rounds = rounds})
-            .partition(execution(), comm, oktopk::array_ref<std::int64_t const, memory>(mine.data(), mine.extent(0)),
-                       1 << 20, std::span<std::int64_t>(boundaries), workspace);
+        auto call = call_on(comm, 1 << 20);
+        oktopk::evened::step<execution, oktopk::in_process_communicator> step(
+            oktopk::evened({.tau = 1, .rounds = rounds}));
+        auto const boundaries =
+            step.run(call, oktopk::array_ref<std::int64_t const, memory>(mine.data(), mine.extent(0)));
         if (comm.rank() == 0) {
-          reached = imbalance(ranks, boundaries, selected);
+          reached = imbalance(ranks, {boundaries.begin(), boundaries.end()}, selected);
         }
       });
     }

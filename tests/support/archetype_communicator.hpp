@@ -3,11 +3,11 @@
 #pragma once
 
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/start_one_by_one.hpp>
 
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace oktopk_tests {
 
@@ -22,8 +22,6 @@ public:
     request& operator=(request&&) = default;
 
     bool active() const { return inner_.active(); }
-    bool receives() const { return inner_.receives(); }
-    oktopk::phase message_phase() const { return inner_.message_phase(); }
     std::size_t bytes() const { return inner_.bytes(); }
 
   private:
@@ -33,6 +31,10 @@ public:
 
     inner_type inner_;
   };
+
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
 
   explicit archetype_communicator(oktopk::in_process_communicator inner) : inner_(inner) {}
   archetype_communicator(archetype_communicator const&) = default;
@@ -46,20 +48,14 @@ public:
   }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return request(inner_.irecv(in, peer, use)); }
 
-  std::size_t wait_any(std::span<request> requests) {
-    std::vector<request::inner_type> inner;
-    for (request const& each : requests) {
-      inner.push_back(each.inner_);
-    }
-    std::size_t const which = inner_.wait_any(inner);
-    for (std::size_t i = 0; i < inner.size(); ++i) {
-      requests[i].inner_ = inner[i];
-    }
-    return which;
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(*this, messages, requests);
   }
 
   void wait_all(std::span<request> requests) {
-    while (wait_any(requests) < requests.size()) {
+    for (request& each : requests) {
+      inner_.wait_all(std::span(&each.inner_, 1));
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 
@@ -45,6 +46,9 @@ class failing_communicator {
 public:
   using inner_type = oktopk::in_process_communicator;
   using request = inner_type::request;
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
 
   failing_communicator(inner_type inner, failing_plan& plan) : inner_(inner), plan_(&plan) {}
 
@@ -62,9 +66,9 @@ public:
     plan_->step(rank());
     return inner_.irecv(in, peer, use);
   }
-  std::size_t wait_any(std::span<request> requests) {
-    plan_->step(rank());
-    return inner_.wait_any(requests);
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(*this, messages, requests);
   }
   void wait_all(std::span<request> requests) {
     plan_->step(rank());

@@ -19,6 +19,9 @@ template <oktopk::communicator Comm>
 class unreachable {
 public:
   using request = typename Comm::request;
+  using bulk_request = typename Comm::bulk_request;
+  static constexpr bool tells_sizes = Comm::tells_sizes;
+  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
 
   explicit unreachable(Comm inner, bool far = true) : inner_(std::move(inner)), far_(far) {}
 
@@ -27,7 +30,12 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) { return inner_.isend(out, peer, use); }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return inner_.irecv(in, peer, use); }
-  std::size_t wait_any(std::span<request> requests) { return inner_.wait_any(requests); }
+
+  template <oktopk::execution_space E>
+  void start(E const& exec, std::span<oktopk::bulk_message const> messages, std::span<bulk_request> requests) {
+    inner_.start(exec, messages, requests);
+  }
+
   void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 

@@ -25,6 +25,9 @@ namespace {
 class watched {
 public:
   using request = oktopk::in_process_communicator::request;
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
 
   watched(oktopk::in_process_communicator inner, kokkos_events& events, std::vector<std::string>& late)
       : inner_(inner), events_(&events), late_(&late) {}
@@ -42,16 +45,14 @@ public:
     under_way_ = watching_;
     return inner_.irecv(in, peer, use);
   }
-  std::size_t wait_any(std::span<request> requests) {
-    note();
-    std::size_t const which = inner_.wait_any(requests);
-    events_->take(); // of other ranks
-    return which;
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(*this, messages, requests);
   }
   void wait_all(std::span<request> requests) {
     note();
     inner_.wait_all(requests);
-    events_->take();
+    events_->take(); // of other ranks
   }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/call_context.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace oktopk {
 
-/// What every algorithm has: where it launches, whom it talks to, for which length and k, and what it did last.
+/// Common part of every algorithm: where it launches, with whom it talks, for which length and k, and its last call.
 ///
 /// Not to be used by itself; the algorithms inherit its accessors, which `gradient_allreduce` asks for. Keeps copies of
 /// the execution-space instance and of the communicator.
@@ -37,12 +40,33 @@ public:
 protected:
   using clock = std::chrono::steady_clock;
 
+  static double seconds(clock::time_point from, clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
+
   algorithm_base(E exec, Comm comm, std::int64_t length)
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length) {}
   ~algorithm_base() = default;
 
-  static double seconds(clock::time_point from, clock::time_point to) {
-    return std::chrono::duration<double>(to - from).count();
+  /// A new call; `name` is for errors.
+  call_context<E, Comm> begin_call(std::string_view name, std::int64_t iteration) {
+    statistics_ = {};
+    call_start_ = clock::now();
+    return {exec_, comm_, name, length_, k_, iteration, {}, {}};
+  }
+
+  /// Ends a call that has succeeded: waits for the instance, and keeps the next state, the update and the figures.
+  template <class State>
+  update_type const& finish_call(call_context<E, Comm>& call, State& kept, State&& next, update_type const& update) {
+    next.iteration = call.iteration + 1;
+    kept = std::move(next);
+    update_ = update;
+    detail::fence(exec_, "oktopk::finish_call");
+    call.statistics.global_selected = static_cast<std::int64_t>(update.indices().extent(0));
+    call.statistics.exchange_seconds =
+        std::chrono::duration<double>(clock::now() - call_start_).count() - call.statistics.select_seconds;
+    statistics_ = call.statistics;
+    return update_;
   }
 
   /// (P-1)/P, the share of everything that lies on other ranks.
@@ -57,6 +81,9 @@ protected:
   std::int64_t k_;
   call_statistics statistics_;
   update_type update_;
+
+private:
+  clock::time_point call_start_;
 };
 
 } // namespace oktopk

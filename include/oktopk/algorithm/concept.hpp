@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/core/call_statistics.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/sparse.hpp>
 
@@ -11,18 +12,6 @@
 #include <string_view>
 
 namespace oktopk {
-
-/// What the last call of an algorithm did, as this rank saw it.
-struct call_statistics {
-  std::int64_t local_selected = 0;  ///< entries this rank put in
-  std::int64_t global_selected = 0; ///< entries of the update
-  double select_seconds = 0;        ///< choosing entries, local and global, messages of the global choice included
-  double exchange_seconds = 0;      ///< the rest of the call
-  bool local_reevaluated = false;
-  bool global_reevaluated = false;
-  bool repartitioned = false;
-  bool balanced = false;
-};
 
 template <class A>
 concept names_allreduce_types = execution_space<typename A::execution_space> &&
@@ -62,16 +51,16 @@ concept reduces_accumulators = requires(
   { algorithm(accumulator) } -> std::same_as<typename A::update_type const&>;
 };
 
-/// A scheme that turns every rank's accumulator into one sparse update: what `sgd`, the tests and the benchmarks use.
+/// A scheme that turns every rank's accumulator into one sparse update: the interface for `sgd`, tests and benchmarks.
 ///
-/// * call operator — collective; an accumulator of `length()` values in, the
-/// update out. The update lies in the algorithm's workspace until the next call. Throws an `error` on every rank when
-/// some rank's accumulator is bad, and is then as if it had not been called.
-/// * `execution()` — the instance of the execution space that kernels run on, the same for the object's whole life.
-/// * `bound_words()` — documented bound on the words of 4 bytes that one rank
-/// sends in a call.
-/// * `state()`, `restore(state)` — all that is carried from one iteration to
-/// the next; `restore` is collective.
+/// 1. Call operator — collective; an accumulator of `length()` values in, the update out. The update lies in the
+///    algorithm's workspace until the next call. Throws an `error` on every rank when some rank's accumulator is bad,
+///    and is then as if it had not been called.
+/// 2. `execution()` — the instance of the execution space that kernels run on, the same for the object's whole life.
+/// 3. `bound_words()` — documented bound on the words of 4 bytes that one rank sends in a call.
+/// 4. `state()`, `restore(state)` — all that is carried from one iteration to the next; `restore` is collective.
+/// 5. `length()`, `k()`, `name()`, `last_call()`, `comm()` — the options it was made with, the scheme's name, the
+///    figures of the last call, the communicator.
 template <class A>
 concept gradient_allreduce = names_allreduce_types<A> && update_of_entries<typename A::update_type> &&
                              describes_itself<A> && saves_its_state<A> && reduces_accumulators<A>;

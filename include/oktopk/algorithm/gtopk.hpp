@@ -6,10 +6,11 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/exchange/contributed_indices.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/sparse/sorted_sets.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -52,8 +53,8 @@ public:
   /// Collective.
   gtopk(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
-        local_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, local_.selector(), comm_,
+        local_selection_(LocalSelector(how.local_select)) {
+    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, local_selection_.selector(), comm_,
                                             [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
   }
 
@@ -63,7 +64,7 @@ public:
   /// of header a message.
   double bound_words() const {
     auto const entries = static_cast<double>(Format::max_encoded_bytes(k_, {0, length_})) / 4;
-    return (entries + 4) * detail::ceil_log2(comm_.size());
+    return (entries + 4 + announcement_words<Comm>(1)) * detail::ceil_log2(comm_.size());
   }
 
   state_type const& state() const { return state_; }
@@ -77,50 +78,29 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    auto const start = clock::now();
-    statistics_ = {};
+    detail::profiling_region const profiled("oktopk::gtopk");
+    auto call = base::begin_call(name(), state_.iteration);
     state_type next = state_;
-    fault_report mine;
-    entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
-    auto const selected = clock::now();
-
+    entries_type const selection = local_selection_.run(call, accumulator, next.local);
     auto const own = detail::as_source<index_type, value_type, E>(accumulator).settled().values;
-    auto const result = tree_.run(exec_, comm_, own, selection, k_, length_, return_dropped_, mine);
-    if (result.fault) {
-      throw result.fault.as_error(std::string(name()), result.faulty_rank, length_);
-    }
-    next.iteration += 1;
-    state_ = next;
+    auto const tree = reduction_tree_.run(call, own, selection, return_dropped_);
     if (return_dropped_) {
-      update_ = update_type(result.sums, selection.indices.data(), selection.size(), result.dropped);
-    } else {
-      contributed_.reserve(exec_, selection.size());
-      std::int64_t const count =
-          intersection<E, index_type>(exec_, selection.indices, result.sums.indices, contributed_.data());
-      update_ = update_type(result.sums, contributed_.data(), count, {});
+      return base::finish_call(call, state_, std::move(next), update_type(tree.sums, selection.indices, tree.dropped));
     }
-    detail::fence(exec_, "oktopk::gtopk::done");
-    statistics_.global_selected = result.sums.size();
-    statistics_.select_seconds = base::seconds(start, selected) + result.select_seconds;
-    statistics_.exchange_seconds = base::seconds(start, clock::now()) - statistics_.select_seconds;
-    return update_;
+    auto const contributed = contributed_indices_.run(call, selection.indices, tree.sums.indices);
+    return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, {}));
   }
 
 private:
   using base::comm_;
-  using base::exec_;
   using base::k_;
   using base::length_;
-  using base::statistics_;
-  using base::update_;
-  using typename base::clock;
 
   bool return_dropped_;
   state_type state_;
-  local_selection<E, Format, LocalSelector> local_;
-  reduction_tree<E, Comm, Format> tree_;
-  buffer<index_type, memory_space> contributed_{"oktopk::contributed"};
+  local_selection<E, Format, LocalSelector> local_selection_;
+  reduction_tree<E, Comm, Format> reduction_tree_;
+  contributed_indices<E, index_type> contributed_indices_;
 };
 
 } // namespace oktopk

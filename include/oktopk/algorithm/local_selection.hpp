@@ -3,14 +3,16 @@
 #pragma once
 
 #include <oktopk/algorithm/accumulator.hpp>
-#include <oktopk/algorithm/concept.hpp>
-#include <oktopk/core/fault_report.hpp>
+#include <oktopk/comm/call_context.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/compact.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/overflow.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace oktopk {
@@ -51,30 +53,40 @@ public:
 
   LocalSelector const& selector() const { return selector_; }
 
-  /// The selection, valid until the next call; empty where `mine` is or becomes a fault.
-  template <class Input>
-  entries_type run(E const& exec, Input const& accumulator, std::int64_t length, std::int64_t k, std::int64_t iteration,
-                   state_type& state, fault_report& mine, call_statistics& statistics) {
-    mine = detail::check_accumulator(accumulator, length);
-    if (mine) {
+  /// Most entries that a rank selects, or nothing where nobody can tell; the same on all ranks.
+  std::optional<std::int64_t> most_selected(std::int64_t k, std::int64_t length) const {
+    if (!selector_.bounded()) {
+      return std::nullopt;
+    }
+    return std::min(selector_.capacity(k, length), length);
+  }
+
+  /// Gives the selection, valid until the next run; empty where this rank has a fault.
+  template <communicator Comm, class Input>
+  entries_type run(call_context<E, Comm>& call, Input const& accumulator, state_type& state) {
+    detail::profiling_region const profiled("oktopk::local_selection");
+    detail::stopwatch const timed(call.statistics.select_seconds);
+    call.note(detail::check_accumulator(accumulator, call.length));
+    if (call.faults) {
       return {};
     }
     auto const source = detail::as_source<index_type, value_type, E>(accumulator);
     local_scope alone;
-    selected const chosen = selector_.select(exec, source, k, iteration, state, alone, workspace_);
-    entries_type selection = workspace_.entries(chosen.count);
+    selected const chosen = selector_.select(call.exec, source, call.k, call.iteration, state, alone, workspace_);
+    entries_type const selection = workspace_.entries(chosen.count);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
     if (chosen.count > 0) {
-      mine = detail::non_finite_in(exec, selection, fault_subject::value);
-    } else if (std::int64_t const bad = first_non_finite<E, value_type>(exec, source.settled().values); bad < length) {
-      mine = {fault::non_finite, bad};
+      call.note(detail::non_finite_in(call.exec, selection, fault_subject::value));
+    } else if (std::int64_t const bad = first_non_finite<E, value_type>(call.exec, source.settled().values);
+               bad < call.length) {
+      call.note({fault::non_finite, bad});
     }
-    if (mine) {
+    if (call.faults) {
       return {};
     }
-    statistics.local_selected = chosen.count;
-    statistics.local_reevaluated = chosen.reevaluated;
+    call.statistics.local_selected = chosen.count;
+    call.statistics.local_reevaluated = chosen.reevaluated;
     return selection;
   }
 

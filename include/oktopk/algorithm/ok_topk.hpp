@@ -5,23 +5,20 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/algorithm/paper/gathered_threshold.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/exchange/contributed_indices.hpp>
+#include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
-#include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
-#include <oktopk/select/reused_threshold.hpp>
-#include <oktopk/sparse/sorted_sets.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,16 +27,6 @@
 #include <vector>
 
 namespace oktopk {
-
-/// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
-struct paper_allgatherv : balanced_allgatherv {
-  struct options {
-    double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
-  };
-
-  paper_allgatherv() : paper_allgatherv(options{}) {}
-  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
-};
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector, class GlobalSelector>
@@ -111,24 +98,9 @@ public:
   };
 
   /// Collective.
-  ok_topk(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), local_(LocalSelector(how.local_select)),
-        global_(how.global_select), partitioner_(how.partition), gather_(how.gather),
-        split_and_reduce_(Schedule(how.schedule)) {
-    agreement terms("ok_topk");
-    detail::check_length<index_type>(length_, terms);
-    k_ = detail::resolve_k(length_, how.k, how.density, terms);
-    terms.fact("length", length_).fact("k", k_).fact("format", Format::name());
-    detail::check_policy("local selector", local_.selector(), terms);
-    detail::check_policy("global selector", global_, terms);
-    detail::check_policy("partitioner", partitioner_, terms);
-    detail::check_policy("schedule", Schedule(how.schedule), terms);
-    detail::check_policy("gather", gather_, terms);
-    terms.settle(comm_);
-    most_selected_ = std::min(local_.selector().capacity(k_, length_), length_);
-  }
+  ok_topk(E exec, Comm comm, options const& how) : ok_topk(std::move(exec), std::move(comm), how, "ok_topk") {}
 
-  std::string_view name() const { return is_paper ? "paper_ok_topk" : "ok_topk"; }
+  std::string_view name() const { return name_; }
 
   /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in
   /// balanced regions, and `control_words`. Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding.
@@ -146,7 +118,8 @@ public:
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     double const gathered = (entry_fills_words ? 0 : 1) + (Format::exact_size ? 0 : 2);
     return (2 + 2 + 2 * (2 + 4) + gathered) * (ranks - 1) + messages * (digits + 1) * 16 * 2 +
-           partitioner_.bound_words(comm_.size());
+           partitioner_.bound_words(comm_.size()) +
+           announcement_words<Comm>((Format::exact_size ? 1 : 2) * (ranks - 1)); // of reduce, and of balance
   }
 
   state_type const& state() const { return state_; }
@@ -162,77 +135,65 @@ public:
   /// One iteration of Algorithm 1. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    auto const start = clock::now();
-    statistics_ = {};
+    detail::profiling_region const profiled("oktopk::ok_topk");
+    auto call = base::begin_call(name_, state_.iteration);
     state_type next = state_;
-    fault_report mine;
-    entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
-    auto const local_selected = clock::now();
-
-    if (partitioner_.due(next.iteration) || next.boundaries.empty()) {
-      next.boundaries.resize(static_cast<std::size_t>(comm_.size()) + 1);
-      partitioner_.partition(exec_, comm_, selection.indices, length_, std::span<std::int64_t>(next.boundaries),
-                             partition_workspace_);
-      statistics_.repartitioned = true;
+    // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
+    auto const local_topk = local_selection_.run(call, accumulator, next.local);
+    // Lines 5 to 7: space_repartition.
+    if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
+      repartition(call, local_topk, next.boundaries);
     }
-    auto const reduced = split_and_reduce_.run(exec_, comm_, selection, next.boundaries,
-                                               local_.selector().bounded() ? most_selected_ : -1, mine);
-    if (reduced.first_fault) {
-      throw reduced.first_fault.as_error(std::string(name()), reduced.faulty_rank, length_);
-    }
-    auto const exchanged = clock::now();
+    // Line 8.
+    auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected_);
+    // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
+    auto const global_topk = global_selection_.run(call, reduced_topk, next.global, most_candidates_);
+    // Line 13: balance_and_allgatherv.
+    auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.sizes);
+    call.statistics.balanced = u.balanced;
+    // Line 14: the local indexes that are among the global ones.
+    auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
+    // Line 15.
+    return base::finish_call(call, state_, std::move(next), update_type(u.entries, indexes, {}));
+  }
 
-    entries_type const chosen = select_globally(reduced.reduced, next);
-    auto const global_selected = clock::now();
-
-    auto const [sums, balanced] = gather_.template gather<E, Comm, Format>(
-        exec_, comm_, chosen, scope_workspace_.sizes, {.length = length_, .expected = k_}, gather_workspace_);
-    statistics_.balanced = balanced;
-    contributed_.reserve(exec_, selection.size());
-    std::int64_t const contributed =
-        intersection<E, index_type>(exec_, selection.indices, sums.indices, contributed_.data());
-    next.iteration += 1;
-    state_ = std::move(next);
-    update_ = update_type(sums, contributed_.data(), contributed, {});
-    detail::fence(exec_, "oktopk::ok_topk::done");
-
-    statistics_.global_selected = sums.size();
-    statistics_.select_seconds = base::seconds(start, local_selected) + base::seconds(exchanged, global_selected);
-    statistics_.exchange_seconds = base::seconds(start, clock::now()) - statistics_.select_seconds;
-    return update_;
+protected:
+  ok_topk(E exec, Comm comm, options const& how, char const* name)
+      : base(std::move(exec), std::move(comm), how.length), name_(name), partitioner_(how.partition),
+        local_selection_(LocalSelector(how.local_select)), space_repartition_(partitioner_),
+        split_and_reduce_(Schedule(how.schedule)), global_selection_(GlobalSelector(how.global_select)),
+        balance_and_allgatherv_(Gather(how.gather)) {
+    agreement terms("ok_topk");
+    detail::check_length<index_type>(length_, terms);
+    k_ = detail::resolve_k(length_, how.k, how.density, terms);
+    terms.fact("length", length_).fact("k", k_).fact("format", Format::name());
+    detail::check_policy("local selector", local_selection_.selector(), terms);
+    detail::check_policy("global selector", global_selection_.selector(), terms);
+    detail::check_policy("partitioner", partitioner_, terms);
+    detail::check_policy("schedule", Schedule(how.schedule), terms);
+    detail::check_policy("gather", Gather(how.gather), terms);
+    terms.settle(comm_);
+    most_selected_ = local_selection_.most_selected(k_, length_);
+    std::int64_t const of_a_rank = most_selected_.value_or(length_);
+    most_candidates_ = of_a_rank > std::numeric_limits<std::int64_t>::max() / comm_.size()
+                           ? std::numeric_limits<std::int64_t>::max()
+                           : of_a_rank * comm_.size();
   }
 
 private:
   using base::comm_;
-  using base::exec_;
   using base::k_;
   using base::length_;
   using base::others_share;
-  using base::statistics_;
-  using base::update_;
-  using typename base::clock;
 
   // Whether any number of entries is a multiple of 8 bytes.
   static constexpr bool entry_fills_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
-  static constexpr bool is_paper = std::is_same_v<LocalSelector, unguarded_threshold> &&
-                                   std::is_same_v<GlobalSelector, gathered_threshold> &&
-                                   std::is_same_v<Partitioner, balanced> && std::is_same_v<Schedule, rotated> &&
-                                   std::is_same_v<Gather, paper_allgatherv>;
 
-  // Algorithm 1, lines 9 to 12, and the selection that the paper leaves to balance_and_allgatherv.
-  entries_type select_globally(entries_type const& reduced, state_type& next) {
-    fault_report const overflow = detail::non_finite_in(exec_, reduced, fault_subject::sum);
-    std::int64_t const ranks = comm_.size();
-    std::int64_t const most_candidates = most_selected_ > std::numeric_limits<std::int64_t>::max() / ranks
-                                             ? std::numeric_limits<std::int64_t>::max()
-                                             : most_selected_ * ranks;
-    global_scope<E, Comm, Format> everybody(comm_, most_candidates, length_, name(), overflow, scope_workspace_);
-    selected const chosen =
-        global_.select(exec_, candidates<index_type, value_type, memory_space>{reduced.values, reduced.indices}, k_,
-                       next.iteration, next.global, everybody, global_workspace_);
-    statistics_.global_reevaluated = chosen.reevaluated;
-    return global_workspace_.entries(chosen.count);
+  void repartition(call_context<E, Comm>& call, entries_type const& selection, std::vector<std::int64_t>& boundaries) {
+    detail::profiling_region const profiled("oktopk::space_repartition");
+    std::span<std::int64_t const> const found = space_repartition_.run(call, selection.indices);
+    boundaries.assign(found.begin(), found.end());
+    call.statistics.repartitioned = true;
   }
 
   void check_state(state_type const& saved, agreement& terms) const {
@@ -252,32 +213,22 @@ private:
     saved.global.list_facts(terms);
   }
 
-  local_selection<E, Format, LocalSelector> local_;
-  std::int64_t most_selected_ = 0;
-  GlobalSelector global_;
-  Partitioner partitioner_;
-  Gather gather_;
+  char const* name_;
   state_type state_;
-
-  selection_workspace<index_type, value_type, E> global_workspace_;
-  partition_workspace<E> partition_workspace_;
+  std::optional<std::int64_t> most_selected_; // by any rank
+  std::int64_t most_candidates_ = 0;          // on all ranks together
+  Partitioner partitioner_;
+  local_selection<E, Format, LocalSelector> local_selection_;
+  typename Partitioner::template step<E, Comm> space_repartition_;
   split_and_reduce<E, Comm, Format, Schedule> split_and_reduce_;
-  global_scope_workspace<E, Comm, Format> scope_workspace_;
-  typename Gather::template workspace<E, Comm, Format> gather_workspace_;
-  buffer<index_type, memory_space> contributed_{"oktopk::contributed"};
+  global_selection<E, Comm, Format, GlobalSelector> global_selection_;
+  typename Gather::template step<E, Comm, Format> balance_and_allgatherv_;
+  contributed_indices<E, index_type> contributed_indices_;
 };
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
 /// g++ does not find out by itself, since options in braces have no type to deduce from.
 template <execution_space E, communicator Comm, class Options = typename ok_topk<E, Comm>::options>
 ok_topk(E, Comm, Options const&) -> ok_topk<E, Comm>;
-
-/// Ok-Topk as published: thresholds reused for tau' = 32 iterations whatever they select, the global one from a gather
-/// of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance above 4 x the
-/// mean; COO. For comparison: on re-evaluating iterations, and when a threshold has gone stale, it exceeds 6k(P-1)/P
-/// words.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>>
-using paper_ok_topk =
-    ok_topk<E, Comm, Format, unguarded_threshold, gathered_threshold, balanced, rotated, paper_allgatherv>;
 
 } // namespace oktopk

@@ -5,8 +5,9 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/exchange/gather_counts.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/overflow.hpp>
@@ -68,41 +69,21 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    auto const start = clock::now();
-    statistics_ = {};
+    detail::profiling_region const profiled("oktopk::topk_a");
+    auto call = base::begin_call(name_, state_.iteration);
     state_type next = state_;
-    fault_report mine;
-    entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
-    auto const selected = clock::now();
-
-    global_scope<E, Comm, Format> everybody(comm_, length_, length_, name_, mine, scope_workspace_);
-    everybody.share(selection.size());
-    std::span<std::int64_t const> const sizes(scope_workspace_.sizes);
-    entries_type const all = gathering_.run(exec_, comm_, selection, sizes, length_);
-    sum_.open(exec_, {0, length_});
-    std::int64_t position = 0;
-    for (std::int64_t const size : sizes) {
-      sum_.add(exec_, all.slice(position, position + size));
-      position += size;
-    }
-    entries_type const sums = sum_.extract(exec_);
-    if (auto const overflow = detail::non_finite_in(exec_, sums, fault_subject::sum)) { // every rank has the same sums
-      throw overflow.as_error(name_, comm_.rank(), length_);
-    }
-    next.iteration += 1;
-    state_ = next;
-    update_ = update_type(sums, selection.indices.data(), selection.size(), {});
-    statistics_.global_selected = sums.size();
-    statistics_.select_seconds = base::seconds(start, selected);
-    statistics_.exchange_seconds = base::seconds(selected, clock::now());
-    return update_;
+    entries_type const selection = local_selection_.run(call, accumulator, next.local);
+    std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
+    largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
+    entries_type const sums = sum_of_parts(call, allgatherv_.run(call, selection, sizes), sizes);
+    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, {}));
   }
 
 protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
-      : base(std::move(exec), std::move(comm), how.length), name_(name), local_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_.selector(), comm_,
+      : base(std::move(exec), std::move(comm), how.length), name_(name),
+        local_selection_(LocalSelector(how.local_select)) {
+    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_selection_.selector(), comm_,
                                             [](agreement&) {});
   }
 
@@ -111,27 +92,35 @@ protected:
     return allgatherv_words_at_most<Format>(comm_.size(), entries, {0, length_}) + 2 * (comm_.size() - 1);
   }
 
-  /// The most entries any rank selected in the last call.
-  std::int64_t largest_selection() const {
-    auto const& sizes = scope_workspace_.sizes;
-    return sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
-  }
+  /// The most entries that any rank selected in the last call; 0 before the first.
+  std::int64_t largest_selection() const { return largest_selection_; }
 
   using base::comm_;
 
 private:
-  using base::exec_;
   using base::k_;
   using base::length_;
-  using base::statistics_;
-  using base::update_;
-  using typename base::clock;
+
+  // Every rank forms the same sums, in the order of the ranks, and sees the same overflow.
+  entries_type sum_of_parts(call_context<E, Comm>& call, entries_type const& all, std::span<std::int64_t const> sizes) {
+    sum_.open(call.exec, {0, length_});
+    std::int64_t position = 0;
+    for (std::int64_t const size : sizes) {
+      sum_.add(call.exec, all.slice(position, position + size));
+      position += size;
+    }
+    entries_type const sums = sum_.extract(call.exec);
+    call.note(detail::non_finite_in(call.exec, sums, fault_subject::sum));
+    call.throw_if_faulty();
+    return sums;
+  }
 
   char const* name_;
   state_type state_;
-  local_selection<E, Format, LocalSelector> local_;
-  global_scope_workspace<E, Comm, Format> scope_workspace_;
-  allgatherv<E, Comm, Format> gathering_;
+  std::int64_t largest_selection_ = 0;
+  local_selection<E, Format, LocalSelector> local_selection_;
+  count_gathering<Comm> gather_counts_;
+  allgatherv<E, Comm, Format> allgatherv_;
   region_sum<index_type, value_type, E> sum_;
 };
 

@@ -5,9 +5,9 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/exchange/gather_counts.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -55,15 +55,13 @@ public:
 
   /// Collective.
   topk_dsa(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), local_(LocalSelector(how.local_select)),
+      : base(std::move(exec), std::move(comm), how.length), local_selection_(LocalSelector(how.local_select)),
         split_and_reduce_(rotated(how.schedule)) {
     k_ = detail::agree_on_selection<Format>(
-        "topk_dsa", length_, how.k, how.density, local_.selector(), comm_,
+        "topk_dsa", length_, how.k, how.density, local_selection_.selector(), comm_,
         [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); });
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
-    for (std::size_t r = 0; r < boundaries_.size(); ++r) {
-      boundaries_[r] = detail::even_boundary(length_, comm_.size(), static_cast<std::int64_t>(r));
-    }
+    detail::even_regions(length_, boundaries_);
   }
 
   std::string_view name() const { return "topk_dsa"; }
@@ -78,8 +76,10 @@ public:
     }
     std::int64_t const width = length_ / ranks + (length_ % ranks != 0 ? 1 : 0);
     std::int64_t const sums = k_ > width / ranks ? width : k_ * ranks; // no more than are selected, or than there are
-    double const control = local_.selector().bounded() ? 4 : 6; // sizes once more where nothing bounds a selection
+    double const control =
+        local_selection_.selector().bounded() ? 4 : 6; // sizes once more where nothing bounds a selection
     return static_cast<double>(k_) * base::words_per_entry + control * static_cast<double>(ranks - 1) +
+           announcement_words<Comm>(static_cast<double>(ranks - 1)) +
            allgatherv_words_at_most<Format>(comm_.size(), sums, {0, width});
   }
 
@@ -94,52 +94,30 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    auto const start = clock::now();
-    statistics_ = {};
+    detail::profiling_region const profiled("oktopk::topk_dsa");
+    auto call = base::begin_call(name(), state_.iteration);
     state_type next = state_;
-    fault_report mine;
-    entries_type const selection =
-        local_.run(exec_, accumulator, length_, k_, next.iteration, next.local, mine, statistics_);
-    auto const selected = clock::now();
-
-    auto const most =
-        local_.selector().bounded() ? std::min(local_.selector().capacity(k_, length_), length_) : std::int64_t(-1);
-    auto const reduced = split_and_reduce_.run(exec_, comm_, selection, boundaries_, most, mine);
-    if (reduced.first_fault) {
-      throw reduced.first_fault.as_error("topk_dsa", reduced.faulty_rank, length_);
-    }
-    global_scope<E, Comm, Format> everybody(comm_, length_, length_, "topk_dsa",
-                                            detail::non_finite_in(exec_, reduced.reduced, fault_subject::sum),
-                                            scope_workspace_);
-    everybody.share(reduced.reduced.size());
+    entries_type const selection = local_selection_.run(call, accumulator, next.local);
+    entries_type const reduced =
+        split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
+    call.note(detail::non_finite_in(call.exec, reduced, fault_subject::sum));
+    std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.size());
     auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
-    entries_type const sums =
-        gathering_.run(exec_, comm_, reduced.reduced, std::span<std::int64_t const>(scope_workspace_.sizes), region_of);
-    next.iteration += 1;
-    state_ = next;
-    update_ = update_type(sums, selection.indices.data(), selection.size(), {});
-    detail::fence(exec_, "oktopk::topk_dsa::done");
-    statistics_.global_selected = sums.size();
-    statistics_.select_seconds = base::seconds(start, selected);
-    statistics_.exchange_seconds = base::seconds(selected, clock::now());
-    return update_;
+    entries_type const sums = allgatherv_.run(call, reduced, sizes, region_of);
+    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, {}));
   }
 
 private:
   using base::comm_;
-  using base::exec_;
   using base::k_;
   using base::length_;
-  using base::statistics_;
-  using base::update_;
-  using typename base::clock;
 
   state_type state_;
   std::vector<std::int64_t> boundaries_;
-  local_selection<E, Format, LocalSelector> local_;
+  local_selection<E, Format, LocalSelector> local_selection_;
   split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
-  global_scope_workspace<E, Comm, Format> scope_workspace_;
-  allgatherv<E, Comm, Format> gathering_;
+  count_gathering<Comm> gather_counts_;
+  allgatherv<E, Comm, Format> allgatherv_;
 };
 
 } // namespace oktopk

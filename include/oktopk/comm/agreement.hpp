@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/hash.hpp>
 
 #include <algorithm>
@@ -83,13 +84,15 @@ private:
   }
 
   [[noreturn]] void report(std::vector<std::string> const& records) const {
+    first_fault first;
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
-      int const code = std::stoi(records[rank]);
-      if (code != 0) {
-        auto const begin = records[rank].find(' ') + 1;
-        throw error(static_cast<fault>(code), "rank " + std::to_string(rank) + ": " +
-                                                  records[rank].substr(begin, records[rank].find('\n') - begin));
-      }
+      first.hear({static_cast<fault>(std::stoi(records[rank]))}, static_cast<int>(rank));
+    }
+    if (first) {
+      std::string const& text = records[static_cast<std::size_t>(first.rank())];
+      auto const begin = text.find(' ') + 1;
+      throw error(first.report().code,
+                  "rank " + std::to_string(first.rank()) + ": " + text.substr(begin, text.find('\n') - begin));
     }
     for (std::size_t rank = 1; rank < records.size(); ++rank) {
       std::istringstream zero(records[0]);

@@ -43,15 +43,15 @@ private:
 
   template <std::size_t... Which>
   void cancel_all(std::index_sequence<Which...>) noexcept {
-    (comm_.cancel(span_of(std::get<Which>(requests_))), ...);
+    (cancel_each(std::get<Which>(requests_)), ...);
   }
 
   template <class R>
-  static std::span<request> span_of(R& requests) noexcept {
-    if constexpr (std::is_same_v<R, request>) {
-      return std::span<request>(&requests, 1);
+  void cancel_each(R& requests) noexcept {
+    if constexpr (message_request<R>) {
+      comm_.cancel(std::span<R>(&requests, 1));
     } else {
-      return std::span<request>(requests);
+      comm_.cancel(std::span(requests));
     }
   }
 

@@ -29,9 +29,14 @@ enum class reduction : std::uint8_t { sum, min, max };
 template <class R>
 concept message_request = std::default_initializable<R> && std::movable<R> && requires(R const& request) {
   { request.active() } -> std::same_as<bool>;
-  { request.receives() } -> std::same_as<bool>; // whether it is a receive
-  { request.message_phase() } -> std::same_as<phase>;
-  { request.bytes() } -> std::same_as<std::size_t>; // of a completed receive: what arrived
+};
+
+/// One of the bulk messages that start together.
+struct bulk_message {
+  std::span<std::byte> bytes; ///< what is sent, or room for what arrives, in memory that the communicator reaches
+  int peer = 0;               ///< the rank it goes to or comes from
+  phase use = phase::control; ///< what it is for
+  bool receives = false;      ///< whether this rank receives it
 };
 
 template <class C>
@@ -50,7 +55,6 @@ concept sends_and_receives =
 
 template <class C>
 concept waits = requires(C& comm, std::span<typename C::request> requests) {
-  { comm.wait_any(requests) } -> std::same_as<std::size_t>;
   { comm.wait_all(requests) } -> std::same_as<void>;
 };
 
@@ -58,6 +62,42 @@ template <class C>
 concept cancels = requires(C& comm, std::span<typename C::request> requests) {
   { comm.cancel(requests) } noexcept -> std::same_as<void>;
 };
+
+/// What carries a few numbers of the host between ranks: sizes, faults, thresholds, boundaries, agreements.
+///
+/// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
+/// 1. `rank()`, `size()` — do not change.
+/// 2. `isend(bytes, peer, phase)`, `irecv(bytes, peer, phase)` — start a message of contiguous bytes in host memory.
+///    Both sides know its size. The bytes belong to the communicator until a wait says that the request is complete.
+///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
+/// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive.
+/// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
+///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
+///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read
+///    when its peer asks for them. What the other ranks send from now on, and expect, belongs to a collective that this
+///    rank has left: so the communicator is of no more use to it, and on all copies of it on this rank every call that
+///    starts a message is an `error` (fault::communication) that says so. Other ranks are not told.
+///
+/// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
+template <class C>
+concept control_communicator =
+    std::copy_constructible<C> && ranked<C> && sends_and_receives<C> && waits<C> && cancels<C>;
+
+template <class C>
+concept starts_groups = requires { typename C::bulk_request; } && message_request<typename C::bulk_request> &&
+                        requires(C& comm, Kokkos::DefaultHostExecutionSpace const& exec,
+                                 std::span<bulk_message const> messages, std::span<typename C::bulk_request> requests) {
+                          { comm.start(exec, messages, requests) } -> std::same_as<void>;
+                          { comm.wait_all(requests) } -> std::same_as<void>;
+                          { comm.cancel(requests) } noexcept -> std::same_as<void>;
+                        };
+
+template <class C>
+concept knows_what_arrived =
+    std::same_as<decltype(C::ordered_by_instance), bool const> && std::same_as<decltype(C::tells_sizes), bool const> &&
+    (!C::tells_sizes || requires(C const& comm, typename C::bulk_request const& request) {
+      { request.bytes() } -> std::same_as<std::size_t>;
+    });
 
 template <class C>
 concept reduces_everywhere = requires(C& comm, std::span<float> f, std::span<double> d, reduction op, phase p) {
@@ -70,28 +110,32 @@ concept knows_its_reach = requires(C const& comm) {
   { comm.template reaches<Kokkos::HostSpace>() } -> std::same_as<bool>;
 };
 
+/// What moves bulk data between ranks, in the memory of kernels where it reaches that.
+///
+/// 1. `reaches<MemorySpace>()` — whether bulk messages may lie in that memory; the rest goes through `comm/staging`.
+/// 2. `start(exec, messages, requests)` — starts a group of messages together and gives a request for each, in their
+///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
+/// 3. `ordered_by_instance` — a constant: whether messages take their place among the work enqueued on `exec`. Where it
+///    is false, the caller has waited for what touches the bytes (`message_group` does).
+/// 4. `tells_sizes` — a constant: whether a receive may offer more room than its message needs, and `request.bytes()`
+///    of a complete one says what arrived. Where it is false, the room of a receive is exactly as large as its message;
+///    `message_group` sends sizes ahead by control messages where the receiver cannot know them. A message that exceeds
+///    the room of its receive is an `error`.
+/// 5. `wait_all(requests)` — blocks until all active ones are complete: what arrived is seen by work that is enqueued
+///    afterwards on the instance that they were started with, and what was sent may be written again.
+/// 6. `cancel(requests)` — as for control messages.
+/// 7. `allreduce(values, op, phase)` — in place over the whole span, in memory that the communicator reaches; same
+///    length, operation and phase on all ranks; the result is bit-identical on all of them. It is the communicator's
+///    own: the yardstick that `dense` measures.
+template <class C>
+concept bulk_communicator = std::copy_constructible<C> && ranked<C> && starts_groups<C> && knows_what_arrived<C> &&
+                            reduces_everywhere<C> && knows_its_reach<C>;
+
 /// Ranks that exchange messages: the only way in which the library talks between processes.
 ///
-/// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
-/// * `rank()`, `size()` — do not change.
-/// * `isend`, `irecv` — start a message of contiguous bytes; the bytes belong to the communicator until a wait says
-///   that the request is complete. Never block. A receive may offer more room than the message needs.
-/// * `wait_any` — blocks until one active request is complete, makes it inactive and gives its position;
-///   `requests.size()` when none is active. `wait_all` — until all are. Either lets `bytes()` of a receive tell what
-///   arrived. A message that exceeds the room its receive offered is an `error`.
-/// * `cancel` — ends the active ones of these requests, if any, without their messages; throws nothing. Afterwards they
-///   are inactive and no receive writes to its room. A receive whose message is already arriving may wait for the rest
-///   of it; a send that does not end soon may be left to itself, and then its bytes are still read when its peer asks
-///   for them. What the other ranks send from now on, and expect, belongs to a collective that this rank has left: so
-///   the communicator is of no more use to it, and on all copies of it on this rank `isend`, `irecv` and `allreduce`
-///   are an `error` (fault::communication) that says so. Other ranks are not told.
-/// * `allreduce` — in place over the whole span, same length, operation and phase on all ranks; the result is
-///   bit-identical on all of them. It is the communicator's own: the yardstick that `dense` measures.
-/// * `reaches<MemorySpace>()` — whether messages may lie in that memory; the rest goes through `staging`.
-///
-/// Every other collective is built from messages (`comm/collectives.hpp`), so that `counted` sees each byte.
+/// Control messages and bulk data are two contracts, which one type keeps: an MPI communicator is both;
+/// `paired<Control, Bulk>` joins a bulk transport such as NCCL with any control beside it.
 template <class C>
-concept communicator = std::copy_constructible<C> && ranked<C> && sends_and_receives<C> && waits<C> && cancels<C> &&
-                       reduces_everywhere<C> && knows_its_reach<C>;
+concept communicator = control_communicator<C> && bulk_communicator<C>;
 
 } // namespace oktopk

@@ -5,10 +5,12 @@
 #include <oktopk/comm/concept.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
 
@@ -41,7 +43,31 @@ struct traffic {
 template <communicator Comm>
 class counted {
 public:
-  using request = typename Comm::request;
+  /// A message of the inner communicator, and what is to be counted when it has arrived.
+  template <class Inner>
+  class counted_request {
+  public:
+    bool active() const { return inner_.active(); }
+    phase message_phase() const { return use_; }
+
+    std::size_t bytes() const
+      requires requires(Inner const& inner) { inner.bytes(); }
+    {
+      return inner_.bytes();
+    }
+
+  private:
+    friend counted;
+    Inner inner_{};
+    std::size_t room_ = 0;
+    phase use_ = phase::control;
+    bool receives_ = false;
+  };
+
+  using request = counted_request<typename Comm::request>;
+  using bulk_request = counted_request<typename Comm::bulk_request>;
+  static constexpr bool tells_sizes = Comm::tells_sizes;
+  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
 
   explicit counted(Comm inner) : inner_(std::move(inner)), counters_(std::make_shared<counters>()) {}
 
@@ -49,33 +75,44 @@ public:
   int size() const { return inner_.size(); }
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
-    traffic& t = of(p);
-    t.messages_sent += 1;
-    t.bytes_sent += static_cast<std::int64_t>(out.size());
-    return inner_.isend(out, peer, p);
+    note_sent(out.size(), p);
+    return noted<request>(inner_.isend(out, peer, p), out.size(), p, false);
   }
 
-  request irecv(std::span<std::byte> in, int peer, phase p) { return inner_.irecv(in, peer, p); }
-
-  std::size_t wait_any(std::span<request> requests) {
-    std::size_t const which = inner_.wait_any(requests);
-    if (which < requests.size()) {
-      arrived(requests[which]);
-    }
-    return which;
+  request irecv(std::span<std::byte> in, int peer, phase p) {
+    return noted<request>(inner_.irecv(in, peer, p), in.size(), p, true);
   }
 
-  void wait_all(std::span<request> requests) {
-    // Waiting makes requests inactive, so which of them are to be counted is only known one at a time.
-    for (std::size_t left = requests.size(); left > 0; --left) {
-      if (wait_any(requests) == requests.size()) {
-        return;
+  template <execution_space E>
+  void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
+    auto& started = counters_->started;
+    started.resize(messages.size());
+    inner_.start(exec, messages, std::span(started));
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      bulk_message const& each = messages[i];
+      if (!each.receives) {
+        note_sent(each.bytes.size(), each.use);
       }
+      requests[i] = noted<bulk_request>(std::move(started[i]), each.bytes.size(), each.use, each.receives);
     }
+  }
+
+  void wait_all(std::span<request> requests) { wait_for_each(requests); }
+
+  void wait_all(std::span<bulk_request> requests)
+    requires(!std::same_as<request, bulk_request>)
+  {
+    wait_for_each(requests);
   }
 
   /// What was sent stays counted.
-  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+  void cancel(std::span<request> requests) noexcept { cancel_each(requests); }
+
+  void cancel(std::span<bulk_request> requests) noexcept
+    requires(!std::same_as<request, bulk_request>)
+  {
+    cancel_each(requests);
+  }
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase p) {
@@ -109,7 +146,10 @@ public:
   /// Bytes sent that are a floor for the inner communicator's own allreduce rather than counted messages.
   std::int64_t modelled() const { return counters_->modelled; }
 
-  void reset() { *counters_ = counters{}; }
+  void reset() {
+    counters_->phases = {};
+    counters_->modelled = 0;
+  }
 
   Comm& inner() { return inner_; }
 
@@ -117,17 +157,58 @@ private:
   struct counters {
     std::array<traffic, phase_count> phases{};
     std::int64_t modelled = 0;
+    std::vector<typename Comm::bulk_request> started; // room for `start`
   };
 
-  traffic& of(phase p) { return counters_->phases[static_cast<std::size_t>(p)]; }
+  template <class Request, class Inner>
+  static Request noted(Inner&& inner, std::size_t room, phase use, bool receives) {
+    Request message;
+    message.inner_ = std::forward<Inner>(inner);
+    message.room_ = room;
+    message.use_ = use;
+    message.receives_ = receives;
+    return message;
+  }
 
-  void arrived(request const& r) {
-    if (r.receives()) {
-      traffic& t = of(r.message_phase());
-      t.messages_received += 1;
-      t.bytes_received += static_cast<std::int64_t>(r.bytes());
+  void note_sent(std::size_t bytes, phase use) {
+    traffic& t = of(use);
+    t.messages_sent += 1;
+    t.bytes_sent += static_cast<std::int64_t>(bytes);
+  }
+
+  template <class Request>
+  void wait_for_each(std::span<Request> requests) {
+    for (Request& each : requests) {
+      if (each.active()) {
+        inner_.wait_all(std::span(&each.inner_, 1));
+        note_arrived(each);
+      }
     }
   }
+
+  template <class Request>
+  void cancel_each(std::span<Request> requests) noexcept {
+    inner_.cancel(std::span<typename Comm::request>()); // also where none is under way
+    for (Request& each : requests) {
+      inner_.cancel(std::span(&each.inner_, 1));
+    }
+  }
+
+  // A receive that cannot tell what arrived has room for exactly that.
+  template <class Request>
+  void note_arrived(Request const& message) {
+    if (message.receives_) {
+      traffic& t = of(message.use_);
+      t.messages_received += 1;
+      if constexpr (requires { message.inner_.bytes(); }) {
+        t.bytes_received += static_cast<std::int64_t>(message.inner_.bytes());
+      } else {
+        t.bytes_received += static_cast<std::int64_t>(message.room_);
+      }
+    }
+  }
+
+  traffic& of(phase p) { return counters_->phases[static_cast<std::size_t>(p)]; }
 
   Comm inner_;
   std::shared_ptr<counters> counters_;

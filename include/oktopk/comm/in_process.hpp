@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process/world.hpp>
+#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <exception>
@@ -40,6 +41,10 @@ public:
     std::size_t bytes_ = 0;
   };
 
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
+
   in_process_communicator(detail::in_process_world& world, int rank) : world_(&world), rank_(rank) {}
 
   int rank() const { return rank_; }
@@ -51,6 +56,13 @@ public:
 
   request irecv(std::span<std::byte> in, int peer, phase use) { return post(true, peer, use, in.data(), in.size()); }
 
+  template <execution_space E>
+  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
+    start_one_by_one(*this, messages, requests);
+  }
+
+  /// Blocks until one active request is complete, makes it inactive and gives its position; `requests.size()` when none
+  /// is active.
   std::size_t wait_any(std::span<request> requests) {
     std::size_t found = requests.size();
     bool any_active = false;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace oktopk {
 
@@ -61,6 +62,42 @@ struct fault_report {
 
 private:
   static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 56) - 1;
+};
+
+/// The fault that a call ends with: of all that were heard of, the one of the lowest rank.
+///
+/// Every rank that hears of the same faults, in whatever order, throws the same error.
+class first_fault {
+public:
+  void hear(fault_report const& what, int rank) {
+    if (what && (!report_ || rank < rank_)) {
+      report_ = what;
+      rank_ = rank;
+    }
+  }
+
+  /// Forgets what was heard: somebody else's word counts.
+  void clear() { *this = {}; }
+
+  explicit operator bool() const { return static_cast<bool>(report_); }
+  fault_report const& report() const { return report_; }
+  int rank() const { return rank_; }
+
+  /// The number in front of a message: the fault, or how many entries the message has.
+  std::uint64_t packed_or(std::int64_t count) const {
+    return (report_ ? report_ : fault_report{fault::none, count}).packed();
+  }
+
+  /// `length` is what the algorithm was made for.
+  void throw_if_any(std::string_view algorithm, std::int64_t length) const {
+    if (report_) {
+      throw report_.as_error(std::string(algorithm), rank_, length);
+    }
+  }
+
+private:
+  fault_report report_;
+  int rank_ = 0;
 };
 
 } // namespace oktopk

@@ -54,6 +54,9 @@ public:
   sparse_update(entries_type sums, Index const* contributed, std::int64_t contributed_count, entries_type returned)
       : sums_(sums), contributed_(contributed, static_cast<std::size_t>(contributed_count)), returned_(returned) {}
 
+  sparse_update(entries_type sums, indices_type const& contributed, entries_type returned)
+      : sums_(sums), contributed_(contributed), returned_(returned) {}
+
   /// Ascending and unique; the same on every rank.
   indices_type const& indices() const { return sums_.indices; }
   /// The sums (not averages) over ranks at `indices()`; bit-identical on every rank.

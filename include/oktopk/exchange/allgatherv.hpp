@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -83,53 +84,44 @@ public:
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
   /// Collective. `sizes` are the entries of each rank, identical on all ranks. The result is valid until the next call.
-  entries_type run(E const& exec, Comm& comm, entries_type mine, std::span<std::int64_t const> sizes,
-                   std::int64_t length) {
-    return run(exec, comm, mine, sizes, [length](std::size_t) { return region{0, length}; });
+  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes) {
+    region const everything{0, call.length};
+    return run(call, mine, sizes, [everything](std::size_t) { return everything; });
   }
 
   /// The same for parts that lie in narrower regions, `where(rank)`, the same on all ranks; formats can make use of it.
   template <class Where>
     requires std::invocable<Where, std::size_t>
-  entries_type run(E const& exec, Comm& comm, entries_type mine, std::span<std::int64_t const> sizes,
+  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes,
                    Where const& where) {
+    detail::profiling_region const profiled("oktopk::allgatherv");
+    E const& exec = call.exec;
     auto const ranks = sizes.size();
-    auto const rank = static_cast<std::size_t>(comm.rank());
-    std::int64_t total = 0;
-    std::int64_t most = 0;
-    bytes_.resize(ranks);
-    for (std::size_t part = 0; part < ranks; ++part) {
-      total += sizes[part];
-      bytes_[part] = Format::max_encoded_bytes(sizes[part], where(part));
-      most += detail::round_up_to_8(bytes_[part]);
-    }
-    indices_.reserve(exec, total);
-    values_.reserve(exec, total);
-    parts_.reserve(exec, comm, most);
-    offsets_.assign(ranks + 1, 0);
-    cancel_on_unwind const guard(comm); // also between its messages
+    auto const rank = static_cast<std::size_t>(call.comm.rank());
+    std::int64_t const total = make_room(call, sizes, where);
+    cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
     std::int64_t const own_bytes = Format::encode(exec, mine, where(rank), parts_.data());
     parts_.push(exec, 0, own_bytes);
-    learn_sizes(comm, own_bytes);
+    learn_sizes(call.comm, own_bytes);
     detail::fence(exec, "oktopk::allgatherv::encoded");
 
     // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
-    std::vector<std::int64_t>& offsets = offsets_;
     for (std::size_t step = 0; step < ranks; ++step) {
-      offsets[step + 1] = offsets[step] + detail::round_up_to_8(bytes_[(rank + step) % ranks]);
+      offsets_[step + 1] = offsets_[step] + detail::round_up_to_8(bytes_[(rank + step) % ranks]);
     }
     for (std::size_t have = 1; have < ranks; have *= 2) {
       std::size_t const moved = std::min(have, ranks - have);
-      std::size_t const to = (rank + ranks - have) % ranks;
-      std::size_t const from = (rank + have) % ranks;
-      swap_parts(comm, parts_.wire(0, offsets[moved]), to,
-                 parts_.wire(offsets[have], offsets[have + moved] - offsets[have]), from);
+      auto const to = static_cast<int>((rank + ranks - have) % ranks);
+      auto const from = static_cast<int>((rank + have) % ranks);
+      swap_parts(call, parts_.wire(0, offsets_[moved]), to,
+                 parts_.wire(offsets_[have], offsets_[have + moved] - offsets_[have]), from);
     }
-    parts_.pull(exec, offsets[1 % (ranks + 1)], offsets[ranks] - offsets[1 % (ranks + 1)]);
+    std::int64_t const others = offsets_[std::min<std::size_t>(1, ranks)];
+    parts_.pull(exec, others, offsets_[ranks] - others);
     std::int64_t position = 0;
     for (std::size_t part = 0; part < ranks; ++part) {
       std::size_t const step = (part + ranks - rank) % ranks;
-      Format::decode(exec, static_cast<std::byte const*>(parts_.data() + offsets[step]), bytes_[part], sizes[part],
+      Format::decode(exec, static_cast<std::byte const*>(parts_.data() + offsets_[step]), bytes_[part], sizes[part],
                      where(part), indices_.data() + position, values_.data() + position);
       position += sizes[part];
     }
@@ -137,6 +129,25 @@ public:
   }
 
 private:
+  // Gives the number of all entries.
+  template <class Where>
+  std::int64_t make_room(call_context<E, Comm>& call, std::span<std::int64_t const> sizes, Where const& where) {
+    std::int64_t total = 0;
+    std::int64_t most = 0;
+    bytes_.resize(sizes.size());
+    for (std::size_t part = 0; part < sizes.size(); ++part) {
+      total += sizes[part];
+      bytes_[part] = Format::max_encoded_bytes(sizes[part], where(part));
+      most += detail::round_up_to_8(bytes_[part]);
+    }
+    indices_.reserve(call.exec, total);
+    values_.reserve(call.exec, total);
+    parts_.reserve(call.exec, call.comm, most);
+    offsets_.assign(sizes.size() + 1, 0);
+    messages_.reset(2);
+    return total;
+  }
+
   // Only a format that may take less than its bound makes the ranks tell each other.
   void learn_sizes(Comm& comm, [[maybe_unused]] std::int64_t own_bytes) {
     if constexpr (!Format::exact_size) {
@@ -146,19 +157,19 @@ private:
   }
 
   // Everybody knows all sizes, so an empty message is none.
-  void swap_parts(Comm& comm, std::span<std::byte const> out, std::size_t to, std::span<std::byte> in,
-                  std::size_t from) {
-    std::array<typename Comm::request, 2> requests{};
-    cancel_on_unwind const guard(comm, requests);
+  void swap_parts(call_context<E, Comm>& call, std::span<std::byte> out, int to, std::span<std::byte> in, int from) {
+    messages_.reset(2);
     if (!in.empty()) {
-      requests[0] = comm.irecv(in, static_cast<int>(from), phase::gather);
+      messages_.receive(in, from, phase::gather, message_size::known);
     }
     if (!out.empty()) {
-      requests[1] = comm.isend(out, static_cast<int>(to), phase::gather);
+      messages_.send(out, to, phase::gather, message_size::known);
     }
-    comm.wait_all(std::span<typename Comm::request>(requests));
+    messages_.start(call.exec, call.comm);
+    messages_.wait_all(call.comm);
   }
 
+  message_group<Comm> messages_;
   message_buffer<E> parts_{"oktopk::allgatherv::parts"};
   buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};

@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
-#include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -97,47 +99,46 @@ public:
 
   /// Collective. `sizes` are the entries of each rank, identical on all ranks, and become those after balancing. The
   /// result is valid until the next call.
-  entries_type run(E const& exec, Comm& comm, entries_type mine, std::span<std::int64_t> sizes, std::int64_t length) {
-    int const rank = comm.rank();
-    region const everything{0, length};
-    balancing_scheme(sizes, scheme_);
-    std::int64_t mine_begin = 0; // among all entries
-    std::int64_t total = 0;
-    for (std::size_t r = 0; r < sizes.size(); ++r) {
-      mine_begin += static_cast<int>(r) < rank ? sizes[r] : 0;
-      total += sizes[r];
-    }
+  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t> sizes) {
+    detail::profiling_region const profiled("oktopk::balance");
+    E const& exec = call.exec;
+    int const rank = call.comm.rank();
     auto const ranks = static_cast<std::int64_t>(sizes.size());
+    region const everything{0, call.length};
+    balancing_scheme(sizes, scheme_);
+    std::int64_t const mine_begin = std::accumulate(sizes.begin(), sizes.begin() + rank, std::int64_t(0));
+    std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
     std::int64_t const kept_begin = detail::even_boundary(total, ranks, rank);
     std::int64_t const kept = detail::even_boundary(total, ranks, rank + 1) - kept_begin;
-    make_room(exec, comm, total, length);
-    make_room_for_pieces(exec, comm, length);
+    make_room(call, total);
+    make_room_for_pieces(call);
 
     std::int64_t out = 0;
     std::int64_t in = 0;
-    requests_.clear();
-    cancel_on_unwind const guard(comm, requests_);
+    messages_.reset(scheme_.size());
+    cancel_on_unwind const guard(call.comm, messages_.requests());
     arrivals_.clear();
     for (transfer const& piece : scheme_) {
-      std::int64_t const room = piece_bytes(piece, length);
+      std::int64_t const room = piece_bytes(piece, call.length);
+      std::int64_t const place = place_bytes(piece, call.length);
       if (piece.to == rank && piece.from != rank) {
-        requests_.push_back(comm.irecv(incoming_.wire(in, room), piece.from, phase::balance));
-        arrivals_.push_back({in, requests_.size() - 1, piece});
-        in += room;
+        arrivals_.push_back(
+            {in, messages_.receive(incoming_.wire(in, room), piece.from, phase::balance, size_of_piece), piece});
+        in += place;
       } else if (piece.from == rank && piece.to != rank) {
         std::int64_t const bytes = Format::encode(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin),
                                                   everything, outgoing_.data() + out);
         outgoing_.push(exec, out, bytes);
-        detail::fence(exec, "oktopk::balance::encoded");
-        requests_.push_back(comm.isend(outgoing_.wire(out, bytes), piece.to, phase::balance));
-        out += room;
+        messages_.send(outgoing_.wire(out, bytes), piece.to, phase::balance, size_of_piece);
+        out += place;
       } else if (piece.from == rank) {
         keep_piece(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin), piece.first - kept_begin);
       }
     }
-    comm.wait_all(std::span(requests_));
+    messages_.start(exec, call.comm, "oktopk::balance::encoded");
+    messages_.wait_all(call.comm);
     for (arrival const& each : arrivals_) {
-      auto const bytes = static_cast<std::int64_t>(requests_[each.request].bytes());
+      std::int64_t const bytes = messages_.bytes(each.message);
       std::int64_t const position = each.piece.first - kept_begin;
       incoming_.pull(exec, each.offset, bytes);
       Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + each.offset), bytes,
@@ -154,16 +155,16 @@ public:
   /// Room for parts of so many entries together, whoever has them. To be called every time, also when nothing is to be
   /// balanced, so that a call that balances is not the first to allocate. It may still allocate for a format whose
   /// pieces can take more bytes than the whole.
-  void make_room(E const& exec, Comm& comm, std::int64_t total, std::int64_t length) {
-    std::int64_t const pieces = comm.size();
-    std::int64_t const most = detail::round_up_to_8(Format::max_encoded_bytes(total, {0, length})) + 8 * pieces;
-    outgoing_.reserve(exec, comm, most);
-    incoming_.reserve(exec, comm, most);
-    indices_.reserve(exec, total / pieces + 1);
-    values_.reserve(exec, total / pieces + 1);
+  void make_room(call_context<E, Comm>& call, std::int64_t total) {
+    std::int64_t const pieces = call.comm.size();
+    std::int64_t const most = detail::round_up_to_8(Format::max_encoded_bytes(total, {0, call.length})) + 8 * pieces;
+    outgoing_.reserve(call.exec, call.comm, most);
+    incoming_.reserve(call.exec, call.comm, most);
+    indices_.reserve(call.exec, total / pieces + 1);
+    values_.reserve(call.exec, total / pieces + 1);
     scheme_.reserve(static_cast<std::size_t>(2 * pieces));
     arrivals_.reserve(static_cast<std::size_t>(2 * pieces));
-    requests_.reserve(static_cast<std::size_t>(2 * pieces));
+    messages_.reset(static_cast<std::size_t>(2 * pieces));
   }
 
   /// Copies the entries that stay; public because nvcc wants the function around a kernel to be.
@@ -180,26 +181,33 @@ public:
 private:
   struct arrival {
     std::int64_t offset;
-    std::size_t request;
+    std::size_t message;
     transfer piece;
   };
 
+  // Both sides know how many entries a piece has, and no more than that.
+  static constexpr message_size size_of_piece = Format::exact_size ? message_size::known : message_size::unknown;
+
   static std::int64_t piece_bytes(transfer const& piece, std::int64_t length) {
-    return detail::round_up_to_8(Format::max_encoded_bytes(piece.last - piece.first, {0, length}));
+    return Format::max_encoded_bytes(piece.last - piece.first, {0, length});
+  }
+
+  static std::int64_t place_bytes(transfer const& piece, std::int64_t length) {
+    return detail::round_up_to_8(piece_bytes(piece, length));
   }
 
   // What this rank's pieces of the scheme take, which only a format with a superadditive bound says of the whole.
-  void make_room_for_pieces(E const& exec, Comm& comm, std::int64_t length) {
+  void make_room_for_pieces(call_context<E, Comm>& call) {
     std::int64_t out = 0;
     std::int64_t in = 0;
     for (transfer const& piece : scheme_) {
       if (piece.from != piece.to) {
-        out += piece.from == comm.rank() ? piece_bytes(piece, length) : 0;
-        in += piece.to == comm.rank() ? piece_bytes(piece, length) : 0;
+        out += piece.from == call.comm.rank() ? place_bytes(piece, call.length) : 0;
+        in += piece.to == call.comm.rank() ? place_bytes(piece, call.length) : 0;
       }
     }
-    outgoing_.reserve(exec, comm, out);
-    incoming_.reserve(exec, comm, in);
+    outgoing_.reserve(call.exec, call.comm, out);
+    incoming_.reserve(call.exec, call.comm, in);
   }
 
   message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
@@ -208,7 +216,7 @@ private:
   buffer<value_type, typename E::memory_space> values_{"oktopk::balance::values"};
   std::vector<transfer> scheme_;
   std::vector<arrival> arrivals_;
-  std::vector<typename Comm::request> requests_;
+  message_group<Comm> messages_;
 };
 
 } // namespace oktopk

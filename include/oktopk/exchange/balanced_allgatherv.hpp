@@ -83,28 +83,7 @@ struct balanced_allgatherv {
   }
 
   template <execution_space E, communicator Comm, sparse_format Format>
-  struct workspace {
-    balance<E, Comm, Format> balancing;
-    allgatherv<E, Comm, Format> gathering;
-    std::vector<transfer> scheme;
-    std::vector<std::int64_t> sizes; ///< of the parts, balanced or not
-  };
-
-  /// See `gather_policy`.
-  template <execution_space E, communicator Comm, sparse_format Format>
-  gathered<Format, E>
-  gather(E const& exec, Comm& comm,
-         sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
-         std::span<std::int64_t const> sizes, gather_terms terms, workspace<E, Comm, Format>& room) const {
-    room.balancing.make_room(exec, comm, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)), terms.length);
-    room.scheme.reserve(2 * sizes.size());
-    room.sizes.assign(sizes.begin(), sizes.end());
-    bool const balances = wants_balance(sizes, room.scheme, terms.expected);
-    if (balances) {
-      mine = room.balancing.run(exec, comm, mine, std::span<std::int64_t>(room.sizes), terms.length);
-    }
-    return {room.gathering.run(exec, comm, mine, std::span<std::int64_t const>(room.sizes), terms.length), balances};
-  }
+  class step;
 
 private:
   bool balancing_is_quicker(std::span<std::int64_t const> sizes, std::int64_t total,
@@ -124,6 +103,32 @@ private:
   }
 
   options options_;
+};
+
+/// The gather at work; see `gather_policy`.
+template <execution_space E, communicator Comm, sparse_format Format>
+class balanced_allgatherv::step {
+public:
+  explicit step(balanced_allgatherv const& how) : policy_(how) {}
+
+  gathered<Format, E> run(call_context<E, Comm>& call, entries_of<Format, E> mine,
+                          std::span<std::int64_t const> sizes) {
+    balance_.make_room(call, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
+    scheme_.reserve(2 * sizes.size());
+    sizes_.assign(sizes.begin(), sizes.end());
+    bool const balances = policy_.wants_balance(sizes, scheme_, call.k);
+    if (balances) {
+      mine = balance_.run(call, mine, std::span<std::int64_t>(sizes_));
+    }
+    return {allgatherv_.run(call, mine, std::span<std::int64_t const>(sizes_)), balances};
+  }
+
+private:
+  balanced_allgatherv policy_;
+  balance<E, Comm, Format> balance_;
+  allgatherv<E, Comm, Format> allgatherv_;
+  std::vector<transfer> scheme_;
+  std::vector<std::int64_t> sizes_; // of the parts, balanced or not
 };
 
 } // namespace oktopk

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/exchange/global_scope.hpp>
 #include <oktopk/format/concept.hpp>
@@ -15,16 +15,10 @@
 
 namespace oktopk {
 
-/// What all ranks tell a gather alike.
-struct gather_terms {
-  std::int64_t length = 0;   ///< of the gradient
-  std::int64_t expected = 0; ///< entries that all parts together are meant to have; 0 for no number in particular
-};
-
 /// The result of a gather.
 template <sparse_format Format, execution_space E>
 struct gathered {
-  sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> entries;
+  entries_of<Format, E> entries;
   bool balanced = false; ///< whether parts were balanced before they were gathered
 };
 
@@ -36,24 +30,22 @@ concept has_gather_options =
     };
 
 template <class G, class E, class Comm, class Format>
-concept gathers_for =
-    requires(G const& gather, E const& exec, Comm& comm,
-             sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space> mine,
-             std::span<std::int64_t const> sizes, gather_terms terms,
-             typename G::template workspace<E, Comm, Format>& workspace) {
-      {
-        gather.template gather<E, Comm, Format>(exec, comm, mine, sizes, terms, workspace)
-      } -> std::same_as<gathered<Format, E>>;
-    };
+concept gathers_for = std::constructible_from<typename G::template step<E, Comm, Format>, G const&> &&
+                      requires(typename G::template step<E, Comm, Format>& step, call_context<E, Comm>& call,
+                               entries_of<Format, E> mine, std::span<std::int64_t const> sizes) {
+                        { step.run(call, mine, sizes) } -> std::same_as<gathered<Format, E>>;
+                      };
 
 /// How every rank's part of the result reaches all ranks (Algorithm 1, line 13).
 ///
 /// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
 ///    with it (empty when nothing is).
-/// 2. `workspace<E, Comm, Format>` — the buffers of one algorithm; made without arguments.
-/// 3. `gather(exec, comm, mine, sizes, terms, workspace)` — collective; from this rank's entries and the number of
-///    entries of each rank, which is the same on all ranks, to all entries in rank order, the same on all ranks. They
-///    lie in the workspace until the next call. Indices ascend from rank to rank.
+/// 2. `step<E, Comm, Format>` — the gather at work, made from the policy; owns its buffers.
+/// 3. `step.run(call, mine, sizes)` — collective; from this rank's entries and the number of entries of each rank,
+/// which
+///    is the same on all ranks, to all entries in rank order, the same on all ranks. They stay valid until the next
+///    run. Indices ascend from rank to rank. All parts together are meant to have `call.k` entries, or 0 for no number
+///    in particular; the parts may have fewer or more.
 template <class G, class E, class Comm, class Format>
 concept gather_policy = has_gather_options<G> && gathers_for<G, E, Comm, Format>;
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/gather_counts.hpp>
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>
@@ -13,8 +13,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace oktopk {
@@ -28,6 +26,7 @@ struct global_scope_workspace {
   std::vector<std::uint16_t> narrow;
   std::vector<std::uint32_t> wide;
   collective_workspace collective;
+  count_gathering<Comm> gathering_counts;
   allgatherv<E, Comm, Format> gathering;
 };
 
@@ -43,18 +42,18 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  /// `most_candidates`: no more than these on all ranks together; the same on every rank.
-  global_scope(Comm& comm, std::int64_t most_candidates, std::int64_t length, std::string_view algorithm,
-               fault_report mine, global_scope_workspace<E, Comm, Format>& workspace)
-      : comm_(&comm), most_candidates_(most_candidates), length_(length), algorithm_(algorithm), mine_(mine),
-        workspace_(&workspace) {}
+  /// `most_candidates`: no more than these on all ranks together; the same on every rank. The call and the workspace
+  /// outlive this object.
+  global_scope(call_context<E, Comm>& call, std::int64_t most_candidates,
+               global_scope_workspace<E, Comm, Format>& workspace)
+      : call_(&call), most_candidates_(most_candidates), workspace_(&workspace) {}
 
   static constexpr bool alone = false;
 
   /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One is enough
   /// where the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
   int kth_digit_bits(std::int64_t k, int bits) const {
-    std::int64_t const messages = detail::ceil_log2(comm_->size());
+    std::int64_t const messages = detail::ceil_log2(call_->comm.size());
     int width = std::min(bits, 12);
     while (width > 4 && messages * (std::int64_t(1) << width) * count_bytes() / 4 > k / 32) {
       width -= 1;
@@ -63,42 +62,38 @@ public:
   }
 
   void sum(std::span<std::int64_t> counts) {
-    if (comm_->size() == 1) {
+    if (call_->comm.size() == 1) {
       return;
     }
     switch (count_bytes()) {
     case 2: sum_as(counts, workspace_->narrow); break;
     case 4: sum_as(counts, workspace_->wide); break;
-    default: allreduce_integers(*comm_, counts, reduction::sum, phase::threshold, workspace_->collective);
+    default: allreduce_integers(call_->comm, counts, reduction::sum, phase::threshold, workspace_->collective);
     }
   }
 
-  int rank() const { return comm_->rank(); }
+  int rank() const { return call_->comm.rank(); }
 
   /// What costs no more than k/16 words to gather, and 4 at least.
   std::int64_t few(std::int64_t k) const {
-    std::int64_t const others = std::max(comm_->size() - 1, 1);
+    std::int64_t const others = std::max(call_->comm.size() - 1, 1);
     return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
   }
 
-  std::int64_t share(std::int64_t count) {
-    gather_number(count_or_fault(count), phase::control);
-    throw_faults(workspace_->sizes, 1);
-    return share_known(workspace_->sizes, 1);
-  }
+  std::int64_t share(std::int64_t count) { return share_known(workspace_->gathering_counts.run(*call_, count), 1); }
 
   std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
     workspace_->row.assign(row.begin(), row.end());
-    workspace_->row.front() = static_cast<std::int64_t>(count_or_fault(row.front()));
-    workspace_->rows.resize(row.size() * static_cast<std::size_t>(comm_->size()));
-    allgather(*comm_, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
+    workspace_->row.front() = static_cast<std::int64_t>(call_->faults.packed_or(row.front()));
+    workspace_->rows.resize(row.size() * static_cast<std::size_t>(call_->comm.size()));
+    allgather(call_->comm, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
               phase::threshold, workspace_->collective);
-    throw_faults(workspace_->rows, row.size());
+    hear_faults(*call_, workspace_->rows, row.size());
     return workspace_->rows;
   }
 
   std::int64_t share_known(std::span<std::int64_t const> rows, std::size_t width) {
-    workspace_->sizes.resize(static_cast<std::size_t>(comm_->size()));
+    workspace_->sizes.resize(static_cast<std::size_t>(call_->comm.size()));
     for (std::size_t rank = 0; rank < workspace_->sizes.size(); ++rank) {
       workspace_->sizes[rank] = rows[rank * width];
     }
@@ -106,26 +101,12 @@ public:
   }
 
   /// All candidates of all ranks, as the paper re-evaluates (Algorithm 1, line 10). Collective; sends all of them.
-  entries_type gather(E const& exec, candidates<index_type, value_type, typename E::memory_space> from) {
-    gather_number(static_cast<std::uint64_t>(from.size()), phase::threshold);
-    return workspace_->gathering.run(exec, *comm_, {from.indices.data(), from.values.data(), from.size()},
-                                     std::span<std::int64_t const>(workspace_->sizes), length_);
+  entries_type gather(candidates<index_type, value_type, typename E::memory_space> from) {
+    auto const sizes = workspace_->gathering_counts.run(*call_, from.size(), phase::threshold);
+    return workspace_->gathering.run(*call_, {from.indices.data(), from.values.data(), from.size()}, sizes);
   }
 
 private:
-  std::uint64_t count_or_fault(std::int64_t count) const {
-    return (mine_ ? mine_ : fault_report{fault::none, count}).packed();
-  }
-
-  void throw_faults(std::span<std::int64_t const> rows, std::size_t width) const {
-    for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
-      auto const report = fault_report::unpacked(static_cast<std::uint64_t>(rows[rank * width]));
-      if (report) {
-        throw report.as_error(std::string(algorithm_), static_cast<int>(rank), length_);
-      }
-    }
-  }
-
   std::int64_t count_bytes() const {
     if (most_candidates_ <= std::numeric_limits<std::uint16_t>::max()) {
       return 2;
@@ -138,22 +119,13 @@ private:
     converted.resize(counts.size());
     std::transform(counts.begin(), counts.end(), converted.begin(),
                    [](std::int64_t c) { return static_cast<Count>(c); });
-    allreduce_integers(*comm_, std::span<Count>(converted), reduction::sum, phase::threshold, workspace_->collective);
+    allreduce_integers(call_->comm, std::span<Count>(converted), reduction::sum, phase::threshold,
+                       workspace_->collective);
     std::copy(converted.begin(), converted.end(), counts.begin());
   }
 
-  void gather_number(std::uint64_t number, phase use) {
-    auto const mine = static_cast<std::int64_t>(number);
-    workspace_->sizes.resize(static_cast<std::size_t>(comm_->size()));
-    allgather(*comm_, std::span<std::int64_t const>(&mine, 1), std::span<std::int64_t>(workspace_->sizes), use,
-              workspace_->collective);
-  }
-
-  Comm* comm_;
+  call_context<E, Comm>* call_;
   std::int64_t most_candidates_;
-  std::int64_t length_;
-  std::string_view algorithm_;
-  fault_report mine_;
   global_scope_workspace<E, Comm, Format>* workspace_;
 };
 

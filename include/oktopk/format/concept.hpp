@@ -36,20 +36,23 @@ concept encodes_on =
 
 /// How the entries of one region lie on the wire.
 ///
-/// * `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
-/// * `name()` — the same on all ranks that are to understand each other.
-/// * `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included. Values are
-/// finite:
-///   nothing else is ever encoded.
-/// * `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
-///   much room. Grows with `count`. `exact_size` — whether `encode` always takes just that.
-/// * `encode(exec, entries, region, out)` — enqueues the encoding of entries inside the region, ascending, and gives
-/// the
-///   bytes it takes; `out` is aligned to 8 bytes and in the memory of `exec`.
-/// * `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
-///   bytes.
+/// 1. `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
+/// 2. `name()` — the same on all ranks that are to understand each other.
+/// 3. `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included. Values are
+///    finite: nothing else is ever encoded.
+/// 4. `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
+///    much room. Grows with `count`.
+/// 5. `exact_size` — whether `encode` always takes just that.
+/// 6. `encode(exec, entries, region, out)` — enqueues the encoding of entries inside the region, ascending, and gives
+///    the bytes it takes; `out` is aligned to 8 bytes and in the memory of `exec`.
+/// 7. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
+///    bytes.
 template <class F>
 concept sparse_format = names_its_types<F> && bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+
+/// Entries of a format's types in the memory of an execution space.
+template <sparse_format Format, execution_space E>
+using entries_of = sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>;
 
 /// Bytes that start every message of a schedule: room for what the receiver must know besides the entries.
 inline constexpr std::int64_t message_header_bytes = 8;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace oktopk {
 
@@ -17,9 +19,9 @@ namespace detail {
 /// Copies the indices at P-1 evenly spaced positions of an ascending selection to the host: its local boundaries.
 template <execution_space E, gradient_index Index>
 void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_space> selected, std::int64_t regions,
-                      partition_workspace<E>& workspace) {
+                      shared_numbers<std::int64_t, E>& numbers) {
   auto const count = static_cast<std::int64_t>(selected.extent(0));
-  std::int64_t* const found = workspace.numbers.device().data();
+  std::int64_t* const found = numbers.device().data();
   Kokkos::parallel_for(
       "oktopk::partition::local_boundaries", detail::index_range<E>(exec, 0, regions - 1),
       KOKKOS_LAMBDA(std::int64_t r) {
@@ -27,7 +29,7 @@ void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_s
         std::int64_t const position = count / regions * (r + 1) + (r + 1 < extra ? r + 1 : extra);
         found[r] = static_cast<std::int64_t>(selected(position < count ? position : count - 1));
       });
-  workspace.numbers.to_host(exec, regions - 1, "oktopk::partition::local_boundaries");
+  numbers.to_host(exec, regions - 1, "oktopk::partition::local_boundaries");
 }
 
 } // namespace detail
@@ -55,33 +57,45 @@ struct balanced {
   bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
   static double bound_words(int ranks) { return allreduce_words_at_most(ranks, ranks); }
 
-  template <execution_space E, communicator Comm, gradient_index Index>
-  void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,
-                 std::int64_t length, std::span<std::int64_t> boundaries, partition_workspace<E>& workspace) const {
-    auto const ranks = static_cast<std::int64_t>(comm.size());
-    auto const inner = boundaries.subspan(1, static_cast<std::size_t>(ranks) - 1);
-    workspace.numbers.reserve(exec, ranks);
-    // The sums of P boundaries overflow only beyond P x n = 2^63. The last number counts the ranks that have a say.
-    std::span<std::int64_t> const sums(workspace.numbers.host(), static_cast<std::size_t>(ranks));
-    bool const has_say = selected.extent(0) > 0;
-    if (has_say) {
-      detail::local_boundaries(exec, selected, ranks, workspace);
-    } else {
-      std::fill(sums.begin(), sums.end(), 0);
+  template <execution_space E, communicator Comm>
+  class step {
+  public:
+    explicit step(balanced const&) {}
+
+    template <gradient_index Index>
+    std::span<std::int64_t const> run(call_context<E, Comm>& call,
+                                      array_ref<Index const, typename E::memory_space> const& selected) {
+      auto const ranks = static_cast<std::size_t>(call.comm.size());
+      boundaries_.resize(ranks + 1);
+      numbers_.reserve(call.exec, call.comm.size());
+      // The sums of P boundaries overflow only beyond P x n = 2^63. The last number counts the ranks that have a say.
+      std::span<std::int64_t> const sums(numbers_.host(), ranks);
+      bool const has_say = selected.extent(0) > 0;
+      if (has_say) {
+        detail::local_boundaries(call.exec, selected, call.comm.size(), numbers_);
+      } else {
+        std::fill(sums.begin(), sums.end(), 0);
+      }
+      sums.back() = has_say ? 1 : 0;
+      allreduce_integers(call.comm, sums, reduction::sum, phase::partition, collective_);
+      std::int64_t const voices = sums.back();
+      if (voices == 0) {
+        detail::even_regions(call.length, boundaries_);
+        return boundaries_;
+      }
+      boundaries_.front() = 0;
+      boundaries_.back() = call.length;
+      for (std::size_t r = 1; r < ranks; ++r) {
+        boundaries_[r] = sums[r - 1] / voices;
+      }
+      return boundaries_;
     }
-    sums.back() = has_say ? 1 : 0;
-    allreduce_integers(comm, sums, reduction::sum, phase::partition, workspace.collective);
-    std::int64_t const voices = sums.back();
-    if (voices == 0) {
-      uniform().partition(exec, comm, selected, length, boundaries, workspace);
-      return;
-    }
-    for (std::size_t r = 0; r < inner.size(); ++r) {
-      inner[r] = sums[r] / voices;
-    }
-    boundaries.front() = 0;
-    boundaries.back() = length;
-  }
+
+  private:
+    std::vector<std::int64_t> boundaries_;
+    shared_numbers<std::int64_t, E> numbers_{"oktopk::partition::numbers"};
+    collective_workspace collective_;
+  };
 
 private:
   options options_;

@@ -2,39 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/core/sparse.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace oktopk {
-
-namespace detail {
-
-/// How many entries all ranks have below an index.
-struct known_count {
-  std::int64_t index = 0;
-  std::int64_t below = 0;
-
-  bool operator<(known_count const& other) const { return index < other.index; }
-  bool operator==(known_count const& other) const { return index == other.index; }
-};
-
-} // namespace detail
-
-/// Room that partitioners keep between calls.
-template <execution_space E>
-struct partition_workspace {
-  shared_numbers<std::int64_t, E> numbers{"oktopk::partition::numbers"};
-  std::vector<std::int64_t> counts;
-  std::vector<detail::known_count> known;
-  collective_workspace collective;
-};
 
 template <class P>
 concept has_partitioner_options =
@@ -47,19 +24,22 @@ concept has_partitioner_options =
     };
 
 template <class P, class E, class Comm>
-concept partitions_for = requires(P const& partitioner, E const& exec, Comm& comm,
-                                  array_ref<std::int32_t const, typename E::memory_space> selected, std::int64_t length,
-                                  std::span<std::int64_t> boundaries, partition_workspace<E>& workspace) {
-  { partitioner.partition(exec, comm, selected, length, boundaries, workspace) } -> std::same_as<void>;
-};
+concept partitions_for = std::constructible_from<typename P::template step<E, Comm>, P const&> &&
+                         requires(typename P::template step<E, Comm>& step, call_context<E, Comm>& call,
+                                  array_ref<std::int32_t const, typename E::memory_space> selected) {
+                           { step.run(call, selected) } -> std::same_as<std::span<std::int64_t const>>;
+                         };
 
-/// Who owns which region of the index space.
+/// Which rank owns which region of the gradient (paper, section 3.1.1; Algorithm 1, lines 5 to 7).
 ///
-/// * `due(iteration)` — whether the regions are to be decided anew; the same on all ranks.
-/// * `bound_words(ranks)` — bound on the words of 4 bytes that one rank sends when regions are decided.
-/// * `partition(exec, comm, selected, length, boundaries, workspace)` — collective; from this rank's selected indices
-///   (ascending) to P+1 ascending boundaries, the first 0, the last `length`, identical on all ranks. Region r is
-///   [boundaries[r], boundaries[r+1]) and belongs to rank r.
+/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
+///    with it (empty when nothing is).
+/// 2. `due(iteration)` — whether the regions are made anew before that iteration; true for iteration 0.
+/// 3. `bound_words(ranks)` — the most words that one rank sends for one partition.
+/// 4. `step<E, Comm>` — the partitioner at work, made from the policy; owns its buffers.
+/// 5. `step.run(call, selected)` — collective; from the indices that this rank selected, ascending, to P+1 boundaries:
+///    they ascend from 0 to the length, are the same on all ranks, and stay valid until the next run. Region r is
+///    [boundaries[r], boundaries[r + 1]); it may be empty.
 template <class P, class E, class Comm>
 concept partitioner = has_partitioner_options<P> && partitions_for<P, E, Comm>;
 

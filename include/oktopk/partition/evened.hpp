@@ -10,10 +10,20 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace oktopk {
 
 namespace detail {
+
+/// How many entries of all ranks lie below an index.
+struct known_count {
+  std::int64_t index = 0;
+  std::int64_t below = 0;
+
+  bool operator<(known_count const& other) const { return index < other.index; }
+  bool operator==(known_count const& other) const { return index == other.index; }
+};
 
 /// Moves boundaries to where every region has the same count, as far as can be told: between two indices whose counts
 /// are known, entries are taken to be spread evenly. Integers only, so that all ranks find the same. `known` ascends
@@ -71,31 +81,46 @@ struct evened {
   bool due(std::int64_t iteration) const { return averaged_.due(iteration); }
   double bound_words(int ranks) const { return (1.0 + options_.rounds) * allreduce_words_at_most(ranks, ranks); }
 
-  template <execution_space E, communicator Comm, gradient_index Index>
-  void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,
-                 std::int64_t length, std::span<std::int64_t> boundaries, partition_workspace<E>& workspace) const {
-    averaged_.partition(exec, comm, selected, length, boundaries, workspace);
-    std::size_t const regions = boundaries.size() - 1;
-    auto& known = workspace.known;
-    known.assign(1, {0, 0});
-    workspace.counts.resize(regions);
-    for (int round = 0; round < options_.rounds && regions > 1; ++round) {
-      detail::split_positions<E, Index>(exec, selected, boundaries, workspace.numbers);
-      std::copy(workspace.numbers.host() + 1, workspace.numbers.host() + regions + 1, workspace.counts.begin());
-      allreduce_integers(comm, std::span<std::int64_t>(workspace.counts), reduction::sum, phase::partition,
-                         workspace.collective);
-      std::size_t const known_before = known.size();
-      for (std::size_t r = 0; r < regions; ++r) {
-        known.push_back({boundaries[r + 1], workspace.counts[r]});
+  template <execution_space E, communicator Comm>
+  class step {
+  public:
+    explicit step(evened const& how) : rounds_(how.options_.rounds), averaging_(how.averaged_) {}
+
+    template <gradient_index Index>
+    std::span<std::int64_t const> run(call_context<E, Comm>& call,
+                                      array_ref<Index const, typename E::memory_space> const& selected) {
+      auto const averaged = averaging_.run(call, selected);
+      boundaries_.assign(averaged.begin(), averaged.end());
+      std::size_t const regions = boundaries_.size() - 1;
+      known_.assign(1, {0, 0});
+      counts_.resize(regions);
+      for (int round = 0; round < rounds_ && regions > 1; ++round) {
+        detail::split_positions<E, Index>(call.exec, selected, boundaries_, positions_);
+        std::copy(positions_.host() + 1, positions_.host() + regions + 1, counts_.begin());
+        allreduce_integers(call.comm, std::span<std::int64_t>(counts_), reduction::sum, phase::partition, collective_);
+        std::size_t const known_before = known_.size();
+        for (std::size_t r = 0; r < regions; ++r) {
+          known_.push_back({boundaries_[r + 1], counts_[r]});
+        }
+        std::sort(known_.begin(), known_.end());
+        known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
+        if (known_.size() == known_before) {
+          break; // no boundary is new, on any rank: more rounds would change nothing
+        }
+        detail::even_boundaries(known_, boundaries_);
       }
-      std::sort(known.begin(), known.end());
-      known.erase(std::unique(known.begin(), known.end()), known.end());
-      if (known.size() == known_before) {
-        break; // no boundary is new, on any rank: more rounds would change nothing
-      }
-      detail::even_boundaries(known, boundaries);
+      return boundaries_;
     }
-  }
+
+  private:
+    int rounds_;
+    typename balanced::template step<E, Comm> averaging_;
+    std::vector<std::int64_t> boundaries_;
+    std::vector<std::int64_t> counts_;
+    std::vector<detail::known_count> known_;
+    shared_numbers<std::int64_t, E> positions_{"oktopk::partition::numbers"};
+    collective_workspace collective_;
+  };
 
 private:
   options options_;

@@ -47,7 +47,7 @@ struct gathered_threshold {
     if (k > 0) {
       result.reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (result.reevaluated) {
-        auto const all = scope.gather(exec, from);
+        auto const all = scope.gather(from);
         if (all.size() > 0) { // of nothing there is no threshold
           auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, workspace);
           carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace oktopk {
+
+/// Whether the receiver of a message can tell its size before it arrives.
+enum class message_size : std::uint8_t {
+  known,   ///< the room of the receive is exactly as large as the message
+  unknown, ///< the room is at least as large
+};
+
+/// Words that announce the sizes of so many messages of unknown size over a communicator.
+template <communicator Comm>
+constexpr double announcement_words(double messages) {
+  return Comm::tells_sizes ? 0 : 2 * messages;
+}
+
+/// Bulk messages of one step of a collective, started in groups.
+///
+/// `send` and `receive` name messages and give each a number; `start` starts all that were named since the last start
+/// as one group, so that several groups can be under way; `wait` waits for one message, `wait_all` for all. Sizes that
+/// a receiver does not know travel ahead, as control messages of 2 words each, where the transport cannot tell them;
+/// otherwise nothing is sent beside the messages. Allocates nothing once `reserve` has made room. Not to be copied
+/// while messages are under way: a `cancel_on_unwind` guard names `requests()`.
+template <communicator Comm>
+class message_group {
+public:
+  using request = typename Comm::bulk_request;
+
+  /// Forgets all messages, which must be complete, and makes room for so many.
+  void reset(std::size_t messages) {
+    named_.clear();
+    sizes_.clear();
+    requests_.clear();
+    started_ = 0;
+    named_.reserve(messages);
+    sizes_.reserve(messages);
+    requests_.reserve(messages);
+    if constexpr (!Comm::tells_sizes) {
+      announcements_.reserve(messages);
+    }
+  }
+
+  /// Names a message to receive; `room` belongs to the communicator from `start` until a wait.
+  std::size_t receive(std::span<std::byte> room, int peer, phase use, message_size size = message_size::unknown) {
+    return add({room, peer, use, true}, size);
+  }
+
+  /// Names a message to send; the same holds for its bytes. `size` is as the receiver has it.
+  std::size_t send(std::span<std::byte> bytes, int peer, phase use, message_size size = message_size::unknown) {
+    return add({bytes, peer, use, false}, size);
+  }
+
+  /// Starts what was named, after the kernels enqueued on `exec`, which write what is sent or read what was received
+  /// before; `label` names the fence that a transport on the host needs.
+  template <execution_space E>
+  void start(E const& exec, Comm& comm, char const* label) {
+    if constexpr (!Comm::ordered_by_instance) {
+      detail::fence(exec, label);
+    }
+    start(exec, comm);
+  }
+
+  /// Starts what was named: no kernel that was enqueued since the last fence touches its bytes.
+  template <execution_space E>
+  void start(E const& exec, Comm& comm) {
+    if constexpr (!Comm::tells_sizes) {
+      announce_sizes(comm);
+    }
+    requests_.resize(named_.size());
+    comm.start(exec, std::span<bulk_message const>(named_).subspan(started_), std::span(requests_).subspan(started_));
+    started_ = named_.size();
+  }
+
+  void wait(Comm& comm, std::size_t which) { comm.wait_all(std::span(&requests_[which], 1)); }
+  void wait_all(Comm& comm) { comm.wait_all(std::span(requests_)); }
+
+  /// Bytes of a message that has arrived.
+  std::int64_t bytes(std::size_t which) const {
+    if constexpr (Comm::tells_sizes) {
+      return static_cast<std::int64_t>(requests_[which].bytes());
+    } else {
+      return static_cast<std::int64_t>(named_[which].bytes.size());
+    }
+  }
+
+  std::vector<request>& requests() { return requests_; }
+
+private:
+  std::size_t add(bulk_message message, message_size size) {
+    named_.push_back(message);
+    sizes_.push_back(size == message_size::unknown ? unknown_size : 0);
+    return named_.size() - 1;
+  }
+
+  // What is said of sizes all sides say in the same order, each as soon as it comes to its own start.
+  void announce_sizes(Comm& comm) {
+    announcements_.clear();
+    cancel_on_unwind const guard(comm, announcements_);
+    for (std::size_t i = started_; i < named_.size(); ++i) {
+      if (sizes_[i] == unknown_size) {
+        std::span<std::int64_t> const number(&sizes_[i], 1);
+        if (named_[i].receives) {
+          announcements_.push_back(comm.irecv(std::as_writable_bytes(number), named_[i].peer, phase::control));
+        } else {
+          sizes_[i] = static_cast<std::int64_t>(named_[i].bytes.size());
+          announcements_.push_back(comm.isend(std::as_bytes(number), named_[i].peer, phase::control));
+        }
+      }
+    }
+    comm.wait_all(std::span(announcements_));
+    for (std::size_t i = started_; i < named_.size(); ++i) {
+      if (named_[i].receives && sizes_[i] != 0) {
+        fit(named_[i], sizes_[i]);
+      }
+    }
+  }
+
+  static void fit(bulk_message& receive, std::int64_t announced) {
+    if (announced < 0 || static_cast<std::uint64_t>(announced) > receive.bytes.size()) {
+      throw error(fault::communication, std::to_string(announced) + " bytes from rank " + std::to_string(receive.peer) +
+                                            " exceed the " + std::to_string(receive.bytes.size()) +
+                                            " bytes of room for them");
+    }
+    receive.bytes = receive.bytes.first(static_cast<std::size_t>(announced));
+  }
+
+  static constexpr std::int64_t unknown_size = -1;
+
+  std::vector<bulk_message> named_;
+  std::vector<std::int64_t> sizes_; // of those whose receiver does not know it; 0 for the others
+  std::vector<request> requests_;
+  std::vector<typename Comm::request> announcements_;
+  std::size_t started_ = 0;
+};
+
+} // namespace oktopk

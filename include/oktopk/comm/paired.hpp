@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace oktopk {
+
+/// A communicator of two: control messages by one, bulk data by another, between the same ranks in the same order.
+///
+/// For transports that move data of a device and nothing else, such as NCCL: MPI, or any other control, carries the few
+/// numbers of the host beside it. Keeps copies of both.
+template <control_communicator Control, bulk_communicator Bulk>
+  requires(!std::same_as<typename Control::request, typename Bulk::bulk_request>)
+class paired {
+public:
+  using request = typename Control::request;
+  using bulk_request = typename Bulk::bulk_request;
+  static constexpr bool tells_sizes = Bulk::tells_sizes;
+  static constexpr bool ordered_by_instance = Bulk::ordered_by_instance;
+
+  paired(Control control, Bulk bulk) : control_(std::move(control)), bulk_(std::move(bulk)) {}
+
+  int rank() const { return control_.rank(); }
+  int size() const { return control_.size(); }
+
+  request isend(std::span<std::byte const> out, int peer, phase use) { return control_.isend(out, peer, use); }
+  request irecv(std::span<std::byte> in, int peer, phase use) { return control_.irecv(in, peer, use); }
+  void wait_all(std::span<request> requests) { control_.wait_all(requests); }
+
+  template <execution_space E>
+  void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
+    bulk_.start(exec, messages, requests);
+  }
+
+  void wait_all(std::span<bulk_request> requests) { bulk_.wait_all(requests); }
+
+  /// Ends messages of one kind; afterwards neither kind can be used.
+  void cancel(std::span<request> requests) noexcept {
+    control_.cancel(requests);
+    bulk_.cancel(std::span<bulk_request>());
+  }
+
+  void cancel(std::span<bulk_request> requests) noexcept {
+    control_.cancel(std::span<request>());
+    bulk_.cancel(requests);
+  }
+
+  template <class T>
+  void allreduce(std::span<T> values, reduction op, phase use) {
+    bulk_.allreduce(values, op, use);
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return bulk_.template reaches<MemorySpace>();
+  }
+
+  Control& control() { return control_; }
+  Bulk& bulk() { return bulk_; }
+
+private:
+  Control control_;
+  Bulk bulk_;
+};
+
+} // namespace oktopk

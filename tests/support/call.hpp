@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "support/collect.hpp"
+
+#include <oktopk/comm/call_context.hpp>
+
+#include <cstdint>
+
+namespace oktopk_tests {
+
+/// A call as an algorithm makes it, for steps that are tested alone. The communicator outlives it.
+template <oktopk::communicator Comm>
+oktopk::call_context<execution, Comm> call_on(Comm& comm, std::int64_t length, std::int64_t k = 0,
+                                              std::int64_t iteration = 0) {
+  static execution const exec;
+  return {exec, comm, "test", length, k, iteration, {}, {}};
+}
+
+} // namespace oktopk_tests

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "support/collect.hpp"
+
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/paired.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <type_traits>
+
+// A transport that is not MPI's: it moves bulk data alone, only in memory that Kokkos has allocated for kernels, and
+// its receives tell nothing about sizes. Control messages go another way. As NCCL beside any control would.
+namespace oktopk_tests {
+
+/// The arrays that Kokkos has allocated, from the first use on.
+class kokkos_arrays {
+public:
+  static kokkos_arrays& known() {
+    static kokkos_arrays arrays;
+    return arrays;
+  }
+
+  /// Whether all of these bytes lie in one array.
+  bool hold(std::span<std::byte const> bytes) const {
+    auto const after = sizes_.upper_bound(bytes.data());
+    if (after == sizes_.begin()) {
+      return false;
+    }
+    auto const& [begin, size] = *std::prev(after);
+    return bytes.data() + bytes.size() <= static_cast<std::byte const*>(begin) + size + header_bytes;
+  }
+
+private:
+  // Kokkos tells where its own header begins, and the size without it.
+  static constexpr std::uint64_t header_bytes = 128;
+
+  kokkos_arrays() {
+    Kokkos::Tools::Experimental::set_allocate_data_callback([](Kokkos::Profiling::SpaceHandle, char const*,
+                                                               void const* data,
+                                                               std::uint64_t size) { known().sizes_[data] = size; });
+    Kokkos::Tools::Experimental::set_deallocate_data_callback([](Kokkos::Profiling::SpaceHandle, char const*,
+                                                                 void const* data,
+                                                                 std::uint64_t) { known().sizes_.erase(data); });
+  }
+
+  std::map<void const*, std::uint64_t, std::less<>> sizes_;
+};
+
+/// Control and nothing else: the least that `control_communicator` asks for.
+class control_archetype {
+public:
+  class request {
+  public:
+    bool active() const { return inner_.active(); }
+
+  private:
+    friend control_archetype;
+    oktopk::in_process_communicator::request inner_;
+  };
+
+  explicit control_archetype(oktopk::in_process_communicator inner) : inner_(inner) {}
+  control_archetype(control_archetype const&) = default;
+  control_archetype& operator=(control_archetype const&) = delete;
+
+  int rank() const { return inner_.rank(); }
+  int size() const { return inner_.size(); }
+
+  request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
+    request started;
+    started.inner_ = inner_.isend(out, peer, use);
+    return started;
+  }
+
+  /// Refuses what arrives where it does not fill its room: both sides of a control message know its size.
+  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) {
+    request started;
+    started.inner_ = inner_.irecv(in, peer, use);
+    return started;
+  }
+
+  void wait_all(std::span<request> requests) {
+    for (request& each : requests) {
+      inner_.wait_all(std::span(&each.inner_, 1));
+    }
+  }
+
+  void cancel(std::span<request> requests) noexcept {
+    inner_.cancel({});
+    for (request& each : requests) {
+      inner_.cancel(std::span(&each.inner_, 1));
+    }
+  }
+
+private:
+  oktopk::in_process_communicator inner_;
+};
+
+/// Bulk data and nothing else: the least that `bulk_communicator` asks for.
+class bulk_archetype {
+public:
+  class bulk_request {
+  public:
+    bool active() const { return inner_.active(); }
+
+  private:
+    friend bulk_archetype;
+    oktopk::in_process_communicator::request inner_;
+    std::size_t room_ = 0;
+  };
+
+  static constexpr bool tells_sizes = false;
+  static constexpr bool ordered_by_instance = false;
+
+  explicit bulk_archetype(oktopk::in_process_communicator inner) : inner_(inner) { kokkos_arrays::known(); }
+  bulk_archetype(bulk_archetype const&) = default;
+  bulk_archetype& operator=(bulk_archetype const&) = delete;
+
+  int rank() const { return inner_.rank(); }
+  int size() const { return inner_.size(); }
+
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<bulk_request> requests) {
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      oktopk::bulk_message const& each = messages[i];
+      check_memory(each.bytes);
+      requests[i].room_ = each.receives ? each.bytes.size() : 0;
+      requests[i].inner_ =
+          each.receives ? inner_.irecv(each.bytes, each.peer, each.use) : inner_.isend(each.bytes, each.peer, each.use);
+    }
+  }
+
+  void wait_all(std::span<bulk_request> requests) {
+    for (bulk_request& each : requests) {
+      bool const receives = each.active() && each.inner_.receives();
+      inner_.wait_all(std::span(&each.inner_, 1));
+      if (receives && each.inner_.bytes() != each.room_) {
+        throw oktopk::error(oktopk::fault::communication, "a bulk message of " + std::to_string(each.inner_.bytes()) +
+                                                              " bytes has met a receive of " +
+                                                              std::to_string(each.room_));
+      }
+    }
+  }
+
+  void cancel(std::span<bulk_request> requests) noexcept {
+    inner_.cancel({});
+    for (bulk_request& each : requests) {
+      inner_.cancel(std::span(&each.inner_, 1));
+    }
+  }
+
+  void allreduce(std::span<float> values, oktopk::reduction op, oktopk::phase use) { reduce(values, op, use); }
+  void allreduce(std::span<double> values, oktopk::reduction op, oktopk::phase use) { reduce(values, op, use); }
+
+  /// The memory of kernels, and no other.
+  template <class MemorySpace>
+  bool reaches() const {
+    return std::is_same_v<MemorySpace, memory>;
+  }
+
+private:
+  template <class Value>
+  void reduce(std::span<Value> values, oktopk::reduction op, oktopk::phase use) {
+    check_memory(std::as_bytes(values));
+    inner_.allreduce(values, op, use);
+  }
+
+  static void check_memory(std::span<std::byte const> bytes) {
+    if (!bytes.empty() && !kokkos_arrays::known().hold(bytes)) {
+      throw oktopk::error(oktopk::fault::communication, "bulk data lies in memory that is not of kernels");
+    }
+  }
+
+  oktopk::in_process_communicator inner_;
+};
+
+/// The two together.
+class foreign_communicator : public oktopk::paired<control_archetype, bulk_archetype> {
+public:
+  explicit foreign_communicator(oktopk::in_process_communicator inner)
+      : paired(control_archetype(inner), bulk_archetype(inner)) {}
+};
+
+} // namespace oktopk_tests
