@@ -40,11 +40,28 @@ public:
     return std::visit([&](auto const& one) { return one.bound_words(ranks); }, chosen_);
   }
 
-  template <execution_space E, communicator Comm, gradient_index Index>
-  void partition(E const& exec, Comm& comm, array_ref<Index const, typename E::memory_space> selected,
-                 std::int64_t length, std::span<std::int64_t> boundaries, partition_workspace<E>& workspace) const {
-    std::visit([&](auto const& one) { one.partition(exec, comm, selected, length, boundaries, workspace); }, chosen_);
-  }
+  /// The step of the chosen one.
+  template <execution_space E, communicator Comm>
+  class step {
+  public:
+    explicit step(one_of_partitioners const& how) {
+      detail::with_index<sizeof...(Partitioners)>(how.chosen_.index(), [&](auto which) {
+        chosen_.template emplace<which() + 1>(std::get<which()>(how.chosen_));
+      });
+    }
+
+    template <gradient_index Index>
+    std::span<std::int64_t const> run(call_context<E, Comm>& call,
+                                      array_ref<Index const, typename E::memory_space> const& selected) {
+      std::span<std::int64_t const> boundaries;
+      detail::with_index<sizeof...(Partitioners)>(
+          chosen_.index() - 1, [&](auto which) { boundaries = std::get<which() + 1>(chosen_).run(call, selected); });
+      return boundaries;
+    }
+
+  private:
+    std::variant<std::monostate, typename Partitioners::template step<E, Comm>...> chosen_;
+  };
 
 private:
   std::variant<Partitioners...> chosen_;
