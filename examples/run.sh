@@ -35,6 +35,7 @@ packages() {
   need libopenmpi-dev mpicxx.openmpi
   need openmpi-bin mpirun.openmpi
   need libcli11-dev '/usr/include/CLI/CLI.hpp'
+  need libfmt-dev '/usr/include/fmt/format.h'
   need zlib1g-dev '/usr/include/zlib.h'
   [ $own_data = yes ] || need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
 }

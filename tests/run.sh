@@ -59,6 +59,7 @@ packages() {
   need mpich mpirun.mpich
   need catch2 '/usr/include/catch2/catch*.hpp'
   need libcli11-dev '/usr/include/CLI/CLI.hpp'
+  need libfmt-dev '/usr/include/fmt/format.h'
   need libzfp-dev '/usr/include/zfp.h'
   need zlib1g-dev '/usr/include/zlib.h'
   need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'

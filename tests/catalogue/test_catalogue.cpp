@@ -173,7 +173,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local_select, ");
   refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, balanced, uniform");
   refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian");
-  refused("ok_topk(global_select=gaussian)", "there are exact, reused, gathered");
+  refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense");
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
   refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");

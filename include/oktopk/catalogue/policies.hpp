@@ -34,6 +34,7 @@ inline constexpr std::tuple local_selectors{
 inline constexpr std::tuple global_selectors{
     alternative<exact>{"exact", "exactly k entries, the largest"},
     alternative<reused_threshold>{"reused", "about k: an exact threshold every tau' iterations, reused in between"},
+    alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
     alternative<gathered_threshold>{"gathered", "the same from a gather of all sums: the paper to the letter"},
 };
 
