@@ -162,7 +162,7 @@ BAD = [
     (["--algorithm", "ring_chunked(codec=zfp, codec_level=message)"], "zfp"), # loses again, or is not there
     (["--density", 0], "--density"),
     (["--epochs", 0], "--epochs"),
-    (["--lr", "nan"], "--lr"),
+    (["--lr", "nan"], "learning rate is not finite"),
     (["--seed", -1], "--seed"),
     (["--dump-at", 3], "--dump"),
     (["--colour", "red"], "--colour"),
