@@ -8,6 +8,7 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
+#include <oktopk/select/search/one_rank_search.hpp>
 
 #include <algorithm>
 #include <array>
@@ -35,15 +36,17 @@ struct selector_entry {
 using workspace = oktopk::selection_workspace<std::int32_t, float, space>;
 
 /// The exact k-th magnitude of the accumulator as it is.
-inline oktopk::kth<float> kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& room) {
-  return oktopk::kth_magnitude_by_narrowing<space, std::int32_t, float>(exec, from.source(0).settled(), k, room);
+inline oktopk::detail::kth<float> kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& room) {
+  return oktopk::detail::kth_magnitude_by_prefilter<space, std::int32_t, float>(exec, from.source(0).materialized(), k,
+                                                                                room);
 }
 
 /// The same by histograms of all values, digit by digit.
 inline selection make_kth_by_histograms(space const& exec, vectors const& from, std::int64_t k) {
   auto const room = std::make_shared<workspace>();
   return [=, &exec, &from](int) {
-    auto const found = oktopk::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).settled(), k, *room);
+    auto const found =
+        oktopk::detail::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).materialized(), k, *room);
     return found.ties > 0 ? k : 0;
   };
 }
@@ -53,7 +56,7 @@ inline std::array<std::uint32_t, 2> known_thresholds(space const& exec, vectors 
   std::array<std::uint32_t, 2> thresholds{};
   workspace room;
   for (int repetition : {1, 0}) {
-    from.source(repetition).settle(exec);
+    from.source(repetition).materialize(exec);
     thresholds[static_cast<std::size_t>(repetition)] = kth_of(exec, from, k, room).threshold;
   }
   return thresholds;
@@ -64,7 +67,7 @@ inline selection make_fused(space const& exec, vectors const& from, std::int64_t
   auto const room = std::make_shared<workspace>();
   auto const thresholds = known_thresholds(exec, from, k);
   return [=, &exec, &from](int repetition) {
-    oktopk::keep<float> const kept{thresholds[static_cast<std::size_t>(repetition % 2)]};
+    oktopk::magnitude_filter<float> const kept{thresholds[static_cast<std::size_t>(repetition % 2)]};
     room->reserve(exec, 2 * k);
     return oktopk::compact(exec, from.source(repetition), kept, *room, true);
   };
@@ -89,8 +92,9 @@ selection make_whole(space const& exec, vectors const& from, std::int64_t k) {
   };
   auto const own = std::make_shared<kept>();
   return [=, &exec, &from](int repetition) {
-    oktopk::local_scope alone;
-    return own->selector.select(exec, from.source(repetition), k, repetition, own->state, alone, own->room).count;
+    oktopk::one_rank alone;
+    oktopk::selection_context const context{exec, k, repetition, alone, own->room};
+    return own->selector.select(context, from.source(repetition), own->state).entries.size();
   };
 }
 

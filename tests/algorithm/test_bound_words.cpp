@@ -10,7 +10,6 @@
 #include "support/delta_coded.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/dense_rabenseifner.hpp>
 #include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>

@@ -67,13 +67,16 @@ template <class Guess>
 std::vector<damage<Guess>> damages_of_guess() {
   float const infinity = std::numeric_limits<float>::infinity();
   return {
-      {"a magnitude that is NaN", [](Guess& guess) { guess.magnitude = std::nanf(""); }},
-      {"an infinite magnitude", [=](Guess& guess) { guess.magnitude = infinity; }},
-      {"a negative magnitude", [](Guess& guess) { guess.magnitude = -1; }},
-      {"a range wider than any", [](Guess& guess) { guess.bits = 25; }},
-      {"a range of all magnitudes", [](Guess& guess) { guess.bits = 31; }},
-      {"the widest number of bits", [](Guess& guess) { guess.bits = std::numeric_limits<std::int32_t>::max(); }},
-      {"a negative range", [](Guess& guess) { guess.bits = -1; }},
+      {"a magnitude that is NaN", [](Guess& guess) { guess.prefilter.magnitude = std::nanf(""); }},
+      {"an infinite magnitude", [=](Guess& guess) { guess.prefilter.magnitude = infinity; }},
+      {"a negative magnitude", [](Guess& guess) { guess.prefilter.magnitude = -1; }},
+      {"a middle that is NaN", [](Guess& guess) { guess.bracket.magnitude = std::nanf(""); }},
+      {"an infinite middle", [=](Guess& guess) { guess.bracket.magnitude = infinity; }},
+      {"a negative middle", [](Guess& guess) { guess.bracket.magnitude = -1; }},
+      {"a range wider than any", [](Guess& guess) { guess.bracket.bits = 25; }},
+      {"a range of all magnitudes", [](Guess& guess) { guess.bracket.bits = 31; }},
+      {"the widest range", [](Guess& guess) { guess.bracket.bits = std::numeric_limits<std::int32_t>::max(); }},
+      {"a negative range", [](Guess& guess) { guess.bracket.bits = -1; }},
   };
 }
 
@@ -144,8 +147,8 @@ TEST_CASE("a global state that is sound but not the same on all ranks is refused
       }
     };
   };
-  auto const other_magnitude = differs([](auto& global) { global.guess.magnitude += 1; });
-  auto const other_range = differs([](auto& global) { global.guess.bits = 7; });
+  auto const other_magnitude = differs([](auto& global) { global.guess.bracket.magnitude += 1; });
+  auto const other_range = differs([](auto& global) { global.guess.bracket.bits = 7; });
   auto const other_threshold = differs([](auto& global) { global.threshold += 1; });
   auto const other_time = differs([](auto& global) { global.evaluated -= 1; });
   CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_magnitude, fault::ranks_disagree) == "");

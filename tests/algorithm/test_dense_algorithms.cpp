@@ -3,7 +3,7 @@
 
 #include "algorithm/suite.hpp"
 
-#include <oktopk/algorithm/dense_rabenseifner.hpp>
+#include <oktopk/algorithm/dense_family.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -68,10 +68,12 @@ template <class Comm>
 using halving_doubling = oktopk::dense_halving_doubling<execution, Comm>;
 
 template <class Comm>
-using coded_ring_chunked = oktopk::dense_coded_ring_chunked<execution, Comm, oktopk::block_float>;
+using coded_ring_chunked =
+    oktopk::dense_ring_chunked<execution, Comm, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
 
 template <class Comm>
-using coded_recursive_doubling = oktopk::dense_coded_recursive_doubling<execution, Comm, oktopk::block_float>;
+using coded_recursive_doubling =
+    oktopk::dense_recursive_doubling<execution, Comm, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
 
 } // namespace
 

@@ -133,7 +133,8 @@ TEST_CASE("periods and rounds without end are served") {
 }
 
 TEST_CASE("coded segments without end are served") {
-  using algorithm = oktopk::dense_coded_ring_chunked<execution, in_process_communicator, oktopk::block_float>;
+  using algorithm = oktopk::dense_ring_chunked<execution, in_process_communicator, float, std::int32_t,
+                                               oktopk::coded_wire<oktopk::block_float>>;
   for (std::int64_t const segment : {std::int64_t(1), std::int64_t(1000), never - 1, never}) {
     CAPTURE(segment);
     oktopk::in_process::run(3, [&](in_process_communicator comm) {

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The concepts `dense_allreduce` and `codec`: what they ask for is enough, and each part of it is asked for.
+// The concepts `dense_allreduce`, `dense_wire` and `codec`: what they ask for is enough, and each part of it is asked
+// for.
 
 #include "support/catch.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/dense_rabenseifner.hpp>
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/comm/in_process.hpp>
 
 #include <cmath>
@@ -79,15 +80,26 @@ static_assert(!is_dense<reduce_without_bound> && !is_dense<reduce_with_narrow_bo
 struct archetype_codec {
   static char const* name() { return "archetype"; }
   static constexpr bool lossless = false;
+  static constexpr bool stable = true;
+  static constexpr int grain = 1;
+
+  template <class Value>
+  static double error_bound(double largest) {
+    return std::fmax(0.5, largest - 127);
+  }
 
   template <class Value>
   static std::int64_t encoded_bytes(std::int64_t count) {
     return count;
   }
-  static void encode(host_execution const& exec, float const* values, std::int64_t count, std::byte* out) {
+  static void encode(host_execution const& exec, float const* values, std::int64_t count, std::byte* out, float* lost) {
     exec.fence();
     for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = static_cast<std::byte>(static_cast<std::int8_t>(std::fmin(std::fmax(std::rint(values[i]), -127), 127)));
+      auto const coded = static_cast<std::int8_t>(std::fmin(std::fmax(std::rint(values[i]), -127), 127));
+      out[i] = static_cast<std::byte>(coded);
+      if (lost != nullptr) {
+        lost[i] = values[i] - static_cast<float>(coded);
+      }
     }
   }
   static void decode(host_execution const&, std::byte const* in, std::int64_t count, float* values) {
@@ -95,9 +107,11 @@ struct archetype_codec {
       values[i] = static_cast<std::int8_t>(in[i]);
     }
   }
-  static void decode_and_add(host_execution const&, std::byte const* in, std::int64_t count, float* values) {
+  template <class Operation>
+  static void decode_and_reduce(host_execution const&, Operation, std::byte const* in, std::int64_t count,
+                                float* values) {
     for (std::int64_t i = 0; i < count; ++i) {
-      values[i] += static_cast<std::int8_t>(in[i]);
+      values[i] = Operation::of(values[i], static_cast<float>(static_cast<std::int8_t>(in[i])));
     }
   }
 };
@@ -127,17 +141,133 @@ struct codec_without_encode : archetype_codec {
 struct codec_without_decode : archetype_codec {
   void decode() = delete;
 };
-struct codec_that_cannot_add : archetype_codec {
-  void decode_and_add() = delete;
+struct codec_that_cannot_reduce : archetype_codec {
+  void decode_and_reduce() = delete;
+};
+struct codec_without_grain : archetype_codec {
+  void grain();
+};
+struct codec_without_stable : archetype_codec {
+  void stable();
+};
+struct codec_without_bound : archetype_codec {
+  void error_bound() = delete;
 };
 struct codec_that_answers : archetype_codec {
   static int decode(host_execution const&, std::byte const*, std::int64_t, float*);
 };
 static_assert(!is_codec<codec_without_name> && !is_codec<codec_without_lossless> && !is_codec<codec_without_size>);
 static_assert(!is_codec<codec_of_narrow_size> && !is_codec<codec_without_encode> && !is_codec<codec_without_decode>);
-static_assert(!is_codec<codec_that_cannot_add> && !is_codec<codec_that_answers>);
+static_assert(!is_codec<codec_that_cannot_reduce> && !is_codec<codec_that_answers>);
 
-using coded_reduce = oktopk::rabenseifner<host_execution, ranks_type, float, archetype_codec>;
+static_assert(!is_codec<codec_without_grain> && !is_codec<codec_without_stable> && !is_codec<codec_without_bound>);
+
+// A wire made of another: its codec's bytes, under a name of its own.
+class archetype_wire {
+public:
+  static constexpr bool lossless = false;
+  static constexpr bool is_plain = false;
+  static constexpr std::int64_t grain = 1;
+  struct options {};
+
+  template <class E, class Value>
+  using bound_to = oktopk::detail::bound_coded_wire<E, Value, archetype_codec>;
+
+  archetype_wire() = default;
+  explicit archetype_wire(options const&) {}
+
+  archetype_codec const& codec() const { return codec_; } // for `bound_to`, as the next
+  static oktopk::codec_level level() { return oktopk::codec_level::collective; }
+
+  static char const* describe() { return "archetype"; }
+  static char const* fault() { return ""; }
+  static std::string name_after(std::string const& algorithm) { return algorithm + " on an archetype"; }
+  static bool codes(std::int64_t) { return true; }
+  static std::int64_t segment() { return 20; }
+  static bool loses_again() { return false; }
+  static char const* fault_of_coding_anew() { return ""; }
+  static bool ranks_may_differ() { return false; }
+
+  template <class Value>
+  static std::int64_t encoded_bytes(std::int64_t count) {
+    return count;
+  }
+  template <class Value>
+  static bool losses_may_overflow(int) {
+    return false;
+  }
+
+private:
+  archetype_codec codec_;
+};
+
+template <class W>
+inline constexpr bool is_wire = oktopk::dense_wire<W, host_execution, float>;
+
+static_assert(is_wire<archetype_wire> && is_wire<oktopk::plain_wire> && is_wire<oktopk::coded_wire<archetype_codec>>);
+
+// One defect each.
+class wire_without_options : public archetype_wire {
+public:
+  using archetype_wire::archetype_wire;
+
+private:
+  using options = archetype_wire::options;
+};
+struct wire_not_made_from_options : archetype_wire {};
+struct derived_wire : archetype_wire {
+  using archetype_wire::archetype_wire;
+};
+struct wire_without_lossless : derived_wire {
+  using derived_wire::derived_wire;
+  void lossless();
+};
+struct wire_without_grain : derived_wire {
+  using derived_wire::derived_wire;
+  void grain();
+};
+struct wire_without_description : derived_wire {
+  using derived_wire::derived_wire;
+  void describe() = delete;
+};
+struct wire_without_name : derived_wire {
+  using derived_wire::derived_wire;
+  void name_after() = delete;
+};
+struct wire_without_size : derived_wire {
+  using derived_wire::derived_wire;
+  void encoded_bytes() = delete;
+};
+struct wire_of_narrow_segment : derived_wire {
+  using derived_wire::derived_wire;
+  static int segment() { return 20; }
+};
+struct wire_that_codes_at_will : derived_wire {
+  using derived_wire::derived_wire;
+  void codes() = delete;
+};
+class wire_without_buffers : public archetype_wire {
+public:
+  using archetype_wire::archetype_wire;
+
+private:
+  template <class E, class Value>
+  using bound_to = archetype_wire::bound_to<E, Value>;
+};
+static_assert(is_wire<derived_wire> && !is_wire<wire_not_made_from_options>);
+static_assert(!is_wire<wire_without_options> && !is_wire<wire_without_lossless> && !is_wire<wire_without_grain>);
+static_assert(!is_wire<wire_without_description> && !is_wire<wire_without_name> && !is_wire<wire_without_size>);
+static_assert(!is_wire<wire_of_narrow_segment> && !is_wire<wire_that_codes_at_will> && !is_wire<wire_without_buffers>);
+
+template <class Wire>
+using rabenseifner_on = oktopk::dense<host_execution, ranks_type, float, std::int32_t,
+                                      oktopk::rabenseifner<host_execution, ranks_type, float, Wire>>;
+template <class Wire>
+using ring_on = oktopk::dense_ring_chunked<host_execution, ranks_type, float, std::int32_t, Wire>;
+template <class Wire>
+using doubling_on = oktopk::dense_recursive_doubling<host_execution, ranks_type, float, std::int32_t, Wire>;
+
+using coded_reduce = oktopk::rabenseifner<host_execution, ranks_type, float, oktopk::coded_wire<archetype_codec, 0>>;
 using coded = oktopk::dense<host_execution, ranks_type, float, std::int32_t, coded_reduce>;
 using plain = oktopk::dense<host_execution, ranks_type, float, std::int32_t, archetype_reduce>;
 
@@ -192,7 +322,18 @@ TEST_CASE("rabenseifner runs with a codec that has what the concept asks for and
   }
 }
 
+TEST_CASE("every algorithm of wires runs with a codec and with a wire that have no more than their concepts ask for") {
+  using codec_wire = oktopk::coded_wire<archetype_codec, 0>;
+  for (int const ranks : {2, 5, 8}) {
+    nothing_is_lost<ring_on<codec_wire>>(ranks);
+    nothing_is_lost<doubling_on<codec_wire>>(ranks);
+    nothing_is_lost<ring_on<archetype_wire>>(ranks);
+    nothing_is_lost<doubling_on<archetype_wire>>(ranks);
+    nothing_is_lost<rabenseifner_on<archetype_wire>>(ranks);
+  }
+}
+
 TEST_CASE("ranks that code values differently are told apart by name") {
-  using in_bfloat16 = oktopk::rabenseifner<host_execution, ranks_type, float, oktopk::bfloat16>;
-  CHECK(std::string(coded_reduce::name()) != std::string(in_bfloat16::name()));
+  using in_bfloat16 = oktopk::rabenseifner<host_execution, ranks_type, float, oktopk::coded_wire<oktopk::bfloat16>>;
+  CHECK(coded_reduce().name() != in_bfloat16().name());
 }

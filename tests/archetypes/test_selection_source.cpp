@@ -21,7 +21,7 @@ namespace {
 
 using candidates_type = oktopk::candidates<std::int64_t, double, host_memory>;
 
-// Twice the values of some array, at every third index; made as they are taken.
+// Twice the values of some array, at every third index; made as they are loaded.
 class archetype {
 public:
   using index_type = std::int64_t;
@@ -33,25 +33,25 @@ public:
   std::int64_t size() const { return static_cast<std::int64_t>(from_.extent(0)); }
   std::int64_t index(std::int64_t position) const { return 3 * position; }
   double peek(std::int64_t position) const { return 2 * from_(position); }
-  double take(std::int64_t position) const {
+  double load(std::int64_t position) const {
     indices_(position) = index(position);
     return made_(position) = peek(position);
   }
-  double taken(std::int64_t position) const { return made_(position); }
+  double loaded(std::int64_t position) const { return made_(position); }
 
-  std::uint64_t take_block(std::int64_t begin, std::uint64_t reach) const {
+  std::uint64_t load_block(std::int64_t begin, std::uint64_t reach) const {
     std::uint64_t mask = 0;
     for (int i = 0; i < 64; ++i) {
-      mask |= std::uint64_t(oktopk::detail::magnitude_bits(take(begin + i)) >= reach ? 1 : 0) << i;
+      mask |= std::uint64_t(oktopk::detail::magnitude_bits(load(begin + i)) >= reach ? 1 : 0) << i;
     }
     return mask;
   }
 
-  candidates_type settled() const { return {made_, indices_}; }
+  candidates_type materialized() const { return {made_, indices_}; }
 
-  void settle(host_execution const&) const {
+  void materialize(host_execution const&) const {
     for (std::int64_t i = 0; i < size(); ++i) {
-      take(i);
+      load(i);
     }
   }
 
@@ -87,31 +87,31 @@ struct index_is_wider_than_it_says : archetype {
 struct without_peek : archetype {
   void peek() = delete;
 };
-struct without_take : archetype {
-  void take() = delete;
+struct without_load : archetype {
+  void load() = delete;
 };
-struct take_changes_it : archetype {
-  double take(std::int64_t);
+struct load_changes_it : archetype {
+  double load(std::int64_t);
 };
-struct without_taken : archetype {
-  void taken() = delete;
+struct without_loaded : archetype {
+  void loaded() = delete;
 };
 struct without_blocks : archetype {
-  void take_block() = delete;
+  void load_block() = delete;
 };
 struct blocks_of_values : archetype {
-  double take_block(std::int64_t, std::uint64_t) const;
+  double load_block(std::int64_t, std::uint64_t) const;
 };
-struct never_settled : archetype {
-  void settled() = delete;
+struct never_materialized : archetype {
+  void materialized() = delete;
 };
 static_assert(!oktopk::selection_source<index_is_unsigned> && !oktopk::selection_source<value_is_integer>);
 static_assert(!oktopk::selection_source<without_size> && !oktopk::selection_source<size_is_narrow>);
 static_assert(!oktopk::selection_source<without_index> && !oktopk::selection_source<index_is_wider_than_it_says>);
-static_assert(!oktopk::selection_source<without_peek> && !oktopk::selection_source<without_taken>);
-static_assert(!oktopk::selection_source<without_take> && !oktopk::selection_source<take_changes_it>);
+static_assert(!oktopk::selection_source<without_peek> && !oktopk::selection_source<without_loaded>);
+static_assert(!oktopk::selection_source<without_load> && !oktopk::selection_source<load_changes_it>);
 static_assert(!oktopk::selection_source<without_blocks> && !oktopk::selection_source<blocks_of_values>);
-static_assert(!oktopk::selection_source<never_settled>);
+static_assert(!oktopk::selection_source<never_materialized>);
 
 } // namespace
 
@@ -129,20 +129,21 @@ TEMPLATE_TEST_CASE("selectors read a source that has what the concept asks for a
       archetype const source(from, vector_of<double>("made", size), vector_of<std::int64_t>("indices", size));
       oktopk::selection_workspace<std::int64_t, double, host_execution> workspace;
       typename TestType::template state<double> carried;
-      oktopk::local_scope alone;
+      oktopk::one_rank alone;
+      host_execution const exec;
       for (std::int64_t call = 0; call < 2; ++call) {
-        auto const chosen = TestType().select(host_execution(), source, k, call, carried, alone, workspace);
-        auto const got = workspace.entries(chosen.count);
+        oktopk::selection_context const context{exec, k, call, alone, workspace};
+        auto const got = TestType().select(context, source, carried).entries;
         sparse_vector<double> selected;
-        for (std::int64_t i = 0; i < chosen.count; ++i) {
+        for (std::int64_t i = 0; i < got.size(); ++i) {
           selected.push_back(got.indices(i), got.values(i));
         }
         CHECK((selected == top(all, k)));
-        bool all_taken = true;
+        bool all_loaded = true;
         for (std::size_t i = 0; i < size; ++i) {
-          all_taken = all_taken && source.taken(static_cast<std::int64_t>(i)) == 2 * from(i);
+          all_loaded = all_loaded && source.loaded(static_cast<std::int64_t>(i)) == 2 * from(i);
         }
-        CHECK(all_taken);
+        CHECK(all_loaded);
       }
     }
   }

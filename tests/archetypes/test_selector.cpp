@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The concepts `selector` and `selection_scope`: what they ask for is enough, and each part of it is asked for.
+// The concepts `selector` and `selection_group`: what they ask for is enough, and each part of it is asked for.
 
 #include "support/catch.hpp"
 #include "support/reference.hpp"
@@ -44,24 +44,22 @@ public:
   bool bounded() const { return false; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
-  template <class E, class Source, class Scope>
-  oktopk::selected
-  select(E const& exec, Source const& source, std::int64_t, std::int64_t, state<typename Source::value_type>&,
-         Scope& scope,
-         oktopk::selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
-    workspace.reserve(exec, source.size());
-    exec.fence();
-    oktopk::selected chosen;
+  template <class E, class Index, class Value, class Group, class Source>
+  oktopk::selection<Index, Value, typename E::memory_space>
+  select(oktopk::selection_context<E, Index, Value, Group> const& context, Source const& source, state<Value>&) const {
+    auto& workspace = context.workspace;
+    workspace.reserve(context.exec, source.size());
+    context.exec.fence();
+    std::int64_t count = 0;
     for (std::int64_t i = 0; i < source.size(); ++i) {
-      auto const x = source.take(i);
+      auto const x = source.load(i);
       if (std::fabs(static_cast<double>(x)) >= least_) {
-        workspace.indices.data()[chosen.count] = source.index(i);
-        workspace.values.data()[chosen.count] = x;
-        chosen.count += 1;
+        workspace.indices.data()[count] = source.index(i);
+        workspace.values.data()[count] = x;
+        count += 1;
       }
     }
-    chosen.total = scope.share(chosen.count);
-    return chosen;
+    return {workspace.entries(count), context.group.gather_counts(count), false};
   }
 
 private:
@@ -69,6 +67,10 @@ private:
 };
 
 static_assert(oktopk::selector<archetype>);
+
+template <class Context>
+using selection_of =
+    oktopk::selection<typename Context::index_type, typename Context::value_type, typename Context::memory_space>;
 
 // One defect each, of one part each.
 template <class S>
@@ -151,8 +153,8 @@ struct with_state : archetype {
   using archetype::archetype;
   template <class>
   using state = State;
-  template <class E, class Source, class Scope, class Room>
-  oktopk::selected select(E const&, Source const&, std::int64_t, std::int64_t, State&, Scope&, Room&) const;
+  template <class Context, class Source>
+  selection_of<Context> select(Context const&, Source const&, State&) const;
 };
 struct never_sound {
   void list_facts(oktopk::agreement&) const;
@@ -186,8 +188,8 @@ struct select_tells_a_count : archetype {
 };
 struct select_changes_itself : archetype {
   using archetype::archetype;
-  template <class... Arguments>
-  oktopk::selected select(Arguments&&...);
+  template <class Context, class... Arguments>
+  selection_of<Context> select(Context const&, Arguments&&...);
 };
 static_assert(only_idle<without_state> && !oktopk::selector<without_state>);
 static_assert(only_idle<without_select> && !oktopk::selector<without_select>);
@@ -196,83 +198,87 @@ static_assert(only_idle<select_changes_itself> && !oktopk::selector<select_chang
 
 struct selects_from_memory_only : archetype {
   using archetype::archetype;
-  template <class E, class Index, class Value, class Scope>
-  oktopk::selected select(E const&, oktopk::candidates<Index, Value, typename E::memory_space>, std::int64_t,
-                          std::int64_t, state<Value>&, Scope&, oktopk::selection_workspace<Index, Value, E>&) const;
+  template <class Context>
+  selection_of<Context>
+  select(Context const&,
+         oktopk::candidates<typename Context::index_type, typename Context::value_type, typename Context::memory_space>,
+         state<typename Context::value_type>&) const;
 };
 
-// A scope that writes down what it is asked, and answers for one rank.
-class archetype_scope {
+// A group that writes down what it is asked, and answers for one rank.
+class archetype_group {
 public:
   static constexpr bool alone = false;
   void sum(std::span<std::int64_t> counts) { summed_ += static_cast<std::int64_t>(counts.size()); }
   int rank() const { return 0; }
-  std::int64_t few(std::int64_t) { return 3; }
+  std::int64_t affordable_row(std::int64_t) { return 3; }
   std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
     rows_.assign(row.begin(), row.end());
     return rows_;
   }
-  std::int64_t share_known(std::span<std::int64_t const> rows, std::size_t) { return share(rows.front()); }
-  std::int64_t share(std::int64_t count) {
-    shared_ = count;
-    return count;
+  std::span<std::int64_t const> adopt_counts(std::span<std::int64_t const> rows, std::size_t) {
+    return gather_counts(rows.front());
+  }
+  std::span<std::int64_t const> gather_counts(std::int64_t count) {
+    count_ = count;
+    return {&count_, 1};
   }
   int kth_digit_bits(std::int64_t, int) { return 4; }
 
   std::int64_t summed() const { return summed_; }
-  std::int64_t shared() const { return shared_; }
+  std::int64_t count() const { return count_; }
 
 private:
   std::int64_t summed_ = 0;
-  std::int64_t shared_ = -1;
+  std::int64_t count_ = -1;
   std::vector<std::int64_t> rows_;
 };
 
-static_assert(oktopk::selection_scope<archetype_scope>);
-struct without_sum : archetype_scope {
+static_assert(oktopk::selection_group<archetype_group>);
+struct without_sum : archetype_group {
   void sum() = delete;
 };
-struct sum_gives_a_number : archetype_scope {
+struct sum_gives_a_number : archetype_group {
   int sum(std::span<std::int64_t>);
 };
-struct without_rank : archetype_scope {
+struct without_rank : archetype_group {
   void rank() = delete;
 };
-struct without_few : archetype_scope {
-  void few() = delete;
+struct without_affordable_row : archetype_group {
+  void affordable_row() = delete;
 };
-struct without_rows : archetype_scope {
+struct without_rows : archetype_group {
   void gather_rows() = delete;
 };
-struct without_known_sizes : archetype_scope {
-  void share_known() = delete;
+struct without_adopted_counts : archetype_group {
+  void adopt_counts() = delete;
 };
-// One rank alone needs none of these four.
+// One rank alone needs none of these three.
 struct alone_without_rows : without_rows {
   static constexpr bool alone = true;
 };
-static_assert(oktopk::selection_scope<alone_without_rows>);
-struct without_share : archetype_scope {
-  void share() = delete;
+static_assert(oktopk::selection_group<alone_without_rows>);
+struct without_counts : archetype_group {
+  void gather_counts() = delete;
 };
-struct share_gives_nothing : archetype_scope {
-  void share(std::int64_t);
+struct gathers_one_number : archetype_group {
+  std::int64_t gather_counts(std::int64_t);
 };
-struct without_digits : archetype_scope {
+struct without_digits : archetype_group {
   void kth_digit_bits() = delete;
 };
-struct without_alone : archetype_scope {
+struct without_alone : archetype_group {
   void alone();
 };
-struct digits_are_wide : archetype_scope {
+struct digits_are_wide : archetype_group {
   std::int64_t kth_digit_bits(std::int64_t, int);
 };
-static_assert(!oktopk::selection_scope<without_sum> && !oktopk::selection_scope<sum_gives_a_number>);
-static_assert(!oktopk::selection_scope<without_rank> && !oktopk::selection_scope<without_alone>);
-static_assert(!oktopk::selection_scope<without_few> && !oktopk::selection_scope<without_rows>);
-static_assert(!oktopk::selection_scope<without_known_sizes>);
-static_assert(!oktopk::selection_scope<without_share> && !oktopk::selection_scope<share_gives_nothing>);
-static_assert(!oktopk::selection_scope<without_digits> && !oktopk::selection_scope<digits_are_wide>);
+static_assert(!oktopk::selection_group<without_sum> && !oktopk::selection_group<sum_gives_a_number>);
+static_assert(!oktopk::selection_group<without_rank> && !oktopk::selection_group<without_alone>);
+static_assert(!oktopk::selection_group<without_affordable_row> && !oktopk::selection_group<without_rows>);
+static_assert(!oktopk::selection_group<without_adopted_counts>);
+static_assert(!oktopk::selection_group<without_counts> && !oktopk::selection_group<gathers_one_number>);
+static_assert(!oktopk::selection_group<without_digits> && !oktopk::selection_group<digits_are_wide>);
 
 template <class Update>
 auto entries_of(Update const& update) {
@@ -321,22 +327,24 @@ TEST_CASE("ok_topk runs with selectors that have what the concept asks for and n
   }
 }
 
-TEST_CASE("selectors run in a scope that has what the concept asks for and nothing else") {
+TEST_CASE("selectors run in a group that has what the concept asks for and nothing else") {
   constexpr std::int64_t length = 500;
   auto const accumulator = whole_numbers<float>(length, 0);
   using workspace_type = oktopk::selection_workspace<std::int32_t, float, host_execution>;
   using candidates_type = oktopk::candidates<std::int32_t, float, host_memory>;
   workspace_type workspace;
-  archetype_scope scope;
+  archetype_group group;
   oktopk::exact::state<float> none;
-  auto const chosen =
-      oktopk::exact().select(host_execution(), candidates_type{accumulator, {}}, 17, 0, none, scope, workspace);
-  CHECK(chosen.count == 17);
-  CHECK(scope.shared() == 17);
+  host_execution const exec;
+  auto const chosen = oktopk::exact().select(oktopk::selection_context{exec, 17, 0, group, workspace},
+                                             candidates_type{accumulator, {}}, none);
+  CHECK(chosen.entries.size() == 17);
+  CHECK(chosen.counts.data() == group.gather_counts(17).data());
+  CHECK(group.count() == 17);
   // Four bits at a time, and no more of the 31 than it takes until three candidates are left.
-  CHECK((scope.summed() % 16 == 0 && scope.summed() > 0 && scope.summed() < 7 * 16));
+  CHECK((group.summed() % 16 == 0 && group.summed() > 0 && group.summed() < 7 * 16));
   auto const expected = top(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), 17);
-  auto const got = workspace.entries(17);
+  auto const got = chosen.entries;
   for (std::size_t i = 0; i < 17; ++i) {
     CHECK(got.indices(i) == expected.indices[i]);
     CHECK(got.values(i) == expected.values[i]);

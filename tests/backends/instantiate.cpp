@@ -89,6 +89,7 @@ std::int64_t every_policy(in_process comm) {
 std::int64_t every_dense_algorithm(in_process comm) {
   using oktopk::bfloat16;
   using oktopk::block_float;
+  using oktopk::coded_wire;
   using oktopk::identity;
   // Memory that kernels cannot reach, as messages are staged in where a device has no page-locked memory.
   oktopk::buffer<float, Kokkos::HostSpace> on_host("host");
@@ -98,11 +99,13 @@ std::int64_t every_dense_algorithm(in_process comm) {
          all_of<oktopk::dense_ring_pipelined<space, in_process, double, std::int64_t>>(comm) +
          all_of<oktopk::dense_halving_doubling<space, in_process>>(comm) +
          all_of<oktopk::dense_recursive_doubling<space, in_process>>(comm) +
-         all_of<oktopk::dense_coded_ring_chunked<space, in_process, identity>>(comm) +
-         all_of<oktopk::dense_coded_ring_chunked<space, in_process, block_float>>(comm) +
-         all_of<oktopk::dense_coded_ring_chunked<space, in_process, block_float, double, std::int64_t>>(comm) +
-         all_of<oktopk::dense_coded_recursive_doubling<space, in_process, bfloat16>>(comm) +
-         all_of<oktopk::dense_coded_recursive_doubling<space, in_process, block_float>>(comm);
+         all_of<oktopk::dense_ring_chunked<space, in_process, float, std::int32_t, coded_wire<identity>>>(comm) +
+         all_of<oktopk::dense_ring_chunked<space, in_process, float, std::int32_t, coded_wire<block_float>>>(comm) +
+         all_of<oktopk::dense_ring_chunked<space, in_process, double, std::int64_t, coded_wire<block_float>>>(comm) +
+         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded_wire<bfloat16>>>(comm) +
+         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded_wire<block_float>>>(
+             comm) +
+         all_of<oktopk::dense_rabenseifner<space, in_process, float, std::int32_t, coded_wire<block_float>>>(comm);
 }
 
 #ifdef OKTOPK_TESTS_WITH_MPI

@@ -89,7 +89,7 @@ void check_twin(std::string const& text, typename Typed::options const& how = {}
 using reusing = ok_topk<E, C, coo<>, reused_threshold, reused_threshold, balanced>;
 using published = paper_ok_topk<E, C>;
 template <class Codec>
-using coded_ring = dense_coded_ring_chunked<E, C, Codec>;
+using coded_ring = dense_ring_chunked<E, C, float, std::int32_t, coded_wire<Codec>>;
 
 } // namespace
 
@@ -137,8 +137,8 @@ TEST_CASE("dense algorithms by text give what their types give") {
   check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
                                       how);
   check_twin<coded_ring<identity>>("ring_chunked(codec=identity, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
-  check_twin<dense_coded_recursive_doubling<E, C, bfloat16>>("recursive_doubling(codec=bfloat16, cutoff_bytes=0)",
-                                                             {.reduce = {.cutoff_bytes = 0}});
+  check_twin<dense_recursive_doubling<E, C, float, std::int32_t, coded_wire<bfloat16>>>(
+      "recursive_doubling(codec=bfloat16, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
 #ifdef OKTOPK_TESTS_WITH_ZFP
   check_twin<coded_ring<zfp>>("ring_chunked(codec=zfp, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
 #endif

@@ -122,7 +122,7 @@ bool recodes_alike(Codec const& codec, std::vector<Value> const& values, Wire co
 /// lost the second time where the codec says so. What rounds to more than `most` may become infinite.
 template <class Value, class Codec>
 std::string fault_on_finite(Codec const& codec, double most = std::numeric_limits<double>::infinity()) {
-  static_assert(oktopk::collective_codec<Codec, Value, execution>);
+  static_assert(oktopk::codec<Codec, Value, execution>);
   execution const exec;
   for (auto const& [name, values] : finite_blocks<Value>()) {
     trip<Value> const made = travel(codec, values);

@@ -13,9 +13,10 @@ using E = Kokkos::DefaultHostExecutionSpace;
 
 struct hermit : oktopk::exact {
   using exact::exact;
-  template <class Source, class Workspace>
-  oktopk::selected select(E const&, Source const&, std::int64_t, std::int64_t, state<float>&, oktopk::local_scope&,
-                          Workspace&) const;
+  template <class Source>
+  oktopk::selection<std::int32_t, float, E::memory_space>
+  select(oktopk::selection_context<E, std::int32_t, float, oktopk::one_rank> const&, Source const&,
+         state<float>&) const;
 };
 
 using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, hermit>;

@@ -6,7 +6,8 @@
 #include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
-#include <oktopk/dense/coded_recursive_doubling.hpp>
+#include <oktopk/dense/recursive_doubling.hpp>
+#include <oktopk/dense/wire/coded.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
@@ -20,9 +21,9 @@ struct subject {
   static Codec codec() { return {}; }
 
   template <class Comm, class Value>
-  struct algorithm : oktopk::coded_recursive_doubling<execution, Comm, Value, Codec> {
+  struct algorithm : oktopk::recursive_doubling<execution, Comm, Value, oktopk::coded_wire<Codec>> {
     algorithm()
-        : oktopk::coded_recursive_doubling<execution, Comm, Value, Codec>(
+        : oktopk::recursive_doubling<execution, Comm, Value, oktopk::coded_wire<Codec>>(
               {.codec = {}, .level = Level, .cutoff_bytes = 0}) {}
   };
 
@@ -90,7 +91,7 @@ TEST_CASE("recursive_doubling of block_float gives the same bits with staging") 
 }
 
 TEST_CASE("recursive_doubling codes nothing below the cut-off") {
-  using coded = oktopk::coded_recursive_doubling<execution, counting, float, oktopk::block_float>;
+  using coded = oktopk::recursive_doubling<execution, counting, float, oktopk::coded_wire<oktopk::block_float>>;
   auto const inputs = rough_inputs<float>(3, 1000);
   auto const as_is =
       run_with(coded({.cutoff_bytes = 4001}), inputs, reduction::sum, true, [](auto inner) { return counting(inner); });

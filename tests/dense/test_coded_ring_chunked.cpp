@@ -6,7 +6,8 @@
 #include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
-#include <oktopk/dense/coded_ring_chunked.hpp>
+#include <oktopk/dense/ring_chunked.hpp>
+#include <oktopk/dense/wire/coded.hpp>
 
 #include <stdexcept>
 
@@ -24,9 +25,9 @@ struct subject {
   static Codec codec() { return {}; }
 
   template <class Comm, class Value>
-  struct algorithm : oktopk::coded_ring_chunked<execution, Comm, Value, Codec> {
+  struct algorithm : oktopk::ring_chunked<execution, Comm, Value, oktopk::coded_wire<Codec>> {
     algorithm()
-        : oktopk::coded_ring_chunked<execution, Comm, Value, Codec>(
+        : oktopk::ring_chunked<execution, Comm, Value, oktopk::coded_wire<Codec>>(
               {.codec = {}, .level = Level, .segment = segment, .cutoff_bytes = 0}) {}
   };
 
@@ -146,7 +147,7 @@ TEST_CASE("ring_chunked of block_float gives the same bits with staging") {
 }
 
 TEST_CASE("ring_chunked codes nothing below the cut-off") {
-  using coded = oktopk::coded_ring_chunked<execution, counting, float, oktopk::block_float>;
+  using coded = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::block_float>>;
   auto const wrap = [](auto inner) { return counting(inner); };
   auto const inputs = rough_inputs<float>(4, 1000);
   auto const expected = run<raw>(inputs, reduction::sum);
@@ -155,17 +156,17 @@ TEST_CASE("ring_chunked codes nothing below the cut-off") {
   CHECK(as_is.results == expected.results);
   CHECK(as_is.lost == std::vector<std::vector<float>>(4, std::vector<float>(1000, 0.0F)));
   CHECK(as_is.traffic[0].bytes_sent == expected.traffic[0].bytes_sent);
-  CHECK(under.bound_words(1000, 4) == raw::algorithm<counting, float>::bound_words(1000, 4));
+  CHECK(under.bound_words(1000, 4) == raw::algorithm<counting, float>().bound_words(1000, 4));
   auto const rounded = run_with(coded({.cutoff_bytes = 4000}), inputs, reduction::sum, true, wrap);
   CHECK(rounded.results != expected.results);
   CHECK(rounded.traffic[0].bytes_sent < expected.traffic[0].bytes_sent / 2);
 }
 
 TEST_CASE("ring_chunked says what is wrong with its options") {
-  using coded = oktopk::coded_ring_chunked<execution, counting, float, oktopk::block_float>;
+  using coded = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::block_float>>;
   CHECK(coded().fault() == "");
   CHECK(coded({.codec = {.rate = 2}}).fault() == "rate = 2 of block_float is not between 4 and 16");
-  CHECK(coded({.segment = 0}).fault() == "segment = 0 of ring_chunked is not positive");
+  CHECK(coded({.segment = 0}).fault() == "segment = 0 of a coded wire is not positive");
   CHECK(coded({.codec = {.rate = 9}}).describe() != coded().describe());
   CHECK(coded({.level = codec_level::message}).describe() != coded().describe());
   CHECK(coded({.codec = {.rate = 9}}).name() == "ring_chunked of block_float 9");

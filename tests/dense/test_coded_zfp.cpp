@@ -6,8 +6,9 @@
 #include "dense/coded_suite.hpp"
 
 #include <oktopk/codec/zfp.hpp>
-#include <oktopk/dense/coded_recursive_doubling.hpp>
-#include <oktopk/dense/coded_ring_chunked.hpp>
+#include <oktopk/dense/recursive_doubling.hpp>
+#include <oktopk/dense/ring_chunked.hpp>
+#include <oktopk/dense/wire/coded.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
@@ -21,9 +22,9 @@ struct subject {
   static oktopk::zfp codec() { return oktopk::zfp({.rate = 12}); }
 
   template <class Comm, class Value>
-  struct algorithm : Coded<execution, Comm, Value, oktopk::zfp> {
+  struct algorithm : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>> {
     algorithm()
-        : Coded<execution, Comm, Value, oktopk::zfp>(
+        : Coded<execution, Comm, Value, oktopk::coded_wire<oktopk::zfp>>(
               {.codec = {.rate = 12}, .level = Level, .cutoff_bytes = 0, .ranks_may_differ = true}) {}
   };
 };
@@ -48,18 +49,18 @@ double distance_from_sum(int ranks, std::int64_t count) {
 } // namespace
 
 TEST_CASE("ring_chunked of zfp tells what it lost, and hides no bad value") {
-  CHECK(unsound_somewhere<subject<oktopk::coded_ring_chunked>, float>() == "");
-  CHECK(unsound_somewhere<subject<oktopk::coded_ring_chunked>, double>() == "");
-  CHECK(hidden_fault<subject<oktopk::coded_ring_chunked>>() == "");
+  CHECK(unsound_somewhere<subject<oktopk::ring_chunked>, float>() == "");
+  CHECK(unsound_somewhere<subject<oktopk::ring_chunked>, double>() == "");
+  CHECK(hidden_fault<subject<oktopk::ring_chunked>>() == "");
 }
 
 TEST_CASE("recursive_doubling of zfp tells what it lost, and hides no bad value") {
-  CHECK(unsound_somewhere<subject<oktopk::coded_recursive_doubling>, float>() == "");
-  CHECK(hidden_fault<subject<oktopk::coded_recursive_doubling>>() == "");
+  CHECK(unsound_somewhere<subject<oktopk::recursive_doubling>, float>() == "");
+  CHECK(hidden_fault<subject<oktopk::recursive_doubling>>() == "");
 }
 
 TEST_CASE("zfp, which loses again whenever it is applied, cannot code each message by itself") {
-  using coded = oktopk::coded_ring_chunked<execution, counting, float, oktopk::zfp>;
+  using coded = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::zfp>>;
   CHECK(coded().fault() == "");
   CHECK(coded({.level = oktopk::codec_level::message}).fault().find("zfp 8 cannot code each message") == 0);
   CHECK(coded({.level = oktopk::codec_level::message, .ranks_may_differ = true}).fault() == "");
@@ -68,8 +69,8 @@ TEST_CASE("zfp, which loses again whenever it is applied, cannot code each messa
 TEST_CASE("zfp codes each message by itself where ranks may differ, which do not differ by much") {
   using oktopk::codec_level;
   for (int const ranks : {2, 3, 5, 8}) {
-    CHECK(distance_from_sum<subject<oktopk::coded_ring_chunked, codec_level::message>>(ranks, 997) < 0.02);
-    CHECK(distance_from_sum<subject<oktopk::coded_recursive_doubling, codec_level::message>>(ranks, 997) < 0.02);
+    CHECK(distance_from_sum<subject<oktopk::ring_chunked, codec_level::message>>(ranks, 997) < 0.02);
+    CHECK(distance_from_sum<subject<oktopk::recursive_doubling, codec_level::message>>(ranks, 997) < 0.02);
   }
 }
 

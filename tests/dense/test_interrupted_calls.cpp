@@ -10,14 +10,14 @@
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/comm/barrier.hpp>
 #include <oktopk/dense/broadcast.hpp>
-#include <oktopk/dense/coded_recursive_doubling.hpp>
-#include <oktopk/dense/coded_ring_chunked.hpp>
 #include <oktopk/dense/halving_doubling.hpp>
 #include <oktopk/dense/local_buffers.hpp>
+#include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
 #include <oktopk/dense/ring_chunked.hpp>
 #include <oktopk/dense/ring_pipelined.hpp>
+#include <oktopk/dense/wire/coded.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -75,15 +75,16 @@ Collective coded(oktopk::codec_level level) {
 TEMPLATE_TEST_CASE("whichever message fails, the collective ends everywhere and leaves no message behind", "",
                    (oktopk::ring<E, C, float>), (oktopk::ring_chunked<E, C, float>),
                    (oktopk::ring_pipelined<E, C, float>), (oktopk::halving_doubling<E, C, float>),
-                   (oktopk::recursive_doubling<E, C, float>)) {
+                   (oktopk::recursive_doubling<E, C, float>), (oktopk::rabenseifner<E, C, float>)) {
   for (int const ranks : {4, 3, 7}) {
     CHECK(fault_of(ranks, TestType()) == "");
   }
 }
 
 TEMPLATE_TEST_CASE("whichever coded message fails, the collective ends everywhere and leaves no message behind", "",
-                   (oktopk::coded_ring_chunked<E, C, float, oktopk::block_float>),
-                   (oktopk::coded_recursive_doubling<E, C, float, oktopk::block_float>)) {
+                   (oktopk::ring_chunked<E, C, float, oktopk::coded_wire<oktopk::block_float>>),
+                   (oktopk::recursive_doubling<E, C, float, oktopk::coded_wire<oktopk::block_float>>),
+                   (oktopk::rabenseifner<E, C, float, oktopk::coded_wire<oktopk::block_float>>)) {
   for (auto const level : {oktopk::codec_level::collective, oktopk::codec_level::message}) {
     for (int const ranks : {4, 3}) {
       CHECK(fault_of(ranks, coded<TestType>(level), true) == "");

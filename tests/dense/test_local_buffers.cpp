@@ -4,9 +4,9 @@
 #include "dense/suite.hpp"
 
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/dense/coded_ring_chunked.hpp>
 #include <oktopk/dense/local_buffers.hpp>
 #include <oktopk/dense/ring_chunked.hpp>
+#include <oktopk/dense/wire/coded.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
@@ -80,7 +80,8 @@ TEST_CASE("local_buffers without a vector on one rank is an error on every rank"
 }
 
 TEST_CASE("local_buffers passes on the options of its allreduce") {
-  using coded = oktopk::coded_ring_chunked<execution, oktopk::in_process_communicator, float, oktopk::block_float>;
+  using coded =
+      oktopk::ring_chunked<execution, oktopk::in_process_communicator, float, oktopk::coded_wire<oktopk::block_float>>;
   std::vector<float> const input{1, 1 / 3.0F, 1000, -7};
   oktopk::in_process::run(2, [&](oktopk::in_process_communicator comm) {
     execution const exec;

@@ -43,7 +43,7 @@ std::int64_t later(std::int64_t iteration, std::int64_t by) {
 
 template <class Value>
 void alter_selector(draws& draw, selector_numbers<Value>& numbers, std::int64_t iteration) {
-  switch (draw.between(0, 3)) {
+  switch (draw.between(0, 4)) {
   case 0:
     numbers.threshold = numbers.has_threshold ? draw_magnitude(draw, numbers.threshold) : numbers.threshold;
     break;
@@ -55,6 +55,7 @@ void alter_selector(draws& draw, selector_numbers<Value>& numbers, std::int64_t 
                                          later(iteration, 1), 1'000'000'000, most_int64});
     break;
   case 2: numbers.magnitude = numbers.has_guess ? draw_magnitude(draw, numbers.magnitude) : numbers.magnitude; break;
+  case 3: numbers.prefilter = numbers.has_guess ? draw_magnitude(draw, numbers.prefilter) : numbers.prefilter; break;
   default:
     numbers.bits = !numbers.has_guess ? numbers.bits
                                       : draw.one_of<std::int64_t>({-1, 0, 1, 7, 24, 25, 30, 31, 32, 56, 57, 62, 63, 64,

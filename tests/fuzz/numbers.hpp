@@ -55,7 +55,8 @@ struct selector_numbers {
   Value threshold = 0;
   std::int64_t evaluated = -1;
   bool has_guess = false;
-  Value magnitude = 0;
+  Value prefilter = 0; // the guess of one rank
+  Value magnitude = 0; // that of several ranks
   std::int64_t bits = 0;
 };
 
@@ -83,6 +84,9 @@ std::string difference(selector_numbers<Value> const& a, selector_numbers<Value>
   }
   if (a.evaluated != b.evaluated) {
     return "evaluated in " + std::to_string(a.evaluated) + " and " + std::to_string(b.evaluated);
+  }
+  if (!same_bits(a.prefilter, b.prefilter)) {
+    return differ("guess of one rank", static_cast<double>(a.prefilter), static_cast<double>(b.prefilter));
   }
   if (!same_bits(a.magnitude, b.magnitude)) {
     return differ("guess", static_cast<double>(a.magnitude), static_cast<double>(b.magnitude));

@@ -20,8 +20,9 @@ selector_numbers<Value> numbers_of_selector(Selector const& state) {
   }
   if constexpr (requires { state.guess; }) {
     numbers.has_guess = true;
-    numbers.magnitude = state.guess.magnitude;
-    numbers.bits = state.guess.bits;
+    numbers.prefilter = state.guess.prefilter.magnitude;
+    numbers.magnitude = state.guess.bracket.magnitude;
+    numbers.bits = state.guess.bracket.bits;
   }
   return numbers;
 }
@@ -60,9 +61,10 @@ void put_numbers_of_selector([[maybe_unused]] selector_numbers<Value> const& num
     state.evaluated = numbers.evaluated;
   }
   if constexpr (requires { state.guess; }) {
-    state.guess.magnitude = numbers.magnitude;
-    using bits_type = decltype(state.guess.bits);
-    state.guess.bits = static_cast<bits_type>(std::clamp<std::int64_t>(
+    state.guess.prefilter.magnitude = numbers.prefilter;
+    state.guess.bracket.magnitude = numbers.magnitude;
+    using bits_type = decltype(state.guess.bracket.bits);
+    state.guess.bracket.bits = static_cast<bits_type>(std::clamp<std::int64_t>(
         numbers.bits, std::numeric_limits<bits_type>::min(), std::numeric_limits<bits_type>::max()));
   }
 }

@@ -68,9 +68,11 @@ using halving_doubling = oktopk::dense_halving_doubling<host_execution, C>;
 template <class C>
 using recursive_doubling = oktopk::dense_recursive_doubling<host_execution, C>;
 template <class C>
-using coded_ring_chunked = oktopk::dense_coded_ring_chunked<host_execution, C, oktopk::block_float>;
+using coded_ring_chunked =
+    oktopk::dense_ring_chunked<host_execution, C, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
 template <class C>
-using coded_recursive_doubling = oktopk::dense_coded_recursive_doubling<host_execution, C, oktopk::block_float>;
+using coded_recursive_doubling =
+    oktopk::dense_recursive_doubling<host_execution, C, float, std::int32_t, oktopk::coded_wire<oktopk::block_float>>;
 
 } // namespace
 

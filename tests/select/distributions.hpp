@@ -67,16 +67,21 @@ local_candidates<Value> candidates_in(Kokkos::View<Value*, memory> const& values
   return {oktopk::array_ref<Value const, memory>(values.data(), values.extent(0)), {}};
 }
 
-/// The first `count` entries of a selection.
-template <class Value>
-sparse_vector<Value> selection_in(workspace_of<Value> const& workspace, std::int64_t count) {
+/// Entries in memory, on the host.
+template <class Entries>
+auto entries_of(Entries const& entries) {
   execution().fence();
-  auto const entries = workspace.entries(count);
-  sparse_vector<Value> chosen;
+  sparse_vector<typename decltype(entries.values)::non_const_value_type> chosen;
   auto const indices = to_vector(entries.indices);
   chosen.indices.assign(indices.begin(), indices.end());
   chosen.values = to_vector(entries.values);
   return chosen;
+}
+
+/// The first `count` entries of a workspace.
+template <class Value>
+sparse_vector<Value> selection_in(workspace_of<Value> const& workspace, std::int64_t count) {
+  return entries_of(workspace.entries(count));
 }
 
 } // namespace oktopk_tests

@@ -4,8 +4,9 @@
 #include "select/distributions.hpp"
 #include "support/catch.hpp"
 
-#include <oktopk/select/compact.hpp>
-#include <oktopk/select/count.hpp>
+#include <oktopk/select/kernel/compact.hpp>
+#include <oktopk/select/kernel/count.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -35,7 +36,7 @@ TEST_CASE("compact writes what it keeps in ascending order") {
   }
 }
 
-TEST_CASE("compact with too little room says so, and how much it takes when asked to count on") {
+TEST_CASE("compact with too little room says so, and how much it takes when asked to count all") {
   auto const values = some_values(40000);
   auto const view = to_view(values);
   auto const expected = at_least(all_entries(values), 10.0F);
@@ -44,7 +45,7 @@ TEST_CASE("compact with too little room says so, and how much it takes when aske
     workspace_of<float> workspace;
     workspace.reserve(execution(), room);
     REQUIRE(workspace.indices.capacity() == room);
-    oktopk::keep<float> const kept{magnitude_bits(10.0F)};
+    oktopk::magnitude_filter<float> const kept{magnitude_bits(10.0F)};
     CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace) > room);
     CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace, true) == expected.size());
   }
@@ -64,8 +65,8 @@ TEST_CASE("compact on a CPU writes nothing beyond its room, however the kept one
     std::int64_t const room = number_in(0, expected.size() + 40, noise(seed, 5));
     std::vector<std::int32_t> indices(600, -7);
     std::vector<float> kept(600, -7);
-    auto const count = oktopk::detail::compact_range(from, oktopk::keep<float>{magnitude_bits(2.0F)}, 0, 500,
-                                                     indices.data(), kept.data(), room, seed % 2 == 0);
+    auto const count = oktopk::detail::compact_range(from, oktopk::magnitude_filter<float>{magnitude_bits(2.0F)}, 0,
+                                                     500, indices.data(), kept.data(), room, seed % 2 == 0);
     auto const end = static_cast<std::size_t>(room);
     bool const clean = std::all_of(indices.begin() + room, indices.end(), [](auto i) { return i == -7; }) &&
                        std::all_of(kept.begin() + room, kept.end(), [](auto x) { return x == -7; });
@@ -127,8 +128,8 @@ TEST_CASE("compact leaves out ties after the last one wanted") {
   for (std::size_t wanted = 0; wanted <= ties.size(); ++wanted) {
     std::int64_t last = -1;
     if (wanted > 0) {
-      last = oktopk::position_of_tie(execution(), candidates_in(view), magnitude_bits(12.0F),
-                                     static_cast<std::int64_t>(wanted), workspace);
+      last = oktopk::detail::position_of_tie(execution(), candidates_in(view), magnitude_bits(12.0F),
+                                             static_cast<std::int64_t>(wanted), workspace);
       CHECK(last == ties[wanted - 1]);
     }
     auto const count = oktopk::compact(execution(), candidates_in(view), {magnitude_bits(12.0F), last}, workspace);
@@ -160,7 +161,7 @@ TEST_CASE("compact takes indices that stand beside the values") {
 TEST_CASE("first_non_finite finds the lowest position") {
   auto const found_in = [](std::vector<float> const& values) {
     auto const view = to_view(values);
-    return oktopk::first_non_finite<execution, float>(
+    return oktopk::detail::first_non_finite<execution, float>(
         execution(), oktopk::array_ref<float const, memory>(view.data(), view.extent(0)));
   };
   float const infinity = std::numeric_limits<float>::infinity();

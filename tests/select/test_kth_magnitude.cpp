@@ -4,8 +4,7 @@
 #include "select/distributions.hpp"
 #include "support/catch.hpp"
 
-#include <oktopk/select/kth_magnitude.hpp>
-#include <oktopk/select/narrow.hpp>
+#include <oktopk/select/search/one_rank_search.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +18,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-enum class way { histograms, narrowing };
+enum class way { histograms, prefilter };
 
 template <class Value>
 std::string kth_fault(way taken, std::vector<Value> const& values, std::int64_t k, workspace_of<Value>& workspace) {
@@ -35,8 +34,8 @@ std::string kth_fault(way taken, std::vector<Value> const& values, std::int64_t 
 
   auto const view = to_view(values);
   auto const found = taken == way::histograms
-                         ? oktopk::kth_magnitude(execution(), candidates_in(view), k, workspace)
-                         : oktopk::kth_magnitude_by_narrowing(execution(), candidates_in(view), k, workspace);
+                         ? oktopk::detail::kth_magnitude(execution(), candidates_in(view), k, workspace)
+                         : oktopk::detail::kth_magnitude_by_prefilter(execution(), candidates_in(view), k, workspace);
   if (oktopk::detail::magnitude_from_bits<Value>(found.threshold) != expected) {
     return "threshold " + std::to_string(oktopk::detail::magnitude_from_bits<Value>(found.threshold)) + " instead of " +
            std::to_string(expected);
@@ -75,16 +74,16 @@ TEST_CASE("kth_magnitude agrees with std::nth_element, double") {
   check_all_distributions<double>(way::histograms, {1, 2, 3, 17, 1000, 4099});
 }
 
-// With more candidates than few, so that there is something to narrow, and more than the sample has.
-TEST_CASE("kth_magnitude_by_narrowing agrees with std::nth_element, float") {
-  check_all_distributions<float>(way::narrowing, {1, 1000, 4099, 50021});
+// With more candidates than the limit, so that there is something to leave out, and more than the sample has.
+TEST_CASE("kth_magnitude_by_prefilter agrees with std::nth_element, float") {
+  check_all_distributions<float>(way::prefilter, {1, 1000, 4099, 50021});
 }
 
-TEST_CASE("kth_magnitude_by_narrowing agrees with std::nth_element, double") {
-  check_all_distributions<double>(way::narrowing, {1, 1000, 4099, 50021});
+TEST_CASE("kth_magnitude_by_prefilter agrees with std::nth_element, double") {
+  check_all_distributions<double>(way::prefilter, {1, 1000, 4099, 50021});
 }
 
-TEST_CASE("kth_magnitude_by_narrowing is not misled by a sample that misses what is large") {
+TEST_CASE("kth_magnitude_by_prefilter is not misled by a sample that misses what is large") {
   // One stretch in 50000 has all that is large: too short to be sampled as often as it deserves.
   for (std::int64_t const large : {1, 3, 40, 900}) {
     std::vector<float> values(100003, 1.0F);
@@ -93,7 +92,7 @@ TEST_CASE("kth_magnitude_by_narrowing is not misled by a sample that misses what
     }
     workspace_of<float> workspace;
     for (std::int64_t const k : {large, large + 1, large + 500}) {
-      CHECK(kth_fault(way::narrowing, values, k, workspace).empty());
+      CHECK(kth_fault(way::prefilter, values, k, workspace).empty());
     }
   }
 }
@@ -104,7 +103,7 @@ TEST_CASE("kth_magnitude puts NaN above infinity above all else") {
   workspace_of<float> workspace;
   auto const view = to_view(std::vector<float>{1, -infinity, 3, -nan, std::numeric_limits<float>::max()});
   auto const at = [&](std::int64_t k) {
-    auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), k, workspace);
+    auto const found = oktopk::detail::kth_magnitude(execution(), candidates_in(view), k, workspace);
     return oktopk::detail::magnitude_from_bits<float>(found.threshold);
   };
   CHECK(std::isnan(at(1)));
@@ -116,7 +115,7 @@ TEST_CASE("kth_magnitude puts NaN above infinity above all else") {
 TEST_CASE("kth_magnitude of fewer candidates than k keeps all of them") {
   workspace_of<float> workspace;
   auto const view = to_view(std::vector<float>{7, -5, 6, 5});
-  auto const found = oktopk::kth_magnitude(execution(), candidates_in(view), 100, workspace);
+  auto const found = oktopk::detail::kth_magnitude(execution(), candidates_in(view), 100, workspace);
   CHECK(found.threshold <= oktopk::detail::magnitude_bits(5.0F));
   CHECK(found.ties_wanted == found.ties);
   // As documented: the threshold is that of the smallest.
@@ -124,7 +123,7 @@ TEST_CASE("kth_magnitude of fewer candidates than k keeps all of them") {
   CHECK(found.ties == 2);
 
   auto const none = to_view(std::vector<float>{});
-  auto const nothing = oktopk::kth_magnitude(execution(), candidates_in(none), 3, workspace);
+  auto const nothing = oktopk::detail::kth_magnitude(execution(), candidates_in(none), 3, workspace);
   CHECK(nothing.ties == 0);
   CHECK(nothing.ties_wanted == 0);
 }

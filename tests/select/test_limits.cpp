@@ -55,7 +55,7 @@ TEMPLATE_TEST_CASE("the digits of a range that ends above every magnitude count 
     bits const reach = bits(1) << (range_bits - 1);
     for (bits const middle : {static_cast<bits>(largest - 3), static_cast<bits>(largest - reach / 2),
                               oktopk::detail::infinity_bits<value>}) {
-      oktopk::magnitude_range<value> const range{static_cast<bits>(middle - reach), range_bits};
+      oktopk::detail::magnitude_range<value> const range{static_cast<bits>(middle - reach), range_bits};
       // The second digit, below every first one that some value has.
       int const width = 4;
       int const shift = range_bits - 8;
@@ -80,8 +80,11 @@ TEST_CASE("a selection is no larger than k whatever threshold and ties it is tol
       for (bool const all_ties : {true, false}) {
         CAPTURE(size, k, all_ties);
         workspace_of<float> workspace;
-        std::int64_t const count = oktopk::detail::take_above<execution, std::int32_t, float>(
-            execution(), candidates_in(view), bits_of<float>(0), 0, all_ties, k, workspace);
+        oktopk::one_rank alone;
+        execution const exec;
+        oktopk::detail::exact_search<execution, std::int32_t, float, oktopk::one_rank> search(
+            {exec, k, 0, alone, workspace});
+        std::int64_t const count = search.finish(candidates_in(view), bits_of<float>(0), 0, all_ties);
         REQUIRE(count <= k);
         auto const chosen = selection_in(workspace, count);
         std::vector<std::int64_t> first_nonzero; // every magnitude above 0 passes, and the first of them are kept
@@ -102,7 +105,7 @@ TEST_CASE("a list of undecided candidates is no longer than it is told, whatever
   for (std::int64_t const told : {0, 1, 7, 999, 1000}) {
     workspace_of<float> workspace;
     workspace.numbers.reserve(execution(), 1); // less than told: what room there was before is not to be trusted either
-    oktopk::kth_bracket<float> bracket;
+    oktopk::detail::kth_bracket<float> bracket;
     bracket.floor = 0;
     bracket.shift = oktopk::detail::magnitude_bit_count<float>;
     bracket.inside = told;

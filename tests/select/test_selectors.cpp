@@ -26,22 +26,22 @@ struct bench {
   Selector selector{};
   typename Selector::template state<Value> state{};
   workspace_of<Value> workspace{};
-  oktopk::local_scope alone{};
+  oktopk::one_rank alone{};
 
   struct outcome {
-    oktopk::selected said;
+    bool reevaluated;
     sparse_vector<Value> chosen;
   };
 
   outcome select(std::vector<Value> const& values, std::int64_t k, std::int64_t iteration) {
     auto const view = to_view(values);
-    outcome result;
-    result.said = selector.select(execution(), candidates_in(view), k, iteration, state, alone, workspace);
-    result.chosen = selection_in(workspace, result.said.count);
-    CHECK(result.said.total == result.said.count);
-    CHECK(result.said.count <= std::min(selector.capacity(k, static_cast<std::int64_t>(values.size())),
-                                        static_cast<std::int64_t>(values.size())));
-    return result;
+    execution const exec;
+    auto const said =
+        selector.select(oktopk::selection_context{exec, k, iteration, alone, workspace}, candidates_in(view), state);
+    CHECK(said.total() == said.entries.size());
+    CHECK(said.entries.size() <= std::min(selector.capacity(k, static_cast<std::int64_t>(values.size())),
+                                          static_cast<std::int64_t>(values.size())));
+    return {said.reevaluated, entries_of(said.entries)};
   }
 };
 
@@ -92,9 +92,9 @@ TEST_CASE("exact selects the same whatever it has guessed before") {
     auto const k = number_in(1, 300, noise(10, call));
     bench<oktopk::exact> fresh;
     bench<oktopk::exact> misled;
-    misled.state.guess.magnitude = call % 3 == 0   ? std::numeric_limits<float>::max()
-                                   : call % 3 == 1 ? std::numeric_limits<float>::denorm_min()
-                                                   : std::numeric_limits<float>::quiet_NaN();
+    misled.state.guess.prefilter.magnitude = call % 3 == 0   ? std::numeric_limits<float>::max()
+                                             : call % 3 == 1 ? std::numeric_limits<float>::denorm_min()
+                                                             : std::numeric_limits<float>::quiet_NaN();
     auto const expected = top(all_entries(values), k);
     CAPTURE(call, k);
     for (auto* each : {&practised, &fresh, &misled}) {
@@ -145,11 +145,12 @@ TEST_CASE("a selector forms the accumulator that it selects from, whatever it se
     making.rate = 0.25F;
     typename decltype(selector)::template state<float> state{};
     workspace_of<float> workspace;
-    oktopk::local_scope alone;
+    oktopk::one_rank alone;
+    execution const exec;
     for (int iteration = 0; iteration < 3; ++iteration) {
       Kokkos::deep_copy(accumulator_view, -1.0F);
-      auto const said = selector.select(execution(), making, k, iteration, state, alone, workspace);
-      CHECK((selection_in(workspace, said.count) == top(all_entries(sums), k)));
+      auto const said = selector.select(oktopk::selection_context{exec, k, iteration, alone, workspace}, making, state);
+      CHECK((entries_of(said.entries) == top(all_entries(sums), k)));
       CHECK((to_vector(accumulator_view) == sums));
     }
   };
@@ -171,7 +172,7 @@ TEST_CASE("reused_threshold selects by the old threshold until tau' iterations h
     auto const result = reused.select(values, k, iteration);
     bool const due = (iteration - 7) % 5 == 0;
     CAPTURE(iteration);
-    CHECK(result.said.reevaluated == due);
+    CHECK(result.reevaluated == due);
     auto const expected = top(due ? all_entries(values) : at_least(all_entries(values), old), k); // and k at most
     CHECK((result.chosen == expected));
     CHECK(reused.state.threshold == (due ? smallest(expected) : old));
@@ -201,8 +202,8 @@ TEST_CASE("reused_threshold keeps a threshold at the ends of its band and drops 
     auto const values = shifted(each.shift);
     auto const result = reused.select(values, k, 1);
     CAPTURE(each.shift);
-    CHECK(result.said.reevaluated == !each.kept);
-    CHECK(result.said.count == std::min(k, each.kept ? k + each.shift : k));
+    CHECK(result.reevaluated == !each.kept);
+    CHECK(result.chosen.size() == std::min(k, each.kept ? k + each.shift : k));
     CHECK((result.chosen == top(each.kept ? at_least(all_entries(values), 920.0F) : all_entries(values), k)));
     if (!each.kept) {
       CHECK((result.chosen == top(all_entries(values), k)));
@@ -214,18 +215,18 @@ TEST_CASE("reused_threshold keeps a threshold at the ends of its band and drops 
 TEST_CASE("reused_threshold has a band of its own where it is told so") {
   bench<reused_threshold> narrow{reused_threshold({.tau_prime = 100, .low = 1, .high = 1})};
   auto values = permutation(200);
-  CHECK(narrow.select(values, 20, 0).said.reevaluated);
-  CHECK_FALSE(narrow.select(values, 20, 1).said.reevaluated);
+  CHECK(narrow.select(values, 20, 0).reevaluated);
+  CHECK_FALSE(narrow.select(values, 20, 1).reevaluated);
   *std::max_element(values.begin(), values.end()) = 0;
-  CHECK(narrow.select(values, 20, 2).said.reevaluated);
+  CHECK(narrow.select(values, 20, 2).reevaluated);
 
   bench<reused_threshold> wide{reused_threshold({.tau_prime = 100, .low = 0, .high = 3})};
   wide.select(permutation(200), 20, 0);
-  CHECK(wide.select(permutation(200, 1e-6F), 20, 1).said.count == 0);
+  CHECK(wide.select(permutation(200, 1e-6F), 20, 1).chosen.size() == 0);
   auto const larger = wide.select(permutation(200, 1.25F), 20, 2); // 145 .. 200 pass: 56, of which 20 are kept
-  CHECK_FALSE(larger.said.reevaluated);
-  CHECK(larger.said.count == 20);
-  CHECK(wide.select(permutation(200, 2), 20, 3).said.reevaluated);
+  CHECK_FALSE(larger.reevaluated);
+  CHECK(larger.chosen.size() == 20);
+  CHECK(wide.select(permutation(200, 2), 20, 3).reevaluated);
 }
 
 TEST_CASE("reused_threshold with ties selects no more than its capacity") {
@@ -234,11 +235,11 @@ TEST_CASE("reused_threshold with ties selects no more than its capacity") {
   // All tie with the threshold: the old one would select everything in every iteration.
   for (int iteration = 0; iteration < 4; ++iteration) {
     auto const result = reused.select(values, 10, iteration);
-    CHECK(result.said.reevaluated);
+    CHECK(result.reevaluated);
     CHECK((result.chosen == top(all_entries(values), 10)));
   }
   values.assign(300, 0);
-  CHECK(reused.select(values, 10, 5).said.count == 10);
+  CHECK(reused.select(values, 10, 5).chosen.size() == 10);
 }
 
 TEST_CASE("reused_threshold never exceeds its capacity, whatever comes") {
@@ -248,16 +249,16 @@ TEST_CASE("reused_threshold never exceeds its capacity, whatever comes") {
     auto const& kind = kinds[noise(1, iteration / 3) % (kinds.size() - 1)].second;
     auto values = drawn<float>(kind, 1500, iteration);
     auto const result = reused.select(values, 40, static_cast<std::int64_t>(iteration));
-    CHECK(result.said.count >= 27);
-    CHECK(result.said.count <= 40);
+    CHECK(result.chosen.size() >= 27);
+    CHECK(result.chosen.size() <= 40);
   }
 }
 
 TEST_CASE("reused_threshold of nothing selects nothing and stays as it was") {
   bench<reused_threshold> reused;
-  CHECK(reused.select(permutation(50), 0, 0).said.count == 0);
+  CHECK(reused.select(permutation(50), 0, 0).chosen.size() == 0);
   CHECK(reused.state.evaluated == -1);
-  CHECK(reused.select({}, 0, 1).said.count == 0);
+  CHECK(reused.select({}, 0, 1).chosen.size() == 0);
 }
 
 TEST_CASE("unguarded_threshold selects by the old threshold whatever that gives") {
@@ -267,7 +268,7 @@ TEST_CASE("unguarded_threshold selects by the old threshold whatever that gives"
     float const old = unguarded.state.threshold;
     auto const result = unguarded.select(values, 50, iteration);
     CAPTURE(iteration);
-    CHECK(result.said.reevaluated == (iteration % 4 == 0));
+    CHECK(result.reevaluated == (iteration % 4 == 0));
     CHECK((result.chosen == (iteration % 4 == 0 ? top(all_entries(values), 50) : at_least(all_entries(values), old))));
   }
   CHECK_FALSE(unguarded.selector.bounded());

@@ -247,10 +247,12 @@ TEST_CASE("the dense family: labels, instance, and nothing allocated in a steady
             {.length = length, .reduce = {.chunk_bytes = 1000}}));
   for (auto const level : {oktopk::codec_level::collective, oktopk::codec_level::message}) {
     watch(5, 20,
-          calls_of<oktopk::dense_coded_ring_chunked<execution, in_process_communicator, block_float>>(
+          calls_of<oktopk::dense_ring_chunked<execution, in_process_communicator, float, std::int32_t,
+                                              oktopk::coded_wire<block_float>>>(
               {.length = length, .reduce = {.codec = {}, .level = level, .segment = 500, .cutoff_bytes = 0}}));
     watch(5, 20,
-          calls_of<oktopk::dense_coded_recursive_doubling<execution, in_process_communicator, block_float>>(
+          calls_of<oktopk::dense_recursive_doubling<execution, in_process_communicator, float, std::int32_t,
+                                                    oktopk::coded_wire<block_float>>>(
               {.length = length, .reduce = {.codec = {}, .level = level, .cutoff_bytes = 0}}));
   }
 }

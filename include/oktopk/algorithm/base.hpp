@@ -38,12 +38,6 @@ public:
   call_statistics const& last_call() const { return statistics_; }
 
 protected:
-  using clock = std::chrono::steady_clock;
-
-  static double seconds(clock::time_point from, clock::time_point to) {
-    return std::chrono::duration<double>(to - from).count();
-  }
-
   algorithm_base(E exec, Comm comm, std::int64_t length)
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length) {}
   ~algorithm_base() = default;
@@ -79,11 +73,13 @@ protected:
   Comm comm_;
   std::int64_t length_;
   std::int64_t k_;
-  call_statistics statistics_;
-  update_type update_;
 
 private:
+  using clock = std::chrono::steady_clock;
+
   clock::time_point call_start_;
+  call_statistics statistics_;
+  update_type update_;
 };
 
 } // namespace oktopk

@@ -5,10 +5,12 @@
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
-#include <oktopk/dense/own_allreduce.hpp>
-#include <oktopk/select/count.hpp>
+#include <oktopk/dense/native_allreduce.hpp>
+#include <oktopk/exchange/gather_counts.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -33,6 +35,21 @@ struct dense_state {
   }
 };
 
+namespace detail {
+
+/// The name of a dense scheme, after that of its allreduce. Results that users have recorded bear these names.
+inline std::string scheme_name(std::string const& reduce) {
+  if (reduce == "native") {
+    return "dense";
+  }
+  if (reduce == "rabenseifner") {
+    return "dense_rabenseifner";
+  }
+  return reduce == "rabenseifner of bfloat16" ? "dense_bfloat16" : reduce;
+}
+
+} // namespace detail
+
 /// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
 /// are measured against; `Reduce` is any other of `dense/`.
 ///
@@ -40,7 +57,7 @@ struct dense_state {
 /// of `Reduce`. Nothing is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the
 /// result, and only then do they ask whose it is.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
-          class Reduce = own_allreduce<E, Comm, Value>>
+          class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
 class dense : public algorithm_base<E, Comm, Index, Value> {
   using base = algorithm_base<E, Comm, Index, Value>;
@@ -59,7 +76,7 @@ public:
   /// Collective.
   dense(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), reduce_(detail::configured<Reduce>(how.reduce)),
-        name_(reduce_.name()) {
+        name_(detail::scheme_name(std::string(reduce_.name()))) {
     agreement terms(name_);
     detail::check_length<Index>(length_, terms);
     if constexpr (requires { typename Reduce::options; }) {
@@ -94,39 +111,40 @@ public:
   /// Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    auto const start = clock::now();
-    fault_report const mine = detail::check_accumulator(accumulator, length_);
+    detail::profiling_region const profiled("oktopk::dense");
+    auto call = base::begin_call(name_, state_.iteration);
+    call.note(detail::check_accumulator(accumulator, length_));
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
     Value const* own = sums_.data();
-    if (mine) {
+    if (call.faults) {
       fill(sums, std::numeric_limits<Value>::quiet_NaN());
     } else {
       auto const source = detail::as_source<Index, Value, E>(accumulator);
-      source.settle(exec_);
-      own = source.settled().values.data();
+      source.materialize(exec_);
+      own = source.materialized().values.data();
     }
     reduce(own);
-    std::int64_t bad = first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    std::int64_t bad = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     if (results_may_differ()) {
       collective_workspace room;
       allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
     }
     // An empty sum cannot show NaN, so there everybody asks.
     if (bad < length_ || length_ == 0) {
-      ask_whose_fault(accumulator, mine);
+      ask_whose_fault(call, accumulator);
     }
     if (bad < length_) {
       throw_overflow(accumulator, bad);
     }
     if (losses_may_overflow()) {
-      throw_faults(fault_of_losses());
+      call.note(fault_of_losses());
+      gather_counts_.run(call, 0);
     }
-    state_.iteration += 1;
-    statistics_ = {
-        .local_selected = length_, .global_selected = length_, .exchange_seconds = base::seconds(start, clock::now())};
-    update_ = update_type({indices_.data(), sums.data(), length_}, indices_.data(), length_,
-                          {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_});
-    return update_;
+    call.statistics.local_selected = length_;
+    array_ref<Index const, memory_space> const all(indices_.data(), static_cast<std::size_t>(length_));
+    return base::finish_call(call, state_, state_type(state_),
+                             update_type({indices_.data(), sums.data(), length_}, all,
+                                         {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_}));
   }
 
   /// Kernels; public because nvcc wants the functions around them to be.
@@ -186,54 +204,38 @@ private:
   template <class Input>
   std::int64_t place_of_overflow(Input const& accumulator) {
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
-    detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values.data(), length_,
+    detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values.data(), length_,
                         sums_.data());
-    own_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
-    return first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    native_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
+    return detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
   }
 
   using base::comm_;
   using base::exec_;
   using base::length_;
-  using base::statistics_;
-  using base::update_;
-  using typename base::clock;
 
-  // All ranks are here together, for the sums are the same everywhere.
+  // All ranks are here together, for the sums are the same everywhere. Throws the fault of the lowest rank, if any.
   template <class Input>
-  void ask_whose_fault(Input const& accumulator, fault_report mine) {
-    if (!mine) {
-      std::int64_t const bad =
-          first_non_finite<E, Value>(exec_, detail::as_source<Index, Value, E>(accumulator).settled().values);
+  void ask_whose_fault(call_context<E, Comm>& call, Input const& accumulator) {
+    if (!call.faults) {
+      std::int64_t const bad = detail::first_non_finite<E, Value>(
+          exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values);
       if (bad < length_) {
-        mine = {fault::non_finite, bad};
+        call.note({fault::non_finite, bad});
       }
     }
-    throw_faults(mine);
+    gather_counts_.run(call, 0);
   }
 
   // A fault where some loss is not finite: every entry contributes, so losses are all that the residual becomes.
   fault_report fault_of_losses() const {
     array_ref<Value const, memory_space> const lost(lost_.data(), static_cast<std::size_t>(length_));
-    std::int64_t const bad = first_non_finite<E, Value>(exec_, lost);
+    std::int64_t const bad = detail::first_non_finite<E, Value>(exec_, lost);
     return bad < length_ ? fault_report{fault::non_finite, bad, fault_subject::returned} : fault_report{};
   }
 
-  // Throws the fault of the lowest rank that has one, on all ranks. Collective.
-  void throw_faults(fault_report mine) {
-    auto const packed = static_cast<std::int64_t>(mine.packed());
-    std::vector<std::int64_t> reports(static_cast<std::size_t>(comm_.size()));
-    collective_workspace room;
-    allgather(comm_, std::span<std::int64_t const>(&packed, 1), std::span<std::int64_t>(reports), phase::control, room);
-    for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-      auto const report = fault_report::unpacked(static_cast<std::uint64_t>(reports[rank]));
-      if (report) {
-        throw report.as_error(std::string(name()), static_cast<int>(rank), length_);
-      }
-    }
-  }
-
   state_type state_;
+  count_gathering<Comm> gather_counts_;
   Reduce reduce_;
   std::string name_;
   buffer<Value, memory_space> sums_{"oktopk::dense::sums"};

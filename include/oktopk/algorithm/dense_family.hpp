@@ -6,25 +6,28 @@
 #include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
-#include <oktopk/dense/coded_recursive_doubling.hpp>
-#include <oktopk/dense/coded_ring_chunked.hpp>
 #include <oktopk/dense/halving_doubling.hpp>
+#include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
 #include <oktopk/dense/ring_chunked.hpp>
 #include <oktopk/dense/ring_pipelined.hpp>
+#include <oktopk/dense/wire/coded.hpp>
+#include <oktopk/dense/wire/plain.hpp>
 
 #include <cstdint>
 
-// The textbook's dense allreduces as algorithms for gradients: the exact sum of the accumulators. See the headers under
-// dense/ for steps and words.
+// The textbook's dense allreduces as algorithms for gradients: the sum of the accumulators, exact over a plain wire.
+// See the headers under dense/ for steps and words. Over a coded wire, `coded_wire<Codec>`, the values that a lossy
+// codec rounds off return to the residual.
 namespace oktopk {
 
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 using dense_ring = dense<E, Comm, Value, Index, ring<E, Comm, Value>>;
 
-template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
-using dense_ring_chunked = dense<E, Comm, Value, Index, ring_chunked<E, Comm, Value>>;
+template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
+          class Wire = plain_wire>
+using dense_ring_chunked = dense<E, Comm, Value, Index, ring_chunked<E, Comm, Value, Wire>>;
 
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 using dense_ring_pipelined = dense<E, Comm, Value, Index, ring_pipelined<E, Comm, Value>>;
@@ -32,16 +35,20 @@ using dense_ring_pipelined = dense<E, Comm, Value, Index, ring_pipelined<E, Comm
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 using dense_halving_doubling = dense<E, Comm, Value, Index, halving_doubling<E, Comm, Value>>;
 
+template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
+          class Wire = plain_wire>
+using dense_recursive_doubling = dense<E, Comm, Value, Index, recursive_doubling<E, Comm, Value, Wire>>;
+
+/// Dense allreduce by Rabenseifner's algorithm (Chan et al. 2007; Table 1 of the paper): 2n(P-1)/P words and 2 log2 P
+/// messages where P is a power of two; see `rabenseifner` for other P.
+template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
+          class Wire = plain_wire>
+using dense_rabenseifner = dense<E, Comm, Value, Index, rabenseifner<E, Comm, Value, Wire>>;
+
+/// The same with 16 bits a value on the wire, whatever the length, half the words: the dense baseline of
+/// mixed-precision training. Sums are formed in full precision and rounded where they travel; the difference returns to
+/// the residual.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
-using dense_recursive_doubling = dense<E, Comm, Value, Index, recursive_doubling<E, Comm, Value>>;
-
-/// With coded messages; what a lossy codec rounds off returns to the residual.
-template <execution_space E, communicator Comm, class Codec, gradient_value Value = float,
-          gradient_index Index = std::int32_t>
-using dense_coded_ring_chunked = dense<E, Comm, Value, Index, coded_ring_chunked<E, Comm, Value, Codec>>;
-
-template <execution_space E, communicator Comm, class Codec, gradient_value Value = float,
-          gradient_index Index = std::int32_t>
-using dense_coded_recursive_doubling = dense<E, Comm, Value, Index, coded_recursive_doubling<E, Comm, Value, Codec>>;
+using dense_bfloat16 = dense_rabenseifner<E, Comm, Value, Index, coded_wire<bfloat16, 0>>;
 
 } // namespace oktopk

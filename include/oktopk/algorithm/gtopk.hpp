@@ -82,7 +82,7 @@ public:
     auto call = base::begin_call(name(), state_.iteration);
     state_type next = state_;
     entries_type const selection = local_selection_.run(call, accumulator, next.local);
-    auto const own = detail::as_source<index_type, value_type, E>(accumulator).settled().values;
+    auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
     auto const tree = reduction_tree_.run(call, own, selection, return_dropped_);
     if (return_dropped_) {
       return base::finish_call(call, state_, std::move(next), update_type(tree.sums, selection.indices, tree.dropped));

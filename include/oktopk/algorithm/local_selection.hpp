@@ -6,9 +6,9 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/compact.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -71,27 +71,29 @@ public:
       return {};
     }
     auto const source = detail::as_source<index_type, value_type, E>(accumulator);
-    local_scope alone;
-    selected const chosen = selector_.select(call.exec, source, call.k, call.iteration, state, alone, workspace_);
-    entries_type const selection = workspace_.entries(chosen.count);
+    selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
+                                                                         workspace_};
+    auto const chosen = selector_.select(context, source, state);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
-    if (chosen.count > 0) {
-      call.note(detail::non_finite_in(call.exec, selection, fault_subject::value));
-    } else if (std::int64_t const bad = first_non_finite<E, value_type>(call.exec, source.settled().values);
+    if (chosen.entries.size() > 0) {
+      call.note(detail::non_finite_in(call.exec, chosen.entries, fault_subject::value));
+    } else if (std::int64_t const bad =
+                   detail::first_non_finite<E, value_type>(call.exec, source.materialized().values);
                bad < call.length) {
       call.note({fault::non_finite, bad});
     }
     if (call.faults) {
       return {};
     }
-    call.statistics.local_selected = chosen.count;
+    call.statistics.local_selected = chosen.entries.size();
     call.statistics.local_reevaluated = chosen.reevaluated;
-    return selection;
+    return chosen.entries;
   }
 
 private:
   LocalSelector selector_;
+  one_rank alone_;
   selection_workspace<index_type, value_type, E> workspace_;
 };
 

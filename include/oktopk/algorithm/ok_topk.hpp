@@ -149,7 +149,7 @@ public:
     // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
     auto const global_topk = global_selection_.run(call, reduced_topk, next.global, most_candidates_);
     // Line 13: balance_and_allgatherv.
-    auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.sizes);
+    auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
     call.statistics.balanced = u.balanced;
     // Line 14: the local indexes that are among the global ones.
     auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);

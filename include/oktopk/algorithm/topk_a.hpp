@@ -10,7 +10,7 @@
 #include <oktopk/exchange/gather_counts.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>

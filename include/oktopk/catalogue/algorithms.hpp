@@ -4,7 +4,6 @@
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/dense_rabenseifner.hpp>
 #include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
@@ -38,31 +37,28 @@ inline constexpr std::tuple algorithms{
                   []<class E, class C, class F>() { return std::type_identity<gaussian_k<E, C, F>>(); }},
     dense_scheme{"dense", "the communicator's own allreduce",
                  []<class E, class C, class V, class I>() { return std::type_identity<dense<E, C, V, I>>(); }},
-    dense_scheme{
-        "dense_rabenseifner", "reduce-scatter by halving and allgather by doubling",
-        []<class E, class C, class V, class I>() { return std::type_identity<dense_rabenseifner<E, C, V, I>>(); }},
-    dense_scheme{"dense_bfloat16", "the same with 16 bits a value on the wire",
+    coded_scheme{"dense_rabenseifner", "reduce-scatter by halving and allgather by doubling",
+                 []<class E, class C, class V, class I, class W>() {
+                   return std::type_identity<dense_rabenseifner<E, C, V, I, W>>();
+                 }},
+    dense_scheme{"dense_bfloat16", "the same with 16 bits a value, whatever the length",
                  []<class E, class C, class V, class I>() { return std::type_identity<dense_bfloat16<E, C, V, I>>(); }},
     dense_scheme{"ring", "a ring of whole blocks",
                  []<class E, class C, class V, class I>() { return std::type_identity<dense_ring<E, C, V, I>>(); }},
-    coded_scheme{
-        "ring_chunked", "a ring of blocks in two pieces each",
-        []<class E, class C, class V, class I>() { return std::type_identity<dense_ring_chunked<E, C, V, I>>(); },
-        []<class E, class C, class Codec, class V, class I>() {
-          return std::type_identity<dense_coded_ring_chunked<E, C, Codec, V, I>>();
-        }},
+    coded_scheme{"ring_chunked", "a ring of blocks in two pieces each",
+                 []<class E, class C, class V, class I, class W>() {
+                   return std::type_identity<dense_ring_chunked<E, C, V, I, W>>();
+                 }},
     dense_scheme{
         "ring_pipelined", "a ring of blocks in many pieces",
         []<class E, class C, class V, class I>() { return std::type_identity<dense_ring_pipelined<E, C, V, I>>(); }},
     dense_scheme{
         "halving_doubling", "halving and doubling, ranks in binary blocks",
         []<class E, class C, class V, class I>() { return std::type_identity<dense_halving_doubling<E, C, V, I>>(); }},
-    coded_scheme{
-        "recursive_doubling", "whole vectors between pairs",
-        []<class E, class C, class V, class I>() { return std::type_identity<dense_recursive_doubling<E, C, V, I>>(); },
-        []<class E, class C, class Codec, class V, class I>() {
-          return std::type_identity<dense_coded_recursive_doubling<E, C, Codec, V, I>>();
-        }},
+    coded_scheme{"recursive_doubling", "whole vectors between pairs",
+                 []<class E, class C, class V, class I, class W>() {
+                   return std::type_identity<dense_recursive_doubling<E, C, V, I, W>>();
+                 }},
 };
 
 } // namespace oktopk::catalogue

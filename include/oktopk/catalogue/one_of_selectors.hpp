@@ -100,17 +100,16 @@ public:
     return std::visit([&](auto const& one) { return one.capacity(k, length); }, chosen_);
   }
 
-  template <execution_space E, selection_source Source, selection_scope Scope>
-  selected select(E const& exec, Source const& from, std::int64_t k, std::int64_t iteration,
-                  state<typename Source::value_type>& carried, Scope& scope,
-                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
-    selected result;
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
+            selection_source Source>
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& source, state<Value>& carried) const {
+    selection<Index, Value, typename E::memory_space> result;
     detail::with_index<sizeof...(Selectors)>(chosen_.index(), [&](auto which) {
       if (carried.one.index() != which()) {
         carried.one.template emplace<which()>();
       }
-      result =
-          std::get<which()>(chosen_).select(exec, from, k, iteration, std::get<which()>(carried.one), scope, workspace);
+      result = std::get<which()>(chosen_).select(context, source, std::get<which()>(carried.one));
     });
     return result;
   }

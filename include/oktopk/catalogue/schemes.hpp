@@ -6,6 +6,8 @@
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/read_options.hpp>
+#include <oktopk/dense/wire/coded.hpp>
+#include <oktopk/dense/wire/plain.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -37,6 +39,16 @@ inline constexpr bool sums_everything = false;
 
 template <class E, class Comm, class Value, class Index, class Reduce>
 inline constexpr bool sums_everything<dense<E, Comm, Value, Index, Reduce>> = Reduce::lossless;
+
+template <class Codec>
+struct wire_of {
+  using type = coded_wire<Codec>;
+};
+
+template <>
+struct wire_of<void> {
+  using type = plain_wire;
+};
 
 template <class Selector>
 selection_promise promise_of(Selector const& how) {
@@ -124,34 +136,28 @@ struct dense_scheme {
 template <class Type>
 dense_scheme(std::string_view, std::string_view, Type) -> dense_scheme<Type>;
 
-/// A dense algorithm that codes its messages, or not; `coded` names it for a codec as well.
-template <class Plain, class Coded>
+/// A dense algorithm that codes its messages, or not; `type` names it for a wire as well.
+template <class Type>
 struct coded_scheme {
   std::string_view name;
   std::string_view about;
-  Plain plain;
-  Coded coded;
+  Type type;
 
   template <class E, class Comm, class Value, class Index, class Extras, class Sink>
   void visit(option_reader& in, gradient_size const& size, Sink const& sink) const {
     constexpr auto known = std::tuple_cat(std::tuple{alternative<void>{"none", "values as they are"}}, codecs,
                                           Extras::template codecs<E>());
     in.choose("codec", known, "none", "code of the messages", [&]<class Codec>(alternative<Codec> const&) {
-      auto const with = [&](auto const& type_of) {
-        dense_scheme{name, about, type_of}.template visit<E, Comm, Value, Index, Extras>(in, size, sink);
+      using wire = typename wire_of<Codec>::type;
+      auto const with_wire = [this]<class Space, class Ranks, class V, class I>() {
+        return type.template operator()<Space, Ranks, V, I, wire>();
       };
-      if constexpr (std::is_void_v<Codec>) {
-        with(plain);
-      } else {
-        with([this]<class Space, class Ranks, class V, class I>() {
-          return coded.template operator()<Space, Ranks, Codec, V, I>();
-        });
-      }
+      dense_scheme{name, about, with_wire}.template visit<E, Comm, Value, Index, Extras>(in, size, sink);
     });
   }
 };
 
-template <class Plain, class Coded>
-coded_scheme(std::string_view, std::string_view, Plain, Coded) -> coded_scheme<Plain, Coded>;
+template <class Type>
+coded_scheme(std::string_view, std::string_view, Type) -> coded_scheme<Type>;
 
 } // namespace oktopk::catalogue

@@ -35,7 +35,7 @@ KOKKOS_INLINE_FUNCTION Value power_of_two(int exponent) {
 }
 
 /// The operation that keeps what is decoded.
-struct take {
+struct replace {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {
     return b;

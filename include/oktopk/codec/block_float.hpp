@@ -66,7 +66,7 @@ struct block_float {
 
   template <execution_space E, gradient_value Value>
   void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) const {
-    decode_and_reduce(exec, detail::take(), in, count, values);
+    decode_and_reduce(exec, detail::replace(), in, count, values);
   }
 
   template <execution_space E, class Operation, gradient_value Value>

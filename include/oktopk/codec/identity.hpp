@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/codec/concept.hpp>
+#include <oktopk/codec/elementwise.hpp>
 
 #include <string>
 

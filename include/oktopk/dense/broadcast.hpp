@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/dense/plain_wire.hpp>
+#include <oktopk/dense/wire/plain.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ public:
       return;
     }
     detail::piece const whole{0, 0, count};
-    wire_.bind(exec, comm, values, count, reduction::sum, 0, 0);
+    wire_.bind(exec, comm, plain_wire(), {values, values, nullptr, count, reduction::sum}, {1, count, 0, 0});
     requests_.clear();
     requests_.reserve(static_cast<std::size_t>(comm.size()));
     cancel_on_unwind const guard(comm, requests_);
@@ -45,7 +45,7 @@ public:
 
 private:
   std::vector<typename Comm::request> requests_;
-  detail::plain_wire<E, Value> wire_;
+  detail::bound_plain_wire<E, Value> wire_;
 };
 
 } // namespace oktopk

@@ -51,11 +51,20 @@ void clear_values(E const& exec, Value* values, std::int64_t count) {
       KOKKOS_LAMBDA(std::int64_t i) { values[i] = Value(0); });
 }
 
-/// What is rounded off is told for sums alone: no residual makes good what a maximum lost.
+/// Refuses a place for the losses of a maximum or a minimum: no residual makes good what one of these lost.
 template <gradient_value Value>
 void refuse_losses_of(reduction op, Value const* lost) {
   if (op != reduction::sum && lost != nullptr) {
     throw error(fault::option_out_of_range, "only a sum can tell what it rounded off; give no place for it");
+  }
+}
+
+/// Begins a reduction that loses nothing: the place for losses, where there is one, is cleared.
+template <execution_space E, gradient_value Value>
+void begin_lossless(E const& exec, reduction op, Value* lost, std::int64_t count) {
+  refuse_losses_of(op, lost);
+  if (lost != nullptr) {
+    clear_values(exec, lost, count);
   }
 }
 

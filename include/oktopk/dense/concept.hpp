@@ -7,7 +7,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -38,13 +37,6 @@ T configured(typename options_of<T>::type const& how) {
   }
 }
 
-/// Whether what `roundings` of a codec lose of one value can overflow, though the value and what is decoded do not.
-template <gradient_value Value, class Codec>
-bool losses_may_overflow(Codec const& codec, int roundings) {
-  auto const largest = static_cast<double>(std::numeric_limits<Value>::max());
-  return codec.template error_bound<Value>(largest) > largest / roundings;
-}
-
 /// What is wrong with a policy's options; empty where it has none.
 template <class T>
 std::string fault_of_policy(T const& policy) {
@@ -59,19 +51,22 @@ std::string fault_of_policy(T const& policy) {
 
 /// A collective that sums dense vectors, one algorithm a header.
 ///
-/// * `run(exec, comm, values, lost, count)` — collective, in place; `values` is
-/// in the memory of `exec`, `count` the same on all ranks, the result the same to the bit on all ranks, NaN where some
-/// rank had NaN. Waits for what it needs of `exec`. A lossy one writes to `lost`, unless it is null, what it rounded
-/// off on this rank: the sum of `lost` over ranks plus the result is the sum of what went in.
-/// * `name()`, `lossless` — the same on ranks that are to understand each other.
-/// * `bound_words(count, ranks)` — documented bound on the words of 4 bytes
-/// that one rank sends.
+/// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`; `count`
+/// is
+///    the same on all ranks. The result is the same to the bit on all ranks, and NaN where a rank had NaN. The call
+///    waits for the work of `exec` that it needs.
+/// 2. `lossless` tells whether the sum is exact but for the rounding of its additions. An algorithm that is not writes
+///    what it rounded off on this rank to `lost`, unless it is null: the sum of `lost` over ranks plus the result is
+///    the sum of the inputs. A lossless one clears `lost`, or leaves it as it is.
+/// 3. `name()` tells the algorithm and its wire, the same on all ranks.
+/// 4. `bound_words(count, ranks)` bounds the words of 4 bytes that one rank sends.
+/// 5. `options`, where an algorithm has choices, is a plain struct that it is made from. `describe()` writes them down
+///    for the ranks to compare; `fault()` is a sentence about options that cannot be, empty where there is none.
+/// 6. `losses_may_overflow(ranks)`, where an algorithm has it, tells whether `lost` may hold values that are not finite
+///    though inputs and sums are finite; the same on all ranks.
+/// 7. `ranks_may_differ()`, where an algorithm has it, tells whether the results of ranks may differ.
 ///
-/// A lossy one that may write what is not finite to `lost`, although values and sums are finite, says so with
-/// `losses_may_overflow(ranks)`, the same on all ranks.
-///
-/// One that has choices to make has `options`, a plain struct that it is made from; `describe()` writes them down for
-/// the ranks to compare, `fault()` says what is wrong with them.
+/// See tests/dense/suite.hpp for the tests that every model passes.
 template <class D, class E, class Comm, class Value>
 concept dense_allreduce = std::default_initializable<D> &&
                           requires(D& algorithm, E const& exec, Comm& comm, Value* values, std::int64_t count) {
@@ -81,8 +76,11 @@ concept dense_allreduce = std::default_initializable<D> &&
                             { algorithm.bound_words(count, 1) } -> std::same_as<double>;
                           };
 
-/// A dense allreduce that need not find what it sums where the result will be: `run_from(exec, comm, own, values, lost,
-/// count)` leaves `own` as it is, which saves copying it; `own` is `values` or does not overlap it.
+/// A dense allreduce that can read its input from another vector than the result's.
+///
+/// 1. `run_from(exec, comm, own, values, lost, count)` does what `run` does with a copy of `own` in `values`. `own` is
+/// only
+///    read; it is `values`, or does not overlap it.
 template <class D, class E, class Comm, class Value>
 concept dense_allreduce_out_of_place =
     dense_allreduce<D, E, Comm, Value> &&
@@ -90,8 +88,10 @@ concept dense_allreduce_out_of_place =
       { algorithm.run_from(exec, comm, own, values, values, count) } -> std::same_as<void>;
     };
 
-/// A dense allreduce that forms maxima and minima as well: a last argument of `run` says which, the same on all ranks.
-/// `lost` is for sums and null for others.
+/// A dense allreduce that forms maxima and minima as well.
+///
+/// 1. A last argument of `run` is the operation, the same on all ranks.
+/// 2. `lost` is null where the operation is not the sum.
 template <class D, class E, class Comm, class Value>
 concept dense_reduction =
     dense_allreduce<D, E, Comm, Value> &&

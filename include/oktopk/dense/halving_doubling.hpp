@@ -4,7 +4,7 @@
 
 #include <oktopk/comm/optional_message.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/plain_wire.hpp>
+#include <oktopk/dense/wire/plain.hpp>
 
 #include <array>
 #include <cstddef>
@@ -93,16 +93,13 @@ public:
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    detail::refuse_losses_of(op, lost);
-    if (lost != nullptr) {
-      detail::clear_values(exec, lost, count);
-    }
+    detail::begin_lossless(exec, op, lost, count);
     if (comm.size() == 1) {
       return;
     }
     detail::binary_blocks const at(comm.rank(), comm.size());
     int const place = comm.rank() - at.base;
-    wire_.bind(exec, comm, values, count, op, 1, (count + 1) / 2);
+    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, 1, (count + 1) / 2});
     requests_.clear();
     requests_.reserve(static_cast<std::size_t>(at.larger > 0 ? at.larger / at.size : 0));
     cancel_on_unwind const guard(comm, both_, requests_);
@@ -161,7 +158,7 @@ private:
 
   std::array<typename Comm::request, 2> both_{}; // what comes, what goes
   std::vector<typename Comm::request> requests_;
-  detail::plain_wire<E, Value> wire_;
+  detail::bound_plain_wire<E, Value> wire_;
 };
 
 } // namespace oktopk

@@ -2,169 +2,184 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/codec/identity.hpp>
-#include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/comm/folded_ranks.hpp>
+#include <oktopk/comm/optional_message.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
+#include <oktopk/dense/wire/wires.hpp>
 
+#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace oktopk {
 
-/// Sum of dense vectors by Rabenseifner's algorithm (Thakur et al. 2005): reduce-scatter by recursive halving,
+/// Reduction of dense vectors by Rabenseifner's algorithm (Thakur et al. 2005): reduce-scatter by recursive halving,
 /// allgather by recursive doubling.
 ///
-/// In place, on any number of ranks. Where P is a power of two each rank sends 2n(P-1)/P values in 2 log2 P messages.
-/// Where it is not, 2^m being the largest power of two below, the first 2(P - 2^m) ranks fold in pairs: the odd one of
-/// a pair sends n values in one message, the even one n values in one message more than the others. Every block of n /
-/// 2^m is summed by one rank in a fixed order and sent to the rest, so the result is the same to the bit everywhere.
+/// In place, on any number of ranks; `count`, `op` and the options are the same on all. Where P is a power of two each
+/// rank sends 2n(P-1)/P values in 2 log2 P messages. Where it is not, 2^m being the largest power of two below, the
+/// first 2(P - 2^m) ranks fold in pairs: the odd one of a pair, the guest, sends n values in one message, the even one,
+/// its host, n values in one message more than the others. Every block of n / 2^m is reduced by one rank in a fixed
+/// order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values beside the vector, the
+/// host n.
 ///
-/// With a lossy codec each rank rounds every element once: what it sends away as a partial sum, or the sum it owns.
-/// `lost` takes the difference, so that the sum over ranks of `lost` plus the result is what went in.
-template <execution_space E, class Comm, gradient_value Value, class Codec = identity>
-  requires communicator<Comm> && codec<Codec, Value, E>
+/// Over a coded wire each rank rounds every element once: the partial sum that it sends away, or the sum that it
+/// finishes, on one rank as well. `lost` takes the difference. The allgather encodes what it sends anew in each step,
+/// which loses nothing more of a stable codec; other codecs are refused, unless ranks may differ. Keeps three coded
+/// halves of the vector beside the caller's; guests and hosts three coded vectors.
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
+  requires dense_wire<Wire, E, Value>
 class rabenseifner {
 public:
-  static constexpr bool lossless = Codec::lossless;
+  static constexpr bool lossless = Wire::lossless;
 
-  static std::string_view name() {
-    static std::string const text =
-        "dense_" + (std::is_same_v<Codec, identity> ? std::string("rabenseifner") : std::string(Codec::name()));
-    return text;
+  using options = typename Wire::options;
+
+  rabenseifner() = default;
+  explicit rabenseifner(options const& how) : wires_(how) {}
+
+  std::string name() const { return wires_.policy().name_after("rabenseifner"); }
+  std::string describe() const { return wires_.policy().describe(); }
+
+  std::string fault() const {
+    std::string const of_wire = wires_.policy().fault();
+    return of_wire.empty() ? wires_.policy().fault_of_coding_anew() : of_wire;
   }
 
-  /// 2n(P-1)/P values with the largest power of two for P, n more where P is none, and the rounding of halves.
-  static double bound_words(std::int64_t count, int ranks) {
+  bool ranks_may_differ() const { return wires_.policy().loses_again(); }
+
+  /// Every value is rounded once by each rank.
+  bool losses_may_overflow(int) const { return wires_.policy().template losses_may_overflow<Value>(1); }
+
+  /// The larger part of every halving, there and back, and the vector where P is no power of two.
+  double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);
-    double const values = 2 * static_cast<double>(count) * (at.core - 1) / at.core + 2.0 * detail::ceil_log2(at.core) +
-                          (at.folded > 0 ? static_cast<double>(count) : 0.0);
-    return values * static_cast<double>(Codec::template encoded_bytes<Value>(1)) / 4;
+    std::int64_t const grain = grain_of(count);
+    std::int64_t bytes = at.folded > 0 ? wires_.message_bytes(count, count) : 0;
+    std::int64_t left = (count + grain - 1) / grain;
+    for (int part = at.core; part > 1; part /= 2) {
+      left = (left + 1) / 2;
+      bytes += 2 * wires_.message_bytes(std::min(count, left * grain), count);
+    }
+    return static_cast<double>(bytes) / 4;
   }
 
-  /// Collective; `count` is the same on all ranks. `lost` may be null.
-  void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count) {
-    int const rank = comm.rank();
-    detail::folded_ranks const at(rank, comm.size());
-    std::int64_t const bytes = Codec::template encoded_bytes<Value>(count);
-    outgoing_.reserve(exec, comm, bytes);
-    incoming_.reserve(exec, comm, bytes);
-    halves_.reserve(static_cast<std::size_t>(detail::ceil_log2(at.core)));
-    if constexpr (!Codec::lossless) {
-      if (lost != nullptr) {
-        rounded_.reserve(exec, at.is_guest || at.core == 1 ? count : (count + 1) / 2);
-      }
-    }
-    cancel_on_unwind const guard(comm); // also between its messages
-    if (at.is_guest) {
-      pack(exec, values, lost, count);
-      exchange_bytes(comm, rank - 1, bytes, 0, phase::reduce);
-      exchange_bytes(comm, rank - 1, 0, bytes, phase::gather);
-      unpack(exec, values, count, false);
-      return;
-    }
-    if (at.in_pair) {
-      exchange_bytes(comm, rank + 1, 0, bytes, phase::reduce);
-      unpack(exec, values, count, true);
-    }
-    // This place's part of the vector shrinks by halves; the halves given away are kept to find the way back.
-    std::int64_t begin = 0;
-    std::int64_t end = count;
-    halves_.clear();
-    for (int distance = at.core / 2; distance >= 1; distance /= 2) {
-      std::int64_t const middle = begin + (end - begin) / 2;
-      bool const lower = (at.place & distance) == 0;
-      std::int64_t const give_begin = lower ? middle : begin;
-      std::int64_t const give_count = lower ? end - middle : middle - begin;
-      halves_.push_back({begin, middle, end, distance});
-      begin = lower ? begin : middle;
-      end = lower ? middle : end;
-      pack(exec, values + give_begin, lost == nullptr ? nullptr : lost + give_begin, give_count);
-      exchange_bytes(comm, at.rank_at(at.place ^ distance), Codec::template encoded_bytes<Value>(give_count),
-                     Codec::template encoded_bytes<Value>(end - begin), phase::reduce);
-      unpack(exec, values + begin, end - begin, true);
-    }
-    // The owner too must have what the others will decode.
-    if constexpr (!Codec::lossless) {
-      pack(exec, values + begin, lost == nullptr ? nullptr : lost + begin, end - begin);
-      Codec::decode(exec, static_cast<std::byte const*>(outgoing_.data()), end - begin, values + begin);
-    }
-    for (auto each = halves_.rbegin(); each != halves_.rend(); ++each) {
-      std::int64_t const missing_begin = begin == each->begin ? each->middle : each->begin;
-      std::int64_t const missing_count = (each->end - each->begin) - (end - begin);
-      pack(exec, values + begin, nullptr, end - begin);
-      exchange_bytes(comm, at.rank_at(at.place ^ each->distance), Codec::template encoded_bytes<Value>(end - begin),
-                     Codec::template encoded_bytes<Value>(missing_count), phase::gather);
-      unpack(exec, values + missing_begin, missing_count, false);
-      begin = each->begin;
-      end = each->end;
-    }
-    if (at.in_pair) {
-      pack(exec, values, nullptr, count);
-      exchange_bytes(comm, rank + 1, bytes, 0, phase::gather);
-    }
-  }
-
-  /// Notes what encoding loses; public because nvcc wants the function around a kernel to be.
-  void note_loss(E const& exec, Value const* exact, Value* lost, std::int64_t count) {
-    Value* const rounded = rounded_.data();
-    Codec::decode(exec, static_cast<std::byte const*>(outgoing_.data()), count, rounded);
-    Kokkos::parallel_for(
-        "oktopk::rabenseifner::note_loss", detail::index_range<E>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) { lost[i] = exact[i] - rounded[i]; });
+  void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
+    wires_.run(exec, wires_.codes(count), {values, values, lost, count, op},
+               [&](auto& wire, auto const& policy, auto const& call) {
+                 detail::folded_ranks const at(comm.rank(), comm.size());
+                 std::int64_t const grain = grain_of(count);
+                 std::int64_t const longest = at.in_pair || at.core == 1
+                                                  ? count
+                                                  : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
+                 wire.bind(exec, comm, policy, call, {2, longest, 1, longest});
+                 if (at.is_guest) {
+                   run_as_guest(exec, comm, wire, count);
+                 } else {
+                   run_in_core(exec, comm, wire, at, count);
+                 }
+                 detail::fence(exec, "oktopk::rabenseifner::done");
+               });
   }
 
 private:
-  struct half {
+  // A part of the vector that is cut in two, in grains.
+  struct halving {
     std::int64_t begin;
     std::int64_t middle;
     std::int64_t end;
     int distance;
   };
 
-  void pack(E const& exec, Value const* values, Value* lost, std::int64_t count) {
-    Codec::encode(exec, values, count, outgoing_.data());
-    if constexpr (!Codec::lossless) {
-      if (lost != nullptr) {
-        note_loss(exec, values, lost, count);
-      }
-    }
-    outgoing_.push(exec, 0, Codec::template encoded_bytes<Value>(count));
-    detail::fence(exec, "oktopk::rabenseifner::packed");
+  // Coded pieces have an image each: one that is sent, one that arrives.
+  static constexpr std::int64_t sent_image = 0;
+  static constexpr std::int64_t received_image = 1;
+
+  std::int64_t grain_of(std::int64_t count) const { return wires_.codes(count) ? Wire::grain : 1; }
+
+  // The odd rank of a pair: gives its values away and gets the result.
+  template <class BoundWire>
+  void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
+    cancel_on_unwind const guard(comm); // also between its messages
+    int const host = comm.rank() - 1;
+    detail::piece const mine{sent_image, 0, count};
+    wire.prepare(exec, mine);
+    detail::finish(comm, detail::start_send(comm, wire.image(mine), host, phase::reduce));
+    detail::finish(comm, detail::start_receive(comm, wire.image(mine), host, phase::gather));
+    wire.unfold(exec, mine);
   }
 
-  void unpack(E const& exec, Value* values, std::int64_t count, bool add) {
-    incoming_.pull(exec, 0, Codec::template encoded_bytes<Value>(count));
-    auto const* const from = static_cast<std::byte const*>(incoming_.data());
-    add ? Codec::decode_and_add(exec, from, count, values) : Codec::decode(exec, from, count, values);
-    detail::fence(exec, "oktopk::rabenseifner::unpacked");
+  template <class BoundWire>
+  void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
+    cancel_on_unwind const guard(comm, both_);
+    std::int64_t const grain = grain_of(count);
+    auto const part = [&](std::int64_t image, std::int64_t begin, std::int64_t end) {
+      std::int64_t const first = std::min(count, begin * grain);
+      return detail::piece{image, first, std::min(count, end * grain) - first};
+    };
+    detail::piece const whole{sent_image, 0, count};
+    if (at.in_pair) {
+      detail::finish(comm, detail::start_receive(comm, wire.slot(0, whole), comm.rank() + 1, phase::reduce));
+      wire.absorb(exec, 0, whole);
+    }
+    // This place's part of the vector shrinks by halves, which are kept to find the way back.
+    std::int64_t begin = 0;
+    std::int64_t end = (count + grain - 1) / grain;
+    halvings_.clear();
+    halvings_.reserve(static_cast<std::size_t>(detail::ceil_log2(at.core)));
+    for (int distance = at.core / 2; distance >= 1; distance /= 2) {
+      std::int64_t const middle = begin + (end - begin) / 2;
+      bool const lower = (at.place & distance) == 0;
+      halvings_.push_back({begin, middle, end, distance});
+      detail::piece const given = lower ? part(sent_image, middle, end) : part(sent_image, begin, middle);
+      (lower ? end : begin) = middle;
+      detail::piece const kept = part(sent_image, begin, end);
+      int const peer = at.rank_at(at.place ^ distance);
+      both_[0] = detail::start_receive(comm, wire.slot(0, kept), peer, phase::reduce);
+      wire.prepare(exec, given);
+      both_[1] = detail::start_send(comm, wire.image(given), peer, phase::reduce);
+      comm.wait_all(std::span<typename Comm::request>(both_));
+      wire.absorb(exec, 0, kept);
+    }
+    // The rank that finishes a part must have what others decode of it, too.
+    wire.prepare(exec, part(sent_image, begin, end));
+    wire.adopt_rounding(exec, part(sent_image, begin, end));
+    for (auto each = halvings_.rbegin(); each != halvings_.rend(); ++each) {
+      bool const lower = (at.place & each->distance) == 0;
+      detail::piece const missing =
+          lower ? part(received_image, each->middle, each->end) : part(received_image, each->begin, each->middle);
+      detail::piece const mine = part(sent_image, begin, end);
+      int const peer = at.rank_at(at.place ^ each->distance);
+      both_[0] = detail::start_receive(comm, wire.image(missing), peer, phase::gather);
+      encode_anew(exec, wire, mine, each != halvings_.rbegin());
+      both_[1] = detail::start_send(comm, wire.image(mine), peer, phase::gather);
+      comm.wait_all(std::span<typename Comm::request>(both_));
+      wire.unfold(exec, missing);
+      begin = each->begin;
+      end = each->end;
+    }
+    if (at.in_pair) {
+      encode_anew(exec, wire, whole, !halvings_.empty());
+      detail::finish(comm, detail::start_send(comm, wire.image(whole), comm.rank() + 1, phase::gather));
+    }
   }
 
-  // One message each way, or none where there is nothing to send or to receive.
-  void exchange_bytes(Comm& comm, int peer, std::int64_t out, std::int64_t in, phase use) {
-    std::array<typename Comm::request, 2> requests{};
-    cancel_on_unwind const guard(comm, requests);
-    if (in > 0) {
-      requests[0] = comm.irecv(incoming_.wire(0, in), peer, use);
+  // Makes the image of a part that has grown since the last image was made, unless it is there already.
+  template <class BoundWire>
+  static void encode_anew(E const& exec, BoundWire& wire, detail::piece p, bool has_grown) {
+    if (has_grown && !wire.joins_images) {
+      wire.prepare(exec, p, false);
     }
-    if (out > 0) {
-      requests[1] = comm.isend(outgoing_.wire(0, out), peer, use);
-    }
-    comm.wait_all(std::span<typename Comm::request>(requests));
   }
 
-  std::vector<half> halves_;
-  message_buffer<E> outgoing_{"oktopk::rabenseifner::outgoing"};
-  message_buffer<E> incoming_{"oktopk::rabenseifner::incoming"};
-  buffer<Value, typename E::memory_space> rounded_{"oktopk::rabenseifner::rounded"};
+  detail::wires<E, Value, Wire> wires_;
+  std::array<typename Comm::request, 2> both_{}; // the message that comes and the one that goes
+  std::vector<halving> halvings_;
 };
 
 } // namespace oktopk

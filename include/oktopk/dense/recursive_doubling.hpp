@@ -2,92 +2,170 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/folded_ranks.hpp>
 #include <oktopk/comm/optional_message.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/plain_wire.hpp>
+#include <oktopk/dense/wire/wires.hpp>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
 
 namespace oktopk {
 
-/// Reduction of dense vectors by recursive doubling (Thakur et al. 2005, section 4.5): pairs of ranks exchange all they
-/// have, at distances 1, 2, 4, ...: few messages, for short vectors.
+/// Reduction of dense vectors by recursive doubling (Thakur et al. 2005, section 4.5; coded: Zhou et al.,
+/// collective-level compression, Algorithm 2): pairs of ranks exchange all they have, at distances 1, 2, 4, ...: few
+/// messages, for short vectors.
 ///
-/// In place, on any number of ranks; `count` and `op` are the same on all. With 2^m <= P < 2^(m+1) each rank sends m
-/// messages of n values. Where P is no power of two, of each of the first P - 2^m pairs of ranks the odd one sends its
-/// vector ahead and gets the result last, one message of n values each way: the even one sends m+1, the odd one 1. The
-/// partners of an exchange form the same sum of two, so the result is the same to the bit everywhere. Keeps two vectors
-/// beside the caller's.
-template <execution_space E, communicator Comm, gradient_value Value>
+/// In place, on any number of ranks; `count`, `op` and the options are the same on all. With 2^m <= P < 2^(m+1) each
+/// rank sends m messages of n values. Where P is no power of two, of each of the first P - 2^m pairs of ranks the odd
+/// one, the guest, sends its vector ahead and gets the result last, one message of n values each way: the even one, its
+/// host, sends m+1, the guest 1. The partners of an exchange form the same sum of two, so the result is the same to the
+/// bit everywhere. Keeps two vectors beside the caller's.
+///
+/// Over a coded wire each partner goes on with what the other decodes of it. All 2^s ranks that have met by step s
+/// round off the same; each of them takes its share of the elements into `lost`. A guest gets both messages of its
+/// host's last exchange, as they were encoded: the host sends m+2 messages. At the level of messages the host's result
+/// is encoded instead, one message, and every rank rounds its result alike. Keeps four coded vectors beside the
+/// caller's; where losses are told one vector more, and one at the level of messages.
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
+  requires dense_wire<Wire, E, Value>
 class recursive_doubling {
 public:
-  static constexpr bool lossless = true;
+  static constexpr bool lossless = Wire::lossless;
 
-  static std::string_view name() { return "recursive_doubling"; }
+  using options = typename Wire::options;
 
-  /// n log2 P values; n(m+1) where P is no power of two.
-  static double bound_words(std::int64_t count, int ranks) {
-    return static_cast<double>(count) * detail::ceil_log2(ranks) * (sizeof(Value) / 4.0);
+  recursive_doubling() = default;
+  explicit recursive_doubling(options const& how) : wires_(how) {}
+
+  std::string name() const { return wires_.policy().name_after("recursive_doubling"); }
+  std::string describe() const { return wires_.policy().describe(); }
+  std::string fault() const { return wires_.policy().fault(); }
+  bool ranks_may_differ() const { return wires_.policy().ranks_may_differ(); }
+
+  /// A rank may round the same value in every step, and once more for its guest.
+  bool losses_may_overflow(int ranks) const {
+    return wires_.policy().template losses_may_overflow<Value>(detail::ceil_log2(ranks) + 2);
+  }
+
+  /// log2 P messages of the vector. Where P is no power of two, one more, or two more over a coded wire.
+  double bound_words(std::int64_t count, int ranks) const {
+    detail::folded_ranks const at(0, ranks);
+    int const for_guest = at.folded == 0 ? 0 : (wires_.codes(count) ? 2 : 1);
+    return static_cast<double>((detail::ceil_log2(at.core) + for_guest) * wires_.message_bytes(count, count)) / 4;
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    detail::refuse_losses_of(op, lost);
-    if (lost != nullptr) {
-      detail::clear_values(exec, lost, count);
-    }
-    if (comm.size() == 1 || count == 0) {
-      return;
-    }
-    int const rank = comm.rank();
-    detail::folded_ranks const at(rank, comm.size());
-    detail::piece const whole{0, 0, count};
-    wire_.bind(exec, comm, values, count, op, 2, count);
-    std::array<typename Comm::request, 2> both{}; // what comes, what goes
-    cancel_on_unwind const guard(comm, both);
-    if (at.is_guest) {
-      wire_.prepare(exec, whole);
-      detail::finish(comm, comm.isend(wire_.image(whole), rank - 1, phase::reduce));
-      detail::finish(comm, comm.irecv(wire_.image(whole), rank - 1, phase::gather));
-      wire_.unfold(exec, whole);
-      detail::fence(exec, "oktopk::recursive_doubling::done");
-      return;
-    }
-    auto const receive = [&](int distance) {
-      int const partner = at.rank_at(at.place ^ distance);
-      return comm.irecv(wire_.slot(detail::ceil_log2(distance) % 2, whole), partner, phase::reduce);
-    };
-    if (at.in_pair) {
-      detail::finish(comm, comm.irecv(wire_.slot(1, whole), rank + 1, phase::reduce));
-    }
-    // The next receive is posted before this one is reduced: its partner need not wait.
-    both[0] = receive(1);
-    if (at.in_pair) {
-      wire_.absorb(exec, 1, whole);
-    }
-    for (int distance = 1; distance < at.core; distance *= 2) {
-      wire_.prepare(exec, whole);
-      both[1] = comm.isend(wire_.image(whole), at.rank_at(at.place ^ distance), phase::reduce);
-      comm.wait_all(std::span<typename Comm::request>(both));
-      if (distance * 2 < at.core) {
-        both[0] = receive(distance * 2);
+    bool const coded = wires_.codes(count) && comm.size() > 1 && count > 0;
+    wires_.run(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& policy, auto const& call) {
+      if (comm.size() > 1 && count > 0) {
+        wire.bind(exec, comm, policy, call, {2, count, 2, count});
+        detail::folded_ranks const at(comm.rank(), comm.size());
+        if (at.is_guest) {
+          run_as_guest(exec, comm, wire, count);
+        } else {
+          run_in_core(exec, comm, wire, at, count);
+        }
+        detail::fence(exec, "oktopk::recursive_doubling::done");
       }
-      wire_.absorb(exec, detail::ceil_log2(distance) % 2, whole);
-    }
-    if (at.in_pair) {
-      wire_.prepare(exec, whole);
-      detail::finish(comm, comm.isend(wire_.image(whole), rank + 1, phase::gather));
-    }
+    });
   }
 
 private:
-  detail::plain_wire<E, Value> wire_;
+  static detail::piece whole(std::int64_t image, std::int64_t count) { return {image, 0, count}; }
+
+  // The odd rank of a pair: gives its values away and gets the result.
+  template <class BoundWire>
+  void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
+    std::array<typename Comm::request, 2> received{};
+    cancel_on_unwind const guard(comm, received);
+    int const host = comm.rank() - 1;
+    detail::piece const mine = whole(0, count);
+    wire.prepare(exec, mine);
+    detail::finish(comm, comm.isend(wire.image(mine), host, phase::reduce));
+    received[0] = comm.irecv(wire.image(mine), host, phase::gather);
+    if (wire.result_messages() == 2) {
+      received[1] = comm.irecv(wire.slot(1, mine), host, phase::gather);
+    }
+    comm.wait_all(std::span<typename Comm::request>(received));
+    wire.unfold(exec, mine);
+    if (wire.result_messages() == 2) {
+      wire.absorb(exec, 1, mine);
+    }
+  }
+
+  template <class BoundWire>
+  void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
+    typename Comm::request received;
+    std::array<typename Comm::request, 2> sent{}; // of this step and of the one before
+    cancel_on_unwind const guard(comm, received, sent);
+    auto const partner = [&](int step) { return at.rank_at(at.place ^ (1 << step)); };
+    auto const receive = [&](int step) {
+      return comm.irecv(wire.slot(step % 2, whole(0, count)), partner(step), phase::reduce);
+    };
+    bool const early = wire.receives_first();
+    if (at.in_pair) {
+      detail::finish(comm, comm.irecv(wire.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));
+    }
+    // The next receive is posted before this one is reduced: its partner need not wait.
+    if (early) {
+      received = receive(0);
+    }
+    if (at.in_pair) {
+      wire.absorb(exec, 1, whole(0, count));
+    }
+    int const steps = detail::ceil_log2(at.core);
+    for (int step = 0; step < steps; ++step) {
+      detail::piece const mine = whole(step % 2, count);
+      wire.prepare_share(exec, mine, at.place, 1 << step);
+      auto const now = static_cast<std::size_t>(step % 2);
+      sent[now] = comm.isend(wire.image(mine), partner(step), phase::reduce);
+      if (!early) {
+        received = receive(step);
+      }
+      wire.adopt_rounding(exec, mine); // while the messages are on their way
+      detail::wait_for(comm, sent[wire.keeps_images ? 1 - now : now]);
+      detail::wait_for(comm, received);
+      if (early && step + 1 < steps) {
+        received = receive(step + 1);
+      }
+      wire.absorb(exec, step % 2, mine);
+    }
+    comm.wait_all(std::span<typename Comm::request>(sent));
+    if (at.folded > 0) {
+      serve_guest(exec, comm, wire, at, count, steps);
+    }
+  }
+
+  // Gives the odd rank of a pair the result: both halves of it as they were exchanged, or all of it in one message.
+  // That one is made on all ranks, for each has to round what the guests decode.
+  template <class BoundWire>
+  void serve_guest(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count,
+                   int steps) {
+    int const guest = comm.rank() + 1;
+    std::array<typename Comm::request, 2> sent{};
+    cancel_on_unwind const guard(comm, sent);
+    if (wire.result_messages() == 2) {
+      if (at.in_pair) {
+        int const last = (steps - 1) % 2;
+        sent[0] = comm.isend(wire.image(whole(last, count)), guest, phase::gather);
+        sent[1] = comm.isend(wire.slot(last, whole(0, count)), guest, phase::gather);
+      }
+    } else if (at.in_pair || wire.keeps_images) {
+      wire.prepare_share(exec, whole(0, count), at.place, 1 << steps);
+      wire.adopt_rounding(exec, whole(0, count));
+      if (at.in_pair) {
+        sent[0] = comm.isend(wire.image(whole(0, count)), guest, phase::gather);
+      }
+    }
+    comm.wait_all(std::span<typename Comm::request>(sent));
+  }
+
+  detail::wires<E, Value, Wire> wires_;
 };
 
 } // namespace oktopk

@@ -6,7 +6,7 @@
 #include <oktopk/comm/optional_message.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/plain_wire.hpp>
+#include <oktopk/dense/wire/plain.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -37,10 +37,7 @@ public:
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    detail::refuse_losses_of(op, lost);
-    if (lost != nullptr) {
-      detail::clear_values(exec, lost, count);
-    }
+    detail::begin_lossless(exec, op, lost, count);
     std::int64_t const ranks = comm.size();
     std::int64_t const rank = comm.rank();
     if (ranks == 1 || count == 0) {
@@ -48,7 +45,7 @@ public:
     }
     std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
-    wire_.bind(exec, comm, values, count, op, slots, count);
+    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
     op_ = op;
     ranks_ = ranks;
     values_ = values;
@@ -128,7 +125,7 @@ private:
     }
   }
 
-  detail::plain_wire<E, Value> wire_;
+  detail::bound_plain_wire<E, Value> wire_;
   std::vector<node> waiting_;
   std::vector<std::int64_t> free_;
   reduction op_ = reduction::sum;

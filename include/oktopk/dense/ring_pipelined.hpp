@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/plain_wire.hpp>
-#include <oktopk/dense/ring_walk.hpp>
+#include <oktopk/dense/ring_pipeline.hpp>
+#include <oktopk/dense/wire/plain.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -53,16 +53,14 @@ public:
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    detail::refuse_losses_of(op, lost);
-    if (lost != nullptr) {
-      detail::clear_values(exec, lost, count);
-    }
+    detail::begin_lossless(exec, op, lost, count);
     std::int64_t const ranks = comm.size();
     std::int64_t const each = pieces(count, comm.size());
     detail::cut_vector const vector(count, ranks * each);
-    std::int64_t const slots = detail::ring_walk<Comm>::slots(options_.ahead, ranks, each);
-    wire_.bind(exec, comm, values, count, op, slots, vector.longest());
-    walk_.run(exec, comm, wire_, vector, options_.ahead);
+    std::int64_t const slots = detail::ring_pipeline<Comm>::slots(options_.ahead, ranks, each);
+    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op},
+               {vector.pieces(), vector.longest(), slots, vector.longest()});
+    ring_.run(exec, comm, wire_, vector, options_.ahead);
   }
 
 private:
@@ -73,8 +71,8 @@ private:
   }
 
   options options_;
-  detail::plain_wire<E, Value> wire_;
-  detail::ring_walk<Comm> walk_;
+  detail::bound_plain_wire<E, Value> wire_;
+  detail::ring_pipeline<Comm> ring_;
 };
 
 } // namespace oktopk

@@ -4,7 +4,7 @@
 
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
 
@@ -51,18 +51,13 @@ concept gather_policy = has_gather_options<G> && gathers_for<G, E, Comm, Format>
 
 template <class S, class E, class Comm, class Format>
 concept selects_among_ranks =
-    requires(S const& selector, E const& exec,
-             candidates<typename Format::index_type, typename Format::value_type, typename E::memory_space> from,
-             std::int64_t number, typename S::template state<typename Format::value_type>& state,
-             global_scope<E, Comm, Format>& ranks,
-             selection_workspace<typename Format::index_type, typename Format::value_type, E>& workspace) {
-      { selector.select(exec, from, number, number, state, ranks, workspace) } -> std::same_as<selected>;
-    };
+    selects_from<S, E, typename Format::index_type, typename Format::value_type, all_ranks<E, Comm, Format>,
+                 candidates<typename Format::index_type, typename Format::value_type, typename E::memory_space>>;
 
 /// A selector for the sums of all ranks' regions together (Algorithm 1, lines 9 to 12).
 ///
-/// As `selector`, in a `global_scope`: collective, with a state that is the same on all ranks; it ends with `share` or
-/// `share_known`. It need not serve a rank that selects alone.
+/// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
+/// rank that selects alone.
 template <class S, class E, class Comm, class Format>
 concept global_selector = std::copy_constructible<S> && has_selector_options<S> && carries_state<S> &&
                           selects_among_ranks<S, E, Comm, Format>;

@@ -9,8 +9,8 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/exact.hpp>
-#include <oktopk/select/overflow.hpp>
+#include <oktopk/select/kernel/overflow.hpp>
+#include <oktopk/select/search/one_rank_search.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
@@ -104,9 +104,7 @@ private:
     dropped_sum_.open(exec, everything_, own_entries + k * detail::ceil_log2(call.comm.size()));
     kept_.reserve(exec, k);
     if (kept_.histograms.capacity() == 0) { // a selection of nothing makes room for those to come
-      local_scope alone;
-      selected none;
-      detail::select_by_histograms<E, index_type, value_type>(exec, {}, 1, alone, kept_, none);
+      detail::largest_entries<E, index_type, value_type>(exec, {}, 1, kept_);
     }
   }
 
@@ -133,12 +131,7 @@ private:
     }
     detail::stopwatch const timed(call.statistics.select_seconds);
     E const& exec = call.exec;
-    local_scope alone;
-    selected chosen;
-    detail::select_by_histograms(exec,
-                                 candidates<index_type, value_type, memory_space>{entries.values, entries.indices},
-                                 call.k, alone, kept_, chosen);
-    entries_type kept = kept_.entries(chosen.count);
+    entries_type const kept = detail::largest_entries<E, index_type, value_type>(exec, entries, call.k, kept_);
     dropped_.reserve(exec, entries.size());
     std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
                                                                      dropped_.indices.data(), dropped_.values.data());

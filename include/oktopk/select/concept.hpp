@@ -3,107 +3,49 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/core/workspace.hpp>
+#include <oktopk/select/group.hpp>
 #include <oktopk/select/source.hpp>
+#include <oktopk/select/workspace.hpp>
 
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace oktopk {
 
-/// What a selector chose: the first `count` entries of its selection buffers, ascending.
-struct selected {
-  std::int64_t count = 0;   ///< of this rank
-  std::int64_t total = 0;   ///< over all ranks that select together; `count` for a local selection
-  bool reevaluated = false; ///< whether the exact threshold was computed in this call
+/// The result of a selection.
+///
+/// `entries` are valid until the next selection in the same workspace, `counts` until the next use of the same group.
+template <gradient_index Index, gradient_value Value, class MemorySpace>
+struct selection {
+  sparse_ref<Index, Value, MemorySpace> entries; ///< of this rank, with ascending and unique indices
+  std::span<std::int64_t const> counts;          ///< entries of each rank of the group, in rank order
+  bool reevaluated = false;                      ///< whether the threshold was computed in this call
+
+  /// Entries of all ranks of the group.
+  std::int64_t total() const { return std::accumulate(counts.begin(), counts.end(), std::int64_t(0)); }
 };
 
-/// Buffers of selectors, shared by all steps of one selection: the selection itself, and a few numbers.
-template <gradient_index Index, gradient_value Value, execution_space E>
-struct selection_workspace {
+/// All that one selection needs beside its candidates and the selector's state; only references to larger things.
+template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
+struct selection_context {
+  using index_type = Index;
+  using value_type = Value;
   using memory_space = typename E::memory_space;
 
-  buffer<Index, memory_space> indices{"oktopk::select::indices"};
-  buffer<Value, memory_space> values{"oktopk::select::values"};
-  buffer<Index, memory_space> other_indices{"oktopk::select::indices"};
-  buffer<Value, memory_space> other_values{"oktopk::select::values"};
-  buffer<Index, memory_space> chunk_indices{"oktopk::select::chunk_indices"};
-  buffer<Value, memory_space> chunk_values{"oktopk::select::chunk_values"};
-  buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
-  shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"};
-  buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
-  std::vector<std::int64_t> row;       ///< what this rank tells the others of its candidates
-  std::vector<std::int64_t> undecided; ///< the patterns that all of them have told
-
-  void reserve(E const& exec, std::int64_t entries) {
-    indices.reserve(exec, entries);
-    values.reserve(exec, entries);
-  }
-
-  /// Puts what was selected aside, so that a selection from it has somewhere to go.
-  void put_aside() {
-    std::swap(indices, other_indices);
-    std::swap(values, other_values);
-  }
-
-  sparse_ref<Index, Value, memory_space> aside(std::int64_t count) const {
-    return {other_indices.data(), other_values.data(), count};
-  }
-
-  sparse_ref<Index, Value, memory_space> entries(std::int64_t count) const {
-    return {indices.data(), values.data(), count};
-  }
+  E const& exec;
+  std::int64_t k;         ///< entries to select, at least 0
+  std::int64_t iteration; ///< ascends from call to call
+  Group& group;
+  selection_workspace<Index, Value, E>& workspace;
 };
 
-/// Over whom a selection runs: one rank alone, or all ranks, each with the candidates of its own region.
-///
-/// All that name `counts`, `count` or a row are collective over the ranks that select together.
-/// * `alone` — whether this is one rank by itself.
-/// * `sum(counts)` — element-wise sum over these ranks, in place.
-/// * `share(count)` — ends a selection: tells everybody what this rank has chosen, and gives the total.
-/// * `kth_digit_bits(k, bits)` — the radix of the histograms that find the k-th of magnitudes of so many bits: a wide
-///   one reads the candidates fewer times, a narrow one sends fewer words.
-///
-/// Several ranks, each with lower indices than the next, have moreover
-/// * `rank()`;
-/// * `few(k)` — how many numbers each rank can tell every other for a small part of what a selection of k costs;
-/// * `gather_rows(row)` — everybody's row of numbers, the same number of them on all ranks, in the order of the ranks;
-///   the first of each is a count, and a fault travels in its place as in `share`;
-/// * `share_known(rows, width)` — as `share`, where the first of each row is what that rank has chosen; sends nothing.
-template <class S>
-concept scope_of_several =
-    requires(S& scope, std::span<std::int64_t const> row, std::int64_t count, std::size_t width) {
-      { scope.rank() } -> std::same_as<int>;
-      { scope.few(count) } -> std::same_as<std::int64_t>;
-      { scope.gather_rows(row) } -> std::same_as<std::span<std::int64_t>>;
-      { scope.share_known(row, width) } -> std::same_as<std::int64_t>;
-    };
-
-template <class S>
-concept selection_scope = requires(S& scope, std::span<std::int64_t> counts, std::int64_t count) {
-  { scope.sum(counts) } -> std::same_as<void>;
-  { scope.share(count) } -> std::same_as<std::int64_t>;
-  { scope.kth_digit_bits(count, 31) } -> std::same_as<int>;
-  { S::alone } -> std::convertible_to<bool>;
-} && (S::alone || scope_of_several<S>);
-
-/// One rank on its own: the scope of a local selection.
-struct local_scope {
-  static constexpr bool alone = true;
-  void sum(std::span<std::int64_t>) const {}
-  std::int64_t share(std::int64_t count) const { return count; }
-  int kth_digit_bits(std::int64_t, int bits) const {
-    int const digits = (bits + 11) / 12;
-    return (bits + digits - 1) / digits;
-  }
-};
+template <class E, class Index, class Value, class Group>
+selection_context(E const&, std::int64_t, std::int64_t, Group&, selection_workspace<Index, Value, E>&)
+    -> selection_context<E, Index, Value, Group>;
 
 template <class S>
 concept has_selector_options = std::copyable<typename S::options> && std::constructible_from<S, typename S::options> &&
@@ -127,30 +69,35 @@ concept carries_state =
       { carried.list_facts(terms) } -> std::same_as<void>;
     };
 
+template <class S, class E, class Index, class Value, class Group, class Source>
+concept selects_from = requires(S const& selector, selection_context<E, Index, Value, Group> const& context,
+                                Source const& source, typename S::template state<Value>& state) {
+  { selector.select(context, source, state) } -> std::same_as<selection<Index, Value, typename E::memory_space>>;
+};
+
 template <class S, class E>
 concept selects_on =
-    requires(S const& selector, E const& exec, candidates<std::int32_t, float, typename E::memory_space> from,
-             accumulation<std::int32_t, float, typename E::memory_space> making, std::int64_t k,
-             typename S::template state<float>& state, std::int64_t iteration, local_scope& scope,
-             selection_workspace<std::int32_t, float, E>& workspace) {
-      { selector.select(exec, from, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
-      { selector.select(exec, making, k, iteration, state, scope, workspace) } -> std::same_as<selected>;
-    };
+    selects_from<S, E, std::int32_t, float, one_rank, candidates<std::int32_t, float, typename E::memory_space>> &&
+    selects_from<S, E, std::int32_t, float, one_rank, accumulation<std::int32_t, float, typename E::memory_space>>;
 
-/// From candidates and k to an ascending selection of about, or exactly, k of them.
+/// From candidates and k to an ascending selection of about k of them, or of exactly k.
 ///
-/// One rule everywhere: `|x| >= threshold`; where exactly k are promised, ties go to the lower index.
-/// * `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
-///   with it (empty when nothing is).
-/// * `state<Value>` — copyable; all that a selector carries from one iteration to the next. `is_sound(iteration)` —
-///   whether it can be what a selector carries into that iteration; a damaged one is refused by `restore`.
-///   `list_facts(agreement)` — lists what must be the same on ranks that select together. It has an `each_part` as
-///   other states have (`core/checkpoint.hpp`) where it is to be saved.
-/// * `capacity(k, n)` — at most this many entries are ever selected out of n; `bounded()` — whether that is less than n
-///   by some multiple of k, so that a receiver can make room without being told the size.
-/// * `select(exec, source, k, iteration, state, scope, workspace)` — takes all of the source, puts the selection into
-///   the workspace and ends with `scope.share`. Non-finite candidates have the largest magnitudes, so they are among
-///   the selected when k > 0.
+/// One rule for all: an entry is selected if `|x| >= threshold`. Where exactly k are promised, ties go to the lower
+/// index. Values that are not finite have the largest magnitudes: they are selected first.
+///
+/// 1. `options` — a plain struct, from which the selector is made. `describe()` writes it down for the ranks to
+///    compare; `fault()` says what is wrong with it, and nothing where nothing is.
+/// 2. `name()` — tells the selector from all others; it names the type of a saved state.
+/// 3. `state<Value>` — copyable, empty at first: all that a selector carries from one iteration to the next. The same
+///    state and the same candidates give the same selection and the same next state.
+///    `is_sound(iteration)` — whether a selector can carry it into that iteration; a damaged state is refused by
+///    `restore`. `list_facts(agreement)` — lists what is the same on ranks that select together. An `each_part`, as
+///    other states have it (`core/checkpoint.hpp`), makes it a state that can be saved.
+/// 4. `capacity(k, n)` — the most entries that are ever selected out of n on a rank. `bounded()` — whether that is less
+///    than n by some multiple of k, so that a receiver can make room before it is told the size.
+/// 5. `select(context, source, state)` — collective over `context.group`. Loads the whole source, writes the selection
+///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
+///    serves every group, unless its documentation says otherwise.
 template <class S>
 concept selector = std::copy_constructible<S> && has_selector_options<S> && bounds_its_selection<S> &&
                    carries_state<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;

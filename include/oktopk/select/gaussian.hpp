@@ -3,7 +3,8 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/range.hpp>
-#include <oktopk/select/compact.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/kernel/compact.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -91,28 +92,25 @@ struct gaussian {
   bool bounded() const { return false; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
-  template <execution_space E, selection_source Source, selection_scope Scope>
-  selected select(E const& exec, Source const& source, std::int64_t k, std::int64_t,
-                  state<typename Source::value_type>&, Scope& scope,
-                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
-    using index_type = typename Source::index_type;
-    using value_type = typename Source::value_type;
-    selected result;
-    result.reevaluated = true;
-    source.settle(exec);
-    auto const from = source.settled();
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
+            selection_source Source>
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& source, state<Value>&) const {
+    auto const& [exec, k, iteration, group, workspace] = context;
+    std::int64_t count = 0;
+    source.materialize(exec);
+    auto const from = source.materialized();
     if (k > 0 && from.size() > 0) {
-      keep<value_type> const kept{
-          detail::magnitude_bits(static_cast<value_type>(threshold<E, index_type, value_type>(exec, from, k)))};
+      magnitude_filter<Value> const passes{
+          detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)))};
       workspace.reserve(exec, std::min(2 * k, from.size()));
-      result.count = compact(exec, from, kept, workspace, true);
-      if (result.count > workspace.indices.capacity()) {
-        workspace.reserve(exec, result.count);
-        compact(exec, from, kept, workspace);
+      count = compact(exec, from, passes, workspace, true);
+      if (count > workspace.indices.capacity()) {
+        workspace.reserve(exec, count);
+        compact(exec, from, passes, workspace);
       }
     }
-    result.total = scope.share(result.count);
-    return result;
+    return {workspace.entries(count), group.gather_counts(count), true};
   }
 
   /// |mean| + standard deviation x quantile(1 - k / 2n): both tails together hold k. Waits for `exec`.

@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/select/exact.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/kernel/compact.hpp>
+#include <oktopk/select/search/exact_search.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <sstream>
 #include <string>
 
@@ -28,8 +33,8 @@ struct reused_threshold {
   template <gradient_value Value>
   struct state {
     Value threshold = 0;
-    kth_guess<Value> guess;      ///< for the next re-evaluation, as `exact` has it
-    std::int64_t evaluated = -1; ///< iteration of the last re-evaluation; none yet when -1
+    detail::search_guess<Value> guess; ///< for the next re-evaluation, as `exact` has it
+    std::int64_t evaluated = -1;       ///< iteration of the last re-evaluation; none yet when -1
 
     bool is_sound(std::int64_t iteration) const {
       return detail::is_finite_magnitude(threshold) && guess.is_sound() && evaluated >= -1 && evaluated < iteration;
@@ -46,7 +51,7 @@ struct reused_threshold {
     template <class State, class Visit>
     static void each_part(State& carried, Visit& visit) {
       visit(carried.threshold);
-      kth_guess<Value>::each_part(carried.guess, visit);
+      detail::search_guess<Value>::each_part(carried.guess, visit);
       visit(carried.evaluated);
     }
   };
@@ -80,34 +85,32 @@ struct reused_threshold {
     return most < static_cast<double>(length) ? static_cast<std::int64_t>(most) : length;
   }
 
-  template <execution_space E, selection_source Source, selection_scope Scope>
-  selected select(E const& exec, Source const& from, std::int64_t k, std::int64_t iteration,
-                  state<typename Source::value_type>& carried, Scope& scope,
-                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
-    using value_type = typename Source::value_type;
-    selected result;
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
+            selection_source Source>
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& source, state<Value>& carried) const {
+    auto const& [exec, k, iteration, group, workspace] = context;
     bool const reuses = k > 0 && carried.evaluated >= 0 && iteration - carried.evaluated < options_.tau_prime;
     if (reuses) {
-      keep<value_type> const kept{detail::magnitude_bits(carried.threshold)};
+      magnitude_filter<Value> const passes{detail::magnitude_bits(carried.threshold)};
       if (bounded()) {
-        workspace.reserve(exec, std::min(capacity(k, from.size()), from.size()));
+        workspace.reserve(exec, std::min(capacity(k, source.size()), source.size()));
       }
-      result.count = compact(exec, from, kept, workspace, !bounded());
-      result.total = scope.share(result.count);
-      if (in_band(result.total, k)) {
-        if (result.count > workspace.indices.capacity()) {
-          workspace.reserve(exec, result.count);
-          compact(exec, from.settled(), kept, workspace);
+      std::int64_t const count = compact(exec, source, passes, workspace, !bounded());
+      std::span<std::int64_t const> const counts = group.gather_counts(count);
+      if (in_band(std::accumulate(counts.begin(), counts.end(), std::int64_t(0)), k)) {
+        if (count > workspace.indices.capacity()) {
+          workspace.reserve(exec, count);
+          compact(exec, source.materialized(), passes, workspace);
         }
-        trim(exec, k, carried.threshold, scope, workspace, result);
-        return result;
+        return trimmed(context, {workspace.entries(count), counts, false}, carried.threshold);
       }
       carried.guess = {}; // it was made from a threshold that has gone stale
     }
-    auto const found = reuses ? detail::select_exactly(exec, from.settled(), k, carried.guess, scope, workspace, result)
-                              : detail::select_exactly(exec, from, k, carried.guess, scope, workspace, result);
-    if (k > 0 && result.total > 0) { // of nothing there is no threshold
-      carried.threshold = detail::magnitude_from_bits<value_type>(found);
+    detail::exact_search<E, Index, Value, Group> search(context);
+    auto const result = reuses ? search.run(source.materialized(), carried.guess) : search.run(source, carried.guess);
+    if (k > 0 && result.total() > 0) { // of nothing there is no threshold
+      carried.threshold = detail::magnitude_from_bits<Value>(search.threshold());
       carried.evaluated = iteration;
     }
     return result;
@@ -115,18 +118,22 @@ struct reused_threshold {
 
 private:
   // What one rank has selected beyond k it can leave out again for next to nothing.
-  template <execution_space E, gradient_index Index, gradient_value Value, selection_scope Scope>
-  void trim(E const& exec, std::int64_t k, Value threshold, Scope& scope,
-            selection_workspace<Index, Value, E>& workspace, selected& result) const {
-    if constexpr (Scope::alone) {
-      if (bounded() && result.count > k) {
-        std::int64_t const count = result.count;
-        workspace.put_aside();
-        detail::select_above(exec, candidates<Index, Value, typename E::memory_space>(workspace.aside(count)), k,
-                             detail::magnitude_bits(threshold), scope, workspace, result);
-        result.reevaluated = false;
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
+  selection<Index, Value, typename E::memory_space> trimmed(selection_context<E, Index, Value, Group> const& context,
+                                                            selection<Index, Value, typename E::memory_space> chosen,
+                                                            Value threshold) const {
+    if constexpr (Group::alone) {
+      std::int64_t const count = chosen.entries.size();
+      if (bounded() && count > context.k) {
+        context.workspace.swap_buffers();
+        detail::exact_search<E, Index, Value, Group> search(context);
+        chosen =
+            search.select_above(candidates<Index, Value, typename E::memory_space>(context.workspace.previous(count)),
+                                detail::magnitude_bits(threshold));
+        chosen.reevaluated = false;
       }
     }
+    return chosen;
   }
 
   bool in_band(std::int64_t total, std::int64_t k) const {

@@ -51,17 +51,17 @@ struct candidates {
   }
 
   KOKKOS_INLINE_FUNCTION Value peek(std::int64_t position) const { return values.data()[position]; }
-  KOKKOS_INLINE_FUNCTION Value take(std::int64_t position) const { return values.data()[position]; }
-  KOKKOS_INLINE_FUNCTION Value taken(std::int64_t position) const { return values.data()[position]; }
+  KOKKOS_INLINE_FUNCTION Value load(std::int64_t position) const { return values.data()[position]; }
+  KOKKOS_INLINE_FUNCTION Value loaded(std::int64_t position) const { return values.data()[position]; }
 
-  KOKKOS_INLINE_FUNCTION std::uint64_t take_block(std::int64_t begin, detail::bits_of<Value> reach) const {
+  KOKKOS_INLINE_FUNCTION std::uint64_t load_block(std::int64_t begin, detail::bits_of<Value> reach) const {
     return detail::magnitude_mask(values.data() + begin, reach);
   }
 
-  candidates settled() const { return *this; }
+  candidates materialized() const { return *this; }
 
   template <execution_space E>
-  void settle(E const&) const {}
+  void materialize(E const&) const {}
 };
 
 /// An accumulator in the making: `accumulator = residual + rate * gradient`, formed while it is being selected from
@@ -86,49 +86,53 @@ struct accumulation {
     return residual.data()[position] + rate * gradient.data()[position];
   }
 
-  KOKKOS_INLINE_FUNCTION Value take(std::int64_t position) const {
+  KOKKOS_INLINE_FUNCTION Value load(std::int64_t position) const {
     return accumulator.data()[position] = peek(position);
   }
 
-  KOKKOS_INLINE_FUNCTION Value taken(std::int64_t position) const { return accumulator.data()[position]; }
+  KOKKOS_INLINE_FUNCTION Value loaded(std::int64_t position) const { return accumulator.data()[position]; }
 
-  KOKKOS_INLINE_FUNCTION std::uint64_t take_block(std::int64_t begin, detail::bits_of<Value> reach) const {
+  KOKKOS_INLINE_FUNCTION std::uint64_t load_block(std::int64_t begin, detail::bits_of<Value> reach) const {
     detail::accumulate_block<detail::mask_width>(residual.data() + begin, gradient.data() + begin, rate,
                                                  accumulator.data() + begin);
     return detail::magnitude_mask(static_cast<Value const*>(accumulator.data()) + begin, reach);
   }
 
-  candidates<Index, Value, MemorySpace> settled() const { return {accumulator, {}}; }
+  candidates<Index, Value, MemorySpace> materialized() const { return {accumulator, {}}; }
 
   /// Enqueues the accumulation by itself, where nothing is selected in the same pass.
   template <execution_space E>
-  void settle(E const& exec) const {
+  void materialize(E const& exec) const {
     auto const self = *this;
     Kokkos::parallel_for(
         "oktopk::select::accumulate", detail::index_range<E>(exec, 0, size()),
-        KOKKOS_LAMBDA(std::int64_t i) { self.take(i); });
+        KOKKOS_LAMBDA(std::int64_t i) { self.load(i); });
   }
 };
 
-/// What a selection reads: values that lie in memory, or that are formed as they are read.
+/// The values that a selection reads: they lie in memory, or are formed as they are read.
 ///
-/// * `peek(i)` — the value at a position, any time. `take(i)` — the same, and leaves it in memory; `take_block(i,
-/// reach)`
-///   takes 64 of them and says which have `magnitude_bits` of at least `reach`, a bit each from the lowest. `taken(i)`
-///   — a value that was taken.
-/// * `settled()` — the candidates in memory, once all were taken. `settle(exec)` — takes all of them.
+/// Positions run from 0 to `size()`. 2 to 5 are called from kernels.
+///
+/// 1. `size()` — the number of values.
+/// 2. `index(i)` — the index that the value at a position stands for; indices ascend.
+/// 3. `peek(i)` — the value at a position, at any time; changes nothing.
+/// 4. `load(i)` — the same value, and leaves it in memory. `load_block(i, reach)` — loads the 64 values from i on and
+///    tells which have `magnitude_bits` of at least `reach`, value i + b in bit b.
+/// 5. `loaded(i)` — a value that was loaded.
+/// 6. `materialize(exec)` — loads all values. `materialized()` — them as candidates in memory, once all were loaded.
 template <class S>
 concept selection_source = gradient_index<typename S::index_type> && gradient_value<typename S::value_type> &&
                            requires(S const& source, std::int64_t position) {
                              { source.size() } -> std::same_as<std::int64_t>;
                              { source.index(position) } -> std::same_as<typename S::index_type>;
                              { source.peek(position) } -> std::same_as<typename S::value_type>;
-                             { source.take(position) } -> std::same_as<typename S::value_type>;
-                             { source.taken(position) } -> std::same_as<typename S::value_type>;
+                             { source.load(position) } -> std::same_as<typename S::value_type>;
+                             { source.loaded(position) } -> std::same_as<typename S::value_type>;
                              {
-                               source.take_block(position, detail::bits_of<typename S::value_type>{})
+                               source.load_block(position, detail::bits_of<typename S::value_type>{})
                              } -> std::same_as<std::uint64_t>;
-                             source.settled();
+                             source.materialized();
                            };
 
 } // namespace oktopk

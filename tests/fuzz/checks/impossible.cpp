@@ -20,8 +20,10 @@ std::string impossible(selector_numbers<Value> const& numbers, std::int64_t iter
   if (numbers.has_threshold && numbers.evaluated > iteration) {
     return "a threshold that was evaluated in the future";
   }
-  if (numbers.has_guess && !(numbers.magnitude >= 0 && std::isfinite(numbers.magnitude))) {
-    return "a guess that is negative or not finite";
+  for (Value const guess : {numbers.prefilter, numbers.magnitude}) {
+    if (numbers.has_guess && !(guess >= 0 && std::isfinite(guess))) {
+      return "a guess that is negative or not finite";
+    }
   }
   // A range of patterns is no wider than all magnitudes together.
   std::int64_t const most = 8 * static_cast<std::int64_t>(sizeof(Value)) - 1;

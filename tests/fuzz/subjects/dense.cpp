@@ -13,10 +13,11 @@ namespace oktopk_fuzz {
 namespace {
 
 template <class Value, class Index, class Codec>
-using coded_ring = oktopk::dense_coded_ring_chunked<execution, communicator, Codec, Value, Index>;
+using coded_ring = oktopk::dense_ring_chunked<execution, communicator, Value, Index, oktopk::coded_wire<Codec>>;
 
 template <class Value, class Index, class Codec>
-using coded_doubling = oktopk::dense_coded_recursive_doubling<execution, communicator, Codec, Value, Index>;
+using coded_doubling =
+    oktopk::dense_recursive_doubling<execution, communicator, Value, Index, oktopk::coded_wire<Codec>>;
 
 } // namespace
 

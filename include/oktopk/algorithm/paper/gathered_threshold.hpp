@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
+#include <oktopk/select/search/one_rank_search.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +17,7 @@ namespace oktopk {
 /// reduced entries and take the k-th magnitude of them; in between the threshold is reused, whatever it selects.
 ///
 /// On a re-evaluating iteration this sends the union of all selections, several times the bound of the others; it is
-/// here for comparison. Works in a `global_scope` only.
+/// here for comparison. Needs a group that gathers (`gathering_group`), so it is no selector of one rank.
 struct gathered_threshold {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
@@ -37,28 +39,29 @@ struct gathered_threshold {
   static bool bounded() { return false; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
-  template <execution_space E, selection_source Source, selection_scope Scope>
-  selected select(E const& exec, Source const& from, std::int64_t k, std::int64_t iteration,
-                  state<typename Source::value_type>& carried, Scope& scope,
-                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) const {
-    using value_type = typename Source::value_type;
-    using all_candidates = candidates<typename Source::index_type, value_type, typename E::memory_space>;
-    selected result;
+  template <execution_space E, gradient_index Index, gradient_value Value, class Group, selection_source Source>
+    requires gathering_group<Group, E, Index, Value>
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& from, state<Value>& carried) const {
+    auto const& [exec, k, iteration, group, workspace] = context;
+    std::int64_t count = 0;
+    bool reevaluated = false;
     if (k > 0) {
-      result.reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
-      if (result.reevaluated) {
-        auto const all = scope.gather(from);
+      reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
+      from.materialize(exec);
+      if (reevaluated) {
+        candidates<Index, Value, typename E::memory_space> const all(group.gather(exec, from.materialized()));
         if (all.size() > 0) { // of nothing there is no threshold
-          auto const found = kth_magnitude(exec, all_candidates{all.values, all.indices}, k, workspace);
-          carried.threshold = detail::magnitude_from_bits<value_type>(found.threshold);
+          carried.threshold = detail::magnitude_from_bits<Value>(
+              detail::kth_magnitude<E, Index, Value>(exec, all, k, workspace).threshold);
           carried.evaluated = iteration;
         }
       }
       workspace.reserve(exec, from.size());
-      result.count = compact(exec, from, keep<value_type>{detail::magnitude_bits(carried.threshold)}, workspace);
+      count = compact(exec, from.materialized(), magnitude_filter<Value>{detail::magnitude_bits(carried.threshold)},
+                      workspace);
     }
-    result.total = scope.share(result.count);
-    return result;
+    return {workspace.entries(count), group.gather_counts(count), reevaluated};
   }
 
 private:

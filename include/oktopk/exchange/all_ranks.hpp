@@ -6,21 +6,20 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/gather_counts.hpp>
-#include <oktopk/select/concept.hpp>
+#include <oktopk/select/group.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
 namespace oktopk {
 
-/// Room that a global selection keeps between calls.
+/// The buffers of `all_ranks`, which outlive it: they hold the counts and entries that it returns.
 template <execution_space E, communicator Comm, sparse_format Format>
-struct global_scope_workspace {
-  std::vector<std::int64_t> sizes; ///< what each rank selected, after `share`
+struct all_ranks_workspace {
+  std::vector<std::int64_t> counts; ///< of the rows that were adopted
   std::vector<std::int64_t> row;
   std::vector<std::int64_t> rows;
   std::vector<std::uint16_t> narrow;
@@ -30,13 +29,14 @@ struct global_scope_workspace {
   allgatherv<E, Comm, Format> gathering;
 };
 
-/// All ranks, each with the sums of its own region: the scope of a global selection.
+/// All ranks, each with the sums of its own region: the group of a global selection.
 ///
-/// A sum of c counts costs about log2 P messages of c half words, words or double words, as narrow as all ranks'
-/// candidates together allow; `share` sends 2(P-1) words, a row of c numbers 2c(P-1). A fault that a rank reports
-/// travels with either, which then throws on every rank.
+/// A model of `gathering_group`, made for one selection. A sum of c counts costs about log2 P messages of c half words,
+/// words or double words, as narrow as all ranks' candidates together allow; `gather_counts` sends 2(P-1) words, a row
+/// of c numbers 2c(P-1). A fault of a rank travels with either, which then throws the same `error` on every rank: that
+/// of the lowest faulty rank. What is returned lies in the workspace.
 template <execution_space E, communicator Comm, sparse_format Format>
-class global_scope {
+class all_ranks {
 public:
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
@@ -44,8 +44,7 @@ public:
 
   /// `most_candidates`: no more than these on all ranks together; the same on every rank. The call and the workspace
   /// outlive this object.
-  global_scope(call_context<E, Comm>& call, std::int64_t most_candidates,
-               global_scope_workspace<E, Comm, Format>& workspace)
+  all_ranks(call_context<E, Comm>& call, std::int64_t most_candidates, all_ranks_workspace<E, Comm, Format>& workspace)
       : call_(&call), most_candidates_(most_candidates), workspace_(&workspace) {}
 
   static constexpr bool alone = false;
@@ -74,13 +73,15 @@ public:
 
   int rank() const { return call_->comm.rank(); }
 
-  /// What costs no more than k/16 words to gather, and 4 at least.
-  std::int64_t few(std::int64_t k) const {
+  /// The numbers that cost no more than k/16 words to gather, and 4 at least.
+  std::int64_t affordable_row(std::int64_t k) const {
     std::int64_t const others = std::max(call_->comm.size() - 1, 1);
     return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
   }
 
-  std::int64_t share(std::int64_t count) { return share_known(workspace_->gathering_counts.run(*call_, count), 1); }
+  std::span<std::int64_t const> gather_counts(std::int64_t count) {
+    return workspace_->gathering_counts.run(*call_, count);
+  }
 
   std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
     workspace_->row.assign(row.begin(), row.end());
@@ -92,16 +93,16 @@ public:
     return workspace_->rows;
   }
 
-  std::int64_t share_known(std::span<std::int64_t const> rows, std::size_t width) {
-    workspace_->sizes.resize(static_cast<std::size_t>(call_->comm.size()));
-    for (std::size_t rank = 0; rank < workspace_->sizes.size(); ++rank) {
-      workspace_->sizes[rank] = rows[rank * width];
+  std::span<std::int64_t const> adopt_counts(std::span<std::int64_t const> rows, std::size_t width) {
+    workspace_->counts.resize(static_cast<std::size_t>(call_->comm.size()));
+    for (std::size_t rank = 0; rank < workspace_->counts.size(); ++rank) {
+      workspace_->counts[rank] = rows[rank * width];
     }
-    return std::accumulate(workspace_->sizes.begin(), workspace_->sizes.end(), std::int64_t(0));
+    return workspace_->counts;
   }
 
   /// All candidates of all ranks, as the paper re-evaluates (Algorithm 1, line 10). Collective; sends all of them.
-  entries_type gather(candidates<index_type, value_type, typename E::memory_space> from) {
+  entries_type gather(E const&, candidates<index_type, value_type, typename E::memory_space> from) {
     auto const sizes = workspace_->gathering_counts.run(*call_, from.size(), phase::threshold);
     return workspace_->gathering.run(*call_, {from.indices.data(), from.values.data(), from.size()}, sizes);
   }
@@ -126,7 +127,7 @@ private:
 
   call_context<E, Comm>* call_;
   std::int64_t most_candidates_;
-  global_scope_workspace<E, Comm, Format>* workspace_;
+  all_ranks_workspace<E, Comm, Format>* workspace_;
 };
 
 } // namespace oktopk

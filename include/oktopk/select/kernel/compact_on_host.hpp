@@ -4,8 +4,9 @@
 
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
-#include <oktopk/select/concept.hpp>
-#include <oktopk/select/keep.hpp>
+#include <oktopk/select/kernel/magnitude_filter.hpp>
+#include <oktopk/select/source.hpp>
+#include <oktopk/select/workspace.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -43,12 +44,12 @@ struct nonempty_blocks {
 /// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
-write_marked(Source const& from, keep<typename Source::value_type> kept, nonempty_blocks const& blocks,
+write_marked(Source const& from, magnitude_filter<typename Source::value_type> kept, nonempty_blocks const& blocks,
              std::int64_t count, typename Source::index_type* indices, typename Source::value_type* values) {
   std::uint64_t left = blocks.masks[0];
   for (int block = 0; block < blocks.count;) {
     std::int64_t const i = blocks.begins[block] + lowest_bit(left);
-    auto const x = from.taken(i);
+    auto const x = from.loaded(i);
     indices[count] = from.index(i);
     values[count] = x;
     count += kept(magnitude_bits(x), i) ? 1 : 0;
@@ -61,14 +62,14 @@ write_marked(Source const& from, keep<typename Source::value_type> kept, nonempt
 
 /// The same where room may run out: nothing is written past it, but all is counted.
 template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t write_marked_within(Source const& from, keep<typename Source::value_type> kept,
-                                                        nonempty_blocks const& blocks, std::int64_t count,
-                                                        typename Source::index_type* indices,
-                                                        typename Source::value_type* values, std::int64_t room) {
+KOKKOS_INLINE_FUNCTION std::int64_t
+write_marked_within(Source const& from, magnitude_filter<typename Source::value_type> kept,
+                    nonempty_blocks const& blocks, std::int64_t count, typename Source::index_type* indices,
+                    typename Source::value_type* values, std::int64_t room) {
   for (int block = 0; block < blocks.count; ++block) {
     for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
       std::int64_t const i = blocks.begins[block] + lowest_bit(left);
-      auto const x = from.taken(i);
+      auto const x = from.loaded(i);
       if (kept(magnitude_bits(x), i)) {
         if (count < room) {
           indices[count] = from.index(i);
@@ -81,13 +82,13 @@ KOKKOS_INLINE_FUNCTION std::int64_t write_marked_within(Source const& from, keep
   return count;
 }
 
-/// Takes positions [begin, end) and writes what is kept to arrays with room for `room`; gives the number kept, or,
-/// where that is more than the room and nobody asked to count on, some number above the room.
+/// Loads positions [begin, end) and writes the candidates that pass to arrays with room for `room`; returns their
+/// number, or, where that is more than the room and not all are to be counted, some number above the room.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
-compact_range(Source const& from, keep<typename Source::value_type> kept, std::int64_t begin, std::int64_t end,
-              typename Source::index_type* indices, typename Source::value_type* values, std::int64_t room,
-              bool count_on) {
+compact_range(Source const& from, magnitude_filter<typename Source::value_type> kept, std::int64_t begin,
+              std::int64_t end, typename Source::index_type* indices, typename Source::value_type* values,
+              std::int64_t room, bool count_all) {
   using bits = bits_of<typename Source::value_type>;
   std::int64_t count = 0;
   std::int64_t i = begin;
@@ -95,17 +96,17 @@ compact_range(Source const& from, keep<typename Source::value_type> kept, std::i
     nonempty_blocks blocks;
     for (int block = 0; block < blocks_at_once && i + mask_width <= end; ++block, i += mask_width) {
       // Past the last tie that is wanted, a tie is no reason to look closer.
-      blocks.add(i, from.take_block(i, i > kept.last_tie ? static_cast<bits>(kept.threshold + 1) : kept.threshold));
+      blocks.add(i, from.load_block(i, i > kept.last_tie ? static_cast<bits>(kept.threshold + 1) : kept.threshold));
     }
     blocks.masks[blocks.count] = 0;
-    if (count > room && !count_on) {
-      continue; // the source must still be taken
+    if (count > room && !count_all) {
+      continue; // the source must still be loaded
     }
     count = count + blocks.marked() <= room ? write_marked(from, kept, blocks, count, indices, values)
                                             : write_marked_within(from, kept, blocks, count, indices, values, room);
   }
   for (; i < end; ++i) {
-    auto const x = from.take(i);
+    auto const x = from.load(i);
     if (kept(magnitude_bits(x), i)) {
       if (count < room) {
         indices[count] = from.index(i);
@@ -119,16 +120,16 @@ compact_range(Source const& from, keep<typename Source::value_type> kept, std::i
 
 /// Compacts each of `chunks` equal parts of the source into an area of its own.
 template <execution_space E, selection_source Source>
-void compact_chunks(E const& exec, Source const& from, keep<typename Source::value_type> kept, std::int64_t chunks,
-                    std::int64_t area, typename Source::index_type* indices, typename Source::value_type* values,
-                    std::int64_t* counts, bool count_on) {
+void compact_chunks(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
+                    std::int64_t chunks, std::int64_t area, typename Source::index_type* indices,
+                    typename Source::value_type* values, std::int64_t* counts, bool count_all) {
   std::int64_t const size = from.size();
   Kokkos::parallel_for(
       "oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), KOKKOS_LAMBDA(std::int64_t chunk) {
         std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
         std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
         counts[chunk] =
-            compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_on);
+            compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_all);
       });
   fence(exec, "oktopk::select::compact");
 }
@@ -158,9 +159,9 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
 /// On a CPU: one contiguous chunk a thread, each read once; a chunk that has more than its share of what is kept is
 /// read again with more room.
 template <execution_space E, selection_source Source>
-std::int64_t compact_on_host(E const& exec, Source const& from, keep<typename Source::value_type> kept,
+std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
                              selection_workspace<typename Source::index_type, typename Source::value_type, E>& room,
-                             bool count_on) {
+                             bool count_all) {
   constexpr std::int64_t worth_a_thread = 1 << 14;
   std::int64_t const threads = exec.concurrency();
   std::int64_t const chunks = std::max<std::int64_t>(1, std::min(threads, from.size() / worth_a_thread));
@@ -169,14 +170,14 @@ std::int64_t compact_on_host(E const& exec, Source const& from, keep<typename So
   std::int64_t const capacity = room.indices.capacity();
   if (chunks == 1) {
     compact_chunks(exec, from, kept, 1, capacity, room.indices.data(), room.values.data(), room.chunk_counts.data(),
-                   count_on);
+                   count_all);
     return counts[0];
   }
   std::int64_t area = std::min(capacity, 2 * capacity / chunks + mask_width);
   room.chunk_indices.reserve(exec, chunks * area);
   room.chunk_values.reserve(exec, chunks * area);
   compact_chunks(exec, from, kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
-                 room.chunk_counts.data(), count_on || area < capacity);
+                 room.chunk_counts.data(), count_all || area < capacity);
   std::int64_t const count = std::accumulate(counts, counts + chunks, std::int64_t(0));
   std::int64_t const fullest = *std::max_element(counts, counts + chunks);
   if (count > capacity) {
@@ -186,7 +187,7 @@ std::int64_t compact_on_host(E const& exec, Source const& from, keep<typename So
     area = fullest;
     room.chunk_indices.reserve(exec, chunks * area);
     room.chunk_values.reserve(exec, chunks * area);
-    compact_chunks(exec, from.settled(), kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
+    compact_chunks(exec, from.materialized(), kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
                    room.chunk_counts.data(), true);
   }
   join_chunks(exec, chunks, area, room);

@@ -9,9 +9,9 @@
 
 namespace oktopk {
 
-/// Which candidates a compaction keeps: magnitudes above the threshold, and ties with it up to a position.
+/// The candidates that a compaction writes: those of magnitudes above the threshold, and ties with it up to a position.
 template <gradient_value Value>
-struct keep {
+struct magnitude_filter {
   detail::bits_of<Value> threshold = 0;                             ///< pattern of the magnitude
   std::int64_t last_tie = std::numeric_limits<std::int64_t>::max(); ///< ties at later positions are left out
 

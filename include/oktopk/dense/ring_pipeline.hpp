@@ -6,6 +6,7 @@
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/pieces.hpp>
+#include <oktopk/dense/wire/concept.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,17 +24,17 @@ namespace oktopk::detail {
 /// round. A piece is sent on as soon as it is reduced, or has arrived for good, while the next ones of the block are
 /// still on their way: each rank sends 2(P-1) messages for every piece of a block, 2(P-1)/P of the vector.
 ///
-/// `Wire` says what of the vector travels: see `plain_wire`. Every block is reduced along the ring in one order and
+/// `Wire` is the bound wire that carries the pieces. Every block is reduced along the ring in one order and
 /// finished by one rank, so the result is the same to the bit everywhere.
 template <communicator Comm>
-class ring_walk {
+class ring_pipeline {
 public:
   /// Pieces that a rank may be ahead of the one it waits for: slots that `Wire` must have.
   static std::int64_t slots(std::int64_t ahead, std::int64_t ranks, std::int64_t pieces) {
     return std::max<std::int64_t>(1, std::min(ahead, (ranks - 1) * pieces));
   }
 
-  template <execution_space E, class Wire>
+  template <execution_space E, bound_wire<E> Wire>
   void run(E const& exec, Comm& comm, Wire& wire, cut_vector const& vector, std::int64_t ahead) {
     std::int64_t const ranks = comm.size();
     if (ranks == 1) {
@@ -97,7 +98,7 @@ public:
         send(k + pieces, p);
         post(k + window);
         if (k + pieces >= reduced) {
-          wire.settle(exec, p);
+          wire.adopt_rounding(exec, p);
         }
       } else if (wire.forwards()) {
         if (sent_on) {

@@ -5,7 +5,7 @@
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
-#include <oktopk/select/count.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/lower_bound.hpp>
 
 #include <cstdint>

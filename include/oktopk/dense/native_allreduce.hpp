@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 
 #include <cstdint>
@@ -12,24 +13,29 @@
 
 namespace oktopk {
 
-/// The communicator's own allreduce: what it does inside is its own affair. 2n(P-1)/P values at least (Table 1).
+/// The allreduce that the communicator brings along (`MPI_Allreduce`), for sums, maxima and minima.
+///
+/// In place, on any number of ranks; `count` and `op` are the same on all. Messages and the order of operations are the
+/// communicator's; any allreduce sends 2n(P-1)/P values at least (Table 1 of the paper). Where the communicator does
+/// not reach the vector it is copied to page-locked host memory and back.
 template <execution_space E, communicator Comm, gradient_value Value>
-class own_allreduce {
+class native_allreduce {
 public:
   static constexpr bool lossless = true;
 
-  static std::string_view name() { return "dense"; }
+  static std::string_view name() { return "native"; }
 
   static double bound_words(std::int64_t count, int ranks) {
     return 2 * static_cast<double>(count) * (ranks - 1) / ranks * (sizeof(Value) / 4.0);
   }
 
-  void run(E const& exec, Comm& comm, Value* values, Value*, std::int64_t count) {
+  void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
+    detail::begin_lossless(exec, op, lost, count);
     auto const size = static_cast<std::size_t>(count);
     cancel_on_unwind const guard(comm);
     if (comm.template reaches<typename E::memory_space>()) {
-      detail::fence(exec, "oktopk::own_allreduce::ready");
-      comm.allreduce(std::span<Value>(values, size), reduction::sum, phase::reduce);
+      detail::fence(exec, "oktopk::native_allreduce::ready");
+      comm.allreduce(std::span<Value>(values, size), op, phase::reduce);
       return;
     }
     using wire_space = detail::host_staging_space<E>;
@@ -37,13 +43,13 @@ public:
     array_ref<Value, typename E::memory_space> const device(values, size);
     array_ref<Value, wire_space> const host(staging_.data(), size);
     Kokkos::deep_copy(exec, host, device);
-    detail::fence(exec, "oktopk::own_allreduce::staged");
-    comm.allreduce(std::span<Value>(staging_.data(), size), reduction::sum, phase::reduce);
+    detail::fence(exec, "oktopk::native_allreduce::staged");
+    comm.allreduce(std::span<Value>(staging_.data(), size), op, phase::reduce);
     Kokkos::deep_copy(exec, device, host);
   }
 
 private:
-  buffer<Value, detail::host_staging_space<E>> staging_{"oktopk::own_allreduce::staging"};
+  buffer<Value, detail::host_staging_space<E>> staging_{"oktopk::native_allreduce::staging"};
 };
 
 } // namespace oktopk

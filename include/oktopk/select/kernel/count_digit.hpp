@@ -11,24 +11,22 @@
 #include <cstdint>
 
 // Histograms of one digit of the patterns of magnitudes: what the search for the k-th reads candidates for.
-namespace oktopk {
+namespace oktopk::detail {
 
 /// The patterns of magnitudes that a search looks at closely: 2^bits of them from `floor` on. What is below is passed
 /// over, what is above counts as the largest of them. All of them unless told otherwise.
 template <gradient_value Value>
 struct magnitude_range {
-  detail::bits_of<Value> floor = 0;
-  int bits = detail::magnitude_bit_count<Value>;
+  bits_of<Value> floor = 0;
+  int bits = magnitude_bit_count<Value>;
 
   /// The place in the range of a pattern that is not below it.
-  KOKKOS_INLINE_FUNCTION detail::bits_of<Value> place(detail::bits_of<Value> magnitude) const {
-    detail::bits_of<Value> const last = (detail::bits_of<Value>(1) << bits) - 1;
-    detail::bits_of<Value> const above = magnitude - floor;
+  KOKKOS_INLINE_FUNCTION bits_of<Value> place(bits_of<Value> magnitude) const {
+    bits_of<Value> const last = (bits_of<Value>(1) << bits) - 1;
+    bits_of<Value> const above = magnitude - floor;
     return above < last ? above : last;
   }
 };
-
-namespace detail {
 
 /// One digit of the places in a range: what is counted, and among which.
 template <gradient_value Value>
@@ -106,11 +104,11 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   std::int64_t const bins = which.bins();
   bool const first = which.first();
   Kokkos::parallel_for(
-      "oktopk::select::clear_histograms", detail::index_range<E>(exec, 0, rows * bins),
+      "oktopk::select::clear_histograms", index_range<E>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
   if constexpr (is_device<E>) {
     Kokkos::parallel_for(
-        "oktopk::select::count_digit", detail::index_range<E>(exec, 0, size), KOKKOS_LAMBDA(std::int64_t i) {
+        "oktopk::select::count_digit", index_range<E>(exec, 0, size), KOKKOS_LAMBDA(std::int64_t i) {
           std::int64_t const bin = which.bin(magnitude_bits(values(i)));
           if (bin >= 0) {
             Kokkos::atomic_fetch_add(&histograms[(i / 32 % rows) * bins + bin], std::int64_t(1));
@@ -118,7 +116,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
         });
   } else {
     Kokkos::parallel_for(
-        "oktopk::select::count_digit", detail::index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
+        "oktopk::select::count_digit", index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
           std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
           std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
           count_stretch(values.data() + begin, end - begin, which, first, histograms + row * bins);
@@ -131,7 +129,7 @@ template <execution_space E>
 void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::int64_t const* histograms,
                     std::int64_t* sums) {
   Kokkos::parallel_for(
-      "oktopk::select::add_histograms", detail::index_range<E>(exec, 0, bins), KOKKOS_LAMBDA(std::int64_t bin) {
+      "oktopk::select::add_histograms", index_range<E>(exec, 0, bins), KOKKOS_LAMBDA(std::int64_t bin) {
         std::int64_t sum = 0;
         for (std::int64_t row = 0; row < rows; ++row) {
           sum += histograms[row * bins + bin];
@@ -140,6 +138,4 @@ void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::in
       });
 }
 
-} // namespace detail
-
-} // namespace oktopk
+} // namespace oktopk::detail

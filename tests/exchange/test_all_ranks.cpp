@@ -6,14 +6,13 @@
 #include "support/call.hpp"
 #include "support/catch.hpp"
 
-#include <oktopk/exchange/global_scope.hpp>
+#include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,10 +30,14 @@ template <class Value>
 using format_of = oktopk::coo<Value, std::int32_t>;
 
 template <class Value>
-using scope_of = oktopk::global_scope<execution, counting, format_of<Value>>;
+using group_of = oktopk::all_ranks<execution, counting, format_of<Value>>;
 
 template <class Value>
-using scope_workspace = oktopk::global_scope_workspace<execution, counting, format_of<Value>>;
+using group_workspace = oktopk::all_ranks_workspace<execution, counting, format_of<Value>>;
+
+static_assert(oktopk::gathering_group<group_of<float>, execution, std::int32_t, float>);
+
+using search_of = oktopk::detail::kth_search<execution, std::int32_t, float, group_of<float>>;
 
 /// The values of one rank's region as candidates, with their indices.
 template <class Value>
@@ -50,9 +53,9 @@ sparse_vector<Value> region_of(std::vector<Value> const& values, int rank, int r
   return region;
 }
 
-/// Selects over several iterations in both scopes; the first difference, or nothing.
+/// Selects over several iterations in both groups; the first difference, or nothing.
 template <class Value, class Selector>
-std::string scope_fault(int ranks, std::vector<std::vector<Value>> const& iterations, std::int64_t k,
+std::string group_fault(int ranks, std::vector<std::vector<Value>> const& iterations, std::int64_t k,
                         Selector selector) {
   std::string fault;
   std::vector<std::vector<sparse_vector<Value>>> chosen(
@@ -60,21 +63,23 @@ std::string scope_fault(int ranks, std::vector<std::vector<Value>> const& iterat
   std::vector<std::vector<bool>> reevaluated(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
-    scope_workspace<Value> room;
+    group_workspace<Value> room;
     workspace_of<Value> workspace;
     typename Selector::template state<Value> state{};
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       auto const size = static_cast<std::int64_t>(iterations[i].size());
       device_part<format_of<Value>> const mine(region_of(iterations[i], comm.rank(), ranks));
       auto call = call_on(counted, size);
-      scope_of<Value> everybody(call, size, room);
-      auto const said = selector.select(execution(), local_candidates<Value>{mine.entries.values, mine.entries.indices},
-                                        k, static_cast<std::int64_t>(i), state, everybody, workspace);
-      chosen[i][static_cast<std::size_t>(comm.rank())] = selection_in(workspace, said.count);
+      group_of<Value> everybody(call, size, room);
+      execution const exec;
+      auto const iteration = static_cast<std::int64_t>(i);
+      auto const said = selector.select(oktopk::selection_context{exec, k, iteration, everybody, workspace},
+                                        local_candidates<Value>(mine.entries), state);
+      chosen[i][static_cast<std::size_t>(comm.rank())] = entries_of(said.entries);
       reevaluated[static_cast<std::size_t>(comm.rank())].push_back(said.reevaluated);
-      if (std::accumulate(room.sizes.begin(), room.sizes.end(), std::int64_t(0)) != said.total ||
-          room.sizes[static_cast<std::size_t>(comm.rank())] != said.count) {
-        fault = "the sizes shared are not those selected";
+      if (said.counts.size() != static_cast<std::size_t>(ranks) ||
+          said.counts[static_cast<std::size_t>(comm.rank())] != said.entries.size()) {
+        fault = "the counts are not those selected";
       }
     }
   });
@@ -85,17 +90,19 @@ std::string scope_fault(int ranks, std::vector<std::vector<Value>> const& iterat
   }
   workspace_of<Value> workspace;
   typename Selector::template state<Value> state{};
-  oktopk::local_scope alone;
+  oktopk::one_rank alone;
+  execution const exec;
   for (std::size_t i = 0; i < iterations.size(); ++i) {
     auto const view = to_view(iterations[i]);
+    auto const iteration = static_cast<std::int64_t>(i);
     auto const said =
-        selector.select(execution(), candidates_in(view), k, static_cast<std::int64_t>(i), state, alone, workspace);
-    auto const expected = selection_in(workspace, said.count);
+        selector.select(oktopk::selection_context{exec, k, iteration, alone, workspace}, candidates_in(view), state);
+    auto const expected = entries_of(said.entries);
     // One rank alone leaves out what a reused threshold selects beyond k; all ranks together would have to talk first.
     auto const found = said.reevaluated || !selector.bounded() ? joined(chosen[i]) : top(joined(chosen[i]), k);
     if (found.indices != expected.indices || bits(found.values) != bits(expected.values) ||
         said.reevaluated != reevaluated[0][i]) {
-      return "iteration " + std::to_string(i) + ": the scopes differ, " + std::to_string(found.size()) + " and " +
+      return "iteration " + std::to_string(i) + ": the groups differ, " + std::to_string(found.size()) + " and " +
              std::to_string(expected.size()) + " selected " + fault;
     }
   }
@@ -104,12 +111,12 @@ std::string scope_fault(int ranks, std::vector<std::vector<Value>> const& iterat
 
 } // namespace
 
-TEST_CASE("local and global scope select the same, exactly") {
+TEST_CASE("one rank and all ranks select the same, exactly") {
   for (int const ranks : rank_counts) {
     for (auto const& [name, from] : distributions<float>()) {
       auto const values = drawn<float>(from, 400, 21);
       for (std::int64_t const k : {1, 40, 399, 400}) {
-        std::string const fault = scope_fault<float>(ranks, {values}, k, oktopk::exact());
+        std::string const fault = group_fault<float>(ranks, {values}, k, oktopk::exact());
         if (!fault.empty()) {
           FAIL_CHECK(name << ", " << ranks << " ranks, k " << k << ": " << fault);
         }
@@ -117,18 +124,18 @@ TEST_CASE("local and global scope select the same, exactly") {
     }
   }
   auto const doubles = drawn<double>(distributions<double>()[8].second, 300, 4);
-  CHECK(scope_fault<double>(5, {doubles}, 31, oktopk::exact()) == "");
+  CHECK(group_fault<double>(5, {doubles}, 31, oktopk::exact()) == "");
 }
 
-TEST_CASE("local and global scope reuse and re-evaluate alike") {
+TEST_CASE("one rank and all ranks reuse and re-evaluate alike") {
   std::vector<std::vector<float>> iterations;
   for (int i = 0; i < 12; ++i) {
     iterations.emplace_back(600);
     correlated{3, 8}({0, 1, i}, iterations.back());
   }
   for (int const ranks : rank_counts) {
-    CHECK(scope_fault<float>(ranks, iterations, 60, oktopk::reused_threshold({.tau_prime = 5})) == "");
-    CHECK(scope_fault<float>(ranks, iterations, 60, oktopk::unguarded_threshold({.tau_prime = 5})) == "");
+    CHECK(group_fault<float>(ranks, iterations, 60, oktopk::reused_threshold({.tau_prime = 5})) == "");
+    CHECK(group_fault<float>(ranks, iterations, 60, oktopk::unguarded_threshold({.tau_prime = 5})) == "");
   }
 }
 
@@ -136,17 +143,17 @@ TEST_CASE("with fewer candidates than k all are selected") {
   for (int const ranks : {1, 2, 5}) {
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       counting counted(comm);
-      scope_workspace<float> room;
+      group_workspace<float> room;
       workspace_of<float> workspace;
       auto call = call_on(counted, 100);
-      scope_of<float> everybody(call, 100, room);
+      group_of<float> everybody(call, 100, room);
       device_part<format_of<float>> const mine(region_of(std::vector<float>{5, -3, 0, 3, 2, 9}, comm.rank(), ranks));
       oktopk::exact::state<float> state;
-      auto const said =
-          oktopk::exact().select(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, 50, 0,
-                                 state, everybody, workspace);
-      CHECK(said.count == mine.entries.size());
-      CHECK(said.total == 6);
+      execution const exec;
+      auto const said = oktopk::exact().select(oktopk::selection_context{exec, 50, 0, everybody, workspace},
+                                               local_candidates<float>(mine.entries), state);
+      CHECK(said.entries.size() == mine.entries.size());
+      CHECK(said.total() == 6);
     });
   }
 }
@@ -162,15 +169,16 @@ TEST_CASE("histograms cost no more than 3k/8 words, or the least there is, whate
       for (std::int64_t const most : {std::int64_t(65535), std::int64_t(65536), std::int64_t(1) << 32}) {
         oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
           counting counted(comm);
-          scope_workspace<float> room;
+          group_workspace<float> room;
           workspace_of<float> workspace;
           auto call = call_on(counted, 1000);
-          scope_of<float> everybody(call, most, room);
+          group_of<float> everybody(call, most, room);
           std::vector<float> values(10);
           correlated{8}({comm.rank(), ranks, 0}, values);
           device_part<format_of<float>> const mine(all_entries(values));
-          oktopk::bracket_kth(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, k,
-                              everybody, workspace, {}, 0);
+          execution const exec;
+          search_of search({exec, k, 0, everybody, workspace});
+          search.bracket(local_candidates<float>(mine.entries), k, {}, 0);
           double const count_words = most <= 65535 ? 0.5 : most < (std::int64_t(1) << 32) ? 1 : 2;
           double const least = 8 * 16 * count_words * log_ranks;
           double const sent = counted.of_phase(phase::threshold).words_sent();
@@ -192,19 +200,19 @@ TEST_CASE("a search in a range costs less, and says on every rank whether it fou
     for (float const x : top(all_entries(all), k).values) {
       smallest_kept = std::min(smallest_kept, oktopk::detail::magnitude_bits(x));
     }
-    auto const search = [&](oktopk::magnitude_range<float> range) {
+    auto const search = [&](oktopk::detail::magnitude_range<float> range) {
       std::vector<std::int64_t> found(static_cast<std::size_t>(ranks));
       std::vector<double> sent(static_cast<std::size_t>(ranks));
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        scope_workspace<float> room;
+        group_workspace<float> room;
         workspace_of<float> workspace;
         auto call = call_on(counted, 9000);
-        scope_of<float> everybody(call, 9000, room);
+        group_of<float> everybody(call, 9000, room);
         device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
+        execution const exec;
         auto const bracket =
-            oktopk::bracket_kth(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices}, k,
-                                everybody, workspace, range, 0);
+            search_of({exec, k, 0, everybody, workspace}).bracket(local_candidates<float>(mine.entries), k, range, 0);
         auto const rank = static_cast<std::size_t>(comm.rank());
         found[rank] = bracket.found ? static_cast<std::int64_t>(bracket.floor) : -1;
         sent[rank] = counted.total().words_sent();
@@ -239,19 +247,21 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
         std::vector<std::int64_t> chosen;
         oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
           counting counted(comm);
-          scope_workspace<float> room;
+          group_workspace<float> room;
           workspace_of<float> workspace;
           device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
-          oktopk::exact::state<float> state{{magnitude, bits}};
+          oktopk::exact::state<float> state;
+          state.guess.bracket = {magnitude, bits};
+          execution const exec;
           for (int iteration = 0; iteration < 3; ++iteration) {
             auto call = call_on(counted, 500);
-            scope_of<float> everybody(call, 500, room);
+            group_of<float> everybody(call, 500, room);
             auto const said =
-                oktopk::exact().select(execution(), local_candidates<float>{mine.entries.values, mine.entries.indices},
-                                       60, iteration, state, everybody, workspace);
-            CHECK(said.total == 60);
+                oktopk::exact().select(oktopk::selection_context{exec, 60, iteration, everybody, workspace},
+                                       local_candidates<float>(mine.entries), state);
+            CHECK(said.total() == 60);
             if (iteration == 2) {
-              auto const part = selection_in(workspace, said.count);
+              auto const part = entries_of(said.entries);
               chosen.insert(chosen.end(), part.indices.begin(), part.indices.end());
             }
           }
@@ -268,9 +278,9 @@ TEST_CASE("sums of counts are right in every width") {
     for (int const ranks : {1, 2, 3, 8}) {
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        scope_workspace<float> room;
+        group_workspace<float> room;
         auto call = call_on(counted, 1000);
-        scope_of<float> everybody(call, most, room);
+        group_of<float> everybody(call, most, room);
         std::vector<std::int64_t> counts{0, most / ranks, comm.rank() + 1};
         everybody.sum(counts);
         CHECK((counts == std::vector<std::int64_t>{0, most / ranks * ranks, ranks * (ranks + 1) / 2}));
@@ -281,30 +291,33 @@ TEST_CASE("sums of counts are right in every width") {
           auto const its = rows.subspan(3 * static_cast<std::size_t>(rank), 3);
           CHECK((its[0] == 10 + rank && its[1] == -rank && its[2] == most));
         }
-        CHECK(everybody.share_known(rows, 3) == 10 * ranks + ranks * (ranks - 1) / 2);
-        CHECK(room.sizes.back() == 10 + ranks - 1);
+        auto const counts_of_all = everybody.adopt_counts(rows, 3);
+        REQUIRE(counts_of_all.size() == static_cast<std::size_t>(ranks));
+        for (int rank = 0; rank < ranks; ++rank) {
+          CHECK(counts_of_all[static_cast<std::size_t>(rank)] == 10 + rank);
+        }
       });
     }
   }
 }
 
-TEST_CASE("a fault reaches everybody with the sizes, that of the lowest rank") {
+TEST_CASE("a fault reaches everybody with the counts, that of the lowest rank") {
   for (int const ranks : {1, 2, 3, 8}) {
     for (int round = 0; round < 2 * ranks; ++round) {
       int const bad_rank = round / 2;
       bool const by_row = round % 2 == 1;
       auto const said = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        scope_workspace<float> room;
+        group_workspace<float> room;
         fault_report const mine =
             comm.rank() >= bad_rank ? fault_report{fault::length_mismatch, 40 + comm.rank()} : fault_report{};
         auto call = call_on(counted, 1000);
         call.note(mine);
-        scope_of<float> everybody(call, 100, room);
+        group_of<float> everybody(call, 100, room);
         if (by_row) {
           everybody.gather_rows(std::vector<std::int64_t>{5, 7});
         } else {
-          everybody.share(5);
+          everybody.gather_counts(5);
         }
       });
       CHECK(unlike(said, fault::length_mismatch,

@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/codec/concept.hpp>
+#include <oktopk/comm/staging.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/dense/combine.hpp>
+#include <oktopk/dense/concept.hpp>
+#include <oktopk/dense/pieces.hpp>
+#include <oktopk/dense/wire/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+namespace oktopk {
+
+/// The level at which a collective codes what it sends.
+enum class codec_level : std::uint8_t {
+  collective, ///< a piece is coded once, and goes on as it was coded when it is finished
+  message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
+};
+
+namespace detail {
+
+inline std::string name_of(codec_level level) {
+  return level == codec_level::collective ? "collective" : "message";
+}
+
+/// A coded wire with its buffers. Every piece has an image of its own, found by its index.
+///
+/// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two where the
+/// codec has none for it), finished pieces go on as they came, and receives are posted before anything is encoded. At
+/// the level of messages sending encodes and receiving decodes, into a vector that a second kernel reduces from, and a
+/// receive waits until the next message is encoded.
+template <execution_space E, gradient_value Value, codec<Value, E> Codec>
+class bound_coded_wire {
+public:
+  static constexpr bool keeps_images = true;
+  static constexpr bool joins_images = false;
+  bool receives_first() const { return by_collective(); }
+  std::int64_t receives_ahead() const { return by_collective() ? 3 : 2; } // two while one that has arrived is recoded
+  bool forwards() const { return by_collective(); }
+  int result_messages() const { return by_collective() ? 2 : 1; }
+
+  /// Whether a ring's partial sums exist as images only, so that the caller's vector need not be copied to the place of
+  /// the result first.
+  template <class Policy>
+  static bool leaves_own_values(Policy const& policy) {
+    return recoding_codec<Codec, Value, E> && policy.level() == codec_level::collective;
+  }
+
+  template <communicator Comm, class Policy>
+  void bind(E const& exec, Comm const& comm, Policy const& policy, reduction_call<Value> const& call,
+            wire_room const& room) {
+    codec_ = &policy.codec();
+    level_ = policy.level();
+    call_ = call;
+    image_bytes_ = round_up_to_8(bytes(room.image_values));
+    slot_bytes_ = round_up_to_8(bytes(room.slot_values));
+    images_.reserve(exec, comm, room.images * image_bytes_);
+    slots_.reserve(exec, comm, room.slots * slot_bytes_);
+    if (!by_collective()) {
+      decoded_.reserve(exec, room.slot_values);
+    }
+  }
+
+  std::span<std::byte> image(piece p) const { return images_.wire(p.index * image_bytes_, bytes(p.count)); }
+
+  std::span<std::byte> slot(std::int64_t index, piece p) const {
+    return slots_.wire(index * slot_bytes_, bytes(p.count));
+  }
+
+  void prepare(E const& exec, piece p, bool note = true) const {
+    encode(exec, p, note && call_.lost != nullptr ? call_.lost + p.begin : nullptr);
+  }
+
+  void prepare_share(E const& exec, piece p, int place, int sharing) {
+    if (call_.lost == nullptr || sharing == 1) {
+      prepare(exec, p);
+      return;
+    }
+    noted_.reserve(exec, p.count);
+    encode(exec, p, noted_.data());
+    piece const share = cut_vector(p.count, sharing)[place % sharing];
+    add_noted(exec, p.begin, share);
+  }
+
+  void absorb(E const& exec, std::int64_t index, piece p) const {
+    if (p.count == 0) {
+      return;
+    }
+    slots_.pull(exec, index * slot_bytes_, bytes(p.count));
+    std::byte const* const from = slots_.data() + index * slot_bytes_;
+    Value* const into = call_.values + p.begin;
+    if (by_collective()) {
+      with_reduction(call_.op,
+                     [&](auto operation) { codec_->decode_and_reduce(exec, operation, from, p.count, into); });
+    } else {
+      codec_->decode(exec, from, p.count, decoded_.data());
+      combine(exec, call_.op, static_cast<Value const*>(decoded_.data()), p.count, into);
+    }
+    fence(exec, "oktopk::dense::absorbed");
+  }
+
+  /// In one kernel where the codec can, which leaves the values behind; `adopt_rounding` brings them up to date.
+  void pass_on(E const& exec, std::int64_t index, piece p) const {
+    if constexpr (recoding_codec<Codec, Value, E>) {
+      if (by_collective()) {
+        recode(exec, index, p);
+        return;
+      }
+    }
+    absorb(exec, index, p);
+    prepare(exec, p);
+  }
+
+  void unfold(E const& exec, piece p) const {
+    images_.pull(exec, p.index * image_bytes_, bytes(p.count));
+    decode_image(exec, p);
+  }
+
+  void adopt_rounding(E const& exec, piece p) const {
+    if constexpr (!Codec::lossless) {
+      decode_image(exec, p);
+    }
+  }
+
+  /// Adds what was noted of a share of a piece to what is lost; public because nvcc wants the function around a kernel
+  /// to be.
+  void add_noted(E const& exec, std::int64_t begin, piece share) const {
+    Value* const lost = call_.lost + begin + share.begin;
+    Value const* const noted = noted_.data() + share.begin;
+    Kokkos::parallel_for(
+        "oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count),
+        KOKKOS_LAMBDA(std::int64_t i) { lost[i] += noted[i]; });
+  }
+
+private:
+  bool by_collective() const { return level_ == codec_level::collective; }
+
+  void encode(E const& exec, piece p, Value* lost) const {
+    if (p.count > 0) {
+      codec_->encode(exec, call_.own + p.begin, p.count, images_.data() + p.index * image_bytes_, lost);
+      images_.push(exec, p.index * image_bytes_, bytes(p.count));
+    }
+    fence(exec, "oktopk::dense::encoded");
+  }
+
+  void recode(E const& exec, std::int64_t index, piece p) const {
+    if (p.count > 0) {
+      slots_.pull(exec, index * slot_bytes_, bytes(p.count));
+      with_reduction(call_.op, [&](auto operation) {
+        codec_->recode(exec, operation, static_cast<std::byte const*>(slots_.data() + index * slot_bytes_), p.count,
+                       call_.own + p.begin, images_.data() + p.index * image_bytes_,
+                       call_.lost == nullptr ? nullptr : call_.lost + p.begin);
+      });
+      images_.push(exec, p.index * image_bytes_, bytes(p.count));
+    }
+    fence(exec, "oktopk::dense::recoded");
+  }
+
+  void decode_image(E const& exec, piece p) const {
+    if (p.count > 0) {
+      codec_->decode(exec, static_cast<std::byte const*>(images_.data() + p.index * image_bytes_), p.count,
+                     call_.values + p.begin);
+    }
+  }
+
+  std::int64_t bytes(std::int64_t count) const { return codec_->template encoded_bytes<Value>(count); }
+
+  Codec const* codec_ = nullptr;
+  codec_level level_ = codec_level::collective;
+  reduction_call<Value> call_{};
+  std::int64_t image_bytes_ = 0;
+  std::int64_t slot_bytes_ = 0;
+  message_buffer<E> images_{"oktopk::dense::images"};
+  message_buffer<E> slots_{"oktopk::dense::coded_slots"};
+  buffer<Value, typename E::memory_space> decoded_{"oktopk::dense::decoded"};
+  buffer<Value, typename E::memory_space> noted_{"oktopk::dense::noted"};
+};
+
+} // namespace detail
+
+/// The wire that codes values (Zhou et al., collective-level compression).
+///
+/// Its options are the same on all ranks. Vectors of less than `cutoff_bytes` are sent as they are, for there coding
+/// costs more than it saves; `DefaultCutoff` is the default of that option. Where the codec has lost a value that was
+/// not finite, all ranks see NaN or infinity in its place.
+template <class Codec, std::int64_t DefaultCutoff = std::int64_t(1) << 19>
+class coded_wire {
+public:
+  static constexpr bool lossless = Codec::lossless;
+  static constexpr bool is_plain = false;
+  static constexpr std::int64_t grain = Codec::grain;
+
+  struct options {
+    typename detail::options_of<Codec>::type codec = {};
+    codec_level level = codec_level::collective;
+    std::int64_t segment = std::int64_t(1) << 19; ///< values that a ring codes and sends at once, at least 1
+    std::int64_t cutoff_bytes = DefaultCutoff;    ///< of values: vectors below are not coded
+    /// Lets a codec that is not stable code each message: to measure it, for results differ between ranks then, and
+    /// `lost` knows of the first rounding of a value only.
+    bool ranks_may_differ = false;
+  };
+
+  coded_wire() : coded_wire(options{}) {}
+  explicit coded_wire(options const& how) : options_(how), codec_(detail::configured<Codec>(how.codec)) {}
+
+  Codec const& codec() const { return codec_; }
+  codec_level level() const { return options_.level; }
+  std::int64_t segment() const { return options_.segment; }
+  bool codes(std::int64_t bytes) const { return bytes >= options_.cutoff_bytes; }
+  std::string name_after(std::string const& algorithm) const { return algorithm + " of " + std::string(codec_.name()); }
+
+  std::string describe() const {
+    return std::string(codec_.name()) + " (level " + detail::name_of(options_.level) + ", segment " +
+           std::to_string(options_.segment) + ", cutoff_bytes " + std::to_string(options_.cutoff_bytes) + ")";
+  }
+
+  std::string fault() const {
+    if (std::string of_codec = detail::fault_of_policy(codec_); !of_codec.empty()) {
+      return of_codec;
+    }
+    if (options_.segment < 1) {
+      return "segment = " + std::to_string(options_.segment) + " of a coded wire is not positive";
+    }
+    return options_.level == codec_level::message ? fault_of_coding_anew() : std::string();
+  }
+
+  /// A sentence where coding again what was decoded would let ranks end with different results, and may not.
+  std::string fault_of_coding_anew() const {
+    return Codec::stable || options_.ranks_may_differ
+               ? std::string()
+               : std::string(codec_.name()) +
+                     " cannot code each message by itself: it loses more each time that a block is coded "
+                     "again, and ranks would end with different results";
+  }
+
+  static bool loses_again() { return !Codec::stable; }
+
+  bool ranks_may_differ() const {
+    return options_.ranks_may_differ && options_.level == codec_level::message && !Codec::stable;
+  }
+
+  template <gradient_value Value>
+  std::int64_t encoded_bytes(std::int64_t count) const {
+    return codec_.template encoded_bytes<Value>(count);
+  }
+
+  template <gradient_value Value>
+  bool losses_may_overflow(int roundings) const {
+    auto const largest = static_cast<double>(std::numeric_limits<Value>::max());
+    return codec_.template error_bound<Value>(largest) > largest / roundings;
+  }
+
+  template <execution_space E, gradient_value Value>
+  using bound_to = detail::bound_coded_wire<E, Value, Codec>;
+
+private:
+  options options_;
+  Codec codec_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/select/search/kth.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace oktopk::detail {
+
+/// Which of all ranks' undecided candidates belong to the k largest: the k-th magnitude, and for each rank how many it
+/// keeps, of them how many with that magnitude.
+template <gradient_value Value>
+struct decision {
+  bits_of<Value> threshold = 0;
+  std::int64_t my_ties = 0;
+  std::int64_t my_kept_ties = 0;
+};
+
+/// Decides, the same on every rank. A row a rank: its candidates above the bracket, how many it has inside, and their
+/// patterns unless they are all the same. Replaces each row's first number by what the rank keeps.
+template <gradient_value Value>
+decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> rows, std::size_t width, int rank,
+                       std::vector<std::int64_t>& undecided) {
+  std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
+  std::int64_t wanted_ties = bracket.wanted;
+  bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
+  if (listed) {
+    undecided.clear();
+    for (std::size_t row = 0; row < rows.size(); row += width) {
+      auto const first = rows.begin() + static_cast<std::ptrdiff_t>(row) + 2;
+      undecided.insert(undecided.end(), first, first + static_cast<std::ptrdiff_t>(rows[row + 1]));
+    }
+    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(std::max<std::int64_t>(bracket.wanted, 1) - 1);
+    std::nth_element(undecided.begin(), place, undecided.end(), std::greater<>());
+    threshold = *place;
+    wanted_ties -= std::count_if(undecided.begin(), place, [&](std::int64_t each) { return each > threshold; });
+  }
+  decision<Value> result;
+  result.threshold = static_cast<bits_of<Value>>(threshold);
+  for (std::size_t row = 0; row < rows.size(); row += width) {
+    auto const inside = rows.subspan(row + 2, listed ? static_cast<std::size_t>(rows[row + 1]) : 0);
+    std::int64_t const ties = listed ? std::count(inside.begin(), inside.end(), threshold) : rows[row + 1];
+    std::int64_t const above =
+        std::count_if(inside.begin(), inside.end(), [&](std::int64_t each) { return each > threshold; });
+    std::int64_t const kept = std::min(ties, wanted_ties);
+    wanted_ties -= kept;
+    rows[row] += above + kept;
+    if (static_cast<std::size_t>(rank) == row / width) {
+      result.my_ties = ties;
+      result.my_kept_ties = kept;
+    }
+  }
+  return result;
+}
+
+} // namespace oktopk::detail

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/shared_numbers.hpp>
+#include <oktopk/core/sparse.hpp>
+#include <oktopk/core/workspace.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// The buffers of one selector, used again in each of its selections.
+///
+/// 1. The result of a selection lies in it until the next selection in the same workspace.
+/// 2. It grows and never shrinks: selections of like sizes allocate nothing after the first few.
+/// 3. It belongs to one execution-space instance and one selection at a time.
+template <gradient_index Index, gradient_value Value, execution_space E>
+struct selection_workspace {
+  using memory_space = typename E::memory_space;
+  using entries_type = sparse_ref<Index, Value, memory_space>;
+
+  buffer<Index, memory_space> indices{"oktopk::select::indices"}; ///< of the entries that are being written
+  buffer<Value, memory_space> values{"oktopk::select::values"};
+  buffer<Index, memory_space> previous_indices{"oktopk::select::indices"}; ///< of the entries that are read from
+  buffer<Value, memory_space> previous_values{"oktopk::select::values"};
+  buffer<Index, memory_space> chunk_indices{"oktopk::select::chunk_indices"}; ///< what each thread wrote, to be joined
+  buffer<Value, memory_space> chunk_values{"oktopk::select::chunk_values"};
+  buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
+  shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"}; ///< from kernels to the host
+  buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
+  std::vector<std::int64_t> row;       ///< what this rank tells the others of its undecided candidates
+  std::vector<std::int64_t> undecided; ///< the magnitude patterns that all ranks have told
+
+  /// Makes room for the entries of a selection; may lose those that are there.
+  void reserve(E const& exec, std::int64_t count) {
+    indices.reserve(exec, count);
+    values.reserve(exec, count);
+  }
+
+  /// The first entries that were written.
+  entries_type entries(std::int64_t count) const { return {indices.data(), values.data(), count}; }
+
+  /// Makes the entries that were written the previous ones, so that a selection from them has room to write.
+  void swap_buffers() {
+    std::swap(indices, previous_indices);
+    std::swap(values, previous_values);
+  }
+
+  /// The first of the previous entries.
+  entries_type previous(std::int64_t count) const { return {previous_indices.data(), previous_values.data(), count}; }
+};
+
+} // namespace oktopk

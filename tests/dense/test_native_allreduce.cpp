@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dense/suite.hpp"
+
+#include <oktopk/dense/native_allreduce.hpp>
+
+using namespace oktopk_tests;
+using namespace oktopk_tests::dense;
+
+namespace {
+
+struct subject {
+  template <class Comm, class Value>
+  using algorithm = oktopk::native_allreduce<execution, Comm, Value>;
+};
+
+} // namespace
+
+TEST_CASE("the communicator's own allreduce reduces by sum, maximum and minimum") {
+  static_assert(oktopk::dense_reduction<subject::algorithm<counting, float>, execution, counting, float>);
+  CHECK(wrong_results<subject, float>() == "");
+  CHECK(wrong_results<subject, double>() == "");
+  CHECK(disagreement<subject, float>() == "");
+  CHECK(wrong_when_staged<subject, float>() == "");
+  CHECK(subject::algorithm<counting, float>::name() == "native");
+}

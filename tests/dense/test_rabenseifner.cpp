@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dense/coded_suite.hpp"
+
+#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/block_float.hpp>
+#include <oktopk/codec/identity.hpp>
+#include <oktopk/dense/rabenseifner.hpp>
+#include <oktopk/dense/wire/coded.hpp>
+
+#include <functional>
+
+using namespace oktopk_tests;
+using namespace oktopk_tests::dense;
+using oktopk::codec_level;
+
+namespace {
+
+// Calls `message` with the number of values of each message that a rank sends, of a vector that is cut at whole grains.
+void each_message(int rank, int ranks, std::int64_t count, std::int64_t grain,
+                  std::function<void(std::int64_t)> const& message) {
+  int core = 1;
+  while (2 * core <= ranks) {
+    core *= 2;
+  }
+  int const folded = ranks - core;
+  bool const in_pair = rank < 2 * folded;
+  if (in_pair) {
+    message(count);
+  }
+  if (in_pair && rank % 2 == 1) {
+    return;
+  }
+  int const place = in_pair ? rank / 2 : rank - folded;
+  auto const values = [&](std::int64_t begin, std::int64_t end) {
+    return std::min(count, end * grain) - std::min(count, begin * grain);
+  };
+  std::int64_t begin = 0;
+  std::int64_t end = (count + grain - 1) / grain;
+  for (int distance = core / 2; distance > 0; distance /= 2) {
+    std::int64_t const middle = begin + (end - begin) / 2;
+    bool const lower = (place & distance) == 0;
+    message(lower ? values(middle, end) : values(begin, middle));
+    (lower ? end : begin) = middle;
+    message(values(begin, end)); // on the way back
+  }
+}
+
+struct raw {
+  template <class Comm, class Value>
+  using algorithm = oktopk::rabenseifner<execution, Comm, Value>;
+
+  static sent expected(int rank, int ranks, std::int64_t count) {
+    sent all;
+    each_message(rank, ranks, count, 1, [&](std::int64_t values) {
+      all.messages += values > 0 ? 1 : 0;
+      all.values += values;
+    });
+    return all;
+  }
+};
+
+template <class Codec, codec_level Level = codec_level::collective>
+struct subject {
+  static constexpr bool lossless = Codec::lossless;
+  static Codec codec() { return {}; }
+
+  template <class Comm, class Value>
+  struct algorithm : oktopk::rabenseifner<execution, Comm, Value, oktopk::coded_wire<Codec>> {
+    algorithm()
+        : oktopk::rabenseifner<execution, Comm, Value, oktopk::coded_wire<Codec>>(
+              {.codec = {}, .level = Level, .cutoff_bytes = 0}) {}
+  };
+
+  template <class Value>
+  static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
+    std::pair<std::int64_t, std::int64_t> all{0, 0};
+    each_message(rank, ranks, count, Codec::grain, [&](std::int64_t values) {
+      all.first += values > 0 ? 1 : 0;
+      all.second += codec().template encoded_bytes<Value>(values);
+    });
+    return all;
+  }
+};
+
+template <class Codec>
+using message = subject<Codec, codec_level::message>;
+
+std::vector<int> const all_rank_counts(std::begin(rank_counts), std::end(rank_counts));
+
+} // namespace
+
+TEST_CASE("rabenseifner reduces, in the messages and bytes it says") {
+  check_lossless<raw>();
+}
+
+TEST_CASE("rabenseifner of identity is rabenseifner, to the bit") {
+  CHECK(unlike_other<subject<oktopk::identity>, raw, float>(all_rank_counts) == "");
+  CHECK(unlike_other<message<oktopk::identity>, raw, double>(all_rank_counts) == "");
+}
+
+TEST_CASE("rabenseifner of lossy codecs tells what it lost") {
+  CHECK(unsound_somewhere<subject<oktopk::block_float>, float>() == "");
+  CHECK(unsound_somewhere<subject<oktopk::block_float>, double>() == "");
+  CHECK(unsound_somewhere<subject<oktopk::bfloat16>, float>() == "");
+  CHECK(unsound_somewhere<message<oktopk::block_float>, float>() == "");
+  CHECK(wrong_extremes<subject<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("rabenseifner of stable codecs gives the same bits at both levels") {
+  CHECK(unlike_other<subject<oktopk::block_float>, message<oktopk::block_float>, float>(all_rank_counts) == "");
+}
+
+TEST_CASE("rabenseifner of a codec sends what the codec says") {
+  CHECK(wrong_coded_volume<subject<oktopk::block_float>, float>() == "");
+  CHECK(wrong_coded_volume<subject<oktopk::bfloat16>, double>() == "");
+  CHECK(wrong_coded_volume<message<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("rabenseifner of block_float hides no bad value") {
+  CHECK(hidden_fault<subject<oktopk::block_float>>() == "");
+  CHECK(hidden_fault<message<oktopk::block_float>>() == "");
+}
+
+TEST_CASE("rabenseifner of codecs gives the same bits with staging") {
+  CHECK(wrong_when_staged<subject<oktopk::block_float>, float>() == "");
+  CHECK(wrong_when_staged<subject<oktopk::bfloat16>, double>() == "");
+  CHECK(wrong_when_staged<message<oktopk::block_float>, float>() == "");
+}
+
+TEST_CASE("rabenseifner codes nothing below the cut-off") {
+  using coded = oktopk::rabenseifner<execution, counting, float, oktopk::coded_wire<oktopk::block_float>>;
+  auto const inputs = rough_inputs<float>(3, 1000);
+  auto const as_is =
+      run_with(coded({.cutoff_bytes = 4001}), inputs, reduction::sum, true, [](auto inner) { return counting(inner); });
+  CHECK(as_is.results == run<raw>(inputs, reduction::sum).results);
+  CHECK(coded({.codec = {.rate = 9}}).name() == "rabenseifner of block_float 9");
+}
