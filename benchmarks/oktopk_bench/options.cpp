@@ -29,6 +29,16 @@ std::string fault_of_pattern(std::string const& pattern) {
              : std::string();
 }
 
+// CLI11's own ranges print the upper end, and that with all its digits.
+auto at_least(std::int64_t least) {
+  return [least](std::string const& text) {
+    std::int64_t number = 0;
+    return CLI::detail::lexical_cast(text, number) && number >= least
+               ? std::string()
+               : text + " is no integer of at least " + std::to_string(least);
+  };
+}
+
 std::string fault_of_density(std::string const& text) {
   double density = 0;
   return CLI::detail::lexical_cast(text, density) && density > 0 && density <= 1
@@ -43,7 +53,7 @@ void declare(CLI::App& app, options& asked) {
       ->check(fault_of_algorithms)
       ->type_name("NAME[(KEY=VALUE,...)][,...]");
   auto* const source = app.add_option_group("Gradients")->require_option(1);
-  source->add_option("--length", asked.length, "Length of a synthetic gradient")->check(CLI::PositiveNumber);
+  source->add_option("--length", asked.length, "Length of a synthetic gradient")->check(at_least(1));
   source
       ->add_option(
           "--input", asked.inputs,
@@ -54,11 +64,9 @@ void declare(CLI::App& app, options& asked) {
       ->type_name("PATTERN[,PATTERN...]");
   auto* const size = app.add_option_group("Selection")->require_option(1);
   size->add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")->check(fault_of_density);
-  size->add_option("--k", asked.k, "Number of entries to select")->check(CLI::NonNegativeNumber);
-  app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")
-      ->check(CLI::NonNegativeNumber);
+  size->add_option("--k", asked.k, "Number of entries to select")->check(at_least(0));
+  app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")->check(at_least(1));
+  app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")->check(at_least(0));
   app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)");
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");

@@ -27,7 +27,7 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
   CLI::App app("Measures selection on one rank, beside passes that only read and write memory.", "select_bench");
   app.add_option("--length", asked.lengths, "Lengths of the gradient")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int64_t(1), std::numeric_limits<std::int64_t>::max()))
       ->type_name("N[,N...]");
   app.add_option("--density", asked.densities, "Shares of the entries to select, in (0, 1]")
       ->delimiter(',')
@@ -43,7 +43,7 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
       ->check(CLI::IsMember(std::vector<std::string>(selectors.begin(), selectors.end())))
       ->type_name("NAME[,NAME...]");
   app.add_option("--repetitions", asked.repetitions, "Runs of each, of which the median counts (default: 15)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->type_name("R");
   app.add_option("--processes", asked.processes, "Copies of this program that measure at the same time (default: 1)")
       ->check(CLI::Range(1, 256))

@@ -103,11 +103,11 @@ def try_file(program):
 def bad_options(program):
     nothing = ("--length", 10, "--input", "normal", "--density", 0.5)
     for sentence, arguments in [
-            ("--length: Number less or equal to 0", ["--length", 0]),
+            ("--length: Value 0 not in range", ["--length", 0]),
             ("--density: Value", ["--density", "0.5,0"]),
             ("--density: Value", ["--density", 1.5]),
             ("--selector: best not in", ["--selector", "best"]),
-            ("--repetitions: Number less or equal to 0", ["--repetitions", 0]),
+            ("--repetitions: Value 0 not in range", ["--repetitions", 0]),
             ("--processes: Value 0 not in range 1 to 256", ["--processes", 0]),
             ("there is no input file", ["--input", "nowhere.f32"]),
             ("--nonsense", ["--nonsense"]),
