@@ -54,7 +54,7 @@ public:
     return "pieces of " + std::to_string(options_.chunk_bytes) + " bytes, " + std::to_string(options_.ahead) + " ahead";
   }
 
-  std::string fault() const {
+  std::string problem() const {
     if (options_.chunk_bytes < std::int64_t(sizeof(Value))) {
       return "chunk_bytes = " + std::to_string(options_.chunk_bytes) + " of halving_doubling is less than a value";
     }

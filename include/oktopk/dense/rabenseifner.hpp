@@ -46,8 +46,8 @@ public:
   std::string name() const { return wires_.policy().name_after("rabenseifner"); }
   std::string describe() const { return wires_.policy().describe(); }
 
-  std::string fault() const {
-    std::string const of_wire = wires_.policy().fault();
+  std::string problem() const {
+    std::string const of_wire = wires_.policy().problem();
     return of_wire.empty() ? wires_.policy().fault_of_coding_anew() : of_wire;
   }
 

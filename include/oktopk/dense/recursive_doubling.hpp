@@ -44,7 +44,7 @@ public:
 
   std::string name() const { return wires_.policy().name_after("recursive_doubling"); }
   std::string describe() const { return wires_.policy().describe(); }
-  std::string fault() const { return wires_.policy().fault(); }
+  std::string problem() const { return wires_.policy().problem(); }
   bool ranks_may_differ() const { return wires_.policy().ranks_may_differ(); }
 
   /// A rank may round the same value in every step, and once more for its guest.
