@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # shellcheck shell=sh
 
-# Shared by examples/run.sh and tests/run.sh, which source it in the root of the project. POSIX sh.
+# Shared by examples/run.sh, tests/run.sh and cmake/prepare.sh, which source it in the root of the project. POSIX sh.
 
 started=$(date +%s)
 
@@ -17,33 +17,56 @@ fail() {
   exit 1
 }
 
-# need PACKAGE PROBE: PACKAGE is missing unless PROBE is there: a command, or files of a pattern that starts with /.
-need() {
-  case $2 in
-    /*)
-      for file in $2; do
-        [ ! -e "$file" ] || return 0
-      done
-      ;;
-    *)
-      ! command -v "$2" >/dev/null 2>&1 || return 0
-      ;;
+# sign_of PACKAGE: a command that the package brings, or files.
+sign_of() {
+  case $1 in
+    g++) echo c++ ;;
+    cmake) echo cmake ;;
+    mpich) echo mpirun.mpich ;;
+    ninja-build) echo ninja ;;
+    clang-*) echo "$1" ;;
+    libopenmpi-dev) echo mpicxx.openmpi ;;
+    openmpi-bin) echo mpirun.openmpi ;;
+    libmpich-dev) echo mpicxx.mpich ;;
+    libsimgrid-dev) echo smpicxx ;;
+    python3-pytest) echo pytest-3 ;;
+    catch2) echo '/usr/include/catch2/catch*.hpp' ;;
+    libcli11-dev) echo /usr/include/CLI/CLI.hpp ;;
+    libbenchmark-dev) echo /usr/include/benchmark/benchmark.h ;;
+    libfmt-dev) echo /usr/include/fmt/core.h ;;
+    libzfp-dev) echo /usr/include/zfp.h ;;
+    zlib1g-dev) echo /usr/include/zlib.h ;;
+    libopenblas0-pthread) echo '/usr/lib/*/openblas-*/libblas.so.3' ;;
+    libtrilinos-kokkos-dev) echo /usr/include/trilinos/Kokkos_Core.hpp ;;
+    libtrilinos-kokkos-kernels-dev) echo /usr/include/trilinos/KokkosBlas3_gemm.hpp ;;
+    python3-matplotlib) echo /usr/lib/python3/dist-packages/matplotlib/__init__.py ;;
+    dataset-fashion-mnist) echo '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz' ;;
+    *) fail "no sign of the package $1 is known" ;;
   esac
-  missing="$missing $1"
 }
 
-# need_kokkos: the packages of Kokkos and Kokkos-Kernels, unless the caller names another installation to CMake.
-need_kokkos() {
-  if [ -z "${Kokkos_ROOT:-}" ]; then
-    need libtrilinos-kokkos-dev '/usr/include/trilinos/Kokkos_Core.hpp'
-    need libtrilinos-kokkos-kernels-dev '/usr/include/trilinos/KokkosBlas3_gemm.hpp'
-  fi
-}
-
-# install_missing LIST: LIST is a function that calls `need`; what it finds missing is installed with apt-get.
-install_missing() {
+# find_missing PACKAGE...: leaves in $missing those that are not there. Those of Kokkos are not needed where the caller
+# names another installation to CMake.
+find_missing() {
   missing=
-  "$1"
+  for package in "$@"; do
+    case ${Kokkos_ROOT:+given-}$package in
+      given-libtrilinos-kokkos*) continue ;;
+    esac
+    sign=$(sign_of "$package")
+    for first in $sign; do
+      case $first in
+        /*) [ -e "$first" ] ;;
+        *) command -v "$first" >/dev/null 2>&1 ;;
+      esac || missing="$missing $package"
+      break
+    done
+  done
+}
+
+# install_missing PACKAGE...: installs those that are missing with apt-get.
+install_missing() {
+  find_missing "$@"
   if [ -z "$missing" ]; then
     say "All packages needed are there"
     return 0
@@ -61,12 +84,12 @@ install_missing() {
     tail -n 20 build/apt.log >&2
     fail "apt-get could not install$missing (all it said is in build/apt.log)"
   }
-  missing=
-  "$1"
+  find_missing "$@"
   [ -z "$missing" ] || fail "still missing after the installation:$missing"
 }
 
-# build FOLDER [OPTION...] -- [TARGET...]: configures FOLDER once more and builds the targets, or everything.
+# build FOLDER [OPTION...] -- [TARGET...]: configures FOLDER once more and builds the targets, or everything, of $build_source
+# where that is set.
 build() {
   folder=$1
   shift
@@ -81,7 +104,7 @@ build() {
   say "Configuring $folder"
   mkdir -p "$folder"
   # shellcheck disable=SC2086
-  cmake -S . -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $options >"$folder.log" 2>&1 || {
+  cmake -S "${build_source:-.}" -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $options >"$folder.log" 2>&1 || {
     cat "$folder.log" >&2
     fail "configuring failed"
   }

@@ -23,21 +23,9 @@ given() {
   return 1
 }
 
-own_data=no
-! given --data "$@" || own_data=yes
-
-packages() {
-  need g++ c++
-  need cmake cmake
-  need ninja-build ninja
-  need_kokkos
-  need libopenblas0-pthread '/usr/lib/*/openblas-*/libblas.so.3'
-  need libopenmpi-dev mpicxx.openmpi
-  need openmpi-bin mpirun.openmpi
-  need libcli11-dev '/usr/include/CLI/CLI.hpp'
-  need zlib1g-dev '/usr/include/zlib.h'
-  [ $own_data = yes ] || need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
-}
+packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
+  openmpi-bin libcli11-dev zlib1g-dev"
+given --data "$@" || packages="$packages dataset-fashion-mnist"
 
 # train ALGORITHM [OPTION...]
 train() {
@@ -85,7 +73,8 @@ table() {
     }' "$@"
 }
 
-install_missing packages
+# shellcheck disable=SC2086
+install_missing $packages
 build build/examples -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
   -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
 

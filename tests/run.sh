@@ -47,25 +47,9 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-packages() {
-  need g++ c++
-  need cmake cmake
-  need ninja-build ninja
-  need_kokkos
-  need libopenblas0-pthread '/usr/lib/*/openblas-*/libblas.so.3'
-  need libopenmpi-dev mpicxx.openmpi
-  need openmpi-bin mpirun.openmpi
-  need libmpich-dev mpicxx.mpich
-  need mpich mpirun.mpich
-  need catch2 '/usr/include/catch2/catch*.hpp'
-  need libcli11-dev '/usr/include/CLI/CLI.hpp'
-  need libzfp-dev '/usr/include/zfp.h'
-  need zlib1g-dev '/usr/include/zlib.h'
-  need dataset-fashion-mnist '/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz'
-  need python3 python3
-  need clang-format-16 clang-format-16
-  need clang-tidy-16 clang-tidy-16
-}
+packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
+  openmpi-bin libmpich-dev mpich catch2 libcli11-dev libbenchmark-dev libzfp-dev zlib1g-dev dataset-fashion-mnist
+  python3-pytest clang-format-16 clang-tidy-16"
 
 options="-DOKTOPK_WERROR=ON"
 case $kind in
@@ -104,7 +88,8 @@ if [ -n "$kokkos" ]; then
   # Kokkos complain of that, or of more threads than cores, to tests and to a build that ask programs for what they say.
   export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive KOKKOS_DISABLE_WARNINGS=1
 fi
-install_missing packages
+# shellcheck disable=SC2086
+install_missing $packages
 main=build/tests-$backend-$kind
 options="$options -DMPI_CXX_COMPILER=mpicxx.openmpi"
 case $backend in

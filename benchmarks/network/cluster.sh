@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # cluster.sh SCRATCH RATE RANKS MPI LAUNCHER ROUNDS ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by
-# links of RATE and runs PROGRAM in them, ROUNDS times for each of the ALGORITHMS in turn; their rows go to
-# SCRATCH/rows.csv. Only for run.sh, which starts it in namespaces that end with it: its own network namespace is the
+# links of RATE and runs PROGRAM in them, ROUNDS times for each of the ALGORITHMS (one a line) in turn; their rows go to
+# SCRATCH/rows.csv. Only for run.py, which starts it in namespaces that end with it: its own network namespace is the
 # switch, out of reach of any real network.
 set -eu
 
@@ -20,7 +20,7 @@ shift 7
 started=$(date +%s)
 
 fail() {
-  printf 'run.sh: %s\n' "$*" >&2
+  printf 'run.py: %s\n' "$*" >&2
   exit 1
 }
 
@@ -87,11 +87,13 @@ export OMP_NUM_THREADS=1 OMP_PROC_BIND=false OPENBLAS_NUM_THREADS=1
 # Ranks outnumber the cores here: one that waits must yield, or every message waits for a time slice. That takes daemons
 # that stay in this session, for Linux schedules sessions as groups (sched_autogroup), and yielding passes the core on
 # within the group only. For the same reason a rank is given one thread.
+# OPEN_MPI_OPTIONS in the environment are more options for it.
 start_open_mpi() {
+  # shellcheck disable=SC2086
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$launcher" -n "$ranks" --host "${hosts#,}" --bind-to none \
     --mca plm rsh --mca plm_rsh_agent "$remote_shell" --mca plm_rsh_no_tree_spawn 1 \
     --mca oob_tcp_if_include switch,cluster --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include cluster \
-    --mca mpi_yield_when_idle 1 --leave-session-attached "$@"
+    --mca mpi_yield_when_idle 1 --leave-session-attached ${OPEN_MPI_OPTIONS-} "$@"
 }
 
 # MPICH over UCX, as Debian builds it. Ranks that have written all their results may then wait for each other for good in
@@ -123,24 +125,47 @@ if [ "$mpi" = mpich ]; then
     fail "needs a C++ compiler for MPICH: install g++ (Debian, Ubuntu: apt-get install g++)"
 fi
 
-# measure ALGORITHM[:CODEC[:LEVEL]] PROGRAM [ARGUMENT...]
+# gloo ALGORITHM: runs Gloo's own benchmark ($GLOO_BENCHMARK) on one vector of $GLOO_ELEMENTS float; its rows go to
+# SCRATCH/gloo.csv. For gloo.sh.
+gloo() {
+  store=$(mktemp -d "$private/store.XXXXXX")
+  started_ranks=
+  rank=0
+  while [ "$rank" -lt "$ranks" ]; do
+    nsenter --net="$private/rank$((rank + 1))" "$GLOO_BENCHMARK" --size "$ranks" --rank "$rank" --shared-path "$store" \
+      --prefix gloo --transport tcp --tcp-device cluster --no-verify --inputs 1 --elements "$GLOO_ELEMENTS" \
+      --warmup-iters 2 --iteration-count "$GLOO_ITERATIONS" "$1" >"$private/gloo.$rank" 2>&1 &
+    started_ranks="$started_ranks $!"
+    rank=$((rank + 1))
+  done
+  for each_rank in $started_ranks; do
+    wait "$each_rank" || { cat "$private/gloo.0" >&2 && fail "Gloo's $1 could not be measured"; }
+  done
+  # Bytes, elements, and microseconds: least, median, 99 %, most.
+  awk -v name="gloo/$1" -v ranks="$ranks" '$1 ~ /^[0-9]+$/ && NF >= 8 { print name "," ranks "," $2 "," $4 / 1e6 }' \
+    "$private/gloo.0" >>"$scratch/gloo.csv"
+}
+
+# measure ALGORITHM PROGRAM [ARGUMENT...]
 measure() {
   entry=$1
   shift
-  algorithm=${entry%%:*}
-  codec=$(printf '%s\n' "$entry" | cut -s -d : -f 2)
-  level=$(printf '%s\n' "$entry" | cut -s -d : -f 3)
-  set -- "$@" --algorithm "$algorithm" ${codec:+--codec "$codec"} ${level:+--codec-level "$level"}
+  case $entry in
+    gloo/*)
+      gloo "${entry#gloo/}"
+      return
+      ;;
+  esac
   status=0
-  "start_$mpi" "$@" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
+  "start_$mpi" "$@" --algorithm "$entry" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
   # A launcher that loses a race with its own child says so, to no effect.
   grep -v 'plm:rsh: Warning: setpgid' "$private/errors" >&2 || :
   if [ $status -ne 0 ] || [ ! -s "$private/rows.csv" ]; then
     cat "$private/output" >&2
     fail "$entry could not be measured"
   fi
-  # Programs that another MPI's launcher started are alone, each of them.
-  if sed 1d "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
+  # Programs that another MPI's launcher started are alone, each of them. Names in quotes may have commas.
+  if sed '1d; s/^"[^"]*"/name/' "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
     fail "$entry did not run on $ranks ranks together"
   fi
   # One heading is enough.
@@ -150,9 +175,11 @@ measure() {
 }
 
 set -f # no name is a pattern
+IFS='
+'
 round=1
 while [ "$round" -le "$rounds" ]; do
-  for each in $(printf '%s' "$algorithms" | tr ',' ' '); do
+  for each in $algorithms; do
     printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$each"
     measure "$each" "$@"
   done

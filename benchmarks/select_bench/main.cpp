@@ -5,21 +5,21 @@
 
 #include "inputs.hpp"
 #include "memory_passes.hpp"
-#include "options.hpp"
-#include "processes.hpp"
+#include "ranks.hpp"
 #include "selectors.hpp"
 
-#include "oktopk_bench/pending_file.hpp"
-#include "oktopk_bench/progress.hpp"
+#include <CLI/CLI.hpp>
+#include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <deque>
 #include <exception>
-#include <span>
+#include <iterator>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -29,32 +29,11 @@
 namespace select_bench {
 namespace {
 
-std::vector<std::string_view> known_selectors() {
-  std::vector<std::string_view> names;
-  for (selector_entry const& each : selectors) {
-    if (each.make != nullptr) {
-      names.push_back(each.name);
-    }
-  }
-  return names;
-}
-
-struct row {
-  std::string selector;
-  std::int64_t length;
-  double density;
-  std::string input;
-  double seconds;
-  double read_ratio;
-  double rrw_ratio;
-  std::int64_t selected;
+struct options {
+  std::int64_t length = 14'728'266;
+  std::vector<double> densities = {0.01};
+  std::string input = "normal"; ///< the name of a distribution, or a file
 };
-
-double median(std::vector<double> samples) {
-  auto const middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
 
 template <class Action>
 double seconds_of(Action const& action) {
@@ -63,175 +42,181 @@ double seconds_of(Action const& action) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Everything that is measured on one input with one k, by turns, so that what disturbs the machine disturbs all alike.
-class measurement {
+selection make_read(space const& exec, vectors const& from, std::int64_t) {
+  return [&exec, &from](int) {
+    benchmark::DoNotOptimize(read_pass(exec, from.accumulator));
+    return std::int64_t(0);
+  };
+}
+
+selection make_rrw(space const& exec, vectors const& from, std::int64_t) {
+  return [&exec, &from](int turn) {
+    read_read_write_pass(exec, from.residual, from.gradients[static_cast<std::size_t>(turn % 2)], from.rate,
+                         from.accumulator);
+    return std::int64_t(0);
+  };
+}
+
+constexpr selector_entry yardsticks[] = {{"read", make_read, 1}, {"rrw", make_rrw, 3}};
+
+/// A selector with one k. Each repetition measures both yardsticks too, right before it: what disturbs the machine
+/// disturbs all alike.
+class subject {
 public:
-  measurement(space const& exec, vectors const& from, std::int64_t k, options const& asked, processes& others)
-      : exec_(exec), from_(from), others_(others) {
-    for (selector_entry const& each : selectors) {
-      bool const wanted = asked.selectors.empty() ||
-                          std::find(asked.selectors.begin(), asked.selectors.end(), each.name) != asked.selectors.end();
-      if (each.make != nullptr && wanted) {
-        subjects_.push_back({std::string(each.name), each.make(exec, from, k), {}, 0});
-      }
-    }
-  }
+  subject(space const& exec, vectors const& from, std::int64_t k, selector_entry const& entry, ranks const& all)
+      : exec_(exec), from_(from), k_(k), entry_(entry), all_(all) {}
 
-  void run(int repetitions) {
-    // What has a state is in its stride after some calls, which do not count.
-    constexpr int before = 3;
-    for (int repetition = -before; repetition < repetitions; ++repetition) {
-      int const turn = repetition + before;
-      double const read = timed([&] { sink_ = read_pass(exec_, from_.accumulator); });
-      double const rrw = timed([&] {
-        read_read_write_pass(exec_, from_.residual, from_.gradients[static_cast<std::size_t>(turn % 2)], from_.rate,
-                             from_.accumulator);
-      });
-      if (repetition >= 0) {
-        read_.push_back(read);
-        rrw_.push_back(rrw);
-      }
-      for (subject& each : subjects_) {
-        // What takes very long is measured three times only.
-        if (each.samples.size() >= 3 && each.samples.back() > 1 && !others_.several()) {
-          continue;
-        }
-        double const seconds = timed([&] { each.selected = each.select(turn); });
-        if (repetition >= 0) {
-          each.samples.push_back(seconds);
-        }
+  void run(benchmark::State& state) {
+    if (!select_) {
+      select_ = entry_.make(exec_, from_, k_);
+      // What has a state is in its stride after some calls.
+      for (; turn_ < 3; ++turn_) {
+        select_(turn_);
       }
     }
-  }
-
-  void report(std::string const& input, double density, std::vector<row>& rows) const {
-    double const read = median(read_);
-    double const rrw = median(rrw_);
-    auto const add = [&](std::string const& name, double seconds, std::int64_t selected) {
-      rows.push_back({name, from_.size(), density, input, seconds, seconds / read, seconds / rrw, selected});
-    };
-    add("read", read, 0);
-    add("rrw", rrw, 0);
-    for (subject const& each : subjects_) {
-      add(each.name, median(each.samples), each.selected);
-    }
+    double const read = seconds_of_yardstick(yardsticks[0]);
+    double const rrw = seconds_of_yardstick(yardsticks[1]);
+    std::int64_t selected = 0;
+    all_.meet();
+    double const all_iterations = seconds_of([&] {
+      for (auto _ : state) {
+        selected = select_(turn_++);
+      }
+    });
+    double const seconds = all_iterations / static_cast<double>(state.iterations());
+    auto const bytes = entry_.arrays * from_.size() * static_cast<std::int64_t>(sizeof(float));
+    state.counters["bytes_per_second"] = static_cast<double>(bytes) / seconds;
+    state.counters["read_ratio"] = seconds / read;
+    state.counters["rrw_ratio"] = seconds / rrw;
+    state.counters["selected"] = static_cast<double>(selected);
   }
 
 private:
-  struct subject {
-    std::string name;
-    selection select;
-    std::vector<double> samples;
-    std::int64_t selected;
-  };
-
-  template <class Action>
-  double timed(Action const& action) {
-    others_.meet();
-    return seconds_of(action);
+  double seconds_of_yardstick(selector_entry const& yardstick) const {
+    selection const pass = yardstick.make(exec_, from_, k_);
+    all_.meet();
+    return seconds_of([&] { pass(turn_); });
   }
 
   space const& exec_;
   vectors const& from_;
-  processes& others_;
-  std::vector<subject> subjects_;
-  std::vector<double> read_;
-  std::vector<double> rrw_;
-  volatile std::uint32_t sink_ = 0;
+  std::int64_t k_;
+  selector_entry const& entry_;
+  ranks const& all_;
+  selection select_;
+  int turn_ = 0;
 };
 
-std::string csv_text(std::vector<row> const& rows) {
-  std::ostringstream text;
-  text.precision(9);
-  text << "selector,length,density,input,seconds,read_ratio,rrw_ratio,selected\n";
-  for (row const& each : rows) {
-    text << each.selector << ',' << each.length << ',' << each.density << ',' << each.input << ',' << each.seconds
-         << ',' << each.read_ratio << ',' << each.rrw_ratio << ',' << each.selected << '\n';
-  }
-  return text.str();
+std::string name_of(selector_entry const& entry, std::int64_t length, double density, std::string const& input) {
+  std::ostringstream name;
+  name << entry.name << "/n:" << length << "/density:" << density << '/' << input;
+  return name.str();
 }
 
-void print_heading(options const& asked) {
-  std::printf("select_bench: Kokkos %s, %d %s, masks by %s, median of %d repetitions\n", space::name(), asked.processes,
-              asked.processes == 1 ? "process" : "processes at a time", oktopk::detail::magnitude_mask_name(),
-              asked.repetitions);
-  std::printf("%-17s %11s %8s %-13s %10s %7s %7s %10s\n", "selector", "length", "density", "input", "ms", "x read",
-              "x rrw", "selected");
+/// Nothing, for all ranks but the first.
+class silence : public benchmark::BenchmarkReporter {
+public:
+  bool ReportContext(Context const&) override { return true; }
+  void ReportRuns(std::vector<Run> const&) override {}
+};
+
+/// Tells the benchmark library our defaults, then what was asked for, then what a rank may not do.
+void initialize_library(char* program, std::vector<std::string> const& asked, ranks const& all) {
+  std::vector<std::string> arguments = {"--benchmark_repetitions=15", "--benchmark_min_time=0",
+                                        "--benchmark_report_aggregates_only=true",
+                                        "--benchmark_enable_random_interleaving=true"};
+  arguments.insert(arguments.end(), asked.begin(), asked.end());
+  if (all.size() > 1) {
+    arguments.emplace_back("--benchmark_enable_random_interleaving=false"); // the same at the same time on each rank
+  }
+  if (all.rank() > 0) {
+    arguments.emplace_back("--benchmark_out=");
+  }
+  std::vector<char*> pointers = {program};
+  for (std::string& each : arguments) {
+    pointers.push_back(each.data());
+  }
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+  for (int i = 1; i < count; ++i) {
+    std::string const left = pointers[static_cast<std::size_t>(i)];
+    if (!left.starts_with("--kokkos")) {
+      throw std::runtime_error("unknown argument " + left);
+    }
+  }
 }
 
-void print(std::span<row const> rows) {
-  for (row const& each : rows) {
-    std::printf("%-17s %11lld %7g%% %-13s %10.3f %7.2f %7.2f %10lld\n", each.selector.c_str(),
-                static_cast<long long>(each.length), 100 * each.density, each.input.c_str(), 1e3 * each.seconds,
-                each.read_ratio, each.rrw_ratio, static_cast<long long>(each.selected));
-  }
-  std::fflush(stdout);
-}
-
-void check(std::string const& fault) {
-  if (!fault.empty()) {
-    throw std::runtime_error(fault);
-  }
-}
-
-void run(options const& asked, processes& others) {
-  std::vector<oktopk_bench::pending_file> files;
-  if (others.first() && !asked.csv.empty()) {
-    check(files.emplace_back(asked.csv).open());
-  }
+/// Measures; false where nothing was asked for.
+bool run(options const& asked, ranks const& all) {
   space const exec;
-  std::vector<row> rows;
-  if (others.first()) {
-    print_heading(asked);
-  }
-  for (std::string const& name : asked.inputs) {
-    bool const drawn = is_distribution(name);
-    for (std::int64_t const length : drawn ? asked.lengths : std::vector<std::int64_t>{0}) {
-      vectors const from(drawn ? make_input(name, length) : read_input(name));
-      for (double const density : asked.densities) {
-        auto const k = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(from.size())));
-        measurement all(exec, from, k, asked, others);
-        all.run(asked.repetitions);
-        std::size_t const before = rows.size();
-        all.report(name, density, rows);
-        if (others.first()) {
-          print(std::span<row const>(rows).subspan(before));
-        }
+  vectors const from(is_distribution(asked.input) ? make_input(asked.input, asked.length) : read_input(asked.input));
+  std::vector<selector_entry> entries(std::begin(yardsticks), std::end(yardsticks));
+  std::copy_if(std::begin(selectors), std::end(selectors), std::back_inserter(entries),
+               [](selector_entry const& each) { return each.make != nullptr; });
+  std::deque<subject> subjects;
+  for (double const density : asked.densities) {
+    auto const k = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(from.size())));
+    for (selector_entry const& each : entries) {
+      subject& own = subjects.emplace_back(exec, from, k, each, all);
+      auto* const added = benchmark::RegisterBenchmark(name_of(each, from.size(), density, asked.input).c_str(),
+                                                       [&own](benchmark::State& state) { own.run(state); });
+      added->Unit(benchmark::kMillisecond);
+      if (all.size() > 1) {
+        added->Iterations(1); // as many on each rank
       }
     }
   }
-  if (!files.empty()) {
-    std::string const text = csv_text(rows);
-    check(files.front().write(std::as_bytes(std::span<char const>(text))));
-    check(files.front().close());
-    check(files.front().commit());
-  }
+  benchmark::AddCustomContext("space", space::name());
+  benchmark::AddCustomContext("masks", oktopk::detail::magnitude_mask_name());
+  benchmark::AddCustomContext("processes", std::to_string(all.size()));
+  silence nothing;
+  return (all.rank() == 0 ? benchmark::RunSpecifiedBenchmarks() : benchmark::RunSpecifiedBenchmarks(&nothing)) > 0;
+}
+
+std::string fault_of_density(std::string const& text) {
+  double value = 0;
+  bool const good = CLI::detail::lexical_cast(text, value) && value > 0 && value <= 1;
+  return good ? "" : "must be over 0 and at most 1, not " + text;
 }
 
 int run_program(int argc, char** argv) {
-  std::vector<std::string> own;
-  for (int i = 1; i < argc; ++i) {
-    if (!std::string_view(argv[i]).starts_with("--kokkos")) {
-      own.emplace_back(argv[i]);
-    }
+  options asked;
+  CLI::App app("Measures selection on one rank, beside passes that only read and write memory.", "select_bench");
+  std::string distributions_text;
+  for (std::string_view const each : distributions) {
+    distributions_text += std::string(each) + ", ";
   }
-  auto const known = known_selectors();
-  command_line const read = read_command_line(own, known);
-  if (!read.help.empty()) {
-    std::fputs(read.help.c_str(), stdout);
+  app.add_option("--n", asked.length, "Length of the gradient")
+      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--density", asked.densities, "Shares of the entries to select, in (0, 1]")
+      ->delimiter(',')
+      ->check(fault_of_density)
+      ->type_name("D[,D...]")
+      ->capture_default_str();
+  app.add_option("--input", asked.input,
+                 distributions_text + "or a file of raw little-endian\nfloat32, whose length takes the place of --n")
+      ->type_name("NAME|FILE")
+      ->capture_default_str();
+  app.allow_extras(); // those of the benchmark library and of Kokkos
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    benchmark::PrintDefaultHelp();
     return 0;
   }
-  check(read.fault);
-  processes others(read.asked.processes);
-  Kokkos::initialize(argc, argv);
+  ranks const all(argc, argv);
   try {
-    run(read.asked, others);
-  } catch (...) {
-    Kokkos::finalize();
-    throw;
+    initialize_library(argv[0], app.remaining(), all);
+    Kokkos::ScopeGuard const kokkos(argc, argv);
+    return run(asked, all) ? 0 : 1;
+  } catch (std::exception const& fault) {
+    std::fprintf(stderr, "select_bench: %s\n", fault.what());
+    all.give_up();
+    return 1;
   }
-  Kokkos::finalize();
-  return !others.first() || others.join() ? 0 : 1;
 }
 
 } // namespace

@@ -31,6 +31,7 @@ using selection_factory = selection (*)(space const& exec, vectors const& from, 
 struct selector_entry {
   std::string_view name;
   selection_factory make;
+  std::int64_t arrays; ///< of the gradient's length that it goes through: 3 where it accumulates, else 1
 };
 
 using workspace = oktopk::selection_workspace<std::int32_t, float, space>;
@@ -169,16 +170,16 @@ inline constexpr selection_factory make_cub_top_k = nullptr;
 #endif
 
 inline constexpr selector_entry selectors[] = {
-    {"fused", make_fused},
-    {"kth", make_kth},
-    {"kth_by_histograms", make_kth_by_histograms},
-    {"refine", make_whole<oktopk::exact>},
-    {"reused_threshold", make_whole<oktopk::reused_threshold>},
-    {"gaussian_k", make_whole<oktopk::gaussian>},
-    {"kokkos_scan", make_kokkos_scan},
-    {"nth_element", on_device ? nullptr : make_nth_element},
-    {"thrust_sort", make_thrust_sort},
-    {"cub_top_k", make_cub_top_k},
+    {"fused", make_fused, 3},
+    {"kth", make_kth, 1},
+    {"kth_by_histograms", make_kth_by_histograms, 1},
+    {"refine", make_whole<oktopk::exact>, 3},
+    {"reused_threshold", make_whole<oktopk::reused_threshold>, 3},
+    {"gaussian_k", make_whole<oktopk::gaussian>, 3},
+    {"kokkos_scan", make_kokkos_scan, 1},
+    {"nth_element", on_device ? nullptr : make_nth_element, 1},
+    {"thrust_sort", make_thrust_sort, 1},
+    {"cub_top_k", make_cub_top_k, 1},
 };
 
 } // namespace select_bench

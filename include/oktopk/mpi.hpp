@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -47,9 +48,10 @@ public:
 
   private:
     friend mpi_communicator;
-    request(bool receives, phase use) : receives_(receives), use_(use) {}
+    request(bool receives, int peer, phase use) : peer_(peer), receives_(receives), use_(use) {}
 
     MPI_Request handle_ = MPI_REQUEST_NULL;
+    int peer_ = 0;
     bool receives_ = false;
     phase use_ = phase::control;
     std::size_t bytes_ = 0;
@@ -70,7 +72,7 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
     check_order();
-    request started(false, use);
+    request started(false, peer, use);
     detail::mpi_bytes const bytes(out.size());
     detail::check_mpi(MPI_Isend(out.data(), bytes.count(), bytes.type(), peer, static_cast<int>(use), shared_->comm,
                                 &started.handle_),
@@ -80,7 +82,7 @@ public:
 
   request irecv(std::span<std::byte> in, int peer, phase use) {
     check_order();
-    request started(true, use);
+    request started(true, peer, use);
     detail::mpi_bytes const room(in.size());
     detail::check_mpi(
         MPI_Irecv(in.data(), room.count(), room.type(), peer, static_cast<int>(use), shared_->comm, &started.handle_),
@@ -118,13 +120,17 @@ public:
     for (request& each : requests) {
       if (each.active()) {
         MPI_Status status;
-        int const code = MPI_Wait(&each.handle_, &status);
+        int const code = wait_for(each, status);
         code == MPI_SUCCESS ? complete(each, status) : drop(each);
         first_error = first_error == MPI_SUCCESS ? code : first_error;
       }
     }
     detail::check_mpi(first_error, "MPI_Wait");
   }
+
+  /// Time limit of every wait and allreduce on this rank; none where it is zero, as at first. All copies share it. A
+  /// rank with a limit asks MPI again and again and gives its core away in between, instead of blocking in MPI.
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
 
   /// As `communicator` says; the duplicate will not be freed. Receives are over when this returns. Sends of this
   /// communicator get a second in all to end; what is left then is MPI's, and must stay readable until the peer has it
@@ -153,8 +159,7 @@ public:
     MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
     while (!data.empty()) {
       std::size_t const part = std::min(data.size(), detail::largest_mpi_count);
-      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
-                        "MPI_Allreduce");
+      reduce_part(data.data(), static_cast<int>(part), type, mpi_op);
       data = data.subspan(part);
     }
   }
@@ -204,7 +209,8 @@ private:
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0;
     int size = 0;
-    std::vector<MPI_Request> handles; // room for waits; one thread at a time
+    std::vector<MPI_Request> handles;       // room for waits; one thread at a time
+    std::chrono::nanoseconds time_limit{0}; // none
     bool has_cancelled = false;
     std::chrono::steady_clock::time_point patient_until; // once it has
   };
@@ -214,6 +220,48 @@ private:
   void check_order() const {
     if (shared_->has_cancelled) {
       throw detail::order_is_lost(rank());
+    }
+  }
+
+  // MPI's own wait, or one with a time limit; gives MPI's code.
+  int wait_for(request& each, MPI_Status& status) {
+    if (shared_->time_limit <= std::chrono::nanoseconds(0)) {
+      return MPI_Wait(&each.handle_, &status);
+    }
+    return test_until_done(each.handle_, status, [&] {
+      return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") + std::to_string(each.peer_) +
+             " (" + std::string(name(each.use_)) + ")";
+    });
+  }
+
+  void reduce_part(void* data, int count, MPI_Datatype type, MPI_Op op) {
+    if (shared_->time_limit <= std::chrono::nanoseconds(0)) {
+      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, shared_->comm), "MPI_Allreduce");
+      return;
+    }
+    MPI_Request started = MPI_REQUEST_NULL;
+    MPI_Status status;
+    detail::check_mpi(MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, shared_->comm, &started), "MPI_Iallreduce");
+    detail::check_mpi(test_until_done(started, status, [] { return std::string("for everybody in an allreduce"); }),
+                      "MPI_Iallreduce");
+  }
+
+  template <class Describe>
+  int test_until_done(MPI_Request& handle, MPI_Status& status, Describe const& describe) const {
+    auto const start = std::chrono::steady_clock::now();
+    for (;;) {
+      int done = 0;
+      int const code = MPI_Test(&handle, &done, &status);
+      if (code != MPI_SUCCESS || done != 0) {
+        return code;
+      }
+      if (std::chrono::steady_clock::now() - start > shared_->time_limit) {
+        throw error(fault::timed_out, "rank " + std::to_string(rank()) + " has waited " + describe() +
+                                          " for more than " +
+                                          std::to_string(std::chrono::duration<double>(shared_->time_limit).count()) +
+                                          " s, the time limit");
+      }
+      std::this_thread::yield();
     }
   }
 
@@ -243,7 +291,8 @@ private:
   // What failed is over, too: it must not be waited for again.
   static void drop(request& failed) noexcept { failed.handle_ = MPI_REQUEST_NULL; }
 
-  static void complete(request& finished, MPI_Status const& status) {
+  // By value, for the header of SimGrid takes no pointer to a constant.
+  static void complete(request& finished, MPI_Status status) {
     finished.handle_ = MPI_REQUEST_NULL;
     if (finished.receives_) {
       MPI_Count bytes = 0;

@@ -1,151 +1,100 @@
-#!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs select_bench as a user would and checks what it writes, from outside.
+"""Runs select_bench as a user would and checks what it writes, from outside."""
 
-usage: check_select_bench.py SELECT_BENCH_EXECUTABLE [--mpirun CMD...]
-"""
-
-import argparse
-import csv
-import pathlib
+import json
 import random
 import struct
-import subprocess
-import sys
-import tempfile
 
-COLUMNS = ["selector", "length", "density", "input", "seconds", "read_ratio", "rrw_ratio", "selected"]
+import pytest
+from conftest import run, succeed
+
 EXACT = ["kth", "kth_by_histograms", "refine"]
-TIME_LIMIT = 60
 
 
-class Failure(Exception):
-    """A check that does not hold."""
-
-
-def require(condition, what):
-    if not condition:
-        raise Failure(what)
-
-
-class Program:
-    """The program under test."""
-
-    def __init__(self, path):
-        self.path = str(pathlib.Path(path).resolve())
-
-    def run(self, *arguments):
-        return subprocess.run([self.path, *map(str, arguments)], capture_output=True, text=True, timeout=TIME_LIMIT,
-                              check=False)
-
-    def rows(self, folder, *arguments):
-        done = self.run("--csv", folder / "rows.csv", "--repetitions", 3, *arguments)
-        require(done.returncode == 0, f"status {done.returncode} of {done.args}\n{done.stdout}{done.stderr}")
-        with (folder / "rows.csv").open(newline="", encoding="ascii") as file:
-            rows = list(csv.DictReader(file))
-        require(rows and list(rows[0]) == COLUMNS, f"columns {list(rows[0]) if rows else 'none'}")
+@pytest.fixture
+def medians(program, tmp_path):
+    """Runs the program; gives the medians of each selector and density, and what it prints."""
+    def measure(*arguments):
+        out = tmp_path / "out.json"
+        said = succeed(program.path, "--benchmark_repetitions=3", f"--benchmark_out={out}",
+                       *arguments)
+        rows = {}
+        for each in json.loads(out.read_text())["benchmarks"]:
+            if each["aggregate_name"] == "median":
+                assert f"{each['name']} " in said
+                assert min(each["real_time"], each["read_ratio"], each["rrw_ratio"]) > 0
+                assert each["bytes_per_second"] > 0
+                selector, length, density, _ = each["run_name"].split("/", 3)
+                rows[selector, int(length[2:]), float(density[8:])] = each
         return rows
-
-    def refuses(self, sentence, *arguments):
-        done = self.run(*arguments)
-        require(done.returncode == 1, f"status {done.returncode} of {done.args}")
-        require(sentence in done.stderr and done.stderr.count("\n") == 1, f"{done.args} says: {done.stderr!r}")
+    return measure
 
 
-def wanted(length, density):
-    return max(1, round(length * density))
+@pytest.mark.parametrize("length", [1, 70, 50021])
+@pytest.mark.parametrize("name", ["normal", "heavy_tailed", "constant", "one_bin", "denormal",
+                                  "jumping"])
+def test_distribution(medians, length, name):
+    rows = medians("--n", length, "--density", "0.001,0.3,1", "--input", name)
+    assert {key[1:] for key in rows} == {(length, density) for density in (0.001, 0.3, 1)}
+    assert {"read", "rrw", "fused", *EXACT} <= {key[0] for key in rows}
+    for (selector, _, density), row in rows.items():
+        if selector in EXACT or (selector, name) == ("fused", "normal"):
+            assert row["selected"] == max(1, round(length * density))
+        if (selector, name) == ("fused", "constant"):
+            assert row["selected"] == length
 
 
-def check_ratios(rows):
-    """Ratios belong to the passes that were measured beside, which are rows too."""
-    for row in rows:
-        same = [other for other in rows if all(other[c] == row[c] for c in ("length", "density", "input"))]
-        for base, column in (("read", "read_ratio"), ("rrw", "rrw_ratio")):
-            seconds = float(next(other["seconds"] for other in same if other["selector"] == base))
-            require(abs(float(row["seconds"]) / seconds - float(row[column])) < 1e-6 * float(row[column]) + 1e-9,
-                    f"{column} of {row}")
-        require(float(row["seconds"]) > 0, f"time of {row}")
+def test_two_ranks(mpi_program, tmp_path):
+    """Both measure; the first alone reports."""
+    out = tmp_path / "out.json"
+    said = succeed(*mpi_program.start(2), "--n", 50021, "--benchmark_filter=^(rrw|refine)/",
+                   "--benchmark_repetitions=3", f"--benchmark_out={out}")
+    assert said.count("refine/n:50021/density:0.01/normal/iterations:1_median") == 1
+    written = json.loads(out.read_text())
+    assert written["context"]["processes"] == "2"
+    assert 500 in [each["selected"] for each in written["benchmarks"] if "refine" in each["name"]]
 
 
-def try_distributions(program, more=()):
-    with tempfile.TemporaryDirectory() as name:
-        inputs = ["normal", "heavy_tailed", "constant", "one_bin", "denormal", "jumping"]
-        rows = program.rows(pathlib.Path(name), "--length", "1,70,50021", "--density", "0.001,0.3,1", "--input",
-                            ",".join(inputs), *more)
-        check_ratios(rows)
-        require({row["input"] for row in rows} == set(inputs), "inputs")
-        require({row["length"] for row in rows} == {"1", "70", "50021"}, "lengths")
-        for row in rows:
-            k = wanted(int(row["length"]), float(row["density"]))
-            if row["selector"] in EXACT:
-                require(int(row["selected"]) == k, f"{row} selects another number than {k}")
-            if row["selector"] == "fused" and row["input"] == "normal":
-                require(int(row["selected"]) == k, f"{row} selects another number than {k}")
-            if row["selector"] == "fused" and row["input"] == "constant":
-                require(row["selected"] == row["length"], f"{row} selects not all that tie")
+def test_file(medians, tmp_path):
+    draw = random.Random(5)
+    values = [draw.gauss(0, 1) for _ in range(4000)]
+    (tmp_path / "gradient.f32").write_bytes(struct.pack("<4000f", *values))
+    rows = medians("--input", tmp_path / "gradient.f32", "--density", "0.05", "--n", 12,
+                   "--benchmark_filter=^(refine|fused)/")
+    assert set(rows) == {("fused", 4000, 0.05), ("refine", 4000, 0.05)}
+    assert {row["selected"] for row in rows.values()} == {200}
 
 
-def try_file(program):
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        draw = random.Random(5)
-        values = [draw.gauss(0, 1) for _ in range(4000)]
-        (folder / "gradient.f32").write_bytes(struct.pack("<4000f", *values))
-        rows = program.rows(folder, "--input", folder / "gradient.f32", "--density", "0.05", "--length", "12",
-                            "--selector", "refine,fused")
-        check_ratios(rows)
-        require([row["selector"] for row in rows] == ["read", "rrw", "fused", "refine"], f"selectors of {rows}")
-        require(all(row["length"] == "4000" for row in rows), "the length is the file's")
-        require(all(row["selected"] == "200" for row in rows[2:]), f"selected of {rows}")
+def test_figures(program):
+    """A single quick run tells all figures."""
+    said = succeed(program.path, "--n", 1000, "--benchmark_filter=fused|refine|kth|rrw",
+                   "--benchmark_repetitions=2")
+    for name in ("fused", "refine", "kth", "rrw"):
+        assert f"{name}/n:1000/density:0.01/normal_median" in said
+    for name in ("bytes_per_second", "read_ratio", "rrw_ratio", "selected"):
+        assert f"{name}=" in said
 
 
-def bad_options(program):
-    nothing = ("--length", 10, "--input", "normal", "--density", 0.5)
-    for sentence, arguments in [
-            ("--length must be at least 1, not 0", ["--length", 0]),
-            ("--density must be over 0", ["--density", "0.5,0"]),
-            ("--density must be over 0", ["--density", 1.5]),
-            ("does not know \"best\"", ["--selector", "best"]),
-            ("--repetitions must be at least 1", ["--repetitions", 0]),
-            ("--processes must be between 1 and 256", ["--processes", 0]),
-            ("there is no input file", ["--input", "nowhere.f32"]),
-            ("--nonsense", ["--nonsense"]),
-            ("cannot", [*nothing, "--csv", "/nowhere/rows.csv"]),
-    ]:
-        program.refuses(sentence, *arguments)
+@pytest.mark.parametrize("sentence, arguments", [
+    ("--n: Value 0 not in range", ["--n", 0]),
+    ("--density: must be over 0", ["--density", "0.5,0"]),
+    ("--density: must be over 0", ["--density", 1.5]),
+    ("--density: must be over 0", ["--density", "nan"]),
+    ("zzz", ["--benchmark_filter=zzz"]),
+    ("there is no input file", ["--input", "nowhere.f32"]),
+    ("--nonsense", ["--nonsense"]),
+    ("/nowhere/rows.csv", ["--n", 10, "--benchmark_out=/nowhere/rows.csv"]),
+])
+def test_refuses(program, sentence, arguments):
+    done = run(program.path, *arguments)
+    assert done.returncode == 1
+    assert sentence in done.stderr and "Traceback" not in done.stderr
 
 
-def try_foreign_file(program):
-    with tempfile.TemporaryDirectory() as name:
-        for start in (b"\x93NUMPY\x01\x00", b"\x89HDF\r\n\x1a\n"):
-            file = pathlib.Path(name) / "gradient.npy"
-            file.write_bytes(start + bytes(4000))
-            program.refuses(".tofile('gradient.f32')", "--input", file)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("program")
-    parser.add_argument("--mpirun", nargs=argparse.REMAINDER, help="ignored: the program has one rank")
-    program = Program(parser.parse_args().program)
-    checks = [
-        ("distributions", lambda: try_distributions(program)),
-        ("two processes", lambda: try_distributions(program, ["--processes", 2])),
-        ("a file", lambda: try_file(program)),
-        ("a file of another format", lambda: try_foreign_file(program)),
-        ("bad options", lambda: bad_options(program)),
-    ]
-    failed = 0
-    for name, check in checks:
-        try:
-            check()
-            print(f"passed: {name}")
-        except (Failure, subprocess.TimeoutExpired) as failure:
-            failed += 1
-            print(f"FAILED: {name}: {failure}")
-    sys.exit(1 if failed else 0)
-
-
-if __name__ == "__main__":
-    main()
+@pytest.mark.parametrize("start", [b"\x93NUMPY\x01\x00", b"\x89HDF\r\n\x1a\n"])
+def test_refuses_foreign_file(program, tmp_path, start):
+    (tmp_path / "gradient.npy").write_bytes(start + bytes(4000))
+    done = run(program.path, "--input", tmp_path / "gradient.npy")
+    assert done.returncode == 1
+    assert ".tofile('gradient.f32')" in done.stderr

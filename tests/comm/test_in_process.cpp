@@ -84,19 +84,6 @@ TEST_CASE("messages of one phase arrive in the order they were sent, whatever ha
   }
 }
 
-TEST_CASE("messages of different senders do not mix") {
-  std::vector<int> heard(3, -1);
-  oktopk::in_process::run(3, [&](in_process_communicator comm) {
-    if (comm.rank() == 2) {
-      heard[1] = receive_number<int>(comm, 1, phase::gather);
-      heard[0] = receive_number<int>(comm, 0, phase::gather);
-    } else {
-      send_number(comm, 100 + comm.rank(), 2, phase::gather);
-    }
-  });
-  CHECK(heard == std::vector<int>{100, 101, -1});
-}
-
 TEST_CASE("a message may be empty, and keeps its place in the order") {
   std::vector<std::size_t> sizes;
   int number = 0;

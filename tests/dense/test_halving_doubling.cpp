@@ -58,7 +58,65 @@ struct subject {
   }
 };
 
+/// Messages cut into pieces of so many bytes at most.
+template <std::int64_t Bytes, std::int64_t Ahead>
+struct cut_subject {
+  template <class Comm, class Value>
+  struct algorithm : oktopk::halving_doubling<execution, Comm, Value> {
+    algorithm() : oktopk::halving_doubling<execution, Comm, Value>({.chunk_bytes = Bytes, .ahead = Ahead}) {}
+  };
+};
+
+template <class Subject>
+std::string unlike_uncut() {
+  for (int const ranks : rank_counts) {
+    for (std::int64_t const count : lengths(ranks)) {
+      auto const inputs = rough_inputs<float>(ranks, count);
+      auto const whole = run<subject>(inputs, reduction::sum);
+      auto const cut = run<Subject>(inputs, reduction::sum);
+      for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+        std::string const where =
+            std::to_string(ranks) + " ranks, " + std::to_string(count) + " values, rank " + std::to_string(rank);
+        if (bits(whole.results[rank]) != bits(cut.results[rank])) {
+          return where + ": other bits";
+        }
+        if (whole.traffic[rank].bytes_sent != cut.traffic[rank].bytes_sent) {
+          return where + ": other bytes";
+        }
+      }
+    }
+  }
+  return {};
+}
+
 } // namespace
+
+TEST_CASE("halving_doubling cuts long messages, and gives the same bits in the same bytes") {
+  CHECK(unlike_uncut<cut_subject<40, 4>>() == "");
+  CHECK(unlike_uncut<cut_subject<4, 1>>() == "");
+  CHECK(unlike_uncut<cut_subject<300, 3>>() == "");
+  CHECK(unlike_uncut<cut_subject<1000, 1000>>() == "");
+  CHECK(wrong_results<cut_subject<64, 2>, double>() == "");
+  CHECK(special_values_lost<cut_subject<40, 4>>() == "");
+  CHECK(wrong_when_staged<cut_subject<40, 4>, float>() == "");
+  CHECK(wrong_when_staged<cut_subject<500, 2>, double>() == "");
+}
+
+TEST_CASE("halving_doubling sends as many more messages as pieces are cut") {
+  // 1024 values of 4 bytes, on 8 ranks: halves of 2048, 1024 and 512 bytes.
+  auto const got = run<cut_subject<512, 4>>(whole_inputs<float>(8, 1024), reduction::sum);
+  for (auto const& traffic : got.traffic) {
+    CHECK(traffic.messages_sent == 2 * 2 * (4 + 2 + 1));
+  }
+}
+
+TEST_CASE("halving_doubling says what is wrong with its options") {
+  using algorithm = oktopk::halving_doubling<execution, counting, double>;
+  CHECK(algorithm().fault() == "");
+  CHECK(algorithm({.chunk_bytes = 7}).fault() == "chunk_bytes = 7 of halving_doubling is less than a value");
+  CHECK(algorithm({.ahead = 0}).fault() == "ahead = 0 of halving_doubling is not positive");
+  CHECK(algorithm({.ahead = 9}).describe() != algorithm().describe());
+}
 
 TEST_CASE("halving_doubling reduces, in the messages and bytes it says") {
   check_lossless<subject>();

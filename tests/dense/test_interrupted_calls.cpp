@@ -69,12 +69,17 @@ Collective coded(oktopk::codec_level level) {
   return Collective(how);
 }
 
+/// Cut into pieces, so that several messages of a step are under way.
+struct cut_halving_doubling : oktopk::halving_doubling<E, C, float> {
+  cut_halving_doubling() : oktopk::halving_doubling<E, C, float>({.chunk_bytes = 120, .ahead = 2}) {}
+};
+
 } // namespace
 
 // A power of two; a pair that folds; blocks of four, two and one.
 TEMPLATE_TEST_CASE("whichever message fails, the collective ends everywhere and leaves no message behind", "",
                    (oktopk::ring<E, C, float>), (oktopk::ring_chunked<E, C, float>),
-                   (oktopk::ring_pipelined<E, C, float>), (oktopk::halving_doubling<E, C, float>),
+                   (oktopk::ring_pipelined<E, C, float>), (oktopk::halving_doubling<E, C, float>), cut_halving_doubling,
                    (oktopk::recursive_doubling<E, C, float>), (oktopk::rabenseifner<E, C, float>)) {
   for (int const ranks : {4, 3, 7}) {
     CHECK(fault_of(ranks, TestType()) == "");

@@ -3,6 +3,7 @@
 
 #include "dense/suite.hpp"
 
+#include <oktopk/dense/ring_chunked.hpp>
 #include <oktopk/dense/ring_pipelined.hpp>
 
 using namespace oktopk_tests;
@@ -22,7 +23,7 @@ struct subject {
   static std::int64_t pieces(int ranks, std::int64_t count) {
     std::int64_t const block = (count + ranks - 1) / ranks;
     std::int64_t const chunk = Bytes / static_cast<std::int64_t>(sizeof(Value));
-    return std::max<std::int64_t>(1, (block + chunk - 1) / chunk);
+    return std::max<std::int64_t>(2, (block + chunk - 1) / chunk);
   }
 };
 
@@ -31,6 +32,11 @@ struct counted_subject : subject<Bytes, 3> {
   static sent expected(int rank, int ranks, std::int64_t count) {
     return ring_sends(rank, ranks, count, subject<Bytes, 3>::template pieces<Value>(ranks, count));
   }
+};
+
+struct ring_chunked {
+  template <class Comm, class Value>
+  using algorithm = oktopk::ring_chunked<execution, Comm, Value>;
 };
 
 } // namespace
@@ -43,6 +49,19 @@ TEST_CASE("ring_pipelined reduces, in the messages and bytes it says") {
   CHECK(wrong_volume<counted_subject<float, 40>, float>() == "");
   CHECK(wrong_volume<counted_subject<double, 40>, double>() == "");
   CHECK(wrong_when_staged<counted_subject<float, 40>, float>() == "");
+}
+
+TEST_CASE("ring_pipelined sends a short vector as ring_chunked sends it") {
+  for (int const ranks : {2, 3, 8}) {
+    auto const inputs = rough_inputs<float>(ranks, 997);
+    auto const pipelined = run<subject<1 << 20, 4>>(inputs, reduction::sum);
+    auto const chunked = run<ring_chunked>(inputs, reduction::sum);
+    for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
+      CHECK(bits(pipelined.results[rank]) == bits(chunked.results[rank]));
+      CHECK(pipelined.traffic[rank].messages_sent == chunked.traffic[rank].messages_sent);
+      CHECK(pipelined.traffic[rank].bytes_sent == chunked.traffic[rank].bytes_sent);
+    }
+  }
 }
 
 TEST_CASE("ring_pipelined gives the same bits with few and with many receives posted ahead") {

@@ -1,34 +1,28 @@
-#!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains with every algorithm on a few images made here, and checks what train_fashion_mnist writes, from outside.
+"""Trains with every algorithm on a few images made here; checks what train_fashion_mnist writes."""
 
-usage: check_training.py PROGRAM --mpirun CMD...
-"""
-
-import argparse
 import csv
+import functools
 import gzip
 import pathlib
 import random
 import re
 import struct
-import subprocess
-import sys
-import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "benchmarks"))
-from check_bench import TIME_LIMIT, Tool, report, require
+import pytest
+from conftest import run
 
 RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 1
 ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
 LENGTH = 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10
 DENSITY = 0.01
 K = round(DENSITY * LENGTH)
-SCHEMES = ["ok_topk", "ok_topk_reused", "paper_ok_topk", "dense", "dense_rabenseifner", "dense_bfloat16", "topk_a",
-           "topk_dsa", "gtopk", "gaussian_k", "ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
+SCHEMES = ["ok_topk", "ok_topk_reused", "paper_ok_topk", "dense", "dense_rabenseifner",
+           "dense_bfloat16", "topk_a", "topk_dsa", "gtopk", "gaussian_k", "ring", "ring_chunked",
+           "ring_pipelined", "halving_doubling", "recursive_doubling"]
 SPARSE = ["ok_topk", "ok_topk_reused", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k"]
-# Every codec, both levels, both algorithms: the options, the name that they make, and the bits a value that are sent.
+# Every codec, both levels, both algorithms: the options, their name, and the bits a value sent.
 CODED = [
     (["ring_chunked", "--codec", "block_float"], "ring_chunked_block_float8", 8.25),
     (["ring_chunked", "--codec", "block_float", "--rate", 12, "--codec-level", "message"],
@@ -55,158 +49,140 @@ def write_images(folder, prefix, count, rng):
 class Training:
     """The program, with data for it."""
 
-    def __init__(self, program, mpirun, data):
-        self.tool = Tool(program, mpirun)
-        self.data = data
-        self.summaries = {}
+    def __init__(self, program, folder):
+        self.program = program
+        self.folder = folder
+        rng = random.Random(1)
+        write_images(folder, "train", IMAGES, rng)
+        write_images(folder, "t10k", TESTS, rng)
 
-    def summary_of(self, scheme):
-        """What a run without options left behind, which need not be one more."""
-        if scheme not in self.summaries:
-            self.summaries[scheme] = try_log(self, scheme)
-        return self.summaries[scheme]
+    def run(self, *arguments):
+        """Trains, whether that succeeds or not."""
+        return self.program.run(RANKS, "--data", self.folder, "--batch", BATCH, "--epochs", EPOCHS,
+                                "--density", DENSITY, *arguments)
 
-    def run(self, arguments):
-        command = self.tool.command(RANKS, ["--data", str(self.data), "--batch", str(BATCH), "--epochs", str(EPOCHS),
-                                            "--density", str(DENSITY), *map(str, arguments)])
-        return subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
-
-
-def try_log(training, scheme, asked=None):
-    """A run and its files; gives the summary."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        done = training.run(["--algorithm", *(asked or [scheme]), "--log", folder / "log.csv",
-                             "--summary", folder / "summary"])
-        require(done.returncode == 0, f"status {done.returncode}\n{done.stdout}{done.stderr}")
-        with (folder / "log.csv").open(newline="", encoding="ascii") as file:
+    @functools.cache
+    def summary_of(self, *algorithm):
+        """The rows of the log and the summary of a run, which need not be made again."""
+        log, summary = self.folder / "log.csv", self.folder / "summary"
+        done = self.run("--algorithm", *algorithm, "--log", log, "--summary", summary)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        with log.open(newline="", encoding="ascii") as file:
             rows = list(csv.DictReader(file))
-        require(list(rows[0]) == COLUMNS, f"columns {list(rows[0])}")
-        require([int(row["iteration"]) for row in rows] == list(range(1, ITERATIONS + 1)), f"iterations of {rows}")
-        for row in rows:
-            check_row(scheme, {column: float(row[column]) for column in COLUMNS})
-        summary = dict(pair.split("=") for pair in (folder / "summary").read_text(encoding="ascii").split())
-        require(summary.pop("algorithm") == scheme, f"summary of another algorithm than {scheme}")
-        summary = {key: float(value) for key, value in summary.items()}
-        check_summary(scheme, summary)
-        return summary
+        assert list(rows[0]) == COLUMNS
+        return rows, dict(pair.split("=") for pair in summary.read_text(encoding="ascii").split())
 
 
-def try_codec(training, asked, name, bits):
-    """A coded run sends its share of the words, and the training does not suffer from what is rounded off."""
-    plain, coded = training.summary_of(asked[0]), try_log(training, name, asked)
-    share = coded["words_per_iteration_mean"] / plain["words_per_iteration_mean"]
-    require(abs(share - bits / 32) < 0.002, f"{name} sends {share} of the words, not {bits} bits a value")
-    require(abs(coded["loss"] - plain["loss"]) < 0.02 * plain["loss"], f"losses {coded['loss']} and {plain['loss']}")
+@pytest.fixture(scope="module")
+def training(mpi_program, tmp_path_factory):
+    return Training(mpi_program, tmp_path_factory.mktemp("data"))
 
 
-def has_zfp(training):
-    return "was built without libzfp" not in training.run(["--algorithm", "ring", "--codec", "zfp"]).stderr
+def numbers(row):
+    return {column: float(row[column]) for column in COLUMNS}
 
 
 def check_row(scheme, row):
-    what = f"in {row}"
-    require(row["k"] == (K if scheme in SPARSE else LENGTH), f"k {what}")
-    require(row["local_min"] <= row["local_mean"] <= row["local_max"], f"order {what}")
+    assert row["k"] == (K if scheme in SPARSE else LENGTH)
+    assert row["local_min"] <= row["local_mean"] <= row["local_max"]
     # Two ranks: the mean of all is that of the least and the most.
-    require(abs(row["local_mean"] - (row["local_min"] + row["local_max"]) / 2) <= 0.01, f"mean {what}")
+    assert abs(row["local_mean"] - (row["local_min"] + row["local_max"]) / 2) <= 0.01
     if scheme not in SPARSE:
-        require(row["local_min"] == row["local_max"] == row["global"] == LENGTH, f"dense leaves something out {what}")
+        assert row["local_min"] == row["local_max"] == row["global"] == LENGTH
     elif scheme in EXACT:
-        require(row["local_min"] == row["local_max"] == K, f"the selection is not exact {what}")
+        assert row["local_min"] == row["local_max"] == K
     elif scheme == "ok_topk_reused":
-        require(2 / 3 * K <= row["local_min"] and row["local_max"] <= K, f"the selection leaves its band {what}")
-        require(2 / 3 * K <= row["global"] <= 1.5 * K, f"the result leaves its band {what}")
+        assert 2 / 3 * K <= row["local_min"] and row["local_max"] <= K
+        assert 2 / 3 * K <= row["global"] <= 1.5 * K
     if scheme in ("ok_topk", "gtopk"):
-        require(row["global"] == K, f"{scheme} gives another number than k {what}")
+        assert row["global"] == K
     elif scheme in ("topk_a", "topk_dsa", "gaussian_k"):
-        require(row["local_max"] <= row["global"] <= RANKS * row["local_max"], f"no union of selections {what}")
+        assert row["local_max"] <= row["global"] <= RANKS * row["local_max"]
 
 
-def check_summary(scheme, summary):
-    require(summary["iterations"] == ITERATIONS, f"iterations in {summary}")
-    entries = K if scheme in SPARSE else LENGTH
-    require(summary["lower_bound_words"] == round(2 * entries * (RANKS - 1) / RANKS), f"lower bound in {summary}")
-    # On so few entries a re-evaluation of the paper's, a union of all selections, is within the bound or not.
-    if scheme != "paper_ok_topk":
-        require(summary["calls_over_bound"] == 0, f"more words than the bound in {summary}")
-        require(0 < summary["words_per_iteration_max"] <= summary["bound_words"] + 0.5, f"words in {summary}")
-
-
-def try_selection_accuracy(training):
-    """The command that trains with several schemes and puts their logs together."""
-    command = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "selection_accuracy" / "run.sh"
-    with tempfile.TemporaryDirectory() as name:
-        done = subprocess.run(["sh", str(command), "--program", str(pathlib.Path(training.tool.executable).resolve()),
-                               "--data", str(training.data), "--ranks", str(RANKS), "--epochs", str(EPOCHS),
-                               "--algorithms", "ok_topk,gtopk", "--every", "3", "--csv", "all.csv", "--plot", "none",
-                               "--", "--batch", str(BATCH)],
-                              cwd=name, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
-        require(done.returncode == 0, f"status {done.returncode}\n{done.stdout}{done.stderr}")
-        with (pathlib.Path(name) / "all.csv").open(newline="", encoding="ascii") as file:
-            rows = list(csv.DictReader(file))
-    got = [(row["algorithm"], int(row["iteration"])) for row in rows]
-    require(got == [(name, i) for name in ("ok_topk", "gtopk") for i in range(1, ITERATIONS + 1, 3)], f"rows {got}")
+def check_run(scheme, rows, summary):
+    """The rows of the log and the summary are those of the scheme."""
+    assert [int(row["iteration"]) for row in rows] == list(range(1, ITERATIONS + 1))
     for row in rows:
-        check_row(row["algorithm"], {column: float(row[column]) for column in COLUMNS})
+        check_row(scheme, numbers(row))
+    assert summary["algorithm"] == scheme
+    assert int(summary["iterations"]) == ITERATIONS
+    entries = K if scheme in SPARSE else LENGTH
+    assert float(summary["lower_bound_words"]) == round(2 * entries * (RANKS - 1) / RANKS)
+    # On so few entries a re-evaluation of the paper's, a union of all selections, is within the
+    # bound or not.
+    if scheme != "paper_ok_topk":
+        assert float(summary["calls_over_bound"]) == 0
+        words = float(summary["words_per_iteration_max"])
+        assert 0 < words <= float(summary["bound_words"]) + 0.5
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_scheme(training, scheme):
+    check_run(scheme, *training.summary_of(scheme))
+
+
+@pytest.mark.parametrize("asked, name, bits", CODED)
+def test_codec(training, asked, name, bits):
+    """A coded run sends its share of the words; the training does not suffer from rounding."""
+    if "zfp" in asked and "was built without libzfp" in training.run(
+            "--algorithm", "ring", "--codec", "zfp").stderr:
+        pytest.skip("no libzfp")
+    _, plain = training.summary_of(asked[0])
+    rows, coded = training.summary_of(*asked)
+    check_run(name, rows, coded)
+    share, loss, plain_loss = (
+        float(coded["words_per_iteration_mean"]) / float(plain["words_per_iteration_mean"]),
+        float(coded["loss"]), float(plain["loss"]))
+    assert abs(share - bits / 32) < 0.002
+    assert abs(loss - plain_loss) < 0.02 * plain_loss
+
+
+def is_open_mpi(launcher):
+    said = run(launcher[0], "--version").stdout
+    return "Open MPI" in said or "OpenRTE" in said
+
+
+def test_selection_accuracy(training, driver, tmp_path):
+    """The command that trains with several schemes and puts their logs together."""
+    if not is_open_mpi(training.program.launcher):
+        pytest.skip("the command is for Open MPI")
+    done = driver("selection-accuracy", "--program", training.program.path,
+                  "--data", training.folder, "--ranks", RANKS, "--epochs", EPOCHS,
+                  "--algorithm", "ok_topk,gtopk", "--every", "3", "--csv", "all.csv",
+                  "--plot", "none", "--", "--batch", BATCH, cwd=tmp_path)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    with (tmp_path / "all.csv").open(newline="", encoding="ascii") as file:
+        rows = list(csv.DictReader(file))
+    assert ([(row["algorithm"], int(row["iteration"])) for row in rows]
+            == [(name, i) for name in ("ok_topk", "gtopk") for i in range(1, ITERATIONS + 1, 3)])
+    for row in rows:
+        check_row(row["algorithm"], numbers(row))
     line = re.search(r"^\| gtopk .*$", done.stdout, re.MULTILINE)
-    require(line is not None and [f"{ITERATIONS}", "1.000", "0.0 %"] == [x.strip() for x in line[0].split("|")[2:5]],
-            f"what gtopk selects is not exactly k in\n{done.stdout}")
+    assert [cell.strip() for cell in line[0].split("|")[2:5]] == [f"{ITERATIONS}", "1.000", "0.0 %"]
 
 
 RING = ["--algorithm", "ring_chunked"]
-BAD = [
+@pytest.mark.parametrize("arguments, expected", [
     (["--algorithm", "quick"], ", ".join(SCHEMES)),
-    (["--algorithm", "ok_topk", "--codec", "bfloat16"], "for ring_chunked and recursive_doubling, not for ok_topk"),
-    (["--algorithm", "ring", "--codec", "bfloat16"], "for ring_chunked and recursive_doubling, not for ring"),
+    (["--algorithm", "ok_topk", "--codec", "bfloat16"],
+     "for ring_chunked and recursive_doubling, not for ok_topk"),
+    (["--algorithm", "ring", "--codec", "bfloat16"],
+     "for ring_chunked and recursive_doubling, not for ring"),
     ([*RING, "--codec", "gzip"], "identity, bfloat16, block_float, zfp"),
     ([*RING, "--codec", "bfloat16", "--rate", 8], "bfloat16 has none"),
     ([*RING, "--codec", "block_float", "--rate", 3], "from 4 to 16"),
     ([*RING, "--codec", "block_float", "--rate", 17], "from 4 to 16"),
     ([*RING, "--codec", "block_float", "--codec-level", "bit"], "collective, message"),
-    ([*RING, "--codec", "zfp", "--codec-level", "message"], "zfp"), # loses again, or is not there
+    ([*RING, "--codec", "zfp", "--codec-level", "message"], "zfp"),  # loses again, or is not there
     ([*RING, "--rate", 8], "--rate: needs a --codec"),
     ([*RING, "--codec-level", "message"], "--codec-level: needs a --codec"),
-]
-
-
-def is_open_mpi(mpirun):
-    said = subprocess.run([mpirun[0], "--version"], capture_output=True, text=True, check=False).stdout
-    return "Open MPI" in said or "OpenRTE" in said
-
-
-def try_bad(training, arguments, expected):
-    with tempfile.TemporaryDirectory() as name:
-        done = training.run([*arguments, "--summary", pathlib.Path(name) / "summary"])
-        require(done.returncode != 0, "status 0")
-        said = [line for line in done.stderr.splitlines() if line.startswith("train_fashion_mnist: ")]
-        require(len(said) == 1 and expected in said[0], f"no \"{expected}\" in\n{done.stderr}")
-        require(not list(pathlib.Path(name).iterdir()), "something was left behind")
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--mpirun", nargs=argparse.REMAINDER, help="launcher and its options", required=True)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        rng = random.Random(1)
-        write_images(pathlib.Path(name), "train", IMAGES, rng)
-        write_images(pathlib.Path(name), "t10k", TESTS, rng)
-        training = Training(given.program, given.mpirun, name)
-        checks = [(f"log of {scheme}", lambda s=scheme: training.summary_of(s)) for scheme in SCHEMES]
-        checks += [(label, lambda a=asked, n=label, b=bits: try_codec(training, a, n, b))
-                   for asked, label, bits in CODED if "zfp" not in asked or has_zfp(training)]
-        checks += [(f"refuses {' '.join(map(str, bad))}", lambda b=bad, e=expected: try_bad(training, b, e))
-                   for bad, expected in BAD]
-        checks += [
-            ("refuses a log in no folder", lambda: try_bad(training, ["--log", f"{name}/absent/log.csv"], "log.csv")),
-            ("refuses a log that is a folder", lambda: try_bad(training, ["--log", name], "is a folder")),
-        ]
-        if is_open_mpi(given.mpirun): # which the command is for
-            checks.append(("selection accuracy", lambda: try_selection_accuracy(training)))
-        return report(checks)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    (["--log", "absent/log.csv"], "log.csv"),
+    (["--log", pathlib.Path(__file__).parent], "is a folder"),
+])
+def test_refuses(training, tmp_path, arguments, expected):
+    done = training.run(*arguments, "--summary", tmp_path / "summary")
+    said = [line for line in done.stderr.splitlines() if line.startswith("train_fashion_mnist: ")]
+    assert done.returncode != 0
+    assert len(said) == 1 and expected in said[0], done.stderr
+    assert not list(tmp_path.iterdir())

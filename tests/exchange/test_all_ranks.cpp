@@ -111,22 +111,6 @@ std::string group_fault(int ranks, std::vector<std::vector<Value>> const& iterat
 
 } // namespace
 
-TEST_CASE("one rank and all ranks select the same, exactly") {
-  for (int const ranks : rank_counts) {
-    for (auto const& [name, from] : distributions<float>()) {
-      auto const values = drawn<float>(from, 400, 21);
-      for (std::int64_t const k : {1, 40, 399, 400}) {
-        std::string const fault = group_fault<float>(ranks, {values}, k, oktopk::exact());
-        if (!fault.empty()) {
-          FAIL_CHECK(name << ", " << ranks << " ranks, k " << k << ": " << fault);
-        }
-      }
-    }
-  }
-  auto const doubles = drawn<double>(distributions<double>()[8].second, 300, 4);
-  CHECK(group_fault<double>(5, {doubles}, 31, oktopk::exact()) == "");
-}
-
 TEST_CASE("one rank and all ranks reuse and re-evaluate alike") {
   std::vector<std::vector<float>> iterations;
   for (int i = 0; i < 12; ++i) {

@@ -106,24 +106,6 @@ TEST_CASE("the library's messages and the user's never meet, though tags and ran
   });
 }
 
-TEST_CASE("messages of one phase arrive in the order they were sent, whatever happens in other phases") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    std::array<int, 4> const sent = {10, 1, 20, 2};
-    std::array<int, 4> heard{};
-    std::vector<request> all;
-    // Receives of the second phase are posted first.
-    for (std::size_t i : {std::size_t(1), std::size_t(3), std::size_t(0), std::size_t(2)}) {
-      all.push_back(comm.irecv(room_in(heard[i]), before(), i % 2 == 0 ? phase::reduce : phase::gather));
-    }
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-      all.push_back(comm.isend(bytes_of(sent[i]), next(), i % 2 == 0 ? phase::reduce : phase::gather));
-    }
-    comm.wait_all(all);
-    CHECK(heard == sent);
-  });
-}
-
 TEST_CASE("a receive may offer more room than the message needs, and learns its size, zero included") {
   on_all_ranks([] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
@@ -177,62 +159,6 @@ TEST_CASE("wait_any gives a complete request and leaves the others") {
     CHECK(early == 5);
     CHECK(comm.wait_any(std::span<request>()) == 0);
     comm.wait_all(std::span<request>());
-  });
-}
-
-TEST_CASE("many messages under way at once, in both directions") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    auto const ranks = static_cast<std::size_t>(world_size());
-    std::vector<int> out(ranks);
-    std::vector<int> in(ranks, -1);
-    std::vector<request> all;
-    for (std::size_t peer = 0; peer < ranks; ++peer) {
-      out[peer] = 100 * world_rank() + static_cast<int>(peer);
-      all.push_back(comm.isend(bytes_of(out[peer]), static_cast<int>(peer), phase::reduce));
-      all.push_back(comm.irecv(room_in(in[peer]), static_cast<int>(peer), phase::reduce));
-    }
-    comm.wait_all(all);
-    for (std::size_t peer = 0; peer < ranks; ++peer) {
-      CHECK(in[peer] == 100 * static_cast<int>(peer) + world_rank());
-    }
-  });
-}
-
-TEMPLATE_TEST_CASE("an allreduce gives sums, minima and maxima on every rank", "", float, double) {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    auto const ranks = static_cast<TestType>(world_size());
-    auto const mine = static_cast<TestType>(world_rank());
-    for (std::size_t const count : {std::size_t(0), std::size_t(1), std::size_t(1000)}) {
-      std::vector<TestType> numbers(count, mine);
-      comm.allreduce(std::span<TestType>(numbers), reduction::sum, phase::reduce);
-      CHECK(numbers == std::vector<TestType>(count, ranks * (ranks - 1) / 2));
-      numbers.assign(count, mine);
-      comm.allreduce(std::span<TestType>(numbers), reduction::max, phase::control);
-      CHECK(numbers == std::vector<TestType>(count, ranks - 1));
-      numbers.assign(count, mine - 3);
-      comm.allreduce(std::span<TestType>(numbers), reduction::min, phase::control);
-      CHECK(numbers == std::vector<TestType>(count, -3));
-    }
-  });
-}
-
-TEST_CASE("the collectives for control data work over MPI") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    oktopk::collective_workspace workspace;
-    std::array<std::int64_t, 2> const mine = {world_rank(), -world_rank()};
-    std::vector<std::int64_t> all(2 * static_cast<std::size_t>(world_size()));
-    oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control,
-                      workspace);
-    std::array<std::uint32_t, 1> sum = {1};
-    oktopk::allreduce_integers(comm, std::span<std::uint32_t>(sum), reduction::sum, phase::threshold, workspace);
-    CHECK(sum[0] == static_cast<std::uint32_t>(world_size()));
-    for (std::size_t rank = 0; rank < all.size() / 2; ++rank) {
-      CHECK(all[2 * rank] == static_cast<std::int64_t>(rank));
-      CHECK(all[2 * rank + 1] == -static_cast<std::int64_t>(rank));
-    }
   });
 }
 

@@ -14,8 +14,10 @@
 
 namespace oktopk_tests {
 
+inline constexpr std::uint64_t untouched = 0x5a5a5a5a5a5a5a5aU;
+
 /// How many masks are not what one comparison a value says, out of some thousand: values of all kinds at any alignment,
-/// thresholds among them and at both ends.
+/// thresholds among them and at both ends; with all instructions that this processor has.
 template <class Value>
 int wrong_masks() {
   using namespace oktopk::detail;
@@ -35,9 +37,11 @@ int wrong_masks() {
                                       -limits::quiet_NaN(),
                                       Value(1),
                                       Value(-1)};
+  constexpr int most_blocks = 3;
   int wrong = 0;
   for (int round = 0; round < 3000; ++round) {
-    std::vector<Value> values(mask_width + 8);
+    int const blocks = round % most_blocks + 1;
+    std::vector<Value> values(static_cast<std::size_t>(blocks * mask_width + 8));
     for (Value& value : values) {
       bool const any = draw.next() % 4 != 0;
       value = any ? std::bit_cast<Value>(static_cast<bits>(draw.next())) : special[draw.next() % special.size()];
@@ -46,12 +50,29 @@ int wrong_masks() {
     for (bits const reach : {magnitude_bits(from[round % mask_width]), static_cast<bits>(draw.next() >> 1), bits(0),
                              bits(1), infinity_bits<Value>, static_cast<bits>(~bits(0) >> 1)}) {
       bits const least = reach & static_cast<bits>(~bits(0) >> 1);
-      std::uint64_t expected = 0;
-      for (int i = 0; i < mask_width; ++i) {
-        expected |= std::uint64_t(magnitude_bits(from[i]) >= least ? 1 : 0) << i;
+      std::vector<std::uint64_t> expected(most_blocks, untouched);
+      for (int block = 0; block < blocks; ++block) {
+        expected[static_cast<std::size_t>(block)] = 0;
+        for (int i = 0; i < mask_width; ++i) {
+          bool const reaches = magnitude_bits(from[block * mask_width + i]) >= least;
+          expected[static_cast<std::size_t>(block)] |= std::uint64_t(reaches ? 1 : 0) << i;
+        }
       }
-      wrong += magnitude_mask(from, least) != expected ? 1 : 0;
-      wrong += portable_magnitude_mask(from, least) != expected ? 1 : 0;
+      auto const check = [&](auto const& masks_of) {
+        std::vector<std::uint64_t> masks(most_blocks, untouched);
+        masks_of(from, blocks, least, masks.data());
+        wrong += masks != expected ? 1 : 0;
+      };
+      check(magnitude_masks<Value>);
+      check(plain_masks<Value>);
+#if defined(OKTOPK_MASKS_BY_PROCESSOR)
+      for (auto const which : {mask_instructions::plain, mask_instructions::avx2, mask_instructions::avx512}) {
+        if (processor_has(which)) {
+          check(mask_kernel_with<Value>(which));
+        }
+      }
+#endif
+      wrong += portable_mask(from, least) != expected[0] ? 1 : 0;
     }
   }
   return wrong;

@@ -4,6 +4,6 @@
 #include "select/magnitude_mask_cases.hpp"
 #include "support/catch.hpp"
 
-TEMPLATE_TEST_CASE("magnitude_mask has a bit for each value that reaches", "", float, double) {
+TEMPLATE_TEST_CASE("masks have a bit for each value that reaches", "", float, double) {
   CHECK(oktopk_tests::wrong_masks<TestType>() == 0);
 }

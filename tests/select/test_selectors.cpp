@@ -73,17 +73,6 @@ TEST_CASE("exact selects exactly the k largest, ties to the lower index") {
   }
 }
 
-TEST_CASE("exact selects exactly the k largest of doubles") {
-  bench<oktopk::exact, double> exact;
-  for (auto const& [name, from] : distributions<double>()) {
-    for (std::int64_t const size : {777, 5000}) {
-      auto const values = drawn<double>(from, size, 6);
-      auto const result = exact.select(values, 100, 0);
-      CHECK((result.chosen.indices == top(all_entries(values), 100).indices));
-    }
-  }
-}
-
 TEST_CASE("exact selects the same whatever it has guessed before") {
   auto const kinds = distributions<float>();
   bench<oktopk::exact> practised;
@@ -124,41 +113,6 @@ TEST_CASE("the same state gives the same guesses, whatever the buffers were used
     practised.select(values, k, 0);
     fresh.select(values, k, 0);
     CHECK((practised.state == fresh.state));
-  }
-}
-
-TEST_CASE("a selector forms the accumulator that it selects from, whatever it selects") {
-  auto const gradient = drawn<float>(distributions<float>()[0].second, 4000, 7);
-  auto const residual = drawn<float>(distributions<float>()[6].second, 4000, 8);
-  std::vector<float> sums;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    sums.push_back(residual[i] + 0.25F * gradient[i]);
-  }
-  auto const residual_view = to_view(residual);
-  auto const gradient_view = to_view(gradient);
-  auto const check = [&](auto selector, std::int64_t k) {
-    auto const accumulator_view = to_view(std::vector<float>(sums.size(), -1.0F));
-    oktopk::accumulation<std::int32_t, float, memory> making;
-    making.residual = oktopk::array_ref<float const, memory>(residual_view.data(), sums.size());
-    making.gradient = oktopk::array_ref<float const, memory>(gradient_view.data(), sums.size());
-    making.accumulator = oktopk::array_ref<float, memory>(accumulator_view.data(), sums.size());
-    making.rate = 0.25F;
-    typename decltype(selector)::template state<float> state{};
-    workspace_of<float> workspace;
-    oktopk::one_rank alone;
-    execution const exec;
-    for (int iteration = 0; iteration < 3; ++iteration) {
-      Kokkos::deep_copy(accumulator_view, -1.0F);
-      auto const said = selector.select(oktopk::selection_context{exec, k, iteration, alone, workspace}, making, state);
-      CHECK((entries_of(said.entries) == top(all_entries(sums), k)));
-      CHECK((to_vector(accumulator_view) == sums));
-    }
-  };
-  for (std::int64_t const k : {0, 1, 40, 1000, 3000, 4000}) {
-    CAPTURE(k);
-    check(oktopk::exact(), k);
-    check(reused_threshold(), k);
-    check(unguarded_threshold(), k);
   }
 }
 

@@ -22,7 +22,7 @@
 
 namespace oktopk {
 
-/// What a dense scheme carries from one iteration to the next, whichever it is; a plain value.
+/// The state of every dense scheme between two iterations; a plain value.
 struct dense_state {
   std::int64_t iteration = 0;
 
@@ -53,9 +53,9 @@ inline std::string scheme_name(std::string const& reduce) {
 /// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
 /// are measured against; `Reduce` is any other of `dense/`.
 ///
-/// The update has every index, and every entry contributes; what a lossy algorithm rounds off is returned. Cost is that
-/// of `Reduce`. Nothing is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the
-/// result, and only then do they ask whose it is.
+/// The update has every index, and every entry contributes; values that a lossy algorithm rounds off are returned. Cost
+/// is that of `Reduce`. Nothing is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in
+/// the result, and only then do they ask whose it is.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>

@@ -13,7 +13,7 @@
 // over a block with what every processor has: no calls, no conversions that could trap, a fixed number of rounds.
 namespace oktopk::detail {
 
-/// What of a format the arithmetic on bit patterns needs.
+/// The constants of a format that arithmetic on bit patterns needs.
 template <gradient_value Value>
 struct float_format {
   static constexpr int mantissa_bits = std::numeric_limits<Value>::digits - 1;
@@ -34,7 +34,7 @@ KOKKOS_INLINE_FUNCTION Value power_of_two(int exponent) {
                                               : one << (biased + format::mantissa_bits - 1));
 }
 
-/// The operation that keeps what is decoded.
+/// The operation that replaces a value by the decoded one.
 struct replace {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {

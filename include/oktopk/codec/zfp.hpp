@@ -32,7 +32,7 @@ namespace oktopk {
 /// A value is off by at most 2^(11-rate) of the largest magnitude of its 64: the exponent, the tests that find the
 /// first set bits and the guard bits of the transform take that many in the worst case, and far less in most. Where all
 /// 64 are below 2^-98 (binary64: 2^-962) they are taken for zeros: libzfp 1.0 scales them by a factor that overflows.
-/// What is within the bound of the largest finite value may become infinite. Encoding what was decoded may lose again.
+/// A value within the bound of the largest finite value may become infinite. Encoding decoded values may lose again.
 /// ZFP knows no NaN: a word in front of the blocks says whether there was a value that is not finite, and then all
 /// decode to NaN. Runs on the calling thread, which waits for `exec` first.
 struct zfp {

@@ -102,6 +102,9 @@ public:
     }
   }
 
+  /// Time limit of every wait of every rank; none where it is zero. That nobody can go on is an error at once.
+  void set_time_limit(std::chrono::nanoseconds limit) { world_->set_time_limit(limit); }
+
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
     world_->check_order(rank_);

@@ -25,6 +25,7 @@ enum class fault : std::uint8_t {
   communication,        ///< the communicator reported a failure
   deadlock,             ///< every rank waits and no message can come
   bad_file,             ///< a file that is missing, cut short or of the wrong kind
+  timed_out,            ///< a wait that took longer than the communicator's time limit
 };
 
 /// The name of a fault as it is spelled in the enumeration.
@@ -43,6 +44,7 @@ constexpr std::string_view name(fault what) noexcept {
   case fault::communication: return "communication";
   case fault::deadlock: return "deadlock";
   case fault::bad_file: return "bad_file";
+  case fault::timed_out: return "timed_out";
   }
   return "unknown";
 }

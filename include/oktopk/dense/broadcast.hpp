@@ -15,6 +15,7 @@ namespace oktopk {
 /// Copies one rank's vector to all others directly (Gloo's `broadcast_one_to_all`): one step, P-1 messages of n values
 /// from the root, none from the others.
 ///
+/// It lies here and not among the messages of comm/, because it sends a vector of kernels over the plain wire.
 /// Collective; `values` is in the memory of `exec`, `count` and `root` are the same on all ranks. Where the
 /// communicator does not reach the vector its image in host memory is kept from call to call.
 template <execution_space E, communicator Comm, gradient_value Value>

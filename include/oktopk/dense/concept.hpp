@@ -37,7 +37,7 @@ T configured(typename options_of<T>::type const& how) {
   }
 }
 
-/// What is wrong with a policy's options; empty where it has none.
+/// A sentence about a policy's options that cannot be; empty where there is none.
 template <class T>
 std::string fault_of_policy(T const& policy) {
   if constexpr (requires { policy.fault(); }) {

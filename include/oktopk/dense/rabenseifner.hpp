@@ -146,7 +146,7 @@ private:
       comm.wait_all(std::span<typename Comm::request>(both_));
       wire.absorb(exec, 0, kept);
     }
-    // The rank that finishes a part must have what others decode of it, too.
+    // The rank that finishes a part goes on with the values that the other ranks decode.
     wire.prepare(exec, part(sent_image, begin, end));
     wire.adopt_rounding(exec, part(sent_image, begin, end));
     for (auto each = halvings_.rbegin(); each != halvings_.rend(); ++each) {

@@ -26,7 +26,7 @@ namespace oktopk {
 /// host, sends m+1, the guest 1. The partners of an exchange form the same sum of two, so the result is the same to the
 /// bit everywhere. Keeps two vectors beside the caller's.
 ///
-/// Over a coded wire each partner goes on with what the other decodes of it. All 2^s ranks that have met by step s
+/// Over a coded wire each partner goes on with the values that the other decodes. All 2^s ranks that have met by step s
 /// round off the same; each of them takes its share of the elements into `lost`. A guest gets both messages of its
 /// host's last exchange, as they were encoded: the host sends m+2 messages. At the level of messages the host's result
 /// is encoded instead, one message, and every rank rounds its result alike. Keeps four coded vectors beside the

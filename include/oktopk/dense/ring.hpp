@@ -22,8 +22,8 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count` and `op` are the same on all. Each rank sends P-1 messages of n values
 /// (Gloo's table counts one vector more). The vectors reach each rank in another order; so that the sums are the same
-/// to the bit, all reduce them along one tree: ranks 0 and 1, 2 and 3, then these pairs, and so on. What waits for its
-/// sibling takes at most 2 ceil(log2 P) + 2 vectors of room beside the caller's.
+/// to the bit, all reduce them along one tree: ranks 0 and 1, 2 and 3, then these pairs, and so on. A vector that waits
+/// for its sibling is in one of at most 2 ceil(log2 P) + 2 vectors beside the caller's.
 template <execution_space E, communicator Comm, gradient_value Value>
 class ring {
 public:
@@ -67,7 +67,7 @@ public:
     place(exec, {0, rank, callers}, count);
     for (std::int64_t step = 1; step < ranks; ++step) {
       detail::wait_for(comm, received);
-      detail::wait_for(comm, sent); // from now on what was sent before may be written
+      detail::wait_for(comm, sent); // from now on the vector that was sent before may be written
       std::int64_t const arrived = arriving;
       if (step + 1 < ranks) {
         arriving = take_slot();
@@ -84,7 +84,7 @@ public:
 private:
   static constexpr std::int64_t callers = -1;
 
-  /// What the ranks from `index` * 2^level on, so many of them, have together: in a slot or in the caller's vector.
+  /// The sum over 2^level ranks, from rank `index` * 2^level on: in a slot or in the caller's vector.
   struct node {
     int level;
     std::int64_t index;

@@ -14,11 +14,12 @@
 namespace oktopk {
 
 /// Reduction of dense vectors around a ring in sub-chunks, so that receiving, reducing and sending overlap (Ueno 2018,
-/// PFN's allreduce prototype): the blocks of `ring_chunked`, cut into sub-chunks of a fixed size.
+/// PFN's allreduce prototype): the blocks of `ring_chunked`, cut into sub-chunks of at most `chunk_bytes`.
 ///
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. With s sub-chunks to a block
-/// of n/P values each rank sends 2s(P-1) messages and 2n(P-1)/P values. Keeps `ahead` sub-chunks beside the vector.
-/// Buffers are kept from call to call, as the source's memory pool does.
+/// of n/P values each rank sends 2s(P-1) messages and 2n(P-1)/P values. A block has at least two sub-chunks, so that
+/// one travels while the other is reduced: up to 2P sub-chunks, a short vector is sent as `ring_chunked` sends it.
+/// Keeps `ahead` sub-chunks beside the vector.
 template <execution_space E, communicator Comm, gradient_value Value>
 class ring_pipelined {
 public:
@@ -67,7 +68,7 @@ private:
   std::int64_t pieces(std::int64_t count, int ranks) const {
     std::int64_t const block = (count + ranks - 1) / ranks;
     std::int64_t const chunk = options_.chunk_bytes / std::int64_t(sizeof(Value));
-    return std::max<std::int64_t>(1, (block + chunk - 1) / chunk);
+    return std::max<std::int64_t>(2, block / chunk + (block % chunk != 0 ? 1 : 0));
   }
 
   options options_;

@@ -101,8 +101,9 @@ struct gaussian {
     source.materialize(exec);
     auto const from = source.materialized();
     if (k > 0 && from.size() > 0) {
-      magnitude_filter<Value> const passes{
-          detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)))};
+      // What is not finite passes, also where it spoils the fit.
+      auto const least = detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)));
+      magnitude_filter<Value> const passes{std::min(least, detail::infinity_bits<Value>)};
       workspace.reserve(exec, std::min(2 * k, from.size()));
       count = compact(exec, from, passes, workspace, true);
       if (count > workspace.indices.capacity()) {

@@ -68,6 +68,10 @@ struct candidates {
 /// (Algorithm 2, lines 4 and 5, in one pass over memory).
 ///
 /// The three arrays have one length and do not overlap. Whoever gets this writes the whole accumulator.
+///
+/// The compiler chooses whether product and sum are rounded once or twice: flags that allow fused multiply-add, as
+/// `-march=native` does, may change the last bit of an accumulator, and `-ffp-contract=off` forbids it. So results are
+/// the same to the bit for the same build, not for builds with other flags; all ranks must run one build.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct accumulation {
   using index_type = Index;

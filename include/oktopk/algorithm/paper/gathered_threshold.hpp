@@ -46,9 +46,9 @@ struct gathered_threshold {
     auto const& [exec, k, iteration, group, workspace] = context;
     std::int64_t count = 0;
     bool reevaluated = false;
+    from.materialize(exec);
     if (k > 0) {
       reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
-      from.materialize(exec);
       if (reevaluated) {
         candidates<Index, Value, typename E::memory_space> const all(group.gather(exec, from.materialized()));
         if (all.size() > 0) { // of nothing there is no threshold

@@ -73,14 +73,23 @@ public:
     }
   }
 
+  /// Waits of all ranks end with an error after so long; never where it is zero.
+  void set_time_limit(std::chrono::nanoseconds limit) { time_limit_ = limit; }
+
   /// Lets other ranks run until `ready` holds; `describe` says what for, should nobody be able to go on.
   void wait(int rank, std::function<bool()> const& ready, std::function<std::string()> const& describe) {
+    auto const start = clock::now();
     // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
     while (stuck_ || !ready()) {
       if (stuck_) {
         throw error(fault::deadlock, stuck_report_);
       }
-      waits_[static_cast<std::size_t>(rank)] = {&ready, &describe};
+      if (is_late(start)) {
+        throw error(fault::timed_out, "rank " + std::to_string(rank) + " has waited " + describe() + " for more than " +
+                                          std::to_string(std::chrono::duration<double>(time_limit_).count()) +
+                                          " s, the time limit");
+      }
+      waits_[static_cast<std::size_t>(rank)] = {&ready, &describe, start};
       fibers_[static_cast<std::size_t>(rank)]->leave();
       waits_[static_cast<std::size_t>(rank)] = {};
     }
@@ -100,7 +109,7 @@ public:
         if (fibers_[rank]->finished()) {
           continue;
         }
-        if (stuck_ || waits_[rank].ready == nullptr || (*waits_[rank].ready)()) {
+        if (stuck_ || waits_[rank].ready == nullptr || (*waits_[rank].ready)() || is_late(waits_[rank].start)) {
           fibers_[rank]->resume();
           moved = true;
           if (fibers_[rank]->finished()) {
@@ -131,10 +140,17 @@ public:
   rendezvous& meeting() { return meeting_; }
 
 private:
+  using clock = std::chrono::steady_clock;
+
   struct wait_state {
     std::function<bool()> const* ready = nullptr;
     std::function<std::string()> const* describe = nullptr;
+    clock::time_point start{};
   };
+
+  bool is_late(clock::time_point start) const {
+    return time_limit_ > std::chrono::nanoseconds(0) && clock::now() - start > time_limit_;
+  }
 
   static bool matches(in_process_message const& a, in_process_message const& b) {
     return a.receive != b.receive && a.owner == b.peer && a.peer == b.owner && a.use == b.use;
@@ -194,6 +210,7 @@ private:
   std::vector<in_process_message*> spare_;
   std::vector<char> has_cancelled_; // by rank
   rendezvous meeting_;
+  std::chrono::nanoseconds time_limit_{0};
   bool stuck_ = false;
   std::string stuck_report_;
 };

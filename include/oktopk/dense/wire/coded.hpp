@@ -130,8 +130,8 @@ public:
     }
   }
 
-  /// Adds what was noted of a share of a piece to what is lost; public because nvcc wants the function around a kernel
-  /// to be.
+  /// Adds the losses that were noted for a share of a piece to `lost`; public because nvcc wants the function around a
+  /// kernel to be.
   void add_noted(E const& exec, std::int64_t begin, piece share) const {
     Value* const lost = call_.lost + begin + share.begin;
     Value const* const noted = noted_.data() + share.begin;

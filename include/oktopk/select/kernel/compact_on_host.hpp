@@ -40,6 +40,36 @@ struct nonempty_blocks {
   }
 };
 
+/// Loads up to `blocks_at_once` whole blocks from `begin` on and notes those that hold something; returns the end of
+/// them. Values that are formed as they are read are looked at block by block, each as soon as it is formed.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<typename Source::value_type> kept,
+                                                std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
+  using bits = bits_of<typename Source::value_type>;
+  for (int block = 0; block < blocks_at_once && begin + mask_width <= end; ++block, begin += mask_width) {
+    // Past the last tie that is wanted, a tie is no reason to look closer.
+    blocks.add(begin,
+               from.load_block(begin, begin > kept.last_tie ? static_cast<bits>(kept.threshold + 1) : kept.threshold));
+  }
+  return begin;
+}
+
+/// The same of values that lie in memory: all masks by one call, with the widest instructions that there are.
+template <gradient_index Index, gradient_value Value, class MemorySpace>
+KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(candidates<Index, Value, MemorySpace> const& from,
+                                                magnitude_filter<Value> kept, std::int64_t begin, std::int64_t end,
+                                                nonempty_blocks& blocks) {
+  std::int64_t const whole = (end - begin) / mask_width;
+  int const count = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
+  std::uint64_t masks[blocks_at_once];
+  magnitude_masks(from.values.data() + begin, count,
+                  begin > kept.last_tie ? static_cast<bits_of<Value>>(kept.threshold + 1) : kept.threshold, masks);
+  for (int block = 0; block < count; ++block, begin += mask_width) {
+    blocks.add(begin, masks[block]);
+  }
+  return begin;
+}
+
 /// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
 /// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
 template <selection_source Source>
@@ -89,15 +119,11 @@ KOKKOS_INLINE_FUNCTION std::int64_t
 compact_range(Source const& from, magnitude_filter<typename Source::value_type> kept, std::int64_t begin,
               std::int64_t end, typename Source::index_type* indices, typename Source::value_type* values,
               std::int64_t room, bool count_all) {
-  using bits = bits_of<typename Source::value_type>;
   std::int64_t count = 0;
   std::int64_t i = begin;
   while (i + mask_width <= end) {
     nonempty_blocks blocks;
-    for (int block = 0; block < blocks_at_once && i + mask_width <= end; ++block, i += mask_width) {
-      // Past the last tie that is wanted, a tie is no reason to look closer.
-      blocks.add(i, from.load_block(i, i > kept.last_tie ? static_cast<bits>(kept.threshold + 1) : kept.threshold));
-    }
+    i = load_blocks(from, kept, i, end, blocks);
     blocks.masks[blocks.count] = 0;
     if (count > room && !count_all) {
       continue; // the source must still be loaded

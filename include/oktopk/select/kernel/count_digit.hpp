@@ -72,15 +72,22 @@ KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size
   if (!first) {
     bits_of<Value> const lowest = which.lowest();
     bits_of<Value> const beyond = which.beyond();
-    for (; i + mask_width <= size; i += mask_width) {
-      std::uint64_t left = magnitude_mask(values + i, lowest);
+    constexpr int at_once = 32;
+    std::uint64_t reaching[at_once];
+    std::uint64_t passing[at_once] = {}; // those that are too large
+    while (i + mask_width <= size) {
+      std::int64_t const whole = (size - i) / mask_width;
+      int const blocks = whole < at_once ? static_cast<int>(whole) : at_once;
+      magnitude_masks(values + i, blocks, lowest, reaching);
       if (beyond != 0) {
-        left &= ~magnitude_mask(values + i, beyond);
+        magnitude_masks(values + i, blocks, beyond, passing);
       }
-      for (; left != 0; left &= left - 1) {
-        std::int64_t const bin = which.bin(magnitude_bits(values[i + lowest_bit(left)]));
-        if (bin >= 0) {
-          histogram[bin] += 1;
+      for (int block = 0; block < blocks; ++block, i += mask_width) {
+        for (std::uint64_t left = reaching[block] & ~passing[block]; left != 0; left &= left - 1) {
+          std::int64_t const bin = which.bin(magnitude_bits(values[i + lowest_bit(left)]));
+          if (bin >= 0) {
+            histogram[bin] += 1;
+          }
         }
       }
     }

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options that several commands have, and the types of their values."""
+
+import argparse
+import os
+import pathlib
+import re
+
+UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help that tells defaults, where there are any."""
+
+    def _get_help_string(self, action):
+        has_default = action.default not in (None, False, argparse.SUPPRESS)
+        return action.help + (" (default: %(default)s)" if has_default else "")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that takes no abbreviations and says what is wrong in one line."""
+
+    def __init__(self, **options):
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def whole(text):
+    """A whole number of at least 1."""
+    if not re.fullmatch("[1-9][0-9]*", text):
+        raise argparse.ArgumentTypeError(f'must be a whole number of at least 1, not "{text}"')
+    return int(text)
+
+
+def count(text):
+    """A whole number of at least 0."""
+    return 0 if text == "0" else whole(text)
+
+
+def wholes(text):
+    """Whole numbers of at least 1, separated by commas."""
+    return [whole(each) for each in text.split(",")]
+
+
+def share(text):
+    """A number in (0, 1]."""
+    try:
+        if 0 < float(text) <= 1:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f'must be over 0 and at most 1, not "{text}"')
+
+
+def microseconds(text):
+    """A time in microseconds."""
+    if not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+        raise argparse.ArgumentTypeError(f'must be a number of microseconds, not "{text}"')
+    return float(text)
+
+
+def rate(text):
+    """The rate of a link, as in 100mbit or 2.5gbit."""
+    if not re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)[kmg]bit", text) or bits_per_second(text) == 0:
+        raise argparse.ArgumentTypeError(
+            f'must be a rate such as 100mbit, 1gbit or 10gbit, not "{text}"')
+    return text
+
+
+def bits_per_second(text):
+    """What a rate such as 100mbit is in bits per second."""
+    return float(text[:-4]) * UNITS[text[-4]]
+
+
+def names(text):
+    """Names separated by commas; commas inside parentheses belong to a name."""
+    return [each.strip() for each in re.split(r",(?![^()]*\))", text) if each.strip()]
+
+
+def program(text):
+    """The path of a program."""
+    path = pathlib.Path(text).absolute()
+    if not path.is_file() or not os.access(path, os.X_OK):
+        raise argparse.ArgumentTypeError(f'"{text}" is no program')
+    return path
+
+
+def output(text):
+    """A file that can be written; told at once, not after minutes of measuring. "none" is None."""
+    if text == "none":
+        return None
+    path = pathlib.Path(text)
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f'cannot write a file "{text}"')
+    return path
+
+
+# What several commands take. A command names those that it takes, and their defaults.
+COMMON = {
+    "--ranks": (whole, "P", "number of ranks"),
+    "--length": (whole, "N", "length of the gradient"),
+    "--density": (share, "D", "share of the entries to select, in (0, 1]"),
+    "--algorithm": (names, "LIST", "schemes, separated by commas, with their options in "
+                    "parentheses: 'ring_chunked, ok_topk(tau=32)'"),
+    "--steps": (whole, "S", "iterations to measure"),
+    "--warmup": (count, "W", "iterations before these that are not measured"),
+    "--rounds": (whole, "R", "measure all by turns R times: what else the machine does is spread"),
+    "--csv": (output, "FILE", "write the figures to this file"),
+    "--plot": (output, "FILE", "draw a picture: PNG, or what else matplotlib knows; none for none"),
+    "--build": (pathlib.Path, "DIR", "folder for builds and output"),
+    "--bench": (program, "PATH", "the program oktopk_bench"),
+}
+ALIASES = {"--algorithm": ["--algorithms"]}
+
+
+def add(parser, *options, **defaults):
+    """Adds options that several commands have."""
+    for option in options:
+        kind, metavar, text = COMMON[option]
+        parser.add_argument(option, *ALIASES.get(option, []), type=kind, metavar=metavar, help=text)
+    parser.set_defaults(**defaults)

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every scheme on the same gradients in one table.
+
+Words sent, messages, time in selection and in communication, and how much of the true sum arrives.
+Unless said otherwise: 8 ranks, n = 2^20, 10 steps (or one for each pattern), all schemes but four
+of the five textbook ones, for which ring_chunked stands; "--algorithm all" is all that there are.
+Builds what it needs (oktopk_bench, unless --bench names one) below --build, and installs what is
+missing on Debian and Ubuntu. Table and picture go to compare/ there, or where --csv and --plot say.
+What follows "--" goes to oktopk_bench as it is.
+"""
+
+import pathlib
+import shlex
+import shutil
+import statistics
+import tempfile
+
+from . import arguments, pictures, programs, results, tables
+from .results import mean, median, most
+
+# Of the textbook's dense allreduces ring_chunked stands for all, unless they are named.
+LEFT_OUT = {"ring", "ring_pipelined", "halving_doubling", "recursive_doubling"}
+LATENCY = 50
+RANKS = 8
+LENGTH = 1 << 20
+
+
+def add_options(parser):
+    """The options of `compare`."""
+    arguments.add(parser, "--ranks", "--length", "--density", "--algorithm", "--steps", "--warmup",
+                  "--csv", "--plot", "--bench", "--build", density=0.01, warmup=3, plot=False,
+                  build=programs.ROOT / "build", passed_on=[])
+    parser.add_argument("--input", metavar="PATTERN[,PATTERN...]",
+                        help="your own gradients: files of raw little-endian float32, {rank} "
+                        "stands for the rank; several are successive iterations")
+    parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
+                        help="add the time that the words take on links of 100mbit, 10gbit or so")
+    parser.add_argument("--latency", type=arguments.microseconds, metavar="US",
+                        help=f"and that of each message, in microseconds (default: {LATENCY})")
+    parser.add_argument("--mpi", action="store_true", help="MPI ranks on this machine instead of "
+                        "ranks that take turns in one process")
+    parser.add_argument("--launcher", type=shlex.split, metavar="COMMAND",
+                        help="MPI ranks wherever COMMAND starts them: 'srun -n 64', 'mpirun -n 64'")
+    parser.add_argument("--rows", type=arguments.output, metavar="FILE",
+                        help="write one row per scheme and iteration as well")
+
+
+def refuse_contradictions(given):
+    """Ends the program where two options contradict each other."""
+    if given.input and given.length:
+        programs.fail("--length and --input exclude each other")
+    if given.launcher and given.ranks:
+        programs.fail("--launcher says how many ranks there are, so --ranks cannot")
+    if given.rate and (given.mpi or given.launcher):
+        programs.fail("--rate is for ranks in one process; times of MPI have a network in them")
+    if given.latency is not None and not given.rate:
+        programs.fail("--latency goes with --rate")
+
+
+def built(given, mpi):
+    """oktopk_bench, built unless it is given, without MPI where that is not asked for."""
+    packages = pictures.missing() if given.plot else []
+    if given.bench:
+        programs.prepare(packages)
+        return given.bench
+    packages += [*programs.COMPILER, "libcli11-dev", *(programs.OPEN_MPI if mpi else [])]
+    folder = given.build / ("benchmarks-mpi" if mpi else "benchmarks")
+    programs.prepare(packages, folder, "oktopk_bench", *programs.RELEASE,
+                     "-DOKTOPK_ENABLE_EXAMPLES=OFF",
+                     programs.WITH_OPEN_MPI if mpi else "-DOKTOPK_ENABLE_MPI=OFF")
+    return folder / "benchmarks" / "oktopk_bench"
+
+
+def command_of(bench, given, ranks):
+    """How ranks are started, as words and as a command."""
+    if given.launcher:
+        # In a container everybody is root. Other settings for one machine hinder on several.
+        as_root = ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]
+        return f"started by {shlex.join(given.launcher)}", [*as_root, *given.launcher, bench]
+    if not given.mpi:
+        return f"on {ranks} ranks that take turns", [bench, "--in-process", ranks]
+    mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+    if mpirun is None:
+        programs.fail("--mpi needs mpirun; --launcher names another command")
+    return f"on {ranks} ranks of MPI", programs.on_one_machine([mpirun, "-n", ranks, bench])
+
+
+def wire_seconds(row, rate, latency):
+    """The time that a step takes on a network: its words, and its messages one after the other."""
+    words = max(float(row["words_sent_max"]), float(row["words_received_max"]))
+    return (words * 32 / arguments.bits_per_second(rate)
+            + float(row["messages_sent_max"]) * latency / 1e6)
+
+
+def summed_up(rows, k, turns, rate, latency):
+    """A row per scheme; `turns`: the ranks took turns; `rate`: of a network to add, or None."""
+    table = {}
+    own = "own_" if turns else ""
+    for name, of in results.grouped(rows).items():
+        wire = statistics.fmean(wire_seconds(row, rate, latency) for row in of) if rate else 0
+        whole = median(of, own + "seconds")
+        selection = min(whole, median(of, own + "select_seconds"))
+        words = most(of, "words_sent_max")
+        ranks = int(of[0]["ranks"])
+        least = 2 * k * (ranks - 1) / ranks
+        table[name] = {
+            "algorithm": name,
+            "ranks": ranks,
+            "length": of[0]["length"],
+            "k": k,
+            "words_sent": words,
+            "words_are_a_floor": of[0]["words_are_a_floor"],
+            "lower_bound_ratio": words / least if least > 0 else "",
+            "messages": int(most(of, "messages_sent_max")),
+            "selection_seconds": selection,
+            "communication_seconds": whole - selection + wire,
+            "seconds": whole + wire,
+            "speedup_over_dense": "",
+            "output_density": mean(of, "output_density"),
+            "xi": mean(of, "xi"),
+            "captured": mean(of, "captured"),
+            "captured_by_top_k": mean(rows, "captured_by_top_k"),
+        }
+    if "dense" in table:
+        for row in table.values():
+            row["speedup_over_dense"] = table["dense"]["seconds"] / row["seconds"]
+    return [{name: f"{value:.9g}" if isinstance(value, float) else value
+             for name, value in row.items()} for row in table.values()]
+
+
+def run(given):
+    """Measures, prints the table and writes the files."""
+    refuse_contradictions(given)
+    programs.set_outputs(given, "compare", "schemes")
+    mpi = given.mpi or given.launcher
+    bench = built(given, mpi)
+    schemes = given.algorithm
+    if schemes in (None, ["all"]):
+        left_out = [] if schemes else LEFT_OUT
+        schemes = [name for name in programs.schemes_of(bench) if name not in left_out]
+    options = ["--algorithm", ",".join(schemes), "--density", given.density,
+               "--warmup", given.warmup, "--quality"]
+    options += ["--input", given.input] if given.input else ["--length", given.length or LENGTH]
+    options += ["--steps", given.steps] if given.steps else []
+    how, command = command_of(bench, given, given.ranks or RANKS)
+    with tempfile.TemporaryDirectory() as scratch:
+        csv = pathlib.Path(scratch) / "rows.csv"
+        programs.say(f"Measuring, {how}")
+        programs.run([*command, *options, "--csv", csv, *given.passed_on], "the measurement failed")
+        rows = results.read(csv)
+        if given.rows:
+            shutil.copyfile(csv, given.rows)
+    length = int(rows[0]["length"])
+    k = max(1, min(length, int(length * given.density + 0.5)))
+    latency = LATENCY if given.latency is None else given.latency
+    title = f"{rows[0]['ranks']} ranks, n = {length}, k = {k}"
+    network = f"links of {given.rate}, {latency:g} us a message"
+    title += f", {network}" if given.rate else ""
+    times = "" if mpi else (
+        "The ranks took turns in one process; a rank's time is without the others' turns, and "
+        + (f"with the time that the words of a step take on {network}." if given.rate else
+           "without any network: --rate adds one, and --mpi measures on what there is."))
+    title += ", gradients given" if given.input else ""
+    table = summed_up(rows, k, not mpi, given.rate, latency)
+    programs.headline(title)
+    print(tables.comparison(table, times))
+    results.write(given.csv, table)
+    if given.plot:
+        pictures.draw(results.read(given.csv), given.plot, title)
+    programs.wrote(given.csv, given.rows, given.plot)

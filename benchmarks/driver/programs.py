@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Builds programs, runs them and says what happens."""
+
+import datetime
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+STARTED = time.monotonic()
+
+COMPILER = ["g++", "cmake", "ninja-build", "libtrilinos-kokkos-dev"]
+OPEN_MPI = ["libopenmpi-dev", "openmpi-bin"]
+RELEASE = ["-DCMAKE_BUILD_TYPE=Release", "-DOKTOPK_ENABLE_TESTS=OFF"]
+WITH_OPEN_MPI = "-DMPI_CXX_COMPILER=mpicxx.openmpi"
+
+
+def say(text):
+    """Says what happens next, with the seconds since the start."""
+    print(f"[{time.monotonic() - STARTED:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def fail(text):
+    """Ends the program, and says why."""
+    raise SystemExit(f"run.py: {text}")
+
+
+def output_of(command, stream="stdout"):
+    """What a command writes, whether it succeeds or not."""
+    return getattr(subprocess.run(command, capture_output=True, text=True, check=False), stream)
+
+
+def run(command, what, **options):
+    """Runs a command whose output is shown only if it fails; `what` then says what that means."""
+    command = list(map(str, command))
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, **options)
+    except OSError as fault:
+        fail(f"{what}: cannot run {command[0]}: {fault.strerror}")
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        fail(f"{what}: status {done.returncode} of {command[0]}")
+    return done.stdout
+
+
+def on_one_machine(command):
+    """The command with the settings of Open MPI that cmake/setup.sh makes for one machine."""
+    return ["sh", "-c", '. "$0" && exec "$@"', ROOT / "cmake" / "setup.sh", *command]
+
+
+def prepare(packages, folder=None, target="", *options, source="."):
+    """Installs packages that are missing (Debian, Ubuntu) and builds a target in a folder."""
+    command = ["sh", ROOT / "cmake" / "prepare.sh", " ".join(packages)]
+    if folder is not None:
+        command += [source, folder.absolute(), target, *options]
+    done = subprocess.run(list(map(str, command)), stdout=sys.stderr.fileno(), check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.returncode)
+
+
+def schemes_of(bench):
+    """All schemes that oktopk_bench knows."""
+    names = re.findall(r"^\w+", output_of([bench, "--list"]), re.M)
+    if not names:
+        # Older ones name them when they are asked for another.
+        question = [bench, "--in-process", "1", "--algorithm", "?", "--length", "1", "--k", "1"]
+        known = re.search(r"it knows (.*)", output_of(question, "stderr"))
+        names = known[1].split(", ") if known else []
+    if not names:
+        fail(f'"{bench}" does not say which schemes it knows; name some with --algorithm')
+    return names
+
+
+def set_outputs(given, folder, name):
+    """Puts table and picture below the folder of builds where the options do not name them."""
+    folder = given.build / folder
+    if given.csv is None or given.plot is False:
+        folder.mkdir(parents=True, exist_ok=True)
+    given.csv = given.csv or folder / f"{name}.csv"
+    given.plot = folder / f"{name}.png" if given.plot is False else given.plot
+
+
+def wrote(*paths):
+    """Says which files were written."""
+    say("Wrote " + ", ".join(str(path) for path in paths if path))
+
+
+def headline(title, how=""):
+    """Prints what was measured, where and when."""
+    try:
+        cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        cpuinfo = ""
+    processor = re.search(r"^model name.*?: *(.*)", cpuinfo, re.M)
+    machine = f"{len(os.sched_getaffinity(0))} cores{f' ({processor[1]})' if processor else ''}"
+    print(f"\n{title}; {how}{machine}, {datetime.date.today()}:\n")

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads, sums up and writes CSV files of results."""
+
+import csv
+import statistics
+
+
+def read(path):
+    """The rows of a CSV file."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path, rows):
+    """Writes rows, all with the same columns, as a CSV file."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def grouped(rows, column="algorithm"):
+    """The rows of each scheme, in the order of the file."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(row[column], []).append(row)
+    return groups
+
+
+def column(rows, name):
+    """The values of a column as numbers."""
+    return [float(row[name]) for row in rows]
+
+
+def median(rows, name):
+    """The median of a column."""
+    return statistics.median(column(rows, name))
+
+
+def mean(rows, name):
+    """The mean of a column."""
+    return statistics.fmean(column(rows, name))
+
+
+def most(rows, *names):
+    """The largest value in columns."""
+    return max(value for name in names for value in column(rows, name))

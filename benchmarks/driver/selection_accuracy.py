@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How near to k the selections stay while a network is trained.
+
+Trains a network on Fashion-MNIST with schemes whose selections hit k more or less well, and shows
+how many entries each of them selects in each iteration: the Ok-Topk paper's Figure 6. Builds what
+it needs below --build, and installs what is missing on Debian and Ubuntu. Table and picture go to
+selection_accuracy/ there, or where --csv and --plot say. What follows "--" goes to
+train_fashion_mnist as it is.
+"""
+
+import pathlib
+import tempfile
+
+from . import arguments, pictures, programs, results, tables
+
+
+def add_options(parser):
+    """The options of `selection-accuracy`."""
+    arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
+                  ranks=4, density=0.01, algorithm="ok_topk_reused,paper_ok_topk,gaussian_k",
+                  plot=False, build=programs.ROOT / "build", passed_on=[])
+    parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
+                        help="passes over the training images")
+    parser.add_argument("--every", type=arguments.whole, metavar="N", default=1,
+                        help="keep every N-th iteration in the CSV file and the picture")
+    parser.add_argument("--data", metavar="DIR",
+                        help="folder with Fashion-MNIST (default: where Debian installs it)")
+    parser.add_argument("--program", type=arguments.program, metavar="PATH",
+                        help="train_fashion_mnist (default: built below --build)")
+
+
+def built(given):
+    """train_fashion_mnist, which is built unless it is given."""
+    packages = ["openmpi-bin", *([] if given.data else ["dataset-fashion-mnist"])]
+    packages += pictures.missing() if given.plot else []
+    if given.program:
+        programs.prepare(packages)
+        return given.program
+    packages += [*programs.COMPILER, *programs.OPEN_MPI, "libtrilinos-kokkos-kernels-dev",
+                 "libopenblas0-pthread", "libcli11-dev", "zlib1g-dev"]
+    folder = given.build / "examples"
+    programs.prepare(packages, folder, "train_fashion_mnist", *programs.RELEASE,
+                     programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF")
+    return folder / "examples" / "train_fashion_mnist"
+
+
+def run(given):
+    """Trains, prints the table and writes the files."""
+    programs.set_outputs(given, "selection_accuracy", "selections")
+    program = built(given)
+    options = ["--density", given.density, "--epochs", given.epochs]
+    options += ["--data", given.data] if given.data else []
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        log = pathlib.Path(scratch) / "log.csv"
+        for name in given.algorithm:
+            programs.say(f"Training with {name} on {given.ranks} ranks")
+            command = programs.on_one_machine(["mpirun.openmpi", "-n", given.ranks, program])
+            programs.run([*command, "--algorithm", name, *options, "--log", log, *given.passed_on],
+                         f"the training with {name} failed")
+            rows += [{"algorithm": name, **row} for row in results.read(log)]
+    title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g} (k = {rows[0]['k']})"
+    programs.headline(title)
+    print(tables.accuracy(rows))
+    kept = [row for row in rows if (int(row["iteration"]) - 1) % given.every == 0]
+    results.write(given.csv, kept)
+    if given.plot:
+        pictures.draw(results.read(given.csv), given.plot, title)
+    programs.wrote(given.csv, given.plot)

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table and the picture of a CSV file that another command wrote."""
+
+from . import arguments, pictures, programs, results, tables
+
+
+def add_options(parser):
+    """The options of `show`."""
+    parser.add_argument("file", help="the CSV file")
+    parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
+                        help="of the links, for the time that words take in the table of network")
+    parser.add_argument("--title", default="", help="of the picture")
+    arguments.add(parser, "--plot", default={})
+
+
+def run(given):
+    """Prints the table, and draws the picture where one is asked for."""
+    try:
+        rows = results.read(given.file)
+    except OSError as fault:
+        programs.fail(f"cannot read {given.file}: {fault.strerror}")
+    kind = tables.kind_of(rows)
+    if kind is None:
+        programs.fail(f"{given.file} is no file of results")
+    print(tables.steps(rows, given.rate) if kind == "select_seconds" else tables.KINDS[kind](rows))
+    if given.plot:
+        pictures.draw(rows, given.plot, given.title)

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures the schemes of the library: one command line for all benchmarks, see --help."""
+
+import importlib.util
+import os
+import signal
+import sys
+
+# The Python that comes first may be another than the one that packages are installed for.
+SYSTEM = "/usr/bin/python3"
+if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ:
+    if os.access(SYSTEM, os.X_OK):
+        os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
+sys.dont_write_bytecode = True  # the checkout may be read-only
+
+from driver import compare, network, selection_accuracy, show, simulated  # noqa: E402
+from driver.arguments import Help, Parser  # noqa: E402
+
+COMMANDS = {
+    "compare": compare,
+    "network": network,
+    "simulated": simulated,
+    "selection-accuracy": selection_accuracy,
+    "show": show,
+}
+
+
+def main():
+    """Reads the command line and runs the command that it names."""
+    own, passed_on = sys.argv[1:], []
+    if "--" in own:
+        own, passed_on = own[:own.index("--")], own[own.index("--") + 1:]
+    parser = Parser(prog="run.py", description=__doc__)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name, help=module.__doc__.splitlines()[0],
+                                      description=module.__doc__, formatter_class=Help)
+        module.add_options(command)
+        command.set_defaults(run=module.run, name=name)
+    given = parser.parse_args(own)
+    if passed_on and not hasattr(given, "passed_on"):
+        parser.error(f"{given.name} passes nothing on, but there is something after \"--\"")
+    given.passed_on = passed_on
+    # As Ctrl-C does: what is under way ends, and nothing stays behind.
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    try:
+        given.run(given)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

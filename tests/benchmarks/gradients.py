@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Files of gradients and of results, and what the results should be, of Python alone."""
+
+import array
+import csv
+import math
+import random
+import sys
+
+
+def write_floats(path, values):
+    """Writes raw little-endian float32."""
+    numbers = array.array("f", values)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    path.write_bytes(numbers.tobytes())
+
+
+def read_array(path, kind):
+    """Reads a raw little-endian array."""
+    numbers = array.array(kind)
+    numbers.frombytes(path.read_bytes())
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return list(numbers)
+
+
+def read_dump(folder, algorithm, rank):
+    """Indices, values and contributed indices of a rank."""
+    stem = f"{algorithm}.{rank}."
+    return (read_array(folder / (stem + "indices.i64"), "q"),
+            read_array(folder / (stem + "values.f32"), "f"),
+            read_array(folder / (stem + "contributed.i64"), "q"))
+
+
+def read_rows(path):
+    """The rows of a CSV file."""
+    with path.open(newline="", encoding="ascii") as file:
+        return list(csv.DictReader(file))
+
+
+def numpy_file(values):
+    """What numpy.save writes of float32 values."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+            + array.array("f", values).tobytes())
+
+
+def as_float32(values):
+    """The values as single precision has them."""
+    return list(array.array("f", values))
+
+
+def heavy_tailed(rng, length):
+    """Most values small, some very large, more of them in a ninth of the places."""
+    return as_float32(rng.gauss(0, 1) ** 3 * (1 + 20 * (i * 7 % length < length // 9))
+                      for i in range(length))
+
+
+def full_of_ties(rng, length):
+    """Eleven different values."""
+    return as_float32(rng.randint(-5, 5) / 8 for _ in range(length))
+
+
+def mostly_nothing(rng, length):
+    """Few that are not zero."""
+    return as_float32(rng.choice([0.0] * 60 + [-0.0, 1.5, -0.25]) for _ in range(length))
+
+
+def crowded(rng, length):
+    """All that is large in the last sixteenth."""
+    return as_float32(rng.uniform(-1, 1) / (1 if i >= length - length // 16 else 64)
+                      for i in range(length))
+
+
+def write_inputs(folder, kind, ranks, length, iterations, seed):
+    """Writes the files of all ranks; gives the last iteration's accumulators, and the patterns."""
+    rng = random.Random(seed)
+    patterns = []
+    accumulators = []
+    for iteration in range(iterations):
+        accumulators = [kind(rng, length) for _ in range(ranks)]
+        for rank, values in enumerate(accumulators):
+            write_floats(folder / f"gradient{iteration}.{rank}.f32", values)
+        patterns.append(str(folder / f"gradient{iteration}.{{rank}}.f32"))
+    return accumulators, ",".join(patterns)
+
+
+def top(magnitude_of, k):
+    """The k keys of largest magnitude, ties to the lower key."""
+    return sorted(sorted(magnitude_of, key=lambda i: (-magnitude_of[i], i))[:k])
+
+
+class Sums:
+    """Sums over ranks of sparse contributions, and how far single precision may be off."""
+
+    def __init__(self, contributions):
+        self.parts = {}
+        for mine in contributions:
+            for index, value in mine.items():
+                self.parts.setdefault(index, []).append(value)
+
+    def at(self, index):
+        """The exact sum at an index."""
+        return math.fsum(self.parts[index])
+
+    def tolerance(self, index):
+        """How far a sum in any order may be off."""
+        parts = self.parts[index]
+        # Multiples of 1/8 of moderate size add up without rounding in any order.
+        if all((8 * each).is_integer() for each in parts):
+            return 0.0
+        return len(parts) * 2.0**-24 * math.fsum(abs(each) for each in parts)
+
+    def check(self, indices, values):
+        """The values are the sums at their indices."""
+        assert len(indices) == len(values)
+        for index, value in zip(indices, values):
+            assert index in self.parts, f"nobody contributed at index {index}"
+            assert abs(value - self.at(index)) <= self.tolerance(index), f"at index {index}"

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/message_group.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+// The tests that every communicator must pass: include this and call `check_communicator(launch)` in a test case.
+// `launch(body)` runs `body(comm)` on all ranks of one or several worlds, each time with a communicator that nobody has
+// used before. Only the truncation of a message that exceeds its room is left to each adapter's own tests.
+namespace oktopk_tests::communicating {
+
+/// Numbers in memory of kernels, where bulk messages lie.
+template <class T>
+struct bulk_numbers {
+  explicit bulk_numbers(std::size_t count)
+      : view(Kokkos::view_alloc(std::string("oktopk::tests::bulk"), Kokkos::WithoutInitializing), count) {}
+
+  std::span<T> all() const { return {view.data(), view.extent(0)}; }
+  std::span<std::byte> bytes() const { return std::as_writable_bytes(all()); }
+
+  Kokkos::View<T*, Kokkos::HostSpace> view;
+};
+
+using host = Kokkos::DefaultHostExecutionSpace;
+
+template <class Comm>
+int next(Comm const& comm) {
+  return (comm.rank() + 1) % comm.size();
+}
+
+template <class Comm>
+int before(Comm const& comm) {
+  return (comm.rank() + comm.size() - 1) % comm.size();
+}
+
+/// Control 1: rank and size do not change, and copies stand for the same ranks.
+template <class Comm>
+void check_ranks(Comm comm) {
+  Comm copy(comm);
+  CHECK(comm.size() >= 1);
+  CHECK(comm.rank() >= 0);
+  CHECK(comm.rank() < comm.size());
+  CHECK(copy.rank() == comm.rank());
+  CHECK(copy.size() == comm.size());
+  std::vector<int> ranks(static_cast<std::size_t>(comm.size()), -1);
+  int const mine = comm.rank();
+  oktopk::collective_workspace workspace;
+  oktopk::allgather(comm, std::span<int const>(&mine, 1), std::span<int>(ranks), oktopk::phase::control, workspace);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    CHECK(ranks[rank] == static_cast<int>(rank));
+  }
+  CHECK_FALSE(typename Comm::request().active());
+  CHECK_FALSE(typename Comm::bulk_request().active());
+  std::vector<typename Comm::request> none(3);
+  comm.wait_all(std::span(none));
+  comm.wait_all(std::span<typename Comm::request>());
+}
+
+/// Control 2 and 3: messages of one phase arrive in the order they were sent, whatever happens in other phases, the
+/// empty one included; by a copy as well.
+template <class Comm>
+void check_order(Comm comm) {
+  if (comm.size() == 1) {
+    return;
+  }
+  Comm copy(comm);
+  std::array<int, 4> const sent = {10 + comm.rank(), 1, 20, 2};
+  std::array<int, 4> heard{};
+  std::vector<typename Comm::request> all;
+  for (std::size_t const i : {std::size_t(1), std::size_t(3)}) { // receives of the second phase are posted first
+    all.push_back(comm.irecv(room_in(heard[i]), before(comm), oktopk::phase::gather));
+  }
+  all.push_back(comm.irecv(room_in(heard[0]), before(comm), oktopk::phase::reduce));
+  all.push_back(copy.irecv(std::span<std::byte>(), before(comm), oktopk::phase::reduce));
+  all.push_back(comm.irecv(room_in(heard[2]), before(comm), oktopk::phase::reduce));
+  all.push_back(copy.isend(bytes_of(sent[0]), next(comm), oktopk::phase::reduce));
+  all.push_back(comm.isend(bytes_of(sent[1]), next(comm), oktopk::phase::gather));
+  all.push_back(comm.isend(std::span<std::byte const>(), next(comm), oktopk::phase::reduce));
+  all.push_back(comm.isend(bytes_of(sent[2]), next(comm), oktopk::phase::reduce));
+  all.push_back(comm.isend(bytes_of(sent[3]), next(comm), oktopk::phase::gather));
+  comm.wait_all(std::span(all));
+  CHECK(heard == std::array<int, 4>{10 + before(comm), 1, 20, 2});
+  for (auto const& each : all) {
+    CHECK_FALSE(each.active());
+  }
+  comm.wait_all(std::span(all)); // again, for nothing
+}
+
+/// Control 2: messages of different senders do not mix, in every phase and in both directions at once.
+template <class Comm>
+void check_all_to_all(Comm comm) {
+  for (int p = 0; p < oktopk::phase_count; ++p) {
+    auto const use = static_cast<oktopk::phase>(p);
+    std::vector<int> out(static_cast<std::size_t>(comm.size()));
+    std::vector<int> in(out.size(), -1);
+    std::vector<typename Comm::request> all;
+    for (int peer = 0; peer < comm.size(); ++peer) {
+      if (peer != comm.rank()) {
+        auto const at = static_cast<std::size_t>(peer);
+        out[at] = 100 * comm.rank() + peer;
+        all.push_back(comm.isend(bytes_of(out[at]), peer, use));
+        all.push_back(comm.irecv(room_in(in[at]), peer, use));
+      }
+    }
+    comm.wait_all(std::span(all));
+    for (int peer = 0; peer < comm.size(); ++peer) {
+      CHECK(in[static_cast<std::size_t>(peer)] == (peer == comm.rank() ? -1 : 100 * peer + comm.rank()));
+    }
+  }
+}
+
+/// The collectives that are built from control messages.
+template <class Comm>
+void check_collectives(Comm comm) {
+  oktopk::collective_workspace workspace;
+  std::array<std::int64_t, 3> sums = {1, comm.rank(), -comm.rank()};
+  oktopk::allreduce_integers(comm, std::span<std::int64_t>(sums), oktopk::reduction::sum, oktopk::phase::threshold,
+                             workspace);
+  std::int64_t const ranks = comm.size();
+  CHECK(sums == std::array<std::int64_t, 3>{ranks, ranks * (ranks - 1) / 2, -ranks * (ranks - 1) / 2});
+  std::array<std::uint16_t, 1> most = {static_cast<std::uint16_t>(comm.rank())};
+  oktopk::allreduce_integers(comm, std::span<std::uint16_t>(most), oktopk::reduction::max, oktopk::phase::threshold,
+                             workspace);
+  CHECK(most[0] == ranks - 1);
+}
+
+/// Bulk 2, 3 and 5: groups of messages, of sizes that the receiver knows and of others, several groups under way.
+template <class Comm>
+void check_groups(Comm comm) {
+  if (comm.size() == 1 || !comm.template reaches<Kokkos::HostSpace>()) {
+    return;
+  }
+  host const exec;
+  constexpr std::size_t room = 5000;
+  bulk_numbers<int> out(3 * room);
+  bulk_numbers<int> in(3 * room);
+  std::fill(in.all().begin(), in.all().end(), -7);
+  for (std::size_t i = 0; i < out.all().size(); ++i) {
+    out.all()[i] = 1000000 * comm.rank() + static_cast<int>(i);
+  }
+  oktopk::message_group<Comm> messages;
+  messages.reset(6);
+  oktopk::cancel_on_unwind const guard(comm, messages.requests());
+  auto const part = [&](bulk_numbers<int> const& of, std::size_t which, std::size_t count) {
+    return of.bytes().subspan(which * room * sizeof(int), count * sizeof(int));
+  };
+  // The first group: one message of a size that the receiver knows, and one that takes less than its room.
+  std::size_t const known =
+      messages.receive(part(in, 0, room), before(comm), oktopk::phase::gather, oktopk::message_size::known);
+  std::size_t const open = messages.receive(part(in, 1, room), before(comm), oktopk::phase::reduce);
+  messages.send(part(out, 0, room), next(comm), oktopk::phase::gather, oktopk::message_size::known);
+  messages.send(part(out, 1, 17), next(comm), oktopk::phase::reduce);
+  messages.start(exec, comm, "oktopk::tests::start");
+  // The second, before the first is complete.
+  std::size_t const later = messages.receive(part(in, 2, room), before(comm), oktopk::phase::reduce);
+  messages.send(part(out, 2, 900), next(comm), oktopk::phase::reduce);
+  messages.start(exec, comm);
+  messages.wait(comm, later);
+  messages.wait(comm, known);
+  messages.wait_all(comm);
+  CHECK(messages.bytes(known) == static_cast<std::int64_t>(room * sizeof(int)));
+  CHECK(messages.bytes(open) == static_cast<std::int64_t>(17 * sizeof(int)));
+  CHECK(messages.bytes(later) == static_cast<std::int64_t>(900 * sizeof(int)));
+  int const from = 1000000 * before(comm);
+  auto const arrived = in.all();
+  CHECK(arrived[0] == from);
+  CHECK(arrived[room - 1] == from + static_cast<int>(room) - 1);
+  CHECK(arrived[room + 16] == from + static_cast<int>(room) + 16);
+  CHECK(arrived[room + 17] == -7);
+  CHECK(arrived[2 * room + 899] == from + static_cast<int>(2 * room) + 899);
+  CHECK(arrived[2 * room + 900] == -7);
+}
+
+/// Bulk 7: a sum, a minimum and a maximum on all ranks, with the same bits.
+template <class Value, class Comm>
+void check_allreduce(Comm comm) {
+  auto const ranks = static_cast<Value>(comm.size());
+  auto const mine = static_cast<Value>(comm.rank());
+  for (std::size_t const count : {std::size_t(0), std::size_t(1), std::size_t(1000)}) {
+    bulk_numbers<Value> numbers(count);
+    auto const all_are = [&](Value expected) {
+      return std::all_of(numbers.all().begin(), numbers.all().end(), [&](Value each) { return each == expected; });
+    };
+    std::fill(numbers.all().begin(), numbers.all().end(), mine);
+    comm.allreduce(numbers.all(), oktopk::reduction::sum, oktopk::phase::reduce);
+    CHECK(all_are(ranks * (ranks - 1) / 2));
+    std::fill(numbers.all().begin(), numbers.all().end(), mine);
+    comm.allreduce(numbers.all(), oktopk::reduction::max, oktopk::phase::control);
+    CHECK(all_are(ranks - 1));
+    std::fill(numbers.all().begin(), numbers.all().end(), mine - 3);
+    comm.allreduce(numbers.all(), oktopk::reduction::min, oktopk::phase::control);
+    CHECK(all_are(-3));
+  }
+  // Sums that depend on the order of their terms.
+  bulk_numbers<Value> numbers(257);
+  for (std::size_t i = 0; i < numbers.all().size(); ++i) {
+    numbers.all()[i] = static_cast<Value>(1) / (static_cast<Value>(i) + mine * 3 + 1);
+  }
+  comm.allreduce(numbers.all(), oktopk::reduction::sum, oktopk::phase::reduce);
+  using pattern = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+  std::vector<pattern> least;
+  for (Value const each : numbers.all()) {
+    least.push_back(std::bit_cast<pattern>(each));
+  }
+  std::vector<pattern> most = least;
+  oktopk::collective_workspace workspace;
+  oktopk::allreduce_integers(comm, std::span<pattern>(least), oktopk::reduction::min, oktopk::phase::control,
+                             workspace);
+  oktopk::allreduce_integers(comm, std::span<pattern>(most), oktopk::reduction::max, oktopk::phase::control, workspace);
+  CHECK(least == most);
+}
+
+/// Control 4 and bulk 6: after a cancellation nothing is active, and every copy refuses to start a message and says
+/// why. The ranks leave together, so that nobody waits.
+template <class Comm>
+void check_cancellation(Comm comm) {
+  if (comm.size() == 1) {
+    return;
+  }
+  Comm copy(comm);
+  int number = 0;
+  typename Comm::request never = comm.irecv(room_in(number), before(comm), oktopk::phase::balance);
+  comm.cancel(std::span(&never, 1));
+  CHECK_FALSE(never.active());
+  comm.cancel(std::span(&never, 1)); // again, for nothing
+  auto const refuses = [&](auto const& attempt) {
+    outcome const heard = outcome_of(attempt);
+    CHECK(heard.code == oktopk::fault::communication);
+    CHECK(heard.says("cannot be used any more"));
+  };
+  bulk_numbers<float> one(1);
+  refuses([&] { copy.isend(bytes_of(number), next(comm), oktopk::phase::control); });
+  refuses([&] { copy.irecv(room_in(number), before(comm), oktopk::phase::control); });
+  refuses([&] { copy.allreduce(one.all(), oktopk::reduction::sum, oktopk::phase::reduce); });
+  refuses([&] {
+    oktopk::bulk_message const message{one.bytes(), before(comm), oktopk::phase::reduce, true};
+    typename Comm::bulk_request request;
+    copy.start(host(), std::span(&message, 1), std::span(&request, 1));
+  });
+}
+
+/// All that `communicator` promises; see comm/concept.hpp.
+template <class Launch>
+void check_communicator(Launch const& launch) {
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_ranks(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_order(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_all_to_all(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_collectives(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_groups(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<float>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<double>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_cancellation(comm); });
+}
+
+} // namespace oktopk_tests::communicating
+
+namespace oktopk_tests {
+
+using communicating::check_communicator;
+
+} // namespace oktopk_tests

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Every communicator of the library, decorated ones and those of the tests go through one suite; MPI's is in tests/mpi.
+
+#include "comm/suite.hpp"
+#include "support/archetype_communicator.hpp"
+#include "support/foreign_transport.hpp"
+#include "support/unreachable.hpp"
+
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/self.hpp>
+
+using namespace oktopk_tests;
+
+namespace {
+
+/// Worlds of several sizes, whose ranks talk through `Comm`.
+template <class Comm>
+auto in_worlds() {
+  return [](auto const& body) {
+    for (int const ranks : {1, 2, 3, 5, 8}) {
+      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) { body(Comm(inner)); });
+    }
+  };
+}
+
+/// The same with what another communicator gives.
+template <template <class> class Decorator, class Comm>
+auto decorated_in_worlds() {
+  return [](auto const& body) {
+    for (int const ranks : {1, 2, 3, 5, 8}) {
+      oktopk::in_process::run(ranks,
+                              [&](oktopk::in_process_communicator inner) { body(Decorator<Comm>(Comm(inner))); });
+    }
+  };
+}
+
+} // namespace
+
+TEST_CASE("in_process keeps the contract of a communicator") {
+  check_communicator(in_worlds<oktopk::in_process_communicator>());
+}
+
+TEST_CASE("self keeps the contract of a communicator") {
+  check_communicator([](auto const& body) { body(oktopk::self_communicator()); });
+}
+
+TEST_CASE("counted keeps the contract of a communicator") {
+  check_communicator(in_worlds<oktopk::counted<oktopk::in_process_communicator>>());
+  check_communicator(decorated_in_worlds<oktopk::counted, foreign_communicator>());
+}
+
+TEST_CASE("a pair of a control and a bulk transport keeps the contract of a communicator") {
+  check_communicator(in_worlds<foreign_communicator>());
+}
+
+TEST_CASE("the communicators of the tests keep the contract") {
+  check_communicator(in_worlds<archetype_communicator>());
+  check_communicator(in_worlds<unreachable<oktopk::in_process_communicator>>());
+}

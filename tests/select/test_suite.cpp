@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "select/suite.hpp"
+
+#include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/gaussian.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+using namespace oktopk_tests;
+
+TEST_CASE("exact is a selector") {
+  check_selector(oktopk::exact(), {.exactly_k = true});
+}
+
+TEST_CASE("reused_threshold is a selector") {
+  check_selector(oktopk::reused_threshold({.tau_prime = 3}));
+  check_selector(oktopk::reused_threshold({.tau_prime = 1}), {.exactly_k = true});
+}
+
+TEST_CASE("unguarded_threshold is a selector") {
+  check_selector(oktopk::unguarded_threshold({.tau_prime = 3}));
+}
+
+TEST_CASE("gaussian is a selector of one rank") {
+  check_selector(oktopk::gaussian(), {.several_ranks = false});
+}
+
+TEST_CASE("gathered_threshold is a selector of several ranks") {
+  check_selector(oktopk::gathered_threshold({.tau_prime = 3}));
+}
