@@ -24,7 +24,7 @@ given() {
 }
 
 packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
-  openmpi-bin libcli11-dev zlib1g-dev"
+  openmpi-bin libcli11-dev libfmt-dev zlib1g-dev"
 given --data "$@" || packages="$packages dataset-fashion-mnist"
 
 # train ALGORITHM [OPTION...]

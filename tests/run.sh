@@ -48,7 +48,7 @@ while [ $# -gt 0 ]; do
 done
 
 packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
-  openmpi-bin libmpich-dev mpich catch2 libcli11-dev libbenchmark-dev libzfp-dev zlib1g-dev dataset-fashion-mnist
+  openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libzfp-dev zlib1g-dev dataset-fashion-mnist
   python3-pytest clang-format-16 clang-tidy-16"
 
 options="-DOKTOPK_WERROR=ON"

@@ -1,11 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "options.hpp"
-#include "programs.hpp"
+#include "run.hpp"
+
+#ifdef OKTOPK_BENCH_WITH_MPI
+#include <mpi.h>
+#endif
+
+#include <Kokkos_Core.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 namespace {
 
@@ -23,32 +28,40 @@ bool started_on_several_ranks() {
 } // namespace
 
 int main(int argc, char** argv) {
-  oktopk_bench::arguments given;
-  given.kokkos.push_back(argv[0]);
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]).starts_with("--kokkos-")) {
-      given.kokkos.push_back(argv[i]);
-    } else {
-      given.own.emplace_back(argv[i]);
-    }
-  }
+  oktopk_programs::arguments given(argc, argv);
   // Not from the parsed options: a command line with a fault in it has to be reported by all ranks together as well.
-  bool const in_process = std::any_of(given.own.begin(), given.own.end(), [](std::string const& argument) {
+  bool const in_process = std::any_of(given.own().begin(), given.own().end(), [](std::string const& argument) {
     return argument == "--in-process" || argument.starts_with("--in-process=");
   });
-  auto const known = oktopk_bench::known_algorithms();
-  auto read = oktopk_bench::read_command_line(given.own, known);
+  auto read = oktopk_bench::read_command_line(given.own(), oktopk_bench::list_text());
   if (in_process && started_on_several_ranks()) {
     read.fault = "--in-process makes its ranks in one process, but MPI started several";
   }
 #ifdef OKTOPK_BENCH_WITH_MPI
-  if (!in_process || started_on_several_ranks()) {
-    return oktopk_bench::run_with_mpi(read, given);
+  bool const with_mpi = !in_process || started_on_several_ranks();
+  if (with_mpi) {
+    // Threads of an execution space never call MPI.
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   }
 #else
-  if (read.fault.empty() && read.help.empty() && !in_process) {
+  if (read.fault.empty() && read.text.empty() && !in_process) {
     read.fault = "this program was built without MPI; run it with --in-process P";
   }
 #endif
-  return oktopk_bench::run_in_process(read, given);
+  std::string const fault = given.initialize_kokkos();
+  read.fault = read.fault.empty() ? fault : read.fault;
+#ifdef OKTOPK_BENCH_WITH_MPI
+  int const status = with_mpi ? oktopk_bench::run_with_mpi(read) : oktopk_bench::run_in_process(read);
+#else
+  int const status = oktopk_bench::run_in_process(read);
+#endif
+  Kokkos::finalize();
+  std::fflush(stdout);
+#ifdef OKTOPK_BENCH_WITH_MPI
+  if (with_mpi) {
+    MPI_Finalize();
+  }
+#endif
+  return status;
 }

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "report.hpp"
-#include "runner.hpp"
+#include "result.hpp"
 #include "timed.hpp"
 
+#include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/core/error.hpp>
 
@@ -21,11 +22,16 @@ namespace oktopk_bench {
 template <oktopk::communicator Comm>
 using counting_communicator = oktopk::counted<timed<Comm>>;
 
+template <oktopk::communicator Comm>
+using measured_allreduce = oktopk::any_allreduce<space, counting_communicator<Comm>>;
+
 /// What every rank saw of one call, brought together: maxima, and the balance of the reduce phase. Collective.
 template <oktopk::communicator Comm>
-measurement over_ranks(Comm& comm, runner const& algorithm, counting_communicator<Comm>& counted, double seconds) {
+measurement over_ranks(Comm& comm, measured_allreduce<Comm> const& algorithm, counting_communicator<Comm>& counted,
+                       double seconds) {
   oktopk::traffic const total = counted.total();
-  call_figures const figures = algorithm.figures();
+  oktopk::call_statistics const& figures = algorithm.last_call();
+  bool const selects_together = algorithm.promises().global.has_value();
   auto const reduced = static_cast<double>(counted.of_phase(oktopk::phase::reduce).bytes_received);
   timed<Comm> const& clocks = counted.inner();
   std::array<double, 9> most{seconds,
@@ -36,7 +42,7 @@ measurement over_ranks(Comm& comm, runner const& algorithm, counting_communicato
                              static_cast<double>(figures.local_selected),
                              reduced,
                              seconds - clocks.waited() - clocks.in_allreduce(),
-                             figures.select_seconds - (figures.selects_together ? clocks.waited_to_select() : 0)};
+                             figures.select_seconds - (selects_together ? clocks.waited_to_select() : 0)};
   // In one process the rank that comes last to an allreduce does all of its work, without waiting.
   std::array<double, 1> allreduce_work{clocks.in_allreduce()};
   std::array<double, 1> sum{reduced};
@@ -61,23 +67,22 @@ measurement over_ranks(Comm& comm, runner const& algorithm, counting_communicato
   return row;
 }
 
-/// One call of an algorithm, timed and counted. Collective; `comm` is the one that is not counted, and `which` names
-/// the call where it fails.
+/// One call of an algorithm, timed and counted, and its update. Collective; `comm` is the one that is not counted, and
+/// `which` names the call where it fails.
 template <oktopk::communicator Comm>
-measurement measure(Comm& comm, runner& algorithm, counting_communicator<Comm>& counted,
-                    accumulator_view const& accumulator, std::string const& which) {
+measurement measure(Comm& comm, measured_allreduce<Comm>& algorithm, counting_communicator<Comm>& counted,
+                    accumulator_view const& accumulator, std::string const& which,
+                    typename measured_allreduce<Comm>::update_type& update) {
   std::array<double, 1> barrier{};
   comm.allreduce(std::span<double>(barrier), oktopk::reduction::sum, oktopk::phase::control);
   counted.reset();
   counted.inner().reset();
   auto const begin = std::chrono::steady_clock::now();
   try {
-    algorithm.call(accumulator);
+    update = algorithm(accumulator);
+    algorithm.execution().fence();
   } catch (oktopk::error const& fault) {
-    std::string const sentence = fault.what();
-    std::string const library = "oktopk: ";
-    throw oktopk::error(fault.code(),
-                        which + ": " + sentence.substr(sentence.starts_with(library) ? library.size() : 0));
+    throw oktopk::error(fault.code(), which + ": " + fault.sentence());
   }
   std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
   return over_ranks(comm, algorithm, counted, taken.count());

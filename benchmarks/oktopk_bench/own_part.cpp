@@ -15,9 +15,9 @@ bool ascending_below(std::vector<std::int64_t> const& indices, std::int64_t end)
   return ascending && (indices.empty() || (indices.front() >= 0 && indices.back() < end));
 }
 
-bool inside(band const& limits, std::int64_t count, std::int64_t k) {
+bool inside(oktopk::selection_promise const& limits, std::int64_t count, std::int64_t k) {
   return static_cast<double>(count) >= limits.low * static_cast<double>(k) &&
-         static_cast<double>(count) <= limits.high * static_cast<double>(k);
+         !(static_cast<double>(count) > limits.high * static_cast<double>(k)); // no limit times no entries is no number
 }
 
 std::string outside(std::string const& what, std::int64_t count, std::int64_t k) {
@@ -26,10 +26,10 @@ std::string outside(std::string const& what, std::int64_t count, std::int64_t k)
 
 } // namespace
 
-own_part::own_part(std::span<float const> accumulator, host_result const& result, call_figures const& figures,
-                   promises const& promised, std::int64_t k)
+own_part::own_part(std::span<float const> accumulator, host_result const& result,
+                   oktopk::call_statistics const& figures, oktopk::allreduce_promises const& promised, std::int64_t k)
     : accumulator_(accumulator), result_(result), figures_(figures), promised_(promised), k_(k) {
-  if (promised_.local_exact) {
+  if (promised_.local.exact) {
     selected_ = top_k(accumulator_, k_);
   }
 }
@@ -72,7 +72,7 @@ std::string own_part::selection_fault() const {
                : "the result has " + std::to_string(result_.indices.size()) + " entries, of which " +
                      std::to_string(result_.contributed.size()) + " contributed, instead of all";
   }
-  if (promised_.local_exact) {
+  if (promised_.local.exact) {
     std::vector<std::int64_t> expected;
     if (promised_.all_contribute) {
       expected = selected_;
@@ -110,18 +110,18 @@ std::string own_part::count_fault() const {
     return "the call reports " + std::to_string(figures_.global_selected) + " entries of the result, which has " +
            std::to_string(results);
   }
-  if ((promised_.everything || promised_.local_exact) && figures_.local_selected != expected) {
+  if ((promised_.everything || promised_.local.exact) && figures_.local_selected != expected) {
     return "the call reports " + std::to_string(figures_.local_selected) + " selected entries instead of " +
            std::to_string(expected);
   }
-  if (promised_.local_band && !inside(*promised_.local_band, figures_.local_selected, k_)) {
+  if (!promised_.everything && !inside(promised_.local, figures_.local_selected, k_)) {
     return outside("a local selection", figures_.local_selected, k_);
   }
   // With fewer candidates than k all of them are the result, and then every rank's selection is in it.
-  if (promised_.global_exact && results != k_ && (results > k_ || !gave_everything())) {
+  if (promised_.global && promised_.global->exact && results != k_ && (results > k_ || !gave_everything())) {
     return "the result has " + std::to_string(results) + " entries instead of k = " + std::to_string(k_);
   }
-  if (promised_.global_band && !inside(*promised_.global_band, results, k_) && (results > k_ || !gave_everything())) {
+  if (promised_.global && !inside(*promised_.global, results, k_) && (results > k_ || !gave_everything())) {
     return outside("a result", results, k_);
   }
   return {};
@@ -133,7 +133,7 @@ bool own_part::gave_everything() const {
 
 void own_part::append_contributions(std::int64_t begin, std::int64_t end, std::vector<contribution>& parts) const {
   // A contributed entry of an exact selection is one of the selected, so these say it all.
-  std::vector<std::int64_t> const& given = promised_.local_exact ? selected_ : result_.contributed;
+  std::vector<std::int64_t> const& given = promised_.local.exact ? selected_ : result_.contributed;
   for (auto at = std::lower_bound(given.begin(), given.end(), begin); at != given.end() && *at < end; ++at) {
     parts.push_back({static_cast<std::uint32_t>(*at - begin), accumulator_[static_cast<std::size_t>(*at)]});
   }

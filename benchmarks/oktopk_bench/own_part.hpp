@@ -5,6 +5,9 @@
 #include "reference.hpp"
 #include "result.hpp"
 
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/catalogue/promises.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -15,8 +18,8 @@ namespace oktopk_bench {
 /// One rank's view of one call: what it put in, what it got out, and what that must satisfy.
 class own_part {
 public:
-  own_part(std::span<float const> accumulator, host_result const& result, call_figures const& figures,
-           promises const& promised, std::int64_t k);
+  own_part(std::span<float const> accumulator, host_result const& result, oktopk::call_statistics const& figures,
+           oktopk::allreduce_promises const& promised, std::int64_t k);
 
   /// What can be told wrong without the other ranks, in one sentence, or nothing.
   std::string fault() const;
@@ -33,8 +36,8 @@ private:
 
   std::span<float const> accumulator_;
   host_result const& result_;
-  call_figures const& figures_;
-  promises const& promised_;
+  oktopk::call_statistics const& figures_;
+  oktopk::allreduce_promises const& promised_;
   std::int64_t k_;
   std::vector<std::int64_t> selected_; // by the reference, where the promise is an exact selection
 };

@@ -2,48 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "quality.hpp"
 
-#include <algorithm>
+#include "reference.hpp"
+
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <vector>
 
 namespace oktopk_bench {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Which of an array's values are its k largest: those above a magnitude, and the first few of that magnitude.
-template <class T>
-class top {
-public:
-  top(std::span<T const> values, std::int64_t k) {
-    auto const count = std::min(static_cast<std::size_t>(k), values.size());
-    if (count == 0) {
-      return;
-    }
-    std::vector<T> magnitudes(values.size());
-    std::transform(values.begin(), values.end(), magnitudes.begin(), [](T x) { return std::abs(x); });
-    auto const last = magnitudes.begin() + static_cast<std::ptrdiff_t>(count - 1);
-    std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>());
-    least_ = static_cast<double>(*last);
-    ties_ = 1 + std::count(magnitudes.begin(), last, *last);
-  }
-
-  // To be asked about every value, in ascending order of the indices.
-  bool takes(T value) {
-    auto const magnitude = std::abs(static_cast<double>(value));
-    if (magnitude == least_ && ties_ > 0) {
-      ties_ -= 1;
-      return true;
-    }
-    return magnitude > least_;
-  }
-
-private:
-  double least_ = infinity;
-  std::ptrdiff_t ties_ = 0;
-};
 
 double square(double x) {
   return x * x;
@@ -53,8 +20,8 @@ double square(double x) {
 
 update_quality quality_of(std::span<double const> sum, std::span<std::int64_t const> indices,
                           std::span<float const> values, std::int64_t k) {
-  top<double> of_sum(sum, k);
-  top<float> of_update(values, k);
+  top_entries<double> of_sum(sum, k);
+  top_entries<float> of_update(values, k);
   double whole = 0;
   double missing = 0;       // of S in U
   double missing_top_k = 0; // of S in Topk(S)

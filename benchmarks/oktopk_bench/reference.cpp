@@ -2,55 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "reference.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <functional>
-#include <sstream>
 
 namespace oktopk_bench {
 namespace {
 
-constexpr std::uint64_t low_half = 0xffffffffU;
-
-// Larger keys come first: the magnitude above, and below it the position counted from the other end.
-std::uint64_t key_of(float value, std::uint64_t position) {
-  std::uint64_t const magnitude = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
-  return (magnitude << 32) | (low_half - position);
-}
-
 std::string number(double value) {
-  std::ostringstream text;
-  text.precision(9);
-  text << value;
-  return text.str();
+  return fmt::format("{:.9g}", value);
 }
 
 } // namespace
 
 std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k) {
-  std::vector<std::uint64_t> keys(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    keys[i] = key_of(values[i], i);
-  }
-  auto const end = keys.begin() + static_cast<std::ptrdiff_t>(std::min(static_cast<std::size_t>(k), keys.size()));
-  if (end != keys.end()) {
-    std::nth_element(keys.begin(), end, keys.end(), std::greater<>());
-  }
+  top_entries<float> top(values, k);
   std::vector<std::int64_t> positions;
-  for (auto key = keys.begin(); key != end; ++key) {
-    positions.push_back(static_cast<std::int64_t>(low_half - (*key & low_half)));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (top.takes(values[i])) {
+      positions.push_back(static_cast<std::int64_t>(i));
+    }
   }
-  std::sort(positions.begin(), positions.end());
   return positions;
-}
-
-std::uint64_t digest(std::span<char const> bytes) {
-  std::uint64_t sum = 14695981039346656037U; // FNV-1a
-  for (char const byte : bytes) {
-    sum = (sum ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-  }
-  return sum;
 }
 
 block_sums::block_sums(std::int64_t width)

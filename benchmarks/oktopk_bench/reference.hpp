@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,11 +15,40 @@
 // What the results are compared with. Nothing here uses the library: plain loops over plain arrays on the host.
 namespace oktopk_bench {
 
+/// Which of an array's values are its k largest magnitudes: those above one, and the first few of just that magnitude.
+template <class T>
+class top_entries {
+public:
+  top_entries(std::span<T const> values, std::int64_t k) {
+    auto const count = std::min(static_cast<std::size_t>(k), values.size());
+    if (count == 0) {
+      return;
+    }
+    std::vector<T> magnitudes(values.size());
+    std::transform(values.begin(), values.end(), magnitudes.begin(), [](T x) { return std::abs(x); });
+    auto const last = magnitudes.begin() + static_cast<std::ptrdiff_t>(count - 1);
+    std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>());
+    least_ = static_cast<double>(*last);
+    ties_ = 1 + std::count(magnitudes.begin(), last, *last);
+  }
+
+  /// To be asked about every value, in ascending order of the positions.
+  bool takes(T value) {
+    auto const magnitude = std::abs(static_cast<double>(value));
+    if (magnitude == least_ && ties_ > 0) {
+      ties_ -= 1;
+      return true;
+    }
+    return magnitude > least_;
+  }
+
+private:
+  double least_ = std::numeric_limits<double>::infinity();
+  std::ptrdiff_t ties_ = 0;
+};
+
 /// Positions of the k largest magnitudes, ascending; ties go to the lower position.
 std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k);
-
-/// A number that stands for the bytes of an array, to compare arrays of different ranks.
-std::uint64_t digest(std::span<char const> bytes);
 
 /// What one rank adds to one entry of the gradient; it travels between ranks as it is.
 struct contribution {

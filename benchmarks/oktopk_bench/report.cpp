@@ -2,19 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <sstream>
+#include <cstddef>
+#include <vector>
 
 namespace oktopk_bench {
 namespace {
-
-std::string with_format(char const* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -40,8 +36,17 @@ double median_of(std::span<measurement const> rows, Field field) {
   return median(values);
 }
 
-std::string ratio(double value, double to, char const* format = "%.2f") {
-  return to > 0 ? with_format(format, value / to) : "-";
+// A field of a CSV file (RFC 4180).
+std::string quoted(std::string const& text) {
+  std::string field = "\"";
+  for (char const c : text) {
+    field += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return field + "\"";
+}
+
+std::string ratio(double value, double to, int digits = 2) {
+  return to > 0 ? fmt::format("{:.{}f}", value / to, digits) : "-";
 }
 
 // The mean over steps of a figure of the comparison with the dense sum.
@@ -50,7 +55,7 @@ std::string mean_quality(std::span<measurement const> rows, double update_qualit
   for (measurement const& row : rows) {
     sum += (*row.quality).*field;
   }
-  return with_format("%.4f", sum / static_cast<double>(rows.size()));
+  return fmt::format("{:.4f}", sum / static_cast<double>(rows.size()));
 }
 
 std::vector<std::string> table_line(std::span<measurement const> rows) {
@@ -62,8 +67,8 @@ std::vector<std::string> table_line(std::span<measurement const> rows) {
   double const imbalance = largest(rows, &measurement::reduce_imbalance);
   std::vector<std::string> line{first.algorithm,
                                 std::to_string(first.k),
-                                with_format("%.3f", 1e3 * median_of(rows, &measurement::seconds)),
-                                with_format("%.3f", 1e3 * median_of(rows, &measurement::select_seconds)),
+                                fmt::format("{:.3f}", 1e3 * median_of(rows, &measurement::seconds)),
+                                fmt::format("{:.3f}", 1e3 * median_of(rows, &measurement::select_seconds)),
                                 words_text(sent) + (first.words_are_a_floor ? "*" : ""),
                                 words_text(largest(rows, &measurement::words_received)),
                                 std::to_string(largest(rows, &measurement::messages_sent)),
@@ -72,10 +77,10 @@ std::vector<std::string> table_line(std::span<measurement const> rows) {
                                 ratio(sent, bound),
                                 std::to_string(largest(rows, &measurement::local_selected)),
                                 std::to_string(largest(rows, &measurement::global_selected)),
-                                imbalance > 0 ? with_format("%.3f", imbalance) : "-"};
+                                imbalance > 0 ? fmt::format("{:.3f}", imbalance) : "-"};
   if (first.quality) {
     auto const most = static_cast<double>(largest(rows, &measurement::global_selected));
-    line.push_back(ratio(most, static_cast<double>(first.length), "%.4f"));
+    line.push_back(ratio(most, static_cast<double>(first.length), 4));
     line.push_back(mean_quality(rows, &update_quality::xi));
     line.push_back(mean_quality(rows, &update_quality::captured));
     line.push_back(mean_quality(rows, &update_quality::captured_by_top_k));
@@ -86,31 +91,33 @@ std::vector<std::string> table_line(std::span<measurement const> rows) {
 } // namespace
 
 std::string words_text(double words) {
-  return with_format(words == std::floor(words) ? "%.0f" : "%.2f", words);
+  return fmt::format("{:.{}f}", words, words == std::floor(words) ? 0 : 2);
 }
 
 std::string csv_text(std::span<measurement const> rows) {
-  std::ostringstream text;
-  auto const share = [](double value) { return with_format("%.9g", value); };
-  text << "algorithm,ranks,length,k,step,seconds,select_seconds,words_sent_max,words_received_max,messages_sent_max,"
-          "local_selected_max,global_selected,bound_words,words_are_a_floor,"
-          "own_seconds,own_select_seconds,output_density,xi,captured,captured_by_top_k\n";
+  std::string text =
+      "algorithm,ranks,length,k,step,seconds,select_seconds,words_sent_max,words_received_max,messages_sent_max,"
+      "local_selected_max,global_selected,bound_words,words_are_a_floor,own_seconds,own_select_seconds,output_density,"
+      "xi,captured,captured_by_top_k\n";
   for (measurement const& row : rows) {
-    text << row.algorithm << ',' << row.ranks << ',' << row.length << ',' << row.k << ',' << row.step << ','
-         << with_format("%.9g", row.seconds) << ',' << with_format("%.9g", row.select_seconds) << ','
-         << words_text(row.words_sent) << ',' << words_text(row.words_received) << ',' << row.messages_sent << ','
-         << row.local_selected << ',' << row.global_selected << ',' << words_text(row.bound_words) << ','
-         << (row.words_are_a_floor ? 1 : 0) << ',' << with_format("%.9g", row.own_seconds) << ','
-         << with_format("%.9g", row.own_select_seconds) << ',' << share(row.output_density()) << ',';
-    if (row.quality) {
-      text << share(row.quality->xi) << ',' << share(row.quality->captured) << ','
-           << share(row.quality->captured_by_top_k);
-    } else {
-      text << ",,";
-    }
-    text << '\n';
+    text += fmt::format("{},{},{},{},{},{:.9g},{:.9g},{},{},{},{},{},{},{:d},{:.9g},{:.9g},{:.9g},",
+                        quoted(row.algorithm), row.ranks, row.length, row.k, row.step, row.seconds, row.select_seconds,
+                        words_text(row.words_sent), words_text(row.words_received), row.messages_sent,
+                        row.local_selected, row.global_selected, words_text(row.bound_words), row.words_are_a_floor,
+                        row.own_seconds, row.own_select_seconds, row.output_density());
+    text += row.quality ? fmt::format("{:.9g},{:.9g},{:.9g}\n", row.quality->xi, row.quality->captured,
+                                      row.quality->captured_by_top_k)
+                        : ",,\n";
   }
-  return text.str();
+  return text;
+}
+
+std::string heading_text(options const& asked, std::span<measurement const> rows, std::string const& input,
+                         std::string const& space) {
+  return fmt::format("oktopk_bench: {} rank{}, {}, {} values, {} step{} after {} of warm-up, {}; Kokkos {}\n",
+                     rows.front().ranks, rows.front().ranks == 1 ? "" : "s", input, rows.front().length,
+                     asked.measured_steps(), asked.measured_steps() == 1 ? "" : "s", asked.warmup,
+                     asked.verify ? "every result verified" : "results not verified", space);
 }
 
 std::string table_text(std::span<measurement const> rows) {
@@ -135,8 +142,8 @@ std::string table_text(std::span<measurement const> rows) {
   std::string text;
   for (auto const& line : lines) {
     for (std::size_t column = 0; column < line.size(); ++column) {
-      std::string const pad(widths[column] - line[column].size(), ' ');
-      text += column == 0 ? line[column] + pad : "  " + pad + line[column];
+      text += column == 0 ? fmt::format("{:<{}}", line[0], widths[0])
+                          : fmt::format("  {:>{}}", line[column], widths[column]);
     }
     text += '\n';
   }

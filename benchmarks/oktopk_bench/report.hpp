@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "options.hpp"
 #include "quality.hpp"
 
 #include <cstdint>
@@ -41,6 +42,10 @@ struct measurement {
 
 /// The whole CSV file, header included.
 std::string csv_text(std::span<measurement const> rows);
+
+/// The line above the table: what was run, and where.
+std::string heading_text(options const& asked, std::span<measurement const> rows, std::string const& input,
+                         std::string const& space);
 
 /// One line per algorithm for people: medians of the times, the worst step of everything else.
 std::string table_text(std::span<measurement const> rows);

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <Kokkos_Core.hpp>
+
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace oktopk_bench {
+
+using space = Kokkos::DefaultExecutionSpace;
+using accumulator_view = Kokkos::View<float*, space::memory_space>;
 
 /// What one rank got from one call, in host memory.
 struct host_result {
@@ -17,29 +21,18 @@ struct host_result {
   std::vector<float> returned_values;
 };
 
-/// How many entries a selection may have, in multiples of k.
-struct band {
-  double low = 0;
-  double high = 0;
-};
+/// A view's elements in host memory, as `To`.
+template <class To, class View>
+std::vector<To> on_host(View const& view) {
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  return std::vector<To>(host.data(), host.data() + host.extent(0));
+}
 
-/// What a scheme promises about its results, beyond that they are the sums of what the ranks contributed.
-struct promises {
-  bool everything = false;     ///< all entries of all ranks, as the dense allreduce
-  bool local_exact = false;    ///< each rank's selection is the exact top k of its accumulator
-  bool all_contribute = false; ///< every selected entry contributes, also one that is not in the result
-  bool global_exact = false;   ///< the result has the k largest of the sums of the selections
-  bool global_top = false;     ///< the result has the largest of these sums, whatever their number
-  std::optional<band> local_band;
-  std::optional<band> global_band;
-};
-
-/// What one rank reports of one call.
-struct call_figures {
-  std::int64_t local_selected = 0;
-  std::int64_t global_selected = 0;
-  double select_seconds = 0;
-  bool selects_together = false; ///< whether the selection has messages in it
-};
+template <class Update>
+host_result result_of(Update const& update) {
+  return {on_host<std::int64_t>(update.indices()), on_host<float>(update.values()),
+          on_host<std::int64_t>(update.contributed()), on_host<std::int64_t>(update.returned().indices),
+          on_host<float>(update.returned().values)};
+}
 
 } // namespace oktopk_bench

@@ -4,8 +4,10 @@
 
 #include "own_part.hpp"
 
+#include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/core/hash.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +22,9 @@ inline constexpr std::int64_t verify_block = std::int64_t(1) << 20;
 
 template <class T>
 std::uint64_t digest_of(std::vector<T> const& values) {
-  auto const bytes = std::as_bytes(std::span<T const>(values));
-  return digest({reinterpret_cast<char const*>(bytes.data()), bytes.size()});
+  oktopk::detail::fnv1a digest;
+  digest.add(values.data(), values.size() * sizeof(T));
+  return digest.value();
 }
 
 /// Adds every rank's contributions to the entries [begin, end) on rank 0.
@@ -52,7 +55,7 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
 /// Collective; `call` names the call in the sentence that every rank throws where something is wrong.
 template <oktopk::communicator Comm>
 void verify(Comm& comm, std::string const& call, std::span<float const> accumulator, host_result const& result,
-            call_figures const& figures, promises const& promised, std::int64_t k) {
+            oktopk::call_statistics const& figures, oktopk::allreduce_promises const& promised, std::int64_t k) {
   own_part const part(accumulator, result, figures, promised, k);
   auto const settle = [&](std::string const& fault, oktopk::agreement agreed) {
     if (!fault.empty()) {
@@ -64,6 +67,9 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
                            .fact("size of the result", result.indices.size())
                            .fact("digest of its indices", digest_of(result.indices))
                            .fact("digest of its values", digest_of(result.values)));
+  if (!promised.exact_sums) {
+    return;
+  }
 
   auto const length = static_cast<std::int64_t>(accumulator.size());
   block_sums sums(comm.rank() == 0 ? std::min(length, verify_block) : 0);
@@ -78,14 +84,15 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
   std::string fault;
   if (comm.rank() == 0) {
     fault = check.wrong_value();
-    if (fault.empty() && !promised.local_exact) {
+    if (fault.empty() && !promised.local.exact) {
       fault = check.stray();
     }
-    if (fault.empty() && promised.global_top) {
+    bool const of_exact = promised.local.exact && promised.global;
+    if (fault.empty() && of_exact) {
       fault = check.wrong_choice();
     }
     auto const expected = std::min(k, check.candidates());
-    if (fault.empty() && promised.global_exact && promised.local_exact && figures.global_selected != expected) {
+    if (fault.empty() && of_exact && promised.global->exact && figures.global_selected != expected) {
       fault = "the result has " + std::to_string(figures.global_selected) + " entries instead of " +
               std::to_string(expected);
     }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "accumulator_dump.hpp"
 
-#include "agreement.hpp"
-#include "output_file.hpp"
+#include "together.hpp"
+
+#include "programs/pending_file.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -16,10 +17,10 @@ namespace fashion {
 
 static_assert(std::endian::native == std::endian::little, "the files are written as they lie in memory");
 
-accumulator_dump::accumulator_dump(MPI_Comm comm, std::filesystem::path folder, std::vector<std::int64_t> iterations)
-    : comm_(comm), folder_(std::move(folder)), iterations_(std::move(iterations)) {
-  MPI_Comm_rank(comm_, &rank_);
-  on_every_rank(comm_, [this] {
+accumulator_dump::accumulator_dump(oktopk::mpi_communicator const& world, std::filesystem::path folder,
+                                   std::vector<std::int64_t> iterations)
+    : world_(world), folder_(std::move(folder)), iterations_(std::move(iterations)) {
+  together(world_, "--dump", [this] {
     if (iterations_.empty()) {
       return;
     }
@@ -28,22 +29,22 @@ accumulator_dump::accumulator_dump(MPI_Comm comm, std::filesystem::path folder, 
     if (failure) {
       throw std::runtime_error("--dump " + folder_.string() + ": the folder cannot be made: " + failure.message());
     }
-    require_writable(file(iterations_.front()));
+    oktopk_programs::pending_file{file(iterations_.front())}; // can be made, and vanishes again
   });
 }
 
-void accumulator_dump::operator()(std::int64_t iteration, const_vector const& accumulator) const {
+void accumulator_dump::operator()(std::int64_t iteration, const_vector const& accumulator) {
   if (std::find(iterations_.begin(), iterations_.end(), iteration) == iterations_.end()) {
     return;
   }
-  on_every_rank(comm_, [&] {
+  together(world_, "--dump", [&] {
     auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), accumulator);
-    write_whole(file(iteration), std::as_bytes(std::span(host.data(), host.extent(0))));
+    oktopk_programs::write_whole(file(iteration), std::as_bytes(std::span(host.data(), host.extent(0))));
   });
 }
 
 std::filesystem::path accumulator_dump::file(std::int64_t iteration) const {
-  return folder_ / ("accumulator." + std::to_string(iteration) + "." + std::to_string(rank_) + ".f32");
+  return folder_ / ("accumulator." + std::to_string(iteration) + "." + std::to_string(world_.rank()) + ".f32");
 }
 
 } // namespace fashion

@@ -4,7 +4,7 @@
 
 #include "types.hpp"
 
-#include <mpi.h>
+#include <oktopk/mpi.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -17,16 +17,16 @@ namespace fashion {
 class accumulator_dump {
 public:
   /// Collective. Makes the folder and sees to it that every rank can write there; does nothing for an empty folder.
-  accumulator_dump(MPI_Comm comm, std::filesystem::path folder, std::vector<std::int64_t> iterations);
+  accumulator_dump(oktopk::mpi_communicator const& world, std::filesystem::path folder,
+                   std::vector<std::int64_t> iterations);
 
   /// Collective. Writes the accumulator if the iteration is one of the chosen.
-  void operator()(std::int64_t iteration, const_vector const& accumulator) const;
+  void operator()(std::int64_t iteration, const_vector const& accumulator);
 
 private:
   std::filesystem::path file(std::int64_t iteration) const;
 
-  MPI_Comm comm_;
-  int rank_ = 0;
+  oktopk::mpi_communicator world_;
   std::filesystem::path folder_;
   std::vector<std::int64_t> iterations_;
 };

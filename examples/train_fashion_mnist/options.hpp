@@ -4,22 +4,15 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace fashion {
 
-/// Bits a value of a codec that has a rate, where nobody chooses.
-inline constexpr std::int64_t default_rate = 8;
-
-/// What the command line says.
+/// The requests of the command line.
 struct options {
-  std::string algorithm = "ok_topk";
+  std::string algorithm = "ok_topk"; ///< as the library's catalogue reads it
   double density = 0.01;
-  std::string codec;                ///< of the messages of a dense allreduce; empty for none
-  std::optional<std::int64_t> rate; ///< bits a value, of a codec that has a rate
-  std::string codec_level;          ///< "collective", which the empty one is as well, or "message"
   std::int64_t epochs = 5;
   std::int64_t batch = 64; ///< images per rank and iteration
   double learning_rate = 0.2;
@@ -30,16 +23,16 @@ struct options {
   std::filesystem::path csv;         ///< one row per epoch; empty for none
   std::filesystem::path summary;     ///< one line of key=value; empty for none
   std::filesystem::path log;         ///< one row per iteration; empty for none
-  std::string help;                  ///< the help text, where it was asked for; nothing else is to be done then
+  std::string text;                  ///< to print in place of a run (`--help`, `--list`)
 
-  /// The algorithm with its codec, in one word.
-  std::string label() const;
-
-  /// What must be the same on all ranks, in words.
+  /// The part that must be the same on all ranks, in words.
   std::string shared_part() const;
 };
 
 /// Throws std::runtime_error with one sentence for an unknown option or a value out of range.
-options parse_options(int argc, char const* const* argv, std::vector<std::string> const& algorithms);
+options parse_options(std::vector<std::string> const& arguments);
+
+/// The text of `--list`.
+std::string list_text();
 
 } // namespace fashion

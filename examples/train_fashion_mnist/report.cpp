@@ -2,28 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "report.hpp"
 
-#include "output_file.hpp"
+#include "programs/pending_file.hpp"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 namespace fashion {
-
-namespace {
-
-template <class... Arguments>
-std::string format(char const* pattern, Arguments... arguments) {
-  std::array<char, 512> text{};
-  std::snprintf(text.data(), text.size(), pattern, arguments...);
-  return text.data();
-}
-
-long long wide(std::int64_t x) {
-  return x;
-}
-
-} // namespace
 
 report::report(options const& how, run_facts facts)
     : how_(how), facts_(std::move(facts)),
@@ -32,15 +19,14 @@ report::report(options const& how, run_facts facts)
 }
 
 void report::heading() const {
-  std::printf("%s on %d rank(s): %lld parameters", facts_.algorithm.c_str(), facts_.ranks, wide(facts_.length));
+  fmt::print("{} on {} rank(s): {} parameters", facts_.algorithm, facts_.ranks, facts_.length);
   if (facts_.selects) {
-    std::printf(", k = %lld (density %g)", wide(facts_.k), how_.density);
+    fmt::print(", k = {} (density {:g})", facts_.k, how_.density);
   }
-  std::printf(", batch %d x %lld, learning rate %g, seed %lld\n", facts_.ranks, wide(how_.batch), how_.learning_rate,
-              wide(how_.seed));
-  std::printf("                   |       seconds, mean of the ranks       | words sent per rank and iteration\n");
-  std::printf("epoch  loss  test  | computation  selection  communication  |      mean       max  %10s  %10s\n",
-              facts_.selects ? "2k(P-1)/P" : "2n(P-1)/P", "bound");
+  fmt::print(", batch {} x {}, learning rate {:g}, seed {}\n", facts_.ranks, how_.batch, how_.learning_rate, how_.seed);
+  fmt::print("                   |       seconds, mean of the ranks       | words sent per rank and iteration\n");
+  fmt::print("epoch  loss  test  | computation  selection  communication  |      mean       max  {:>10}  {:>10}\n",
+             facts_.selects ? "2k(P-1)/P" : "2n(P-1)/P", "bound");
   std::fflush(stdout);
 }
 
@@ -49,44 +35,47 @@ void report::epoch(std::int64_t number, measurements const& of_ranks, double acc
   epochs_ = number;
   accuracy_ = accuracy;
   loss_ = of_ranks.mean_loss();
-  std::printf("%5lld %.3f %5.2f %% | %11.2f  %9.2f  %13.2f  | %9.0f %9.0f  %10.0f  %10.0f\n", wide(number), loss_,
-              100 * accuracy, of_ranks.compute_seconds, of_ranks.selection_seconds, of_ranks.communication_seconds,
-              of_ranks.mean_words(), of_ranks.most_words, facts_.lower_bound_words, of_ranks.bound_words);
+  fmt::print("{:5} {:.3f} {:5.2f} % | {:11.2f}  {:9.2f}  {:13.2f}  | {:9.0f} {:9.0f}  {:10.0f}  {:10.0f}\n", number,
+             loss_, 100 * accuracy, of_ranks.compute_seconds, of_ranks.selection_seconds,
+             of_ranks.communication_seconds, of_ranks.mean_words(), of_ranks.most_words, facts_.lower_bound_words,
+             of_ranks.bound_words);
   std::fflush(stdout);
-  csv_ += format("%lld,%.6f,%.4f,%.4f,%.4f,%.4f,%.1f,%.0f,%.1f,%.1f\n", wide(number), loss_, accuracy,
-                 of_ranks.compute_seconds, of_ranks.selection_seconds, of_ranks.communication_seconds,
-                 of_ranks.mean_words(), of_ranks.most_words, facts_.lower_bound_words, of_ranks.bound_words);
+  csv_ += fmt::format("{},{:.6f},{:.4f},{:.4f},{:.4f},{:.4f},{:.1f},{:.0f},{:.1f},{:.1f}\n", number, loss_, accuracy,
+                      of_ranks.compute_seconds, of_ranks.selection_seconds, of_ranks.communication_seconds,
+                      of_ranks.mean_words(), of_ranks.most_words, facts_.lower_bound_words, of_ranks.bound_words);
 }
 
 void report::close(double total_seconds) const {
-  std::printf("%.1f s in all, the test after each epoch included", total_seconds);
+  fmt::print("{:.1f} s in all, the test after each epoch included", total_seconds);
   if (whole_.modelled) {
-    std::printf("; words are the least that MPI's allreduce can send, for its messages cannot be counted");
+    fmt::print("; words are the least that MPI's allreduce can send, for its messages cannot be counted");
   } else if (whole_.over_bound == 0) {
-    std::printf("; no rank sent more than the bound in any of %lld iterations", wide(whole_.iterations));
+    fmt::print("; no rank sent more than the bound in any of {} iterations", whole_.iterations);
   } else {
-    std::printf("; in %lld of %lld calls a rank sent more than the bound", wide(whole_.over_bound),
-                wide(whole_.iterations * facts_.ranks));
+    fmt::print("; in {} of {} calls a rank sent more than the bound", whole_.over_bound,
+               whole_.iterations * facts_.ranks);
   }
-  std::printf("\n");
+  fmt::print("\n");
   std::fflush(stdout);
   if (!how_.csv.empty()) {
-    write_whole(how_.csv, csv_);
+    oktopk_programs::write_whole(how_.csv, csv_);
   }
   if (!how_.summary.empty()) {
-    write_whole(how_.summary, summary(total_seconds));
+    oktopk_programs::write_whole(how_.summary, summary(total_seconds));
   }
 }
 
 std::string report::summary(double total_seconds) const {
-  return format("algorithm=%s ranks=%d epochs=%lld accuracy=%.4f loss=%.4f ", facts_.algorithm.c_str(), facts_.ranks,
-                wide(epochs_), accuracy_, loss_) +
-         format("words_per_iteration_mean=%.0f words_per_iteration_max=%.0f lower_bound_words=%.0f "
-                "bound_words=%.0f ",
-                whole_.mean_words(), whole_.most_words, facts_.lower_bound_words, whole_.bound_words) +
-         format("compute_seconds=%.2f selection_seconds=%.2f communication_seconds=%.2f total_seconds=%.2f ",
-                whole_.compute_seconds, whole_.selection_seconds, whole_.communication_seconds, total_seconds) +
-         format("iterations=%lld calls_over_bound=%lld\n", wide(whole_.iterations), wide(whole_.over_bound));
+  std::string algorithm = facts_.algorithm;
+  std::erase(algorithm, ' ');
+  return fmt::format(
+      "algorithm={} ranks={} epochs={} accuracy={:.4f} loss={:.4f} words_per_iteration_mean={:.0f} "
+      "words_per_iteration_max={:.0f} lower_bound_words={:.0f} bound_words={:.0f} compute_seconds={:.2f} "
+      "selection_seconds={:.2f} communication_seconds={:.2f} total_seconds={:.2f} iterations={} "
+      "calls_over_bound={}\n",
+      algorithm, facts_.ranks, epochs_, accuracy_, loss_, whole_.mean_words(), whole_.most_words,
+      facts_.lower_bound_words, whole_.bound_words, whole_.compute_seconds, whole_.selection_seconds,
+      whole_.communication_seconds, total_seconds, whole_.iterations, whole_.over_bound);
 }
 
 } // namespace fashion

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "selection_log.hpp"
 
-#include "output_file.hpp"
+#include "programs/pending_file.hpp"
 
-#include <array>
+#include <fmt/format.h>
+
 #include <cstddef>
-#include <cstdio>
 #include <string>
 
 namespace fashion {
@@ -49,13 +49,10 @@ void selection_log::write(std::filesystem::path const& file, std::int64_t k) con
   }
   std::string text = "iteration,k,local_mean,local_min,local_max,global\n";
   for (std::size_t i = 0; i < local_.size(); ++i) {
-    std::array<char, 160> row{};
-    std::snprintf(row.data(), row.size(), "%zu,%lld,%.2f,%lld,%lld,%lld\n", i + 1, static_cast<long long>(k),
-                  static_cast<double>(local_[i]) / ranks_, static_cast<long long>(least_[i]),
-                  static_cast<long long>(most_[i]), static_cast<long long>(global_[i]));
-    text += row.data();
+    text += fmt::format("{},{},{:.2f},{},{},{}\n", i + 1, k, static_cast<double>(local_[i]) / ranks_, least_[i],
+                        most_[i], global_[i]);
   }
-  write_whole(file, text);
+  oktopk_programs::write_whole(file, text);
 }
 
 } // namespace fashion

@@ -3,43 +3,45 @@
 #pragma once
 
 #include "accumulator_dump.hpp"
-#include "agreement.hpp"
-#include "algorithms.hpp"
+#include "allreduce.hpp"
 #include "dataset.hpp"
 #include "image_order.hpp"
 #include "learning_rate.hpp"
 #include "measurements.hpp"
 #include "network.hpp"
 #include "options.hpp"
-#include "progress_bar.hpp"
 #include "report.hpp"
 #include "selection_log.hpp"
-#include "terminal.hpp"
+#include "together.hpp"
+
+#include "programs/pending_file.hpp"
+#include "programs/progress.hpp"
 
 #include <oktopk/sgd.hpp>
 
-#include <mpi.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 namespace fashion {
 
 /// Data-parallel SGD with one allreduce algorithm, from initial weights to the last line of the report.
-template <class Allreduce>
 class trainer {
 public:
   /// Collective.
-  trainer(execution const& exec, MPI_Comm world, options const& how, rank_data const& data, Allreduce& allreduce)
-      : exec_(exec), world_(world), how_(how), data_(data), allreduce_(allreduce),
-        iterations_per_epoch_(data.training.whole / allreduce.comm().size() / how.batch), facts_(describe()),
-        optimizer_(exec, allreduce, {.learning_rate = how.learning_rate}), dump_(world, how.dump, how.dump_at),
+  trainer(execution const& exec, oktopk::mpi_communicator const& world, options const& how, rank_data const& data,
+          allreduce& scheme)
+      : exec_(exec), world_(world), how_(how), data_(data), allreduce_(scheme),
+        iterations_per_epoch_(data.training.whole / world_.size() / how.batch), facts_(describe()),
+        optimizer_(exec, scheme, {.learning_rate = how.learning_rate}), dump_(world_, how.dump, how.dump_at),
         log_(!how.log.empty()) {
-    check_sizes();
-    on_every_rank(world_, [this] { allocate(); });
+    together(world_, "sizes", [this] { check_sizes(); });
+    together(world_, "memory", [this] { allocate(); });
     optimizer_.before_allreduce([this](const_vector accumulator) { dump_(iteration_, accumulator); });
   }
 
@@ -48,25 +50,25 @@ public:
 
   /// Collective. The whole run.
   void run() {
-    bool const speaks = allreduce_.comm().rank() == 0;
+    bool const speaks = world_.rank() == 0;
     report out(how_, facts_);
-    progress_bar bar(speaks && output_is_a_terminal(), how_.epochs, iterations_per_epoch_);
+    oktopk_programs::progress bar(speaks, how_.epochs * iterations_per_epoch_);
     if (speaks) {
       out.heading();
     }
     auto const start = clock::now();
     for (std::int64_t epoch = 1; epoch <= how_.epochs; ++epoch) {
       measurements const mine = train_epoch(epoch, bar);
-      measurements const all = mine.over_ranks(world_);
+      measurements const all = mine.over_ranks(MPI_COMM_WORLD);
       double const accuracy = test_accuracy();
-      bar.clear();
+      bar.wipe();
       if (speaks) {
         out.epoch(epoch, all, accuracy);
       }
     }
     double const total = seconds(start, clock::now());
-    log_.gather(world_);
-    on_every_rank(world_, [&] {
+    log_.gather(MPI_COMM_WORLD);
+    together(world_, "output", [&] {
       if (speaks) {
         out.close(total);
         log_.write(how_.log, allreduce_.k());
@@ -82,29 +84,27 @@ private:
   }
 
   run_facts describe() const {
-    double const ranks = allreduce_.comm().size();
+    double const ranks = world_.size();
     auto const k = static_cast<double>(allreduce_.k());
-    return {.algorithm = how_.label(),
-            .ranks = allreduce_.comm().size(),
+    return {.algorithm = how_.algorithm,
+            .ranks = world_.size(),
             .length = allreduce_.length(),
-            .selects = selects<Allreduce>,
+            .selects = allreduce_.promises().selects,
             .k = allreduce_.k(),
             .lower_bound_words = 2 * k * (ranks - 1) / ranks};
   }
 
   void check_sizes() const {
-    std::string complaint;
     if (iterations_per_epoch_ == 0) {
-      complaint = "--batch " + std::to_string(how_.batch) + ": a rank has only " +
-                  std::to_string(data_.training.whole / allreduce_.comm().size()) + " training images";
+      throw std::runtime_error(fmt::format("--batch {}: a rank has only {} training images", how_.batch,
+                                           data_.training.whole / world_.size()));
     }
     std::int64_t const last = iterations_per_epoch_ * how_.epochs;
     for (std::int64_t const iteration : how_.dump_at) {
-      if (iteration > last && complaint.empty()) {
-        complaint = "--dump-at " + std::to_string(iteration) + ": the run ends with iteration " + std::to_string(last);
+      if (iteration > last) {
+        throw std::runtime_error(fmt::format("--dump-at {}: the run ends with iteration {}", iteration, last));
       }
     }
-    agree(world_, complaint);
   }
 
   void allocate() {
@@ -118,7 +118,7 @@ private:
     log_.reserve(how_.epochs * iterations_per_epoch_);
   }
 
-  measurements train_epoch(std::int64_t epoch, progress_bar& bar) {
+  measurements train_epoch(std::int64_t epoch, oktopk_programs::progress& bar) {
     shuffle(exec_, training_order_, how_.seed, epoch);
     measurements sum;
     for (std::int64_t step = 0; step < iterations_per_epoch_; ++step) {
@@ -126,7 +126,7 @@ private:
       iteration_ += 1;
       measurements const one = train_step(step * how_.batch);
       sum.add(one);
-      bar.update(epoch, step + 1, one.loss);
+      bar.advance(fmt::format("epoch {}/{}, loss {:.3f}", epoch, how_.epochs, one.loss));
     }
     return sum;
   }
@@ -163,21 +163,21 @@ private:
       std::int64_t const count = std::min(network_->capacity(), data_.test.size() - first);
       correct += network_->correct(exec_, parameters_, data_.test, test_order_, first, count);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &correct, 1, MPI_INT64_T, MPI_SUM, world_);
+    MPI_Allreduce(MPI_IN_PLACE, &correct, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     return static_cast<double>(correct) / static_cast<double>(data_.test.whole);
   }
 
   static constexpr std::int64_t test_batch = 250;
 
   execution exec_;
-  MPI_Comm world_;
+  oktopk::mpi_communicator world_;
   options const& how_;
   rank_data const& data_;
-  Allreduce& allreduce_;
+  allreduce& allreduce_;
   std::int64_t iterations_per_epoch_;
   std::int64_t iteration_ = 0; // the one under way, counted from 1
   run_facts facts_;
-  oktopk::sgd<Allreduce> optimizer_;
+  oktopk::sgd<allreduce> optimizer_;
   accumulator_dump dump_;
   selection_log log_;
   std::unique_ptr<network> network_;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <oktopk_bench/pending_file.hpp>
+#include <programs/pending_file.hpp>
 
 #include "support/catch.hpp"
 
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -36,23 +36,26 @@ std::string contents(std::filesystem::path const& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::span<std::byte const> bytes_of(std::string const& text) {
-  return std::as_bytes(std::span<char const>(text));
+std::string fault_of_opening(std::filesystem::path const& name) {
+  try {
+    oktopk_programs::pending_file{name};
+  } catch (std::runtime_error const& fault) {
+    return fault.what();
+  }
+  return {};
 }
 
 } // namespace
 
 TEST_CASE("a pending file has its name only when it is committed") {
   scratch_folder const folder;
-  std::string const text = "whole";
-  oktopk_bench::pending_file first(folder / "file");
-  REQUIRE(first.open().empty());
-  oktopk_bench::pending_file moved(std::move(first));
-  REQUIRE(moved.write(bytes_of(text)).empty());
-  REQUIRE(moved.close().empty());
+  oktopk_programs::pending_file first(folder / "file");
+  oktopk_programs::pending_file moved(std::move(first));
+  moved.write("whole");
+  moved.close();
   CHECK_FALSE(std::filesystem::exists(folder / "file"));
-  REQUIRE(moved.commit().empty());
-  CHECK(contents(folder / "file") == text);
+  moved.commit();
+  CHECK(contents(folder / "file") == "whole");
   CHECK(folder.files() == 1);
 }
 
@@ -60,17 +63,24 @@ TEST_CASE("a pending file that is given up leaves nothing, and what was there be
   scratch_folder const folder;
   std::ofstream(folder / "file") << "old";
   {
-    oktopk_bench::pending_file file(folder / "file");
-    REQUIRE(file.open().empty());
-    REQUIRE(file.write(bytes_of("new")).empty());
+    oktopk_programs::pending_file file(folder / "file");
+    file.write("new");
   }
   CHECK(contents(folder / "file") == "old");
   CHECK(folder.files() == 1);
 }
 
+TEST_CASE("a file is written at once, in place of what was there") {
+  scratch_folder const folder;
+  std::ofstream(folder / "file") << "old";
+  oktopk_programs::write_whole(folder / "file", std::string("new"));
+  CHECK(contents(folder / "file") == "new");
+  CHECK(folder.files() == 1);
+}
+
 TEST_CASE("a pending file says why it cannot be opened") {
   scratch_folder const folder;
-  CHECK(oktopk_bench::pending_file(folder / "absent/file").open().find("absent/file") != std::string::npos);
-  CHECK(oktopk_bench::pending_file(folder / ".").open().find("is a folder") != std::string::npos);
+  CHECK(fault_of_opening(folder / "absent/file").find("absent/file") != std::string::npos);
+  CHECK(fault_of_opening(folder / ".").find("is a folder") != std::string::npos);
   CHECK(folder.files() == 0);
 }

@@ -16,7 +16,6 @@
 namespace {
 
 using oktopk_bench::host_result;
-using oktopk_bench::promises;
 
 constexpr int ranks = 3;
 constexpr std::int64_t k = 2;
@@ -28,8 +27,8 @@ std::vector<std::int64_t> const contributed[ranks] = {{1}, {1}, {0}};
 
 struct call {
   host_result result;
-  oktopk_bench::call_figures figures{k, k, 0};
-  promises promised;
+  oktopk::call_statistics figures{k, k};
+  oktopk::allreduce_promises promised;
 };
 
 call right_call(int rank) {
@@ -37,17 +36,16 @@ call right_call(int rank) {
   made.result.indices = {0, 1};
   made.result.values = {7, -9};
   made.result.contributed = contributed[rank];
-  made.promised.local_exact = true;
-  made.promised.global_exact = true;
-  made.promised.global_top = true;
+  made.promised.local = {true, 1, 1};
+  made.promised.global = made.promised.local;
   return made;
 }
 
 call threshold_call(int rank) {
   call made = right_call(rank);
   made.promised = {};
-  made.promised.local_band = oktopk_bench::band{0.5, 1.5};
-  made.promised.global_band = oktopk_bench::band{0.5, 1.5};
+  made.promised.local = {false, 0.5, 1.5};
+  made.promised.global = made.promised.local;
   return made;
 }
 
@@ -56,7 +54,7 @@ call dense_call() {
   made.result.indices = {0, 1, 2, 3, 4, 5};
   made.result.values = {8, -8, 1, 1, 6, 3};
   made.result.contributed = made.result.indices;
-  made.figures = {6, 6, 0};
+  made.figures = {6, 6};
   made.promised.everything = true;
   return made;
 }
@@ -170,4 +168,17 @@ TEST_CASE("verify subtracts what is returned") {
           made.result.returned_indices = {3};
           made.result.returned_values = {1};
         }).says("at index 3, which the result has not"));
+}
+
+TEST_CASE("verify leaves values alone that are no sums of the contributions by the scheme's own word") {
+  auto const partial = [](bool promised) {
+    return [promised](int rank) {
+      call made = right_call(rank);
+      made.result.values[1] = -5;
+      made.promised.exact_sums = promised;
+      return made;
+    };
+  };
+  CHECK(verdict(partial(false)).text.empty());
+  CHECK(verdict(partial(true)).says("value at index 1"));
 }

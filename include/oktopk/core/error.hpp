@@ -59,6 +59,9 @@ public:
 
   fault code() const noexcept { return code_; }
 
+  /// `what()` without the name of the library.
+  std::string sentence() const { return std::string(what()).substr(std::string_view("oktopk: ").size()); }
+
 private:
   fault code_;
 };

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "arguments.hpp"
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdio>
+#include <string_view>
+
+namespace oktopk_programs {
+
+arguments::arguments(int argc, char** argv) : kokkos_{argv[0]} {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]).starts_with("--kokkos-")) {
+      kokkos_.push_back(argv[i]);
+    } else {
+      own_.emplace_back(argv[i]);
+    }
+  }
+}
+
+std::string arguments::initialize_kokkos() {
+  auto count = static_cast<int>(kokkos_.size());
+  kokkos_.push_back(nullptr);
+  Kokkos::initialize(count, kokkos_.data());
+  // Kokkos takes away what it knows.
+  return count > 1 ? "Kokkos does not know the option " + std::string(kokkos_[1]) : std::string();
+}
+
+void complain(std::string const& program, std::string const& sentence) {
+  std::string const library = "oktopk: ";
+  std::string const plain = sentence.starts_with(library) ? sentence.substr(library.size()) : sentence;
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), plain.c_str());
+  std::fflush(stderr);
+}
+
+} // namespace oktopk_programs

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace oktopk_programs {
+
+/// The arguments of a program, without its name: those for Kokkos (--kokkos-...) apart from its own.
+class arguments {
+public:
+  arguments(int argc, char** argv);
+
+  std::vector<std::string> const& own() const { return own_; }
+
+  /// Gives Kokkos its arguments; a sentence where Kokkos does not know one. Kokkos must be finalized afterwards.
+  std::string initialize_kokkos();
+
+private:
+  std::vector<std::string> own_;
+  std::vector<char*> kokkos_; // begins with the program's name
+};
+
+/// One line on the standard error stream.
+void complain(std::string const& program, std::string const& sentence);
+
+} // namespace oktopk_programs

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/accumulator.hpp>
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/catalogue/promises.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/checkpoint.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/sparse.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// The state of an `any_allreduce`: a plain value, to be saved and restored as other states.
+///
+/// Holds the checkpoint (`save`) of the state of the algorithm inside, and the policies that this state belongs to.
+struct any_state {
+  std::vector<char> policies;
+  std::vector<char> checkpoint;
+
+  bool operator==(any_state const&) const = default;
+
+  /// For `save` and `load`.
+  static std::string type_name() { return "any_allreduce"; }
+
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.policies);
+    visit(state.checkpoint);
+  }
+};
+
+/// The names under which an algorithm goes, and its promises.
+struct any_description {
+  std::string text;     ///< as the algorithm was asked for; its own name where empty
+  std::string policies; ///< that its state depends on beside the state's type
+  allreduce_promises promises;
+};
+
+/// A gradient allreduce whose type is chosen at run time: one virtual call per call of the algorithm inside.
+///
+/// Models `gradient_allreduce`, so `sgd`, `save` and `load` take it. Owns the algorithm. Results, messages and errors
+/// are those of the algorithm. Can be moved, but not while an `sgd` refers to it.
+template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
+class any_allreduce {
+public:
+  using execution_space = E;
+  using communicator_type = Comm;
+  using index_type = Index;
+  using value_type = Value;
+  using memory_space = typename E::memory_space;
+  using state_type = any_state;
+  using update_type = sparse_update<Index, Value, memory_space>;
+
+  /// Makes an `Allreduce` inside. Collective; throws the errors of its constructor.
+  template <gradient_allreduce Allreduce>
+    requires std::same_as<typename Allreduce::update_type, update_type> &&
+                 state_of_parts<typename Allreduce::state_type>
+  any_allreduce(std::in_place_type_t<Allreduce>, E const& exec, Comm const& comm,
+                typename Allreduce::options const& how, any_description description = {})
+      : inside_(std::make_unique<holder<Allreduce>>(exec, comm, how)), description_(std::move(description)) {
+    if (description_.text.empty()) {
+      description_.text = std::string(name());
+    }
+  }
+
+  std::int64_t length() const { return inside_->length(); }
+  std::int64_t k() const { return inside_->k(); }
+  /// The algorithm's own name, as in its errors.
+  std::string_view name() const { return inside_->name(); }
+  /// The text that the algorithm was asked for with, policies and options included.
+  std::string const& text() const { return description_.text; }
+  allreduce_promises const& promises() const { return description_.promises; }
+  double bound_words() const { return inside_->bound_words(); }
+  call_statistics const& last_call() const { return inside_->last_call(); }
+  E const& execution() const { return inside_->execution(); }
+  Comm& comm() { return inside_->comm(); }
+
+  /// Valid until the next call of `state`. Writes a checkpoint, so it costs more than that of a typed algorithm.
+  state_type const& state() const {
+    state_.policies.assign(description_.policies.begin(), description_.policies.end());
+    inside_->write(state_.checkpoint);
+    return state_;
+  }
+
+  /// Goes on from a saved state. Collective. Throws `bad_state` on every rank where some rank's state is damaged, one
+  /// of another algorithm or of other policies, and what the algorithm's own `restore` throws.
+  void restore(state_type const& saved) {
+    std::string fault;
+    std::string const of(saved.policies.begin(), saved.policies.end());
+    if (of != description_.policies) {
+      fault = "the saved state belongs to (" + of + "), not to (" + description_.policies + ")";
+    }
+    inside_->restore(saved.checkpoint, fault);
+  }
+
+  /// One iteration. Collective. The accumulator is only read.
+  template <accumulator_input<Index, Value, E> Input>
+  update_type const& operator()(Input const& input) {
+    if constexpr (is_accumulation<Input>) {
+      return inside_->call(input);
+    } else {
+      return inside_->call(
+          view_type(input.data(), Kokkos::LayoutStride(input.extent(0), static_cast<std::size_t>(input.stride(0)))));
+    }
+  }
+
+private:
+  // Any stride, so that the algorithm inside finds out whether the accumulator is contiguous.
+  using view_type =
+      Kokkos::View<Value const*, Kokkos::LayoutStride, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using making_type = accumulation<Index, Value, memory_space>;
+
+  struct holder_base {
+    holder_base() = default;
+    holder_base(holder_base const&) = delete;
+    holder_base& operator=(holder_base const&) = delete;
+    virtual ~holder_base() = default;
+
+    virtual std::int64_t length() const = 0;
+    virtual std::int64_t k() const = 0;
+    virtual std::string_view name() const = 0;
+    virtual double bound_words() const = 0;
+    virtual call_statistics const& last_call() const = 0;
+    virtual E const& execution() const = 0;
+    virtual Comm& comm() = 0;
+    virtual void write(std::vector<char>& checkpoint) const = 0;
+    virtual void restore(std::vector<char> const& checkpoint, std::string const& fault) = 0;
+    virtual update_type const& call(view_type const& accumulator) = 0;
+    virtual update_type const& call(making_type const& accumulator) = 0;
+  };
+
+  template <class Allreduce>
+  struct holder final : holder_base {
+    holder(E const& exec, Comm const& comm, typename Allreduce::options const& how) : allreduce(exec, comm, how) {}
+
+    std::int64_t length() const override { return allreduce.length(); }
+    std::int64_t k() const override { return allreduce.k(); }
+    std::string_view name() const override { return allreduce.name(); }
+    double bound_words() const override { return allreduce.bound_words(); }
+    call_statistics const& last_call() const override { return allreduce.last_call(); }
+    E const& execution() const override { return allreduce.execution(); }
+    Comm& comm() override { return allreduce.comm(); }
+
+    void write(std::vector<char>& checkpoint) const override {
+      std::ostringstream out;
+      save(out, allreduce.state());
+      std::string const text = out.str();
+      checkpoint.assign(text.begin(), text.end());
+    }
+
+    void restore(std::vector<char> const& checkpoint, std::string const& fault) override {
+      agreement terms("any_allreduce::restore");
+      typename Allreduce::state_type saved;
+      if (!fault.empty()) {
+        terms.note(fault::bad_state, fault);
+      }
+      try {
+        std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
+        saved = load<typename Allreduce::state_type>(in);
+      } catch (error const& found) {
+        terms.note(fault::bad_state, found.sentence());
+      }
+      terms.settle(allreduce.comm());
+      allreduce.restore(saved);
+    }
+
+    update_type const& call(view_type const& accumulator) override { return allreduce(accumulator); }
+    update_type const& call(making_type const& accumulator) override { return allreduce(accumulator); }
+
+    Allreduce allreduce;
+  };
+
+  std::unique_ptr<holder_base> inside_;
+  any_description description_;
+  mutable any_state state_; // what `state` gave last
+};
+
+} // namespace oktopk

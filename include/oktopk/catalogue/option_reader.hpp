@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/catalogue/request.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// One option of an algorithm of the catalogue.
+struct listed_option {
+  std::string key;
+  std::string value; ///< by default
+  std::string about;
+};
+
+namespace detail {
+
+/// Names separated by commas.
+inline std::string joined(std::vector<std::string> const& names) {
+  std::string text;
+  for (std::string const& each : names) {
+    text += (text.empty() ? "" : ", ") + each;
+  }
+  return text;
+}
+
+/// The names of a list of alternatives.
+template <class... Alternatives>
+std::vector<std::string> names_of(std::tuple<Alternatives...> const& list) {
+  return std::apply([](auto const&... each) { return std::vector<std::string>{std::string(each.name)...}; }, list);
+}
+
+} // namespace detail
+
+/// Fills options from a request, and writes down which options there are.
+///
+/// Every option is offered by its key: it takes the value of the request where that has the key, and keeps its own
+/// otherwise. A reader without a request visits all alternatives of every choice: it makes the list of all options.
+/// Faults are an `error` (option_out_of_range) that lists the right keys or values.
+class option_reader {
+public:
+  option_reader() = default;
+  explicit option_reader(allreduce_request request) : request_(std::move(request)) {}
+
+  /// A number.
+  template <class Number>
+    requires std::integral<Number> || std::floating_point<Number>
+  void operator()(std::string_view key, Number& value, std::string_view about) {
+    std::string const* const given = offer(key, text_of(value), std::string(about));
+    if (given == nullptr) {
+      return;
+    }
+    auto const [end, failure] = std::from_chars(given->data(), given->data() + given->size(), value);
+    if (failure != std::errc() || end != given->data() + given->size()) {
+      refuse(key, *given,
+             std::integral<Number> ? "is no integer of " + std::to_string(8 * sizeof(Number)) + " bits"
+                                   : std::string("is no number"));
+    }
+  }
+
+  /// A value that has a name each.
+  template <class T, std::size_t Count>
+  void operator()(std::string_view key, T& value, std::array<std::pair<std::string_view, T>, Count> const& names,
+                  std::string_view about) {
+    std::vector<std::string> known;
+    std::string own;
+    for (auto const& [name, of_name] : names) {
+      known.emplace_back(name);
+      own = of_name == value ? std::string(name) : own;
+    }
+    if (std::string const* const given = offer(key, own, std::string(about) + ": " + detail::joined(known))) {
+      auto const found =
+          std::find_if(names.begin(), names.end(), [&](auto const& each) { return each.first == *given; });
+      if (found == names.end()) {
+        refuse(key, *given, "is unknown; there are " + detail::joined(known));
+      }
+      value = found->second;
+    }
+  }
+
+  void operator()(std::string_view key, bool& value, std::string_view about) {
+    constexpr std::array<std::pair<std::string_view, bool>, 2> names{{{"true", true}, {"false", false}}};
+    (*this)(key, value, names, about);
+  }
+
+  /// One of several alternatives, each with a `name`: `visit(alternative)` for the chosen one.
+  template <class... Alternatives, class Visit>
+  void choose(std::string_view key, std::tuple<Alternatives...> const& list, std::string_view by_default,
+              std::string_view about, Visit const& visit) {
+    std::string const known = detail::joined(detail::names_of(list));
+    std::string const* const given = offer(key, std::string(by_default), std::string(about) + ": " + known);
+    std::string const chosen = given != nullptr ? *given : std::string(by_default);
+    bool found = false;
+    auto const visit_if_chosen = [&](auto const& each) {
+      if (!request_ || each.name == chosen) {
+        found = true;
+        visit(each);
+      }
+    };
+    std::apply([&](auto const&... each) { (visit_if_chosen(each), ...); }, list);
+    if (!found) {
+      refuse(key, chosen, "is unknown; there are " + known);
+    }
+  }
+
+  /// To be called when all options were offered: refuses keys of the request that none of them has.
+  void finish() const {
+    for (auto const& [key, value] : request_->options) {
+      if (!is_known(key)) {
+        std::vector<std::string> keys;
+        for (listed_option const& each : known_) {
+          keys.push_back(each.key);
+        }
+        throw error(fault::option_out_of_range,
+                    request_->name + " has no option \"" + key + "\" here" +
+                        (keys.empty() ? ", nor any other" : "; it has " + detail::joined(keys)));
+      }
+    }
+  }
+
+  /// Of the algorithm that the request names.
+  std::string const& name() const { return request_->name; }
+
+  /// The options that were offered, each key once.
+  std::vector<listed_option> const& known() const { return known_; }
+
+private:
+  template <class Number>
+  static std::string text_of(Number value) {
+    std::array<char, 32> text{};
+    auto const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    return {text.data(), end};
+  }
+
+  bool is_known(std::string_view key) const {
+    return std::any_of(known_.begin(), known_.end(), [&](listed_option const& each) { return each.key == key; });
+  }
+
+  std::string const* offer(std::string_view key, std::string value, std::string about) {
+    if (!is_known(key)) {
+      known_.push_back({std::string(key), std::move(value), std::move(about)});
+    }
+    if (request_) {
+      for (auto const& [name, given] : request_->options) {
+        if (name == key) {
+          return &given;
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  [[noreturn]] void refuse(std::string_view key, std::string const& given, std::string const& why) const {
+    throw error(fault::option_out_of_range, request_->name + ": " + std::string(key) + " = \"" + given + "\" " + why);
+  }
+
+  std::optional<allreduce_request> request_;
+  std::vector<listed_option> known_;
+};
+
+} // namespace oktopk

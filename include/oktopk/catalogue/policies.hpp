@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/catalogue/one_of_partitioners.hpp>
+#include <oktopk/catalogue/one_of_selectors.hpp>
+#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/codec/block_float.hpp>
+#include <oktopk/codec/identity.hpp>
+#include <oktopk/format/coo.hpp>
+#include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/partition/balanced.hpp>
+#include <oktopk/partition/evened.hpp>
+#include <oktopk/partition/uniform.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/gaussian.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <string_view>
+#include <tuple>
+
+/// The policies that a text can name: a new one is one line in the list of its kind. An option that no policy had
+/// before is one line in `catalogue/read_options.hpp`.
+namespace oktopk::catalogue {
+
+inline constexpr std::tuple local_selectors{
+    alternative<exact>{"exact", "exactly k entries, the largest"},
+    alternative<reused_threshold>{"reused", "about k: an exact threshold every tau' iterations, reused in between"},
+    alternative<unguarded_threshold>{"unguarded", "the same without a band around k: the paper to the letter"},
+    alternative<gaussian>{"gaussian", "the threshold of a normal distribution"},
+};
+
+inline constexpr std::tuple global_selectors{
+    alternative<exact>{"exact", "exactly k entries, the largest"},
+    alternative<reused_threshold>{"reused", "about k: an exact threshold every tau' iterations, reused in between"},
+    alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
+    alternative<gathered_threshold>{"gathered", "the same from a gather of all sums: the paper to the letter"},
+};
+
+inline constexpr std::tuple partitioners{
+    alternative<evened>{"evened", "regions of about the same number of entries, as far as counts can tell"},
+    alternative<balanced>{"balanced", "averages of the ranks' own boundaries: the paper's"},
+    alternative<uniform>{"uniform", "regions of the same width"},
+};
+
+/// A sparse format for any value and index type.
+template <template <gradient_value, gradient_index> class Format>
+struct format_alternative {
+  template <gradient_value Value, gradient_index Index>
+  using type = Format<Value, Index>;
+  std::string_view name;
+  std::string_view about;
+};
+
+inline constexpr std::tuple formats{
+    format_alternative<coo>{"coo", "indices and values"},
+    format_alternative<coo_or_dense>{"coo_or_dense", "the same, or all values of a region where that is less"},
+};
+
+/// The codecs of dense messages that need no other library.
+inline constexpr std::tuple codecs{
+    alternative<identity>{"identity", "values as they are"},
+    alternative<bfloat16>{"bfloat16", "16 bits a value"},
+    alternative<block_float>{"block_float", "rate bits a value, and an exponent of 64 values"},
+};
+
+using any_local_selector = detail::one_of_list<one_of_selectors, decltype(local_selectors)>::type;
+using any_global_selector = detail::one_of_list<one_of_selectors, decltype(global_selectors)>::type;
+using any_partitioner = detail::one_of_list<one_of_partitioners, decltype(partitioners)>::type;
+
+} // namespace oktopk::catalogue

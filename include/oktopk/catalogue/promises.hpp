@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/select/exact.hpp>
+
+#include <concepts>
+#include <limits>
+#include <optional>
+
+namespace oktopk {
+
+/// The number of entries that a selection takes, in multiples of k.
+struct selection_promise {
+  bool exact = false; ///< the k largest magnitudes, ties to the lower index
+  double low = 0;
+  double high = std::numeric_limits<double>::infinity();
+};
+
+/// The properties of an algorithm's results that follow from its policies, for programs that verify them.
+struct allreduce_promises {
+  bool selects = false;        ///< takes k or a density; dense schemes do not
+  bool everything = false;     ///< all entries of all ranks, summed without loss
+  bool exact_sums = true;      ///< each value is the sum of the contributions, less the entries returned
+  bool all_contribute = false; ///< every selected entry contributes, also one that is not in the result
+  selection_promise local;
+  std::optional<selection_promise> global; ///< of the sums; none where the ranks do not select together
+};
+
+namespace detail {
+
+/// The promise of the selector that has these options: exact, a band, or none.
+template <class Options>
+selection_promise promise_of(Options const& how) {
+  if constexpr (std::same_as<Options, exact::options>) {
+    return {true, 1, 1};
+  } else if constexpr (requires { selection_promise{false, how.low, how.high}; }) {
+    return {false, how.low, how.high};
+  } else {
+    return {};
+  }
+}
+
+} // namespace detail
+
+} // namespace oktopk

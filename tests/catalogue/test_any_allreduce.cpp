@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// An algorithm whose type is hidden behaves as the algorithm does, in its errors as well.
+#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/catalogue/any_allreduce.hpp>
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace oktopk;
+using namespace oktopk_tests;
+
+using format = coo<double, std::int64_t>;
+using typed = topk_a<execution, counting, format>;
+using any = any_allreduce<execution, counting, double, std::int64_t>;
+static_assert(gradient_allreduce<any>);
+
+any made(in_process_communicator const& comm, std::int64_t length, std::int64_t k) {
+  return any(std::in_place_type<typed>, execution(), counting(comm), {.length = length, .k = k});
+}
+
+} // namespace
+
+TEST_CASE("an algorithm without a text goes by its own name, and can be moved") {
+  in_process::run(2, [](in_process_communicator comm) {
+    any first = made(comm, 10, 2);
+    any allreduce = std::move(first);
+    CHECK((allreduce.text() == "topk_a" && allreduce.name() == "topk_a"));
+    CHECK((allreduce.length() == 10 && allreduce.k() == 2));
+    std::vector<double> const values{0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
+    auto const& update = allreduce(to_view(values));
+    CHECK(to_vector(update.indices()) == std::vector<std::int64_t>{8, 9});
+    CHECK(to_vector(update.values()) == std::vector<double>{16, -18});
+    CHECK(allreduce.last_call().local_selected == 2);
+    CHECK(allreduce.comm().total().messages_sent > 0);
+  });
+}
+
+TEST_CASE("a hidden algorithm takes vectors of no element") {
+  in_process::run(2, [](in_process_communicator comm) {
+    any allreduce = made(comm, 0, 0);
+    CHECK(allreduce(to_view(std::vector<double>())).indices().extent(0) == 0);
+  });
+}
+
+TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
+  auto const called = [](auto const& input_of) {
+    return failures_of(2, [&](in_process_communicator comm) {
+      any allreduce = made(comm, 4, 1);
+      allreduce(input_of(comm.rank()));
+    });
+  };
+  CHECK(unlike(called([](int rank) { return to_view(std::vector<double>(rank == 1 ? 5 : 4)); }), fault::length_mismatch,
+               "rank 1: the accumulator has 5 elements, expected 4") == "");
+  CHECK(unlike(called([](int rank) {
+                 return to_view(std::vector<double>(4, rank == 0 ? std::numeric_limits<double>::infinity() : 1));
+               }),
+               fault::non_finite, "rank 0: the value at index 0") == "");
+  using matrix = Kokkos::View<double**, Kokkos::LayoutRight, memory>;
+  CHECK(unlike(called([](int) { return Kokkos::subview(matrix("test data", 4, 2), Kokkos::ALL, 0); }),
+               fault::not_contiguous, "is not contiguous") == "");
+  CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 5); }), fault::k_out_of_range,
+               "k = 5") == "");
+}
+
+TEST_CASE("a state that was never saved is refused") {
+  CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 1).restore(any_state()); }),
+               fault::bad_state, "cut short") == "");
+}

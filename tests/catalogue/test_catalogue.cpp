@@ -1,0 +1,291 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Every algorithm of the catalogue gives what its type gives, to the bit and to the byte; wrong texts are refused.
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/sgd.hpp>
+#ifdef OKTOPK_TESTS_WITH_ZFP
+#include <oktopk/catalogue/with_zfp.hpp>
+#endif
+
+#include "algorithm/invariants.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using namespace oktopk;
+using namespace oktopk_tests;
+using E = execution;
+using C = counting;
+using any = any_allreduce<E, C>;
+
+constexpr std::int64_t length = 700;
+constexpr std::int64_t k = 35;
+constexpr int iterations = 5;
+
+#ifdef OKTOPK_TESTS_WITH_ZFP
+using extras = with_zfp;
+#else
+using extras = no_extras;
+#endif
+
+any made(C const& comm, std::string const& text) {
+  return make_allreduce(E(), comm, text, {.length = length, .k = k}, extras());
+}
+
+std::set<std::string>& names_seen() {
+  static std::set<std::string> names;
+  return names;
+}
+
+/// The first difference between the calls of an algorithm by its text and by its type.
+template <class Typed>
+std::string twin_fault(std::string const& text, typename Typed::options how, int ranks) {
+  names_seen().insert(allreduce_request::parse(text).name);
+  std::vector<std::string> faults(static_cast<std::size_t>(ranks));
+  how.length = length;
+  if constexpr (requires { how.k; }) {
+    how.k = k;
+  }
+  in_process::run(ranks, [&](in_process_communicator comm) {
+    Typed typed(E(), C(comm), how);
+    any by_text = made(C(comm), text);
+    std::string& fault = faults[static_cast<std::size_t>(comm.rank())];
+    auto const expect = [&](bool holds, char const* what) { fault = fault.empty() && !holds ? what : fault; };
+    expect(by_text.text() == text && by_text.name() == typed.name(), "other names");
+    expect(by_text.length() == typed.length() && by_text.k() == typed.k(), "another length or k");
+    std::vector<float> residual(static_cast<std::size_t>(length), 0);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const input = accumulator_of({comm.rank(), ranks, iteration}, residual, correlated{7, 3});
+      auto one = observe(typed, input);
+      auto const other = observe(by_text, input);
+      one.boundaries.clear();
+      one.local_threshold.clear();
+      one.global_threshold.clear();
+      expect(difference(one, other).empty(), "another result");
+      expect(one.bound_words == other.bound_words, "another bound");
+      residual = one.residual;
+    }
+  });
+  auto const found = std::find_if(faults.begin(), faults.end(), [](auto const& fault) { return !fault.empty(); });
+  return found == faults.end() ? std::string() : text + ", " + std::to_string(ranks) + " ranks: " + *found;
+}
+
+template <class Typed>
+void check_twin(std::string const& text, typename Typed::options const& how = {}) {
+  for (int const ranks : {1, 3, 4}) {
+    CHECK(twin_fault<Typed>(text, how, ranks) == "");
+  }
+}
+
+using reusing = ok_topk<E, C, coo<>, reused_threshold, reused_threshold, balanced>;
+using published = paper_ok_topk<E, C>;
+template <class Codec>
+using coded_ring = dense_ring_chunked<E, C, float, std::int32_t, coded_wire<Codec>>;
+
+} // namespace
+
+TEST_CASE("sparse algorithms by text give what their types give") {
+  check_twin<ok_topk<E, C>>("ok_topk");
+  check_twin<ok_topk<E, C, coo_or_dense<>>>("ok_topk(format=coo_or_dense)");
+  typename reusing::options reused;
+  reused.local_select = {.tau_prime = 2, .low = 0.5};
+  reused.global_select = {.tau_prime = 2, .low = 0.5};
+  reused.partition.tau = 2;
+  reused.schedule.bucket = 2;
+  reused.gather.ratio = 1.5;
+  reused.gather.message_entries = 5;
+  check_twin<reusing>("ok_topk(local_select=reused, global_select=reused, partition=balanced, tau=2, tau_prime=2, "
+                      "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
+                      reused);
+  check_twin<ok_topk<E, C, coo<>, gaussian, exact, uniform>>("ok_topk(local_select=gaussian, partition=uniform)");
+  typename published::options paper;
+  paper.local_select.tau_prime = 3;
+  paper.global_select.tau_prime = 3;
+  paper.partition.tau = 2;
+  check_twin<published>("paper_ok_topk(tau=2, tau_prime=3)", paper);
+  check_twin<topk_a<E, C>>("topk_a");
+  check_twin<topk_dsa<E, C>>("topk_dsa(bucket=2)", {.schedule = {.bucket = 2}});
+  check_twin<topk_dsa<E, C, coo<>>>("topk_dsa(format=coo)");
+  check_twin<gtopk<E, C>>("gtopk");
+  check_twin<gtopk<E, C>>("gtopk(return_dropped=false)", {.return_dropped = false});
+  check_twin<gaussian_k<E, C>>("gaussian_k");
+}
+
+TEST_CASE("dense algorithms by text give what their types give") {
+  check_twin<dense<E, C>>("dense");
+  check_twin<dense_rabenseifner<E, C>>("dense_rabenseifner");
+  check_twin<dense_bfloat16<E, C>>("dense_bfloat16");
+  check_twin<dense_ring<E, C>>("ring");
+  check_twin<dense_ring_chunked<E, C>>("ring_chunked");
+  check_twin<dense_ring_pipelined<E, C>>("ring_pipelined(chunk_bytes=64, ahead=2)",
+                                         {.reduce = {.chunk_bytes = 64, .ahead = 2}});
+  check_twin<dense_halving_doubling<E, C>>("halving_doubling");
+  check_twin<dense_recursive_doubling<E, C>>("recursive_doubling");
+  typename coded_ring<block_float>::options how;
+  how.reduce.codec.rate = 9;
+  how.reduce.level = codec_level::message;
+  how.reduce.cutoff_bytes = 0;
+  check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
+                                      how);
+  check_twin<coded_ring<identity>>("ring_chunked(codec=identity, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
+  check_twin<dense_recursive_doubling<E, C, float, std::int32_t, coded_wire<bfloat16>>>(
+      "recursive_doubling(codec=bfloat16, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
+#ifdef OKTOPK_TESTS_WITH_ZFP
+  check_twin<coded_ring<zfp>>("ring_chunked(codec=zfp, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
+#endif
+}
+
+TEST_CASE("every algorithm of the list is compared with its type") {
+  for (listed_allreduce const& each : list_allreduces()) {
+    CHECK(names_seen().count(each.name) == 1);
+  }
+}
+
+TEST_CASE("the list has every option with its default") {
+  for (listed_allreduce const& each : list_allreduces()) {
+    for (listed_option const& option : each.options) {
+      CHECK_FALSE(option.value.empty());
+      CHECK_FALSE(option.about.empty());
+    }
+  }
+  std::string const text = catalogue_text();
+  CHECK(text.find("local_select=exact") != std::string::npos);
+  CHECK(text.find("tau=64") != std::string::npos);
+  CHECK(text.find("none, identity, bfloat16, block_float") != std::string::npos);
+  CHECK(catalogue_text(extras()).find("none, identity, bfloat16, block_float") != std::string::npos);
+}
+
+TEST_CASE("a wrong text is the same error on every rank, and lists the right ones") {
+  auto const refused = [](std::string const& text, std::string const& words) {
+    auto const all = failures_of(3, [&](in_process_communicator comm) { made(C(comm), text); });
+    CHECK(unlike(all, fault::option_out_of_range, words) == "");
+  };
+  refused("okk", "\"okk\"; there are ok_topk, paper_ok_topk, topk_a, topk_dsa, gtopk, gaussian_k, dense, ");
+  refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local_select, ");
+  refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, balanced, uniform");
+  refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian");
+  refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
+  refused("topk_a(format=gzip)", "there are coo, coo_or_dense");
+  refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
+  refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");
+  refused("ok_topk(partition=uniform, tau=3)", "no option \"tau\" here"); // an option of other partitioners
+  refused("ring_chunked(rate=8)", "no option \"rate\" here");
+  refused("ok_topk(tau=often)", "is no integer");
+  refused("ok_topk(tau=0)", "tau = 0 of evened is not positive");
+  refused("ring_chunked(codec=block_float, rate=17)", "is not between 4 and 16");
+  refused("dense(", "NAME(KEY=VALUE, ...)");
+}
+
+TEST_CASE("texts that differ between ranks are an error on every rank") {
+  auto const all = failures_of(
+      3, [](in_process_communicator comm) { made(C(comm), comm.rank() == 2 ? "ok_topk(tau=3)" : "ok_topk(tau=4)"); });
+  CHECK(unlike(all, fault::ranks_disagree, "rank 2 has algorithm = ok_topk(tau=3)") == "");
+  auto const one =
+      failures_of(3, [](in_process_communicator comm) { made(C(comm), comm.rank() == 1 ? "okk" : "ring"); });
+  CHECK(unlike(one, fault::option_out_of_range, "rank 1: there is no algorithm \"okk\"") == "");
+}
+
+TEST_CASE("promises follow from the policies") {
+  in_process::run(1, [](in_process_communicator comm) {
+    auto const of = [&](std::string const& text) { return made(C(comm), text).promises(); };
+    auto const own = of("ok_topk");
+    CHECK((own.local.exact && own.global && own.global->exact && !own.all_contribute && !own.everything));
+    auto const reused = of("ok_topk(local_select=reused, low=0.25, global_select=gathered)");
+    CHECK((!reused.local.exact && reused.local.low == 0.25 && reused.local.high == 1.5 && reused.global->low == 0));
+    CHECK((of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
+    CHECK((of("gtopk").exact_sums && !of("gtopk(return_dropped=false)").exact_sums));
+    CHECK((of("ring").everything && !of("dense_bfloat16").everything));
+    CHECK((of("ring_chunked(codec=identity)").everything && !of("ring_chunked(codec=bfloat16)").everything));
+  });
+}
+
+TEST_CASE("a state goes through bytes, and on where it was saved") {
+  for (std::string const text : {"ok_topk(local_select=reused, global_select=reused, tau=2, tau_prime=2)",
+                                 "paper_ok_topk", "gtopk", "ring_chunked"}) {
+    in_process::run(3, [&](in_process_communicator comm) {
+      any first = made(C(comm), text);
+      any second = made(C(comm), text);
+      std::vector<float> residual(static_cast<std::size_t>(length), 0);
+      for (int iteration = 0; iteration < iterations; ++iteration) {
+        auto const input = accumulator_of({comm.rank(), 3, iteration}, residual, correlated{7, 3});
+        std::stringstream file;
+        save(file, first.state());
+        second.restore(load<any_state>(file));
+        auto const one = observe(first, input);
+        auto const other = observe(second, input);
+        REQUIRE(difference(one, other).empty());
+        REQUIRE(first.state() == second.state());
+        residual = one.residual;
+      }
+    });
+  }
+}
+
+TEST_CASE("a state of another algorithm or of other policies is refused on every rank") {
+  auto const restored = [](std::string const& from, std::string const& to, bool damage = false) {
+    return failures_of(3, [&](in_process_communicator comm) {
+      auto saved = made(C(comm), from).state();
+      if (damage && comm.rank() == 1) {
+        saved.checkpoint.back() = static_cast<char>(saved.checkpoint.back() ^ 1);
+      }
+      made(C(comm), to).restore(saved);
+    });
+  };
+  CHECK(unlike(restored("ok_topk", "ok_topk(tau=3)"), fault::none, "") == "");
+  CHECK(unlike(restored("ok_topk", "dense"), fault::bad_state, "local_select=exact, global_select=exact") == "");
+  CHECK(unlike(restored("topk_a", "dense"), fault::bad_state, "expected one of dense") == "");
+  CHECK(unlike(restored("ok_topk", "ok_topk(global_select=reused)"), fault::bad_state, "global_select=reused") == "");
+  CHECK(unlike(restored("ok_topk", "ok_topk", true), fault::bad_state, "rank 1: the checkpoint") == "");
+}
+
+namespace {
+
+/// The weights after some steps of an optimizer that was saved and restored on the way, and its last state.
+template <class Allreduce>
+std::vector<float> trained(Allreduce& first, Allreduce& second, int rank) {
+  auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
+  sgd<Allreduce> before(E(), first, {.learning_rate = 0.05});
+  sgd<Allreduce> after(E(), second, {.learning_rate = 0.5});
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    std::vector<float> gradient(static_cast<std::size_t>(length));
+    correlated{5, 3}({rank, 3, iteration}, gradient);
+    if (iteration == 3) {
+      std::stringstream file;
+      save(file, before.state());
+      after.restore(load<typename sgd<Allreduce>::state_type>(file));
+    }
+    (iteration < 3 ? before : after).step(weights, to_view(gradient));
+  }
+  return to_vector(weights);
+}
+
+} // namespace
+
+TEST_CASE("sgd over an algorithm by text is sgd over its type") {
+  in_process::run(3, [](in_process_communicator comm) {
+    C counts(comm);
+    C counts_too(comm);
+    ok_topk<E, C> first(E(), counts, {.length = length, .k = k});
+    ok_topk<E, C> second(E(), counts, {.length = length, .k = k});
+    any by_text = made(counts_too, "ok_topk");
+    any by_text_too = made(counts_too, "ok_topk");
+    counts.reset();
+    counts_too.reset();
+    auto const typed = trained(first, second, comm.rank());
+    auto const untyped = trained(by_text, by_text_too, comm.rank());
+    CHECK(bits(typed) == bits(untyped));
+    // The same calls; only `restore` asks once more.
+    for (phase const p : {phase::partition, phase::threshold, phase::reduce, phase::balance, phase::gather}) {
+      CHECK(counts.of_phase(p).bytes_sent == counts_too.of_phase(p).bytes_sent);
+    }
+  });
+}
