@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <string>
 
-/// Every value with |x| >= threshold. The number of entries is not bounded by k.
+/// Every value with |x| >= threshold, however many they are; nothing where k is 0.
 class fixed_threshold {
 public:
   struct options {
@@ -49,6 +49,7 @@ public:
     Index* const indices = workspace.indices.data();
     Value* const values = workspace.values.data();
     auto const threshold = static_cast<Value>(options_.threshold);
+    bool const any = context.k > 0;
     Source const from = source;
     std::int64_t count = 0;
     Kokkos::parallel_scan(
@@ -56,7 +57,8 @@ public:
         Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(context.exec, 0, from.size()),
         KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
           Value const x = final ? from.load(i) : from.peek(i); // every value must be loaded, selected or not
-          if (x >= threshold || -x >= threshold || x != x) {   // what is not finite is selected first
+          // What is not finite counts as the largest.
+          if (any && (x >= threshold || -x >= threshold || x != x)) {
             if (final) {
               indices[position] = from.index(i);
               values[position] = x;
