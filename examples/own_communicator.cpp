@@ -3,15 +3,13 @@
 
 // A communicator of your own: two processes exchange messages through sockets, one for each phase.
 //
-// `oktopk/comm/concept.hpp` holds the two contracts, control messages and bulk data; `tests/comm/suite.hpp` tests them.
-// This class keeps both. A transport that keeps one of them is joined with another by `oktopk::paired`. The program
-// fails when a rank gets a wrong sum.
+// This class keeps both contracts of `oktopk/comm/concept.hpp`, control messages and bulk data. `tests/comm/suite.hpp`
+// tests them; `oktopk::paired` joins two classes that keep one each. The program fails when a rank gets a wrong sum.
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -21,21 +19,16 @@
 #include <unistd.h>
 
 class socket_communicator {
-  struct line { // a socket keeps the order of its messages
-    int socket = 0;
+  struct line { // a socket keeps the order of its messages; -1 after `cancel`
+    int socket = -1;
     std::deque<std::span<std::byte>> rooms{}; // of receives under way, oldest first
-    std::size_t started = 0;                  // receives so far
     std::size_t arrived = 0;                  // messages so far
   };
-  struct shared { // by all copies of the communicator on a rank
-    int rank = 0;
-    line lines[oktopk::phase_count];
-    bool cancelled = false;
-  };
-  std::shared_ptr<shared> shared_ = std::make_shared<shared>();
+  int rank_;
+  std::shared_ptr<line[]> lines_{new line[oktopk::phase_count]}; // shared by all copies of the communicator
 
-  void check(bool works) const {
-    if (!works || shared_->cancelled) {
+  static void check(bool works) {
+    if (!works) {
       throw oktopk::error(oktopk::fault::communication, "a socket is closed or full, or a message has another size");
     }
   }
@@ -51,28 +44,24 @@ public:
   static constexpr bool tells_sizes = false;         // a receive has room for exactly its message
   static constexpr bool ordered_by_instance = false; // the caller waits for kernels before it sends
 
-  socket_communicator(int rank, int const (&pairs)[oktopk::phase_count][2]) {
-    shared_->rank = rank;
+  socket_communicator(int rank, int const (&pairs)[oktopk::phase_count][2]) : rank_(rank) {
     for (int use = 0; use < oktopk::phase_count; ++use) {
-      shared_->lines[use].socket = pairs[use][rank];
+      lines_[use].socket = pairs[use][rank];
       close(pairs[use][1 - rank]); // so that the end of the other process is noticed
     }
   }
-
-  int rank() const { return shared_->rank; }
+  int rank() const { return rank_; }
   int size() const { return 2; }
-
   request isend(std::span<std::byte const> out, int, oktopk::phase use) {
-    int const socket = shared_->lines[static_cast<int>(use)].socket;
-    check(!shared_->cancelled && send(socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0);
+    check(send(lines_[static_cast<int>(use)].socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0);
     return {};
   }
 
   request irecv(std::span<std::byte> in, int, oktopk::phase use) {
-    check(!shared_->cancelled);
-    line& its = shared_->lines[static_cast<int>(use)];
+    line& its = lines_[static_cast<int>(use)];
+    check(its.socket >= 0);
     its.rooms.push_back(in);
-    return {&its, ++its.started};
+    return {&its, its.arrived + its.rooms.size()};
   }
 
   template <oktopk::execution_space E>
@@ -93,7 +82,9 @@ public:
   }
 
   void cancel(std::span<request> requests) noexcept {
-    shared_->cancelled = true;
+    for (int use = 0; use < oktopk::phase_count; ++use) {
+      close(std::exchange(lines_[use].socket, -1));
+    }
     std::fill(requests.begin(), requests.end(), request());
   }
 
@@ -118,12 +109,10 @@ int main(int argc, char** argv) {
   pid_t const child = fork(); // before Kokkos starts threads
   socket_communicator const comm(child == 0 ? 1 : 0, pairs);
   Kokkos::ScopeGuard const kokkos(argc, argv);
-  using space = Kokkos::DefaultExecutionSpace;
-  oktopk::ok_topk allreduce(space(), comm, {.length = 10000, .k = 100});
-  Kokkos::View<float*, space> const gradient("gradient", 10000);
+  oktopk::ok_topk allreduce(Kokkos::DefaultExecutionSpace(), comm, {.length = 10000, .k = 100});
+  Kokkos::View<float*> const gradient("gradient", 10000);
   Kokkos::deep_copy(gradient, static_cast<float>(comm.rank() + 1)); // 1 and 2
   auto const sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), allreduce(gradient).values());
-  std::printf("rank %d: %zu sums of %g\n", comm.rank(), sums.extent(0), static_cast<double>(sums(0)));
   bool const right = sums.extent(0) == 100 && sums(0) == 3 && sums(99) == 3;
   int status = 0;
   bool const both = child == 0 || (waitpid(child, &status, 0) == child && status == 0);
