@@ -29,7 +29,7 @@ class socket_communicator {
 
   static void check(bool works) {
     if (!works) {
-      throw oktopk::error(oktopk::fault::communication, "a socket is closed or full, or a message has another size");
+      throw oktopk::error(oktopk::fault::communication, "the sockets cannot be used any more: closed, full or cut off");
     }
   }
 

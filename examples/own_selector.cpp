@@ -37,7 +37,7 @@ public:
   static std::string name() { return "fixed_threshold"; }
   /// All ranks compare this text: it names every option.
   std::string describe() const { return "fixed_threshold (threshold " + std::to_string(options_.threshold) + ")"; }
-  std::string fault() const { return options_.threshold >= 0 ? "" : "the threshold of fixed_threshold is negative"; }
+  std::string problem() const { return options_.threshold >= 0 ? "" : "the threshold of fixed_threshold is negative"; }
   static bool bounded() { return false; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 

@@ -182,7 +182,7 @@ void run_bench(Comm comm, command_line const& read) {
   if (!read.fault.empty()) {
     agreed.note(oktopk::fault::option_out_of_range, read.fault);
   }
-  agreed.settle(comm);
+  agreed.check_on(comm);
   if (read.text.empty()) {
     bench<Comm>(comm, read.asked).run();
   } else if (comm.rank() == 0) {

@@ -34,7 +34,7 @@ own_part::own_part(std::span<float const> accumulator, host_result const& result
   }
 }
 
-std::string own_part::fault() const {
+std::string own_part::problem() const {
   std::string found = shape_fault();
   if (found.empty()) {
     found = selection_fault();

@@ -22,7 +22,7 @@ public:
            oktopk::allreduce_promises const& promised, std::int64_t k);
 
   /// What can be told wrong without the other ranks, in one sentence, or nothing.
-  std::string fault() const;
+  std::string problem() const;
 
   /// What this rank adds to the entries [begin, end): its contributions less what was returned to it and, where its
   /// selection is known to be exact, the selected entries that did not make it into the result.

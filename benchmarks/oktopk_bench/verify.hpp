@@ -61,12 +61,12 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
     if (!fault.empty()) {
       agreed.note(oktopk::fault::bad_state, fault);
     }
-    agreed.settle(comm);
+    agreed.check_on(comm);
   };
-  settle(part.fault(), oktopk::agreement("wrong result of " + call)
-                           .fact("size of the result", result.indices.size())
-                           .fact("digest of its indices", digest_of(result.indices))
-                           .fact("digest of its values", digest_of(result.values)));
+  settle(part.problem(), oktopk::agreement("wrong result of " + call)
+                             .fact("size of the result", result.indices.size())
+                             .fact("digest of its indices", digest_of(result.indices))
+                             .fact("digest of its values", digest_of(result.values)));
   if (!promised.exact_sums) {
     return;
   }

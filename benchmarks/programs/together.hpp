@@ -30,7 +30,7 @@ auto together(Comm& comm, std::string const& what, oktopk::fault code, Action co
   } catch (std::exception const& found) {
     agreed.note(code, found.what());
   }
-  agreed.settle(comm);
+  agreed.check_on(comm);
   if constexpr (!std::is_void_v<result>) {
     return std::move(*made);
   }

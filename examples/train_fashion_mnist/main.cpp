@@ -44,7 +44,7 @@ void train(oktopk::mpi_communicator& world, fashion::options const& how) {
   oktopk::agreement("the data sets")
       .fact("training images", data.training.whole)
       .fact("test images", data.test.whole)
-      .settle(world);
+      .check_on(world);
 
   auto allreduce = fashion::make_allreduce(exec, fashion::communicator(world), how, fashion::network::length());
   fashion::trainer(exec, world, how, data, allreduce).run();
@@ -57,7 +57,7 @@ void run(oktopk::mpi_communicator world, oktopk_programs::arguments& given, std:
     }
     return fashion::parse_options(given.own());
   });
-  oktopk::agreement("the options").fact("options", how.shared_part()).settle(world);
+  oktopk::agreement("the options").fact("options", how.shared_part()).check_on(world);
   if (how.text.empty()) {
     train(world, how);
   } else if (world.rank() == 0) {

@@ -108,7 +108,7 @@ public:
       terms.note(fault::option_out_of_range, sentence);
     }
     terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length());
-    terms.settle(allreduce.comm());
+    terms.check_on(allreduce.comm());
     learning_rate_ = how.learning_rate;
   }
 
@@ -172,7 +172,7 @@ public:
     if (std::string const sentence = detail::rate_fault<value_type>(saved.learning_rate); !sentence.empty()) {
       terms.note(fault::bad_state, "in the saved state " + sentence);
     }
-    terms.fact("learning rate", saved.learning_rate).settle(allreduce_->comm());
+    terms.fact("learning rate", saved.learning_rate).check_on(allreduce_->comm());
     allreduce_->restore(saved.allreduce);
     learning_rate_ = saved.learning_rate;
     Kokkos::deep_copy(exec_, residual_, const_host_view(saved.residual.data(), saved.residual.size()));

@@ -113,6 +113,16 @@ template <class Comm>
 using gtopk = oktopk::gtopk<execution, Comm>;
 template <class Comm>
 using dense = oktopk::dense<execution, Comm>;
+template <class Comm>
+using ring = oktopk::dense_ring<execution, Comm>;
+template <class Comm>
+using ring_chunked = oktopk::dense_ring_chunked<execution, Comm>;
+template <class Comm>
+using halving_doubling = oktopk::dense_halving_doubling<execution, Comm>;
+template <class Comm>
+using recursive_doubling = oktopk::dense_recursive_doubling<execution, Comm>;
+template <class Comm>
+using rabenseifner = oktopk::dense_rabenseifner<execution, Comm>;
 
 } // namespace
 
@@ -142,4 +152,22 @@ TEST_CASE("gtopk passes its suite over such a transport") {
 
 TEST_CASE("dense passes its suite over such a transport") {
   check_all<dense>();
+}
+
+TEST_CASE("the textbook allreduces keep the invariants over such a transport") {
+  SECTION("ring") {
+    check_invariants<subject<ring, foreign>>();
+  }
+  SECTION("ring_chunked") {
+    check_invariants<subject<ring_chunked, foreign>>();
+  }
+  SECTION("halving_doubling") {
+    check_invariants<subject<halving_doubling, foreign>>();
+  }
+  SECTION("recursive_doubling") {
+    check_invariants<subject<recursive_doubling, foreign>>();
+  }
+  SECTION("rabenseifner") {
+    check_invariants<subject<rabenseifner, foreign>>();
+  }
 }

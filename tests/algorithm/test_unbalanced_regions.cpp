@@ -36,7 +36,7 @@ struct last_owns {
   explicit last_owns(options) {}
 
   static std::string describe() { return "last_owns"; }
-  static std::string fault() { return {}; }
+  static std::string problem() { return {}; }
   static bool due(std::int64_t iteration) { return iteration == 0; }
   static double bound_words(int) { return 0; }
 

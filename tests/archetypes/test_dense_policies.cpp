@@ -180,7 +180,7 @@ public:
   static oktopk::codec_level level() { return oktopk::codec_level::collective; }
 
   static char const* describe() { return "archetype"; }
-  static char const* fault() { return ""; }
+  static char const* problem() { return ""; }
   static std::string name_after(std::string const& algorithm) { return algorithm + " on an archetype"; }
   static bool codes(std::int64_t) { return true; }
   static std::int64_t segment() { return 20; }

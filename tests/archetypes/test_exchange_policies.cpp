@@ -54,7 +54,7 @@ public:
   archetype_partitioner& operator=(archetype_partitioner const&) = delete;
 
   char const* describe() const { return "archetype"; }
-  char const* fault() const { return ""; }
+  char const* problem() const { return ""; }
   bool due(std::int64_t) const { return true; }
   double bound_words(int) const { return 0; }
 
@@ -87,7 +87,7 @@ struct partitioner_without_describe : archetype_partitioner {
 };
 struct partitioner_without_fault : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
-  void fault() = delete;
+  void problem() = delete;
 };
 struct partitioner_without_due : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
@@ -155,7 +155,7 @@ public:
   int source(int rank, int step, int ranks) const { return (rank + step) % ranks; }
   int bucket() const { return 1; }
   char const* describe() const { return "archetype"; }
-  char const* fault() const { return ""; }
+  char const* problem() const { return ""; }
 };
 
 static_assert(oktopk::schedule<archetype_schedule>);
@@ -194,7 +194,7 @@ struct schedule_without_describe : archetype_schedule {
 };
 struct schedule_without_fault : archetype_schedule {
   using archetype_schedule::archetype_schedule;
-  void fault() = delete;
+  void problem() = delete;
 };
 static_assert(!oktopk::schedule<schedule_without_options> && !oktopk::schedule<schedule_not_made_from_options>);
 static_assert(!oktopk::schedule<schedule_without_destination> && !oktopk::schedule<schedule_without_source>);
@@ -211,7 +211,7 @@ public:
   archetype_gather& operator=(archetype_gather const&) = delete;
 
   char const* describe() const { return "archetype"; }
-  char const* fault() const { return ""; }
+  char const* problem() const { return ""; }
 
   template <class E, class Comm, class Format>
   class step {
@@ -279,7 +279,7 @@ struct gather_without_describe : archetype_gather {
 };
 struct gather_without_fault : archetype_gather {
   using archetype_gather::archetype_gather;
-  void fault() = delete;
+  void problem() = delete;
 };
 struct gather_without_step : archetype_gather {
   using archetype_gather::archetype_gather;

@@ -63,7 +63,7 @@ public:
     if (accumulator.extent(0) != all_.size()) {
       terms.note(fault::length_mismatch, "a wrong length");
     }
-    terms.settle(comm_);
+    terms.check_on(comm_);
     for (std::size_t i = 0; i < all_.size(); ++i) {
       (i % 2 == 0 ? sums_ : returned_)[i / 2] = accumulator(i);
     }

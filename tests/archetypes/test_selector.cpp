@@ -40,7 +40,7 @@ public:
 
   static char const* name() { return "archetype"; }
   char const* describe() const { return "archetype"; }
-  char const* fault() const { return ""; }
+  char const* problem() const { return ""; }
   bool bounded() const { return false; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 
@@ -112,7 +112,7 @@ struct without_describe : archetype {
 };
 struct without_fault : archetype {
   using archetype::archetype;
-  void fault() = delete;
+  void problem() = delete;
 };
 static_assert(only_undescribed<without_options> && !oktopk::selector<without_options>);
 static_assert(only_undescribed<options_cannot_be_copied> && !oktopk::selector<options_cannot_be_copied>);

@@ -43,14 +43,14 @@ on_two = started(2, mpi=[2])
 # --- good input -----------------------------------------------------------------------------------
 
 
-def check_exact(folder, accumulators, k):
+def check_exact(folder, accumulators, k, scheme):
     """The dump of exact selectors is Topk(sum_i Topk(acc_i)) with its values and contributions."""
     selections = [set(top({i: abs(x) for i, x in enumerate(acc)}, k)) for acc in accumulators]
     sums = Sums([{i: acc[i] for i in mine} for acc, mine in zip(accumulators, selections)])
     magnitudes = {i: abs(sums.at(i)) for i in sums.parts}
     expected = top(magnitudes, k)
     for rank, chosen in enumerate(selections):
-        indices, values, contributed = read_dump(folder, "ok_topk", rank)
+        indices, values, contributed = read_dump(folder, scheme, rank)
         sums.check(indices, values)
         assert len(indices) == len(expected)
         # Two sums closer to each other than their rounding may change places; no others.
@@ -108,28 +108,25 @@ def check_csv(path, algorithms, ranks, length, k, steps):
             assert sent <= float(row["bound_words"])
 
 
-def try_exact(folder, tool, kind, ranks, length, k, iterations, more=()):
+def try_exact(folder, tool, kind, ranks, length, k, iterations, scheme="ok_topk", more=()):
     seed = ranks * length + k
     accumulators, patterns = write_inputs(folder, kind, ranks, length, iterations, seed)
     dump = folder / "deep" / "dump"
-    tool.succeed(ranks, "--algorithm", "ok_topk,dense", "--input", patterns, "--k", k,
-                 "--local-select", "exact", "--global-select", "exact", "--dump", dump,
-                 "--csv", folder / "rows.csv", *more)
-    check_exact(dump, accumulators, k)
-    check_same_everywhere(dump, "ok_topk", ranks)
+    tool.succeed(ranks, "--algorithm", f"{scheme},dense", "--input", patterns, "--k", k,
+                 "--dump", dump, "--csv", folder / "rows.csv", *more)
+    check_exact(dump, accumulators, k, scheme)
+    check_same_everywhere(dump, scheme, ranks)
     check_dense(dump, accumulators)
-    check_csv(folder / "rows.csv", ["ok_topk", "dense"], ranks, length, k, iterations)
+    check_csv(folder / "rows.csv", [scheme, "dense"], ranks, length, k, iterations)
     assert len(list(dump.iterdir())) == 6 * ranks, "other files in the folder of dumps"
 
 
-def try_reused(folder, tool, kind, ranks, length, iterations, more=()):
+def try_reused(folder, tool, kind, ranks, length, iterations, schemes, more=()):
     accumulators, patterns = write_inputs(folder, kind, ranks, length, iterations, ranks + length)
-    choice = [] if "--local-select" in more else ["--local-select", "reused"]
-    tool.succeed(ranks, "--algorithm", "ok_topk,paper_ok_topk", "--input", patterns,
-                 "--density", 0.02, "--dump", folder / "dump", "--global-select", "reused",
-                 *choice, *more)
-    check_reused(folder / "dump", "ok_topk", accumulators)
-    check_reused(folder / "dump", "paper_ok_topk", accumulators)
+    tool.succeed(ranks, "--algorithm", ",".join(schemes), "--input", patterns, "--density", 0.02,
+                 "--dump", folder / "dump", *more)
+    for scheme in schemes:
+        check_reused(folder / "dump", scheme, accumulators)
 
 
 @on_all_counts
@@ -141,7 +138,9 @@ def test_exact(tmp_path, tool, ranks, kind, length, k, iterations):
 
 @on_all_counts
 def test_reused(tmp_path, tool, ranks):
-    try_reused(tmp_path, tool, heavy_tailed, ranks, 3001, 4, ["--tau-prime", 2])
+    try_reused(tmp_path, tool, heavy_tailed, ranks, 3001, 4,
+               ["ok_topk(local_select=reused, global_select=reused, tau_prime=2)",
+                "paper_ok_topk(tau_prime=2)"])
 
 
 @on_most
@@ -160,13 +159,15 @@ def test_exact_shorter_than_ranks(tmp_path, tool, ranks):
 @on_most
 @pytest.mark.parametrize("regions", ["uniform", "balanced", "evened"])
 def test_exact_crowded(tmp_path, tool, ranks, regions):
-    try_exact(tmp_path, tool, crowded, ranks, 5000, 50, 2, ["--partition", regions, "--warmup", 3])
+    try_exact(tmp_path, tool, crowded, ranks, 5000, 50, 2, f"ok_topk(partition={regions})",
+              ["--warmup", 3])
 
 
 @on_most
 def test_mixed_selection(tmp_path, tool, ranks):
     try_reused(tmp_path, tool, crowded, ranks, 2000, 3,
-               ["--local-select", "exact", "--tau", 1, "--steps", 9, "--warmup", 1])
+               ["ok_topk(global_select=reused,tau=1)", "paper_ok_topk(tau=1)"],
+               ["--steps", 9, "--warmup", 1])
 
 
 @on_all_counts
@@ -181,22 +182,22 @@ def test_dense_family(tmp_path, tool, ranks):
 
 
 @pytest.mark.parametrize("tool", ["in process", "mpi"], indirect=True)
-@pytest.mark.parametrize("ranks, more, label, share", [
-    (4, ["--codec", "bfloat16"], "bfloat16", 0.5),
-    (4, ["--codec", "block_float"], "block_float8", 8.25 / 32),
-    (2, ["--codec", "block_float", "--rate", 12, "--codec-level", "message"],
-     "block_float12_message", 12.25 / 32),
+@pytest.mark.parametrize("ranks, codec, share", [
+    (4, "codec=bfloat16", 0.5),
+    (4, "codec=block_float", 8.25 / 32),
+    (2, "codec=block_float, rate=12, codec_level=message", 12.25 / 32),
 ])
-def test_codec(tmp_path, tool, ranks, more, label, share):
-    """A coded algorithm has its own name in the table, and sends that share of the plain one."""
-    sent = {}
-    for each in ([], more):
-        tool.succeed(ranks, "--algorithm", "ring_chunked,recursive_doubling", "--length", 200_000,
-                     "--k", 1, "--steps", 1, "--csv", tmp_path / "rows.csv", *each)
-        for row in read_rows(tmp_path / "rows.csv"):
-            sent[row["algorithm"]] = float(row["words_sent_max"])
-    for algorithm in ("ring_chunked", "recursive_doubling"):
-        assert sent[f"{algorithm}_{label}"] / sent[algorithm] == pytest.approx(share, abs=0.01)
+def test_codec(tmp_path, tool, ranks, codec, share):
+    """A coded algorithm sends that share of the words of the plain one."""
+    plain = ["ring_chunked", "recursive_doubling"]
+    coded = [f"{each}({codec})" for each in plain]
+    tool.succeed(ranks, "--algorithm", ", ".join(plain + coded), "--length", 200_000, "--k", 1,
+                 "--steps", 1, "--csv", tmp_path / "rows.csv")
+    sent = {row["algorithm"]: float(row["words_sent_max"])
+            for row in read_rows(tmp_path / "rows.csv")}
+    assert list(sent) == plain + coded
+    for one, other in zip(plain, coded):
+        assert sent[other] / sent[one] == pytest.approx(share, abs=0.01)
 
 
 # --- what the tool says of itself -----------------------------------------------------------------
@@ -218,7 +219,9 @@ def test_synthetic(tmp_path, tool):
 @on_two
 def test_help(tool, ranks):
     said = tool.succeed(ranks, "--help")
-    assert "--density" in said and said.count("--tau-prime") == 1
+    assert "--density" in said and said.count("--no-verify") == 1
+    listed = tool.succeed(ranks, "--list")
+    assert listed.count("ring_chunked:") == 1 and "codec=none" in listed
 
 
 @on_two
@@ -230,21 +233,27 @@ def test_quiet_without_a_terminal(tool, ranks):
 
 # --- bad input ------------------------------------------------------------------------------------
 
+
+
+def named(algorithm):
+    return ["--algorithm", algorithm, "--length", 1000, "--k", 10]
+
+
 SOURCE = ["--algorithm", "ok_topk", "--length", 1000]
-PLAIN = [*SOURCE, "--k", 10]
-RING = ["--algorithm", "ring_chunked", "--length", 1000, "--k", 10]
+PLAIN = named("ok_topk")
 # Arguments and what the message must contain.
 BAD_OPTIONS = [
     (["--length", 1000, "--k", 10], "--algorithm"),
-    (["--algorithm", "ok_topkk", "--length", 1000, "--k", 10], "ok_topkk"),
-    (["--algorithm", "dense,dense", "--length", 1000, "--k", 10], "twice"),
+    (named("ok_topkk"), "ok_topkk"),
+    (named("dense,dense"), "twice"),
+    (named("ok_topk("), "NAME(KEY=VALUE, ...)"),
     ([*PLAIN, "--colour", "red"], "--colour"),
     ([*PLAIN, "stray"], "stray"),
     ([*PLAIN, "--kokkos-colour=red"], "--kokkos-colour"),
-    ([*PLAIN, "--density", 0.1], "--density and --k"),
-    (SOURCE, "--density and --k"),
-    (["--algorithm", "ok_topk", "--k", 10], "--length and --input"),
-    ([*PLAIN, "--input", "x.{rank}"], "--length and --input"),
+    ([*PLAIN, "--density", 0.1], "[--density,--k]"),
+    (SOURCE, "[--density,--k]"),
+    (["--algorithm", "ok_topk", "--k", 10], "[--length,--input]"),
+    ([*PLAIN, "--input", "x.{rank}"], "[--length,--input]"),
     ([*SOURCE, "--k", 1001], "1001"),
     ([*SOURCE, "--k", -1], "--k"),
     ([*SOURCE, "--k", "ten"], "--k"),
@@ -257,21 +266,21 @@ BAD_OPTIONS = [
     (["--algorithm", "ok_topk", "--length", 3_000_000_000, "--k", 5], "3000000000"),
     ([*PLAIN, "--steps", 0], "--steps"),
     ([*PLAIN, "--warmup", -1], "--warmup"),
-    ([*PLAIN, "--tau", 0], "--tau"),
-    ([*PLAIN, "--tau", "often"], "--tau"),
-    ([*PLAIN, "--tau-prime", -3], "--tau-prime"),
-    ([*PLAIN, "--local-select", "best"], "best"),
-    ([*PLAIN, "--global-select", "best"], "best"),
-    ([*PLAIN, "--partition", "fair"], "fair"),
+    (named("ok_topk(tau=0)"), "tau"),
+    (named("ok_topk(tau=often)"), "tau"),
+    (named("ok_topk(local_select=reused, tau_prime=-3)"), "tau'"),
+    (named("ok_topk(local_select=best)"), "exact, reused"),
+    (named("ok_topk(global_select=best)"), "exact, reused"),
+    (named("ok_topk(partition=fair)"), "evened, balanced, uniform"),
     (["--algorithm", "dense", "--input", "gradient.f32", "--k", 1], "{rank}"),
-    ([*PLAIN, "--codec", "block_float"], "ring_chunked and recursive_doubling"),
-    ([*RING, "--codec", "gzip"], "gzip"),
-    ([*RING, "--codec", "bfloat16", "--rate", 8], "no rate"),
-    ([*RING, "--codec", "block_float", "--rate", 17], "from 4 to 16"),
-    ([*RING, "--codec", "block_float", "--codec-level", "bit"], "bit"),
-    ([*RING, "--codec", "zfp", "--codec-level", "message"], "zfp"),  # loses again, or is not there
-    ([*RING, "--rate", 8], "--rate needs"),
-    ([*RING, "--codec-level", "message"], "--codec-level needs"),
+    (named("ok_topk(codec=block_float)"), 'no option "codec" here'),
+    (named("ring_chunked(codec=gzip)"), "none, identity, bfloat16, block_float"),
+    (named("ring_chunked(codec=bfloat16, rate=8)"), 'no option "rate" here'),
+    (named("ring_chunked(codec=block_float, rate=17)"), "between 4 and 16"),
+    (named("ring_chunked(codec=block_float, codec_level=bit)"), "collective, message"),
+    (named("ring_chunked(codec=zfp, codec_level=message)"), "zfp"),  # loses, or is not there
+    (named("ring_chunked(rate=8)"), 'no option "rate" here'),
+    (named("ring_chunked(codec_level=message)"), 'no option "codec_level" here'),
 ]
 
 

@@ -17,8 +17,8 @@ from conftest import ROOT
 from gradients import (crowded, full_of_ties, heavy_tailed, numpy_file, read_dump, read_rows, top,
                        write_inputs)
 
-SCHEMES = ["ok_topk", "paper_ok_topk", "dense", "dense_rabenseifner", "dense_bfloat16",
-           "ring_chunked", "topk_a", "topk_dsa", "gtopk", "gaussian_k"]
+SCHEMES = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k", "dense",
+           "dense_rabenseifner", "dense_bfloat16", "ring_chunked"]
 TEXTBOOK = ["ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
 COLUMNS = ["algorithm", "ranks", "length", "k", "words_sent", "words_are_a_floor",
            "lower_bound_ratio", "messages", "selection_seconds", "communication_seconds", "seconds",
@@ -143,9 +143,10 @@ def test_all_schemes(tables):
 def test_codec(tables):
     """A coded scheme sends its share of the words."""
     ranks, length = 3, 200_000
+    coded = "ring_chunked(codec=block_float, rate=8)"
     said, table, steps = tables("--ranks", ranks, "--length", length, "--steps", 2, "--algorithm",
-                                "dense,ring_chunked", "--", "--codec", "block_float", "--rate", 8)
-    assert list(table) == list(steps) == ["dense", "ring_chunked_block_float8"]
+                                f"dense, {coded}")
+    assert list(table) == list(steps) == ["dense", coded]
     for (scheme, row), bits in zip(table.items(), (32, 8.25)):
         check_row(row, steps[scheme], ranks, length, length // 100)
         share = float(row["words_sent"]) / (2 * length * (ranks - 1) / ranks)
@@ -223,8 +224,8 @@ def test_commas_in_names(driver, tmp_path, monkeypatch):
     (["--launcher", "no_such_launcher"], "no_such_launcher"),
     (["--rows", "absent/rows.csv"], "cannot write"),
     (["--plot", "absent/picture.png"], "cannot write"),
-    (["--length", "1000", "--", "--codec", "gzip"], "gzip"),
-    (["--", "--k", "3"], "--density and --k"),
+    (["--length", "1000", "--algorithm", "ring_chunked(codec=gzip)"], '"gzip"'),
+    (["--", "--k", "3"], "[--density,--k]"),
 ])
 def test_refuses(compare, tmp_path, arguments, expected):
     done = compare("--csv", "table.csv", "--plot", "none", *arguments)

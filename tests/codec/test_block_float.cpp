@@ -65,8 +65,8 @@ TEST_CASE("block_float rounds to nearest: half a step is the most that it is off
 }
 
 TEST_CASE("block_float says which rates it has") {
-  CHECK(block_float().fault() == "");
-  CHECK(block_float({.rate = 3}).fault() == "rate = 3 of block_float is not between 4 and 16");
-  CHECK(block_float({.rate = 17}).fault() == "rate = 17 of block_float is not between 4 and 16");
+  CHECK(block_float().problem() == "");
+  CHECK(block_float({.rate = 3}).problem() == "rate = 3 of block_float is not between 4 and 16");
+  CHECK(block_float({.rate = 17}).problem() == "rate = 17 of block_float is not between 4 and 16");
   CHECK(block_float({.rate = 9}).name() == "block_float 9");
 }

@@ -68,8 +68,8 @@ TEST_CASE("zfp is off by little where values are like those of gradients") {
 }
 
 TEST_CASE("zfp says which rates it has") {
-  CHECK(oktopk::zfp().fault() == "");
-  CHECK(oktopk::zfp({.rate = 3}).fault() == "rate = 3 of zfp is not between 4 and 16");
+  CHECK(oktopk::zfp().problem() == "");
+  CHECK(oktopk::zfp({.rate = 3}).problem() == "rate = 3 of zfp is not between 4 and 16");
 }
 
 #endif

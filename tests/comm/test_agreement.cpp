@@ -31,7 +31,7 @@ outcome settled(int ranks, State const& state, std::string const& what = "thing"
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     agreement terms(what);
     state(terms, comm.rank());
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { terms.settle(comm); });
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { terms.check_on(comm); });
     if (ranks > 1) {
       CHECK(pass_around(comm, comm.rank()) == (comm.rank() + ranks - 1) % ranks);
     }
@@ -50,7 +50,7 @@ TEST_CASE("ranks with the same facts agree, at the cost of one allreduce of four
       oktopk::counted<in_process_communicator> comm(inner);
       agreement terms("ok_topk");
       terms.fact("length", 1000).fact("format", "coo").fact("density", 0.01);
-      CHECK_NOTHROW(terms.settle(comm, oktopk::phase::partition));
+      CHECK_NOTHROW(terms.check_on(comm, oktopk::phase::partition));
       CHECK(comm.total().messages_sent <= doublings(ranks) + 1);
       CHECK(comm.total().bytes_sent == 16 * comm.total().messages_sent);
       CHECK(comm.of_phase(oktopk::phase::partition).bytes_sent == comm.total().bytes_sent);
@@ -87,7 +87,7 @@ TEST_CASE("ranks that make different objects disagree") {
   oktopk::in_process::run(2, [&](in_process_communicator comm) {
     agreement terms(comm.rank() == 0 ? "dense" : "ok_topk");
     terms.fact("length", 10);
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { terms.settle(comm); });
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { terms.check_on(comm); });
   });
   CHECK(heard[0].text == "oktopk: the ranks disagree: rank 0 has object = dense, rank 1 has object = ok_topk");
   CHECK(heard[1] == heard[0]);

@@ -164,9 +164,9 @@ TEST_CASE("ring_chunked codes nothing below the cut-off") {
 
 TEST_CASE("ring_chunked says what is wrong with its options") {
   using coded = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::block_float>>;
-  CHECK(coded().fault() == "");
-  CHECK(coded({.codec = {.rate = 2}}).fault() == "rate = 2 of block_float is not between 4 and 16");
-  CHECK(coded({.segment = 0}).fault() == "segment = 0 of a coded wire is not positive");
+  CHECK(coded().problem() == "");
+  CHECK(coded({.codec = {.rate = 2}}).problem() == "rate = 2 of block_float is not between 4 and 16");
+  CHECK(coded({.segment = 0}).problem() == "segment = 0 of a coded wire is not positive");
   CHECK(coded({.codec = {.rate = 9}}).describe() != coded().describe());
   CHECK(coded({.level = codec_level::message}).describe() != coded().describe());
   CHECK(coded({.codec = {.rate = 9}}).name() == "ring_chunked of block_float 9");

@@ -61,9 +61,9 @@ TEST_CASE("recursive_doubling of zfp tells what it lost, and hides no bad value"
 
 TEST_CASE("zfp, which loses again whenever it is applied, cannot code each message by itself") {
   using coded = oktopk::ring_chunked<execution, counting, float, oktopk::coded_wire<oktopk::zfp>>;
-  CHECK(coded().fault() == "");
-  CHECK(coded({.level = oktopk::codec_level::message}).fault().find("zfp 8 cannot code each message") == 0);
-  CHECK(coded({.level = oktopk::codec_level::message, .ranks_may_differ = true}).fault() == "");
+  CHECK(coded().problem() == "");
+  CHECK(coded({.level = oktopk::codec_level::message}).problem().find("zfp 8 cannot code each message") == 0);
+  CHECK(coded({.level = oktopk::codec_level::message, .ranks_may_differ = true}).problem() == "");
 }
 
 TEST_CASE("zfp codes each message by itself where ranks may differ, which do not differ by much") {

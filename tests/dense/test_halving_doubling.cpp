@@ -112,9 +112,9 @@ TEST_CASE("halving_doubling sends as many more messages as pieces are cut") {
 
 TEST_CASE("halving_doubling says what is wrong with its options") {
   using algorithm = oktopk::halving_doubling<execution, counting, double>;
-  CHECK(algorithm().fault() == "");
-  CHECK(algorithm({.chunk_bytes = 7}).fault() == "chunk_bytes = 7 of halving_doubling is less than a value");
-  CHECK(algorithm({.ahead = 0}).fault() == "ahead = 0 of halving_doubling is not positive");
+  CHECK(algorithm().problem() == "");
+  CHECK(algorithm({.chunk_bytes = 7}).problem() == "chunk_bytes = 7 of halving_doubling is less than a value");
+  CHECK(algorithm({.ahead = 0}).problem() == "ahead = 0 of halving_doubling is not positive");
   CHECK(algorithm({.ahead = 9}).describe() != algorithm().describe());
 }
 

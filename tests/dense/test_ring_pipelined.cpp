@@ -73,8 +73,8 @@ TEST_CASE("ring_pipelined gives the same bits with few and with many receives po
 
 TEST_CASE("ring_pipelined says what is wrong with its options") {
   using algorithm = oktopk::ring_pipelined<execution, counting, double>;
-  CHECK(algorithm().fault() == "");
-  CHECK(algorithm({.chunk_bytes = 7}).fault() == "chunk_bytes = 7 of ring_pipelined is less than a value");
-  CHECK(algorithm({.ahead = 0}).fault() == "ahead = 0 of ring_pipelined is not positive");
+  CHECK(algorithm().problem() == "");
+  CHECK(algorithm({.chunk_bytes = 7}).problem() == "chunk_bytes = 7 of ring_pipelined is less than a value");
+  CHECK(algorithm({.ahead = 0}).problem() == "ahead = 0 of ring_pipelined is not positive");
   CHECK(algorithm({.ahead = 9}).describe() != algorithm().describe());
 }

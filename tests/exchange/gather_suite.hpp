@@ -70,7 +70,7 @@ void check_format(typename Gather::options const& how) {
 template <class Gather>
 void check_gather(typename Gather::options const& how = {}) {
   Gather const policy(how);
-  CHECK(std::string(policy.fault()).empty());
+  CHECK(std::string(policy.problem()).empty());
   CHECK(!std::string(policy.describe()).empty());
   check_format<oktopk::coo<>, Gather>(how);
   check_format<oktopk::coo<double, std::int32_t>, Gather>(how);

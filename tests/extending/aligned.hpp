@@ -12,7 +12,7 @@ struct aligned {
   explicit aligned(options) {}
 
   static std::string describe() { return "aligned"; } // the ranks compare this text
-  static std::string fault() { return {}; }           // a sentence where the options are wrong
+  static std::string problem() { return {}; }         // a sentence where the options are wrong
   static bool due(std::int64_t iteration) { return iteration == 0; }
   static double bound_words(int) { return 0; }
 

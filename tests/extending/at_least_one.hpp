@@ -21,7 +21,7 @@ struct at_least_one {
 
   static std::string name() { return "at_least_one"; }
   static std::string describe() { return name(); }
-  static std::string fault() { return {}; }
+  static std::string problem() { return {}; }
   static bool bounded() { return false; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 

@@ -15,5 +15,5 @@ struct backwards {
   static int source(int rank, int step, int ranks) { return (rank + step) % ranks; }
   static int bucket() { return 1; }
   static std::string describe() { return "backwards"; }
-  static std::string fault() { return {}; }
+  static std::string problem() { return {}; }
 };

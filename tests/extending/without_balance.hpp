@@ -13,7 +13,7 @@ struct without_balance {
   explicit without_balance(options) {}
 
   static std::string describe() { return "without_balance"; }
-  static std::string fault() { return {}; }
+  static std::string problem() { return {}; }
 
   template <oktopk::execution_space E, oktopk::communicator Comm, oktopk::sparse_format Format>
   class step {

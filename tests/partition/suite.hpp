@@ -91,7 +91,7 @@ void check_boundaries(Partitioner const& how, int ranks, std::int64_t length,
 template <class Partitioner>
 void check_partitioner(Partitioner const& how = Partitioner()) {
   static_assert(oktopk::partitioner<Partitioner, execution, counting>);
-  CHECK(std::string(how.fault()).empty());
+  CHECK(std::string(how.problem()).empty());
   CHECK(!std::string(how.describe()).empty());
   CHECK(how.due(0)); // there are no regions before
   for (int const ranks : rank_counts) {

@@ -157,8 +157,8 @@ TEST_CASE("balanced regions are due every tau iterations") {
     CHECK(often.due(iteration) == (iteration % 3 == 0));
   }
   CHECK(often.describe() != oktopk::balanced({.tau = 4}).describe());
-  CHECK(oktopk::balanced({.tau = 0}).fault() == "tau = 0 of balanced is not positive");
-  CHECK(oktopk::balanced({.tau = 1}).fault().empty());
+  CHECK(oktopk::balanced({.tau = 0}).problem() == "tau = 0 of balanced is not positive");
+  CHECK(oktopk::balanced({.tau = 1}).problem().empty());
 }
 
 TEST_CASE("evened regions balance what is crowded in other places on each rank, where averages do not") {
@@ -219,7 +219,7 @@ TEST_CASE("evened regions are due every tau iterations, and refuse bad options")
   }
   CHECK(often.describe() != oktopk::evened({.tau = 4}).describe());
   CHECK(often.describe() != oktopk::evened({.tau = 3, .rounds = 1}).describe());
-  CHECK(oktopk::evened({.tau = 0}).fault() == "tau = 0 of evened is not positive");
-  CHECK(oktopk::evened({.rounds = -1}).fault() == "rounds = -1 of evened is negative");
-  CHECK(oktopk::evened({.tau = 1, .rounds = 0}).fault().empty());
+  CHECK(oktopk::evened({.tau = 0}).problem() == "tau = 0 of evened is not positive");
+  CHECK(oktopk::evened({.rounds = -1}).problem() == "rounds = -1 of evened is negative");
+  CHECK(oktopk::evened({.tau = 1, .rounds = 0}).problem().empty());
 }

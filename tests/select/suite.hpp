@@ -249,7 +249,7 @@ template <class Selector>
 void check_selector(Selector const& selector = Selector(), promises const& given = {}) {
   static_assert(oktopk::has_selector_options<Selector> && oktopk::bounds_its_selection<Selector>);
   static_assert(oktopk::carries_state<Selector> && std::copy_constructible<Selector>);
-  CHECK(std::string(selector.fault()).empty());
+  CHECK(std::string(selector.problem()).empty());
   CHECK(!std::string(selector.describe()).empty());
   CHECK(!std::string(Selector::name()).empty());
   CHECK((!selector.bounded() || selector.capacity(10, 1'000'000'000) < 1'000'000));

@@ -83,7 +83,7 @@ public:
       detail::check_policy("reduce", reduce_, terms);
     }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
-    terms.settle(comm_);
+    terms.check_on(comm_);
     sums_.reserve(exec_, length_);
     lost_.reserve(exec_, Reduce::lossless ? 0 : length_);
     indices_.reserve(exec_, length_);

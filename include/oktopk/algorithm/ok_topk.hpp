@@ -128,7 +128,7 @@ public:
   void restore(state_type const& saved) {
     agreement terms("ok_topk::restore");
     check_state(saved, terms);
-    terms.settle(comm_);
+    terms.check_on(comm_);
     state_ = saved;
   }
 
@@ -172,7 +172,7 @@ protected:
     detail::check_policy("partitioner", partitioner_, terms);
     detail::check_policy("schedule", Schedule(how.schedule), terms);
     detail::check_policy("gather", Gather(how.gather), terms);
-    terms.settle(comm_);
+    terms.check_on(comm_);
     most_selected_ = local_selection_.most_selected(k_, length_);
     std::int64_t const of_a_rank = most_selected_.value_or(length_);
     most_candidates_ = of_a_rank > std::numeric_limits<std::int64_t>::max() / comm_.size()

@@ -56,7 +56,7 @@ void check_length(std::int64_t length, agreement& terms) {
 /// Notes what a policy says is wrong with its options, and writes the policy down for the ranks to compare.
 template <class Policy>
 void check_policy(char const* role, Policy const& policy, agreement& terms) {
-  if (std::string const sentence = policy.fault(); !sentence.empty()) {
+  if (std::string const sentence = policy.problem(); !sentence.empty()) {
     terms.note(fault::option_out_of_range, sentence);
   }
   terms.fact(role, policy.describe());
@@ -74,7 +74,7 @@ std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std:
   terms.fact("length", length).fact("k", resolved).fact("format", Format::name());
   check_policy("local selector", local, terms);
   more(terms);
-  terms.settle(comm);
+  terms.check_on(comm);
   return resolved;
 }
 
@@ -98,7 +98,7 @@ template <communicator Comm>
 void agree_on_iteration(std::string const& algorithm, std::int64_t iteration, Comm& comm) {
   agreement terms(algorithm + "::restore");
   check_iteration(iteration, terms);
-  terms.fact("iteration", iteration).settle(comm);
+  terms.fact("iteration", iteration).check_on(comm);
 }
 
 /// Agrees on a state of iterations and local selections: ranks compare the iteration, and each checks its own
@@ -108,7 +108,7 @@ void agree_on_selection_state(std::string const& algorithm, State const& saved, 
   agreement terms(algorithm + "::restore");
   check_iteration(saved.iteration, terms);
   check_selector_state("local", saved.local, saved.iteration, terms);
-  terms.fact("iteration", saved.iteration).settle(comm);
+  terms.fact("iteration", saved.iteration).check_on(comm);
 }
 
 } // namespace oktopk::detail

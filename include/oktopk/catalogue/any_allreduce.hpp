@@ -171,7 +171,7 @@ private:
       } catch (error const& found) {
         terms.note(fault::bad_state, found.sentence());
       }
-      terms.settle(allreduce.comm());
+      terms.check_on(allreduce.comm());
       allreduce.restore(saved);
     }
 

@@ -85,7 +85,7 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
   } catch (error const& found) {
     terms.note(found.code(), found.sentence());
   }
-  terms.settle(comm);
+  terms.check_on(comm);
   return make();
 }
 

@@ -28,8 +28,8 @@ public:
     return std::visit([](auto const& one) { return std::string(one.describe()); }, chosen_);
   }
 
-  std::string fault() const {
-    return std::visit([](auto const& one) { return std::string(one.fault()); }, chosen_);
+  std::string problem() const {
+    return std::visit([](auto const& one) { return std::string(one.problem()); }, chosen_);
   }
 
   bool due(std::int64_t iteration) const {

@@ -35,7 +35,7 @@ struct block_float {
 
   std::string name() const { return "block_float " + std::to_string(options_.rate); }
 
-  std::string fault() const {
+  std::string problem() const {
     return options_.rate < 4 || options_.rate > 16
                ? "rate = " + std::to_string(options_.rate) + " of block_float is not between 4 and 16"
                : std::string();

@@ -49,7 +49,7 @@ struct zfp {
 
   std::string name() const { return "zfp " + std::to_string(options_.rate); }
 
-  std::string fault() const {
+  std::string problem() const {
     return options_.rate < 4 || options_.rate > 16
                ? "rate = " + std::to_string(options_.rate) + " of zfp is not between 4 and 16"
                : std::string();

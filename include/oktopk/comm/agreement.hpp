@@ -21,7 +21,7 @@ namespace oktopk {
 
 /// What all ranks must have in common when they make an object together, and what one of them may have found wrong.
 ///
-/// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `settle` is collective and throws the
+/// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `check_on` is collective and throws the
 /// same sentence on every rank where facts differ or somebody has a fault. Agreement costs one allreduce of four words;
 /// only where it fails do the ranks tell each other what they have. The library's defence against ranks that were
 /// compiled or called differently: the exchange has the same form whatever the types are.
@@ -47,7 +47,7 @@ public:
   }
 
   template <communicator Comm>
-  void settle(Comm& comm, phase use = phase::control) const {
+  void check_on(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
     std::string const mine = record();
     detail::fnv1a hash;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/single_message.hpp>
 #include <oktopk/dense/wire/plain.hpp>
 
 #include <cstddef>
@@ -31,21 +31,22 @@ public:
     requests_.reserve(static_cast<std::size_t>(comm.size()));
     cancel_on_unwind const guard(comm, requests_);
     if (comm.rank() != root) {
-      requests_.push_back(comm.irecv(wire_.image(whole), root, phase::gather));
-      comm.wait_all(std::span<typename Comm::request>(requests_));
+      requests_.push_back(detail::start_receive(exec, comm, wire_.image(whole), root, phase::gather));
+      comm.wait_all(std::span<typename Comm::bulk_request>(requests_));
       wire_.unfold(exec, whole);
       detail::fence(exec, "oktopk::broadcast::done");
       return;
     }
     wire_.prepare(exec, whole);
     for (int step = 1; step < comm.size(); ++step) {
-      requests_.push_back(comm.isend(wire_.image(whole), (root + step) % comm.size(), phase::gather));
+      requests_.push_back(
+          detail::start_send(exec, comm, wire_.image(whole), (root + step) % comm.size(), phase::gather));
     }
-    comm.wait_all(std::span<typename Comm::request>(requests_));
+    comm.wait_all(std::span<typename Comm::bulk_request>(requests_));
   }
 
 private:
-  std::vector<typename Comm::request> requests_;
+  std::vector<typename Comm::bulk_request> requests_;
   detail::bound_plain_wire<E, Value> wire_;
 };
 

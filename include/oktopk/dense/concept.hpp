@@ -39,9 +39,9 @@ T configured(typename options_of<T>::type const& how) {
 
 /// A sentence about a policy's options that cannot be; empty where there is none.
 template <class T>
-std::string fault_of_policy(T const& policy) {
-  if constexpr (requires { policy.fault(); }) {
-    return policy.fault();
+std::string problem_of_policy(T const& policy) {
+  if constexpr (requires { policy.problem(); }) {
+    return policy.problem();
   } else {
     return {};
   }
@@ -61,7 +61,7 @@ std::string fault_of_policy(T const& policy) {
 /// 3. `name()` tells the algorithm and its wire, the same on all ranks.
 /// 4. `bound_words(count, ranks)` bounds the words of 4 bytes that one rank sends.
 /// 5. `options`, where an algorithm has choices, is a plain struct that it is made from. `describe()` writes them down
-///    for the ranks to compare; `fault()` is a sentence about options that cannot be, empty where there is none.
+///    for the ranks to compare; `problem()` is a sentence about options that cannot be, empty where there is none.
 /// 6. `losses_may_overflow(ranks)`, where an algorithm has it, tells whether `lost` may hold values that are not finite
 ///    though inputs and sums are finite; the same on all ranks.
 /// 7. `ranks_may_differ()`, where an algorithm has it, tells whether the results of ranks may differ.

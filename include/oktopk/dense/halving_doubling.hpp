@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/comm/optional_message.hpp>
+#include <oktopk/comm/single_message.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
@@ -54,7 +54,7 @@ public:
     return "pieces of " + std::to_string(options_.chunk_bytes) + " bytes, " + std::to_string(options_.ahead) + " ahead";
   }
 
-  std::string fault() const {
+  std::string problem() const {
     if (options_.chunk_bytes < std::int64_t(sizeof(Value))) {
       return "chunk_bytes = " + std::to_string(options_.chunk_bytes) + " of halving_doubling is less than a value";
     }
@@ -96,7 +96,7 @@ public:
     reduce_scatter(exec, comm);
     between_blocks(exec, comm, at, count);
     allgather(exec, comm);
-    comm.wait_all(std::span<typename Comm::request>(sends_));
+    comm.wait_all(std::span<typename Comm::bulk_request>(sends_));
     detail::fence(exec, "oktopk::halving_doubling::done");
   }
 
@@ -118,7 +118,7 @@ private:
     auto const post = [&](std::int64_t k) {
       if (k < all) {
         reductions_[static_cast<std::size_t>(k % window)] =
-            detail::start_receive(comm, wire_.slot(k % window, incoming(k)), peer(k), phase::reduce);
+            detail::start_receive(exec, comm, wire_.slot(k % window, incoming(k)), peer(k), phase::reduce);
       }
     };
     for (std::int64_t k = 0; k < window; ++k) {
@@ -137,7 +137,7 @@ private:
       detail::piece const p = steps_.piece_of(partner(step), step, number);
       wire_.prepare(exec, p);
       sends_[static_cast<std::size_t>(steps_.first(step) + number)] =
-          detail::start_send(comm, wire_.image(p), base_ + partner(step), phase::reduce);
+          detail::start_send(exec, comm, wire_.image(p), base_ + partner(step), phase::reduce);
     };
     auto const step_of = [&](std::int64_t k) {
       int step = 0;
@@ -181,22 +181,22 @@ private:
       int const last = theirs.steps() - 1;
       for (int there = place_; there < at.larger; there += at.size) {
         for (std::int64_t number = 0; number < theirs.pieces(last); ++number) {
-          between_.push_back(detail::start_send(comm, wire_.image(theirs.piece_of(there, last, number)),
+          between_.push_back(detail::start_send(exec, comm, wire_.image(theirs.piece_of(there, last, number)),
                                                 at.base - at.larger + there, phase::reduce));
         }
       }
-      comm.wait_all(std::span<typename Comm::request>(between_));
+      comm.wait_all(std::span<typename Comm::bulk_request>(between_));
       between_.clear();
       for (int there = place_; there < at.larger; there += at.size) {
-        between_.push_back(detail::start_receive(comm, wire_.image(theirs.part_of(there)), at.base - at.larger + there,
-                                                 phase::gather));
+        between_.push_back(detail::start_receive(exec, comm, wire_.image(theirs.part_of(there)),
+                                                 at.base - at.larger + there, phase::gather));
       }
-      comm.wait_all(std::span<typename Comm::request>(between_));
+      comm.wait_all(std::span<typename Comm::bulk_request>(between_));
       between_.clear();
       wire_.unfold(exec, mine);
     }
     if (at.smaller > 0) {
-      detail::finish(comm, detail::start_send(comm, wire_.image(mine), behind, phase::gather));
+      detail::finish(comm, detail::start_send(exec, comm, wire_.image(mine), behind, phase::gather));
     }
   }
 
@@ -206,13 +206,13 @@ private:
   void allgather(E const& exec, Comm& comm) {
     auto const send = [&](int step, std::int64_t number) {
       sends_[static_cast<std::size_t>(steps_.all() + steps_.first(step) + number)] = detail::start_send(
-          comm, wire_.image(steps_.piece_of(place_, step, number)), base_ + partner(step), phase::gather);
+          exec, comm, wire_.image(steps_.piece_of(place_, step, number)), base_ + partner(step), phase::gather);
     };
     auto const post = [&](int step) {
       for (std::int64_t number = steps_.pieces(step) - 1; number >= 0; --number) {
         auto const at = static_cast<std::size_t>(steps_.first(step) + number);
         detail::wait_for(comm, sends_[at]); // the same place was sent from while reducing
-        gathers_[at] = detail::start_receive(comm, wire_.image(steps_.piece_of(partner(step), step, number)),
+        gathers_[at] = detail::start_receive(exec, comm, wire_.image(steps_.piece_of(partner(step), step, number)),
                                              base_ + partner(step), phase::gather);
       }
     };
@@ -248,10 +248,10 @@ private:
   detail::halving_steps steps_;
   int base_ = 0;
   int place_ = 0;
-  std::vector<typename Comm::request> reductions_; // receives that wait to be reduced
-  std::vector<typename Comm::request> sends_;      // of all steps: those of reduce_scatter, then those of allgather
-  std::vector<typename Comm::request> gathers_;
-  std::vector<typename Comm::request> between_; // between blocks
+  std::vector<typename Comm::bulk_request> reductions_; // receives that wait to be reduced
+  std::vector<typename Comm::bulk_request> sends_; // of all steps: those of reduce_scatter, then those of allgather
+  std::vector<typename Comm::bulk_request> gathers_;
+  std::vector<typename Comm::bulk_request> between_; // between blocks
   detail::bound_plain_wire<E, Value> wire_;
 };
 

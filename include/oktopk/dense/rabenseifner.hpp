@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/folded_ranks.hpp>
-#include <oktopk/comm/optional_message.hpp>
+#include <oktopk/comm/single_message.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
@@ -46,8 +46,8 @@ public:
   std::string name() const { return wires_.policy().name_after("rabenseifner"); }
   std::string describe() const { return wires_.policy().describe(); }
 
-  std::string fault() const {
-    std::string const of_wire = wires_.policy().fault();
+  std::string problem() const {
+    std::string const of_wire = wires_.policy().problem();
     return of_wire.empty() ? wires_.policy().fault_of_coding_anew() : of_wire;
   }
 
@@ -109,8 +109,8 @@ private:
     int const host = comm.rank() - 1;
     detail::piece const mine{sent_image, 0, count};
     wire.prepare(exec, mine);
-    detail::finish(comm, detail::start_send(comm, wire.image(mine), host, phase::reduce));
-    detail::finish(comm, detail::start_receive(comm, wire.image(mine), host, phase::gather));
+    detail::finish(comm, detail::start_send(exec, comm, wire.image(mine), host, phase::reduce));
+    detail::finish(comm, detail::start_receive(exec, comm, wire.image(mine), host, phase::gather));
     wire.unfold(exec, mine);
   }
 
@@ -124,7 +124,7 @@ private:
     };
     detail::piece const whole{sent_image, 0, count};
     if (at.in_pair) {
-      detail::finish(comm, detail::start_receive(comm, wire.slot(0, whole), comm.rank() + 1, phase::reduce));
+      detail::finish(comm, detail::start_receive(exec, comm, wire.slot(0, whole), comm.rank() + 1, phase::reduce));
       wire.absorb(exec, 0, whole);
     }
     // This place's part of the vector shrinks by halves, which are kept to find the way back.
@@ -140,10 +140,10 @@ private:
       (lower ? end : begin) = middle;
       detail::piece const kept = part(sent_image, begin, end);
       int const peer = at.rank_at(at.place ^ distance);
-      both_[0] = detail::start_receive(comm, wire.slot(0, kept), peer, phase::reduce);
+      both_[0] = detail::start_receive(exec, comm, wire.slot(0, kept), peer, phase::reduce);
       wire.prepare(exec, given);
-      both_[1] = detail::start_send(comm, wire.image(given), peer, phase::reduce);
-      comm.wait_all(std::span<typename Comm::request>(both_));
+      both_[1] = detail::start_send(exec, comm, wire.image(given), peer, phase::reduce);
+      comm.wait_all(std::span<typename Comm::bulk_request>(both_));
       wire.absorb(exec, 0, kept);
     }
     // The rank that finishes a part goes on with the values that the other ranks decode.
@@ -155,17 +155,17 @@ private:
           lower ? part(received_image, each->middle, each->end) : part(received_image, each->begin, each->middle);
       detail::piece const mine = part(sent_image, begin, end);
       int const peer = at.rank_at(at.place ^ each->distance);
-      both_[0] = detail::start_receive(comm, wire.image(missing), peer, phase::gather);
+      both_[0] = detail::start_receive(exec, comm, wire.image(missing), peer, phase::gather);
       encode_anew(exec, wire, mine, each != halvings_.rbegin());
-      both_[1] = detail::start_send(comm, wire.image(mine), peer, phase::gather);
-      comm.wait_all(std::span<typename Comm::request>(both_));
+      both_[1] = detail::start_send(exec, comm, wire.image(mine), peer, phase::gather);
+      comm.wait_all(std::span<typename Comm::bulk_request>(both_));
       wire.unfold(exec, missing);
       begin = each->begin;
       end = each->end;
     }
     if (at.in_pair) {
       encode_anew(exec, wire, whole, !halvings_.empty());
-      detail::finish(comm, detail::start_send(comm, wire.image(whole), comm.rank() + 1, phase::gather));
+      detail::finish(comm, detail::start_send(exec, comm, wire.image(whole), comm.rank() + 1, phase::gather));
     }
   }
 
@@ -178,7 +178,7 @@ private:
   }
 
   detail::wires<E, Value, Wire> wires_;
-  std::array<typename Comm::request, 2> both_{}; // the message that comes and the one that goes
+  std::array<typename Comm::bulk_request, 2> both_{}; // the message that comes and the one that goes
   std::vector<halving> halvings_;
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/folded_ranks.hpp>
-#include <oktopk/comm/optional_message.hpp>
+#include <oktopk/comm/single_message.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
@@ -44,7 +44,7 @@ public:
 
   std::string name() const { return wires_.policy().name_after("recursive_doubling"); }
   std::string describe() const { return wires_.policy().describe(); }
-  std::string fault() const { return wires_.policy().fault(); }
+  std::string problem() const { return wires_.policy().problem(); }
   bool ranks_may_differ() const { return wires_.policy().ranks_may_differ(); }
 
   /// A rank may round the same value in every step, and once more for its guest.
@@ -81,17 +81,17 @@ private:
   // The odd rank of a pair: gives its values away and gets the result.
   template <class BoundWire>
   void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
-    std::array<typename Comm::request, 2> received{};
+    std::array<typename Comm::bulk_request, 2> received{};
     cancel_on_unwind const guard(comm, received);
     int const host = comm.rank() - 1;
     detail::piece const mine = whole(0, count);
     wire.prepare(exec, mine);
-    detail::finish(comm, comm.isend(wire.image(mine), host, phase::reduce));
-    received[0] = comm.irecv(wire.image(mine), host, phase::gather);
+    detail::finish(comm, detail::start_send(exec, comm, wire.image(mine), host, phase::reduce));
+    received[0] = detail::start_receive(exec, comm, wire.image(mine), host, phase::gather);
     if (wire.result_messages() == 2) {
-      received[1] = comm.irecv(wire.slot(1, mine), host, phase::gather);
+      received[1] = detail::start_receive(exec, comm, wire.slot(1, mine), host, phase::gather);
     }
-    comm.wait_all(std::span<typename Comm::request>(received));
+    comm.wait_all(std::span<typename Comm::bulk_request>(received));
     wire.unfold(exec, mine);
     if (wire.result_messages() == 2) {
       wire.absorb(exec, 1, mine);
@@ -100,16 +100,17 @@ private:
 
   template <class BoundWire>
   void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
-    typename Comm::request received;
-    std::array<typename Comm::request, 2> sent{}; // of this step and of the one before
+    typename Comm::bulk_request received;
+    std::array<typename Comm::bulk_request, 2> sent{}; // of this step and of the one before
     cancel_on_unwind const guard(comm, received, sent);
     auto const partner = [&](int step) { return at.rank_at(at.place ^ (1 << step)); };
     auto const receive = [&](int step) {
-      return comm.irecv(wire.slot(step % 2, whole(0, count)), partner(step), phase::reduce);
+      return detail::start_receive(exec, comm, wire.slot(step % 2, whole(0, count)), partner(step), phase::reduce);
     };
     bool const early = wire.receives_first();
     if (at.in_pair) {
-      detail::finish(comm, comm.irecv(wire.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));
+      detail::finish(comm,
+                     detail::start_receive(exec, comm, wire.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));
     }
     // The next receive is posted before this one is reduced: its partner need not wait.
     if (early) {
@@ -123,7 +124,7 @@ private:
       detail::piece const mine = whole(step % 2, count);
       wire.prepare_share(exec, mine, at.place, 1 << step);
       auto const now = static_cast<std::size_t>(step % 2);
-      sent[now] = comm.isend(wire.image(mine), partner(step), phase::reduce);
+      sent[now] = detail::start_send(exec, comm, wire.image(mine), partner(step), phase::reduce);
       if (!early) {
         received = receive(step);
       }
@@ -135,7 +136,7 @@ private:
       }
       wire.absorb(exec, step % 2, mine);
     }
-    comm.wait_all(std::span<typename Comm::request>(sent));
+    comm.wait_all(std::span<typename Comm::bulk_request>(sent));
     if (at.folded > 0) {
       serve_guest(exec, comm, wire, at, count, steps);
     }
@@ -147,22 +148,22 @@ private:
   void serve_guest(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count,
                    int steps) {
     int const guest = comm.rank() + 1;
-    std::array<typename Comm::request, 2> sent{};
+    std::array<typename Comm::bulk_request, 2> sent{};
     cancel_on_unwind const guard(comm, sent);
     if (wire.result_messages() == 2) {
       if (at.in_pair) {
         int const last = (steps - 1) % 2;
-        sent[0] = comm.isend(wire.image(whole(last, count)), guest, phase::gather);
-        sent[1] = comm.isend(wire.slot(last, whole(0, count)), guest, phase::gather);
+        sent[0] = detail::start_send(exec, comm, wire.image(whole(last, count)), guest, phase::gather);
+        sent[1] = detail::start_send(exec, comm, wire.slot(last, whole(0, count)), guest, phase::gather);
       }
     } else if (at.in_pair || wire.keeps_images) {
       wire.prepare_share(exec, whole(0, count), at.place, 1 << steps);
       wire.adopt_rounding(exec, whole(0, count));
       if (at.in_pair) {
-        sent[0] = comm.isend(wire.image(whole(0, count)), guest, phase::gather);
+        sent[0] = detail::start_send(exec, comm, wire.image(whole(0, count)), guest, phase::gather);
       }
     }
-    comm.wait_all(std::span<typename Comm::request>(sent));
+    comm.wait_all(std::span<typename Comm::bulk_request>(sent));
   }
 
   detail::wires<E, Value, Wire> wires_;

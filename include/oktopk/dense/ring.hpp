@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/optional_message.hpp>
+#include <oktopk/comm/single_message.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire/plain.hpp>
@@ -55,15 +55,15 @@ public:
       free_.push_back(slot - 1);
     }
     waiting_.reserve(static_cast<std::size_t>(slots) + 1);
-    typename Comm::request received;
-    typename Comm::request sent;
+    typename Comm::bulk_request received;
+    typename Comm::bulk_request sent;
     cancel_on_unwind const guard(comm, received, sent);
     int const right = static_cast<int>((rank + 1) % ranks);
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
     std::int64_t arriving = take_slot();
-    received = comm.irecv(wire_.slot(arriving, whole), left, phase::reduce);
+    received = detail::start_receive(exec, comm, wire_.slot(arriving, whole), left, phase::reduce);
     wire_.prepare(exec, whole);
-    sent = comm.isend(wire_.image(whole), right, phase::reduce);
+    sent = detail::start_send(exec, comm, wire_.image(whole), right, phase::reduce);
     place(exec, {0, rank, callers}, count);
     for (std::int64_t step = 1; step < ranks; ++step) {
       detail::wait_for(comm, received);
@@ -71,8 +71,8 @@ public:
       std::int64_t const arrived = arriving;
       if (step + 1 < ranks) {
         arriving = take_slot();
-        received = comm.irecv(wire_.slot(arriving, whole), left, phase::reduce);
-        sent = comm.isend(wire_.slot(arrived, whole), right, phase::reduce);
+        received = detail::start_receive(exec, comm, wire_.slot(arriving, whole), left, phase::reduce);
+        sent = detail::start_send(exec, comm, wire_.slot(arrived, whole), right, phase::reduce);
       }
       wire_.pull_slot(exec, arrived, whole);
       place(exec, {0, (rank + ranks - step) % ranks, arrived}, count);

@@ -39,7 +39,7 @@ public:
 
   std::string name() const { return wires_.policy().name_after("ring_chunked"); }
   std::string describe() const { return wires_.policy().describe(); }
-  std::string fault() const { return wires_.policy().fault(); }
+  std::string problem() const { return wires_.policy().problem(); }
   bool ranks_may_differ() const { return wires_.policy().ranks_may_differ(); }
 
   /// Every value is rounded once by each rank.

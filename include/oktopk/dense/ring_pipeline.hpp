@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/optional_message.hpp>
+#include <oktopk/comm/single_message.hpp>
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/pieces.hpp>
@@ -67,10 +67,10 @@ public:
         wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
       }
       auto const room = k < reduced ? wire.slot(k % window, p) : wire.image(p);
-      receives_[static_cast<std::size_t>(k % window)] = start_receive(comm, room, left, use(k));
+      receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, room, left, use(k));
     };
     auto const send = [&](std::int64_t k, piece p) {
-      sends_[static_cast<std::size_t>(k)] = start_send(comm, wire.image(p), right, use(k));
+      sends_[static_cast<std::size_t>(k)] = start_send(exec, comm, wire.image(p), right, use(k));
     };
 
     auto const post_first = [&] {
@@ -115,13 +115,13 @@ public:
         post(k + window);
       }
     }
-    comm.wait_all(std::span<typename Comm::request>(sends_));
+    comm.wait_all(std::span<typename Comm::bulk_request>(sends_));
     fence(exec, "oktopk::dense::ring");
   }
 
 private:
-  std::vector<typename Comm::request> sends_;
-  std::vector<typename Comm::request> receives_;
+  std::vector<typename Comm::bulk_request> sends_;
+  std::vector<typename Comm::bulk_request> receives_;
 };
 
 } // namespace oktopk::detail

@@ -39,7 +39,7 @@ public:
     return "chunks of " + std::to_string(options_.chunk_bytes) + " bytes, " + std::to_string(options_.ahead) + " ahead";
   }
 
-  std::string fault() const {
+  std::string problem() const {
     if (options_.chunk_bytes < std::int64_t(sizeof(Value))) {
       return "chunk_bytes = " + std::to_string(options_.chunk_bytes) + " of ring_pipelined is less than a value";
     }

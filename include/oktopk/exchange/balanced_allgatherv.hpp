@@ -45,7 +45,7 @@ struct balanced_allgatherv {
     return text.str();
   }
 
-  std::string fault() const {
+  std::string problem() const {
     return options_.ratio >= 1 ? std::string() : "the ratio of balanced_allgatherv is below 1";
   }
 

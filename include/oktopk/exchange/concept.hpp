@@ -26,7 +26,7 @@ template <class G>
 concept has_gather_options =
     std::copyable<typename G::options> && std::constructible_from<G, typename G::options> && requires(G const& gather) {
       { gather.describe() } -> std::convertible_to<std::string>;
-      { gather.fault() } -> std::convertible_to<std::string>;
+      { gather.problem() } -> std::convertible_to<std::string>;
     };
 
 template <class G, class E, class Comm, class Format>
@@ -38,7 +38,7 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 
 /// How every rank's part of the result reaches all ranks (Algorithm 1, line 13).
 ///
-/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
+/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
 ///    with it (empty when nothing is).
 /// 2. `step<E, Comm, Format>` — the gather at work, made from the policy; owns its buffers.
 /// 3. `step.run(call, mine, sizes)` — collective; from this rank's entries and the number of entries of each rank,

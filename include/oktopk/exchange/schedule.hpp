@@ -20,7 +20,7 @@ concept schedule = std::copy_constructible<S> && std::copyable<typename S::optio
                      { how.source(number, number, number) } -> std::same_as<int>;
                      { how.bucket() } -> std::same_as<int>;
                      { how.describe() } -> std::convertible_to<std::string>;
-                     { how.fault() } -> std::convertible_to<std::string>;
+                     { how.problem() } -> std::convertible_to<std::string>;
                    };
 
 /// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
@@ -38,7 +38,7 @@ struct rotated {
   int bucket() const { return options_.bucket; }
   std::string describe() const { return "rotated (bucket " + std::to_string(options_.bucket) + ")"; }
 
-  std::string fault() const {
+  std::string problem() const {
     return options_.bucket < 1 ? "bucket = " + std::to_string(options_.bucket) + " of rotated is not positive"
                                : std::string();
   }

@@ -50,7 +50,7 @@ struct balanced {
 
   std::string describe() const { return "balanced (tau " + std::to_string(options_.tau) + ")"; }
 
-  std::string fault() const {
+  std::string problem() const {
     return options_.tau < 1 ? "tau = " + std::to_string(options_.tau) + " of balanced is not positive" : std::string();
   }
 

@@ -18,7 +18,7 @@ concept has_partitioner_options =
     std::copyable<typename P::options> && std::constructible_from<P, typename P::options> &&
     requires(P const& partitioner, std::int64_t iteration) {
       { partitioner.describe() } -> std::convertible_to<std::string>;
-      { partitioner.fault() } -> std::convertible_to<std::string>;
+      { partitioner.problem() } -> std::convertible_to<std::string>;
       { partitioner.due(iteration) } -> std::same_as<bool>;
       { partitioner.bound_words(1) } -> std::same_as<double>;
     };
@@ -32,7 +32,7 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
 
 /// Which rank owns which region of the gradient (paper, section 3.1.1; Algorithm 1, lines 5 to 7).
 ///
-/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `fault()` says what is wrong
+/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
 ///    with it (empty when nothing is).
 /// 2. `due(iteration)` — whether the regions are made anew before that iteration; true for iteration 0.
 /// 3. `bound_words(ranks)` — the most words that one rank sends for one partition.

@@ -70,7 +70,7 @@ struct evened {
     return "evened (tau " + std::to_string(options_.tau) + ", rounds " + std::to_string(options_.rounds) + ")";
   }
 
-  std::string fault() const {
+  std::string problem() const {
     if (options_.tau < 1) {
       return "tau = " + std::to_string(options_.tau) + " of evened is not positive";
     }

@@ -32,7 +32,7 @@ struct uniform {
   explicit uniform(options) {}
 
   static std::string describe() { return "uniform"; }
-  static std::string fault() { return {}; }
+  static std::string problem() { return {}; }
   static bool due(std::int64_t iteration) { return iteration == 0; }
   static double bound_words(int) { return 0; }
 

@@ -52,7 +52,7 @@ concept has_selector_options = std::copyable<typename S::options> && std::constr
                                requires(S const& selector) {
                                  { S::name() } -> std::convertible_to<std::string>;
                                  { selector.describe() } -> std::convertible_to<std::string>;
-                                 { selector.fault() } -> std::convertible_to<std::string>;
+                                 { selector.problem() } -> std::convertible_to<std::string>;
                                };
 
 template <class S>
@@ -86,7 +86,7 @@ concept selects_on =
 /// index. Values that are not finite have the largest magnitudes: they are selected first.
 ///
 /// 1. `options` — a plain struct, from which the selector is made. `describe()` writes it down for the ranks to
-///    compare; `fault()` says what is wrong with it, and nothing where nothing is.
+///    compare; `problem()` says what is wrong with it, and nothing where nothing is.
 /// 2. `name()` — tells the selector from all others; it names the type of a saved state.
 /// 3. `state<Value>` — copyable, empty at first: all that a selector carries from one iteration to the next. The same
 ///    state and the same candidates give the same selection and the same next state.

@@ -38,7 +38,7 @@ struct exact {
 
   static std::string name() { return "exact"; }
   std::string describe() const { return name(); }
-  std::string fault() const { return {}; }
+  std::string problem() const { return {}; }
   bool bounded() const { return true; }
 
   std::int64_t capacity(std::int64_t k, std::int64_t) const { return k; }

@@ -88,7 +88,7 @@ struct gaussian {
 
   static std::string name() { return "gaussian"; }
   std::string describe() const { return name(); }
-  std::string fault() const { return {}; }
+  std::string problem() const { return {}; }
   bool bounded() const { return false; }
   std::int64_t capacity(std::int64_t, std::int64_t length) const { return length; }
 

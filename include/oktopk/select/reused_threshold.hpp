@@ -68,7 +68,7 @@ struct reused_threshold {
     return text.str();
   }
 
-  std::string fault() const {
+  std::string problem() const {
     if (options_.tau_prime < 1) {
       return "tau' = " + std::to_string(options_.tau_prime) + " of reused_threshold is not positive";
     }

@@ -31,7 +31,7 @@ struct gathered_threshold {
 
   static std::string name() { return "gathered_threshold"; }
   std::string describe() const { return name() + " (tau' " + std::to_string(options_.tau_prime) + ")"; }
-  std::string fault() const {
+  std::string problem() const {
     return options_.tau_prime < 1
                ? "tau' = " + std::to_string(options_.tau_prime) + " of gathered_threshold is not positive"
                : std::string();

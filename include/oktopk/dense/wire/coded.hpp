@@ -222,8 +222,8 @@ public:
            std::to_string(options_.segment) + ", cutoff_bytes " + std::to_string(options_.cutoff_bytes) + ")";
   }
 
-  std::string fault() const {
-    if (std::string of_codec = detail::fault_of_policy(codec_); !of_codec.empty()) {
+  std::string problem() const {
+    if (std::string of_codec = detail::problem_of_policy(codec_); !of_codec.empty()) {
       return of_codec;
     }
     if (options_.segment < 1) {

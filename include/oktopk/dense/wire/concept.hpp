@@ -42,7 +42,7 @@ struct wire_room {
 /// 1. `lossless` tells whether values arrive with the bits that they were sent with.
 /// 2. `is_plain` tells whether nothing is coded. The wire is then used for vectors of every length.
 /// 3. `options` is a plain struct that a wire is made from. `describe()` writes the wire down for the ranks to compare;
-///    `fault()` is a sentence about options that cannot be, empty where there is none.
+///    `problem()` is a sentence about options that cannot be, empty where there is none.
 /// 4. `name_after(algorithm)` is the name of an algorithm on this wire.
 /// 5. `codes(bytes)` tells whether a vector of so many bytes is coded. One that is not goes over the plain wire.
 /// 6. `encoded_bytes<Value>(count)` is the size of a message of `count` values.
@@ -63,7 +63,7 @@ concept dense_wire = std::default_initializable<W> && std::constructible_from<W,
                        { W::grain } -> std::convertible_to<std::int64_t>;
                        typename W::template bound_to<E, Value>;
                        { wire.describe() } -> std::convertible_to<std::string>;
-                       { wire.fault() } -> std::convertible_to<std::string>;
+                       { wire.problem() } -> std::convertible_to<std::string>;
                        { wire.name_after(algorithm) } -> std::convertible_to<std::string>;
                        { wire.codes(count) } -> std::same_as<bool>;
                        { wire.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;

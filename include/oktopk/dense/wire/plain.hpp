@@ -125,7 +125,7 @@ struct plain_wire {
   explicit plain_wire(options const&) {}
 
   static std::string describe() { return "plain"; }
-  static std::string fault() { return {}; }
+  static std::string problem() { return {}; }
   static std::string name_after(std::string algorithm) { return algorithm; }
   static bool codes(std::int64_t) { return false; }
   static std::int64_t segment() { return std::numeric_limits<std::int64_t>::max(); }

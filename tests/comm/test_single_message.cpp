@@ -5,7 +5,7 @@
 
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/optional_message.hpp>
+#include <oktopk/comm/single_message.hpp>
 
 #include <cstddef>
 #include <span>
@@ -17,8 +17,9 @@ using oktopk::phase;
 TEST_CASE("an empty piece is no message, and waiting for none returns at once") {
   oktopk::in_process::run(2, [](oktopk::in_process_communicator inner) {
     oktopk::counted comm(inner);
-    auto sent = oktopk::detail::start_send(comm, std::span<std::byte const>(), 1 - comm.rank(), phase::reduce);
-    auto received = oktopk::detail::start_receive(comm, std::span<std::byte>(), 1 - comm.rank(), phase::reduce);
+    Kokkos::DefaultHostExecutionSpace const exec;
+    auto sent = oktopk::detail::start_send(exec, comm, std::span<std::byte>(), 1 - comm.rank(), phase::reduce);
+    auto received = oktopk::detail::start_receive(exec, comm, std::span<std::byte>(), 1 - comm.rank(), phase::reduce);
     CHECK_FALSE(sent.active());
     CHECK_FALSE(received.active());
     oktopk::detail::wait_for(comm, sent);
@@ -30,10 +31,12 @@ TEST_CASE("an empty piece is no message, and waiting for none returns at once") 
 TEST_CASE("a piece that is not empty arrives") {
   oktopk::in_process::run(2, [](oktopk::in_process_communicator inner) {
     oktopk::counted comm(inner);
-    std::vector<std::byte> const mine(3, std::byte(comm.rank()));
+    Kokkos::DefaultHostExecutionSpace const exec;
+    std::vector<std::byte> mine(3, std::byte(comm.rank()));
     std::vector<std::byte> theirs(3);
-    auto received = oktopk::detail::start_receive(comm, std::span<std::byte>(theirs), 1 - comm.rank(), phase::reduce);
-    auto sent = oktopk::detail::start_send(comm, std::span<std::byte const>(mine), 1 - comm.rank(), phase::reduce);
+    auto received =
+        oktopk::detail::start_receive(exec, comm, std::span<std::byte>(theirs), 1 - comm.rank(), phase::reduce);
+    auto sent = oktopk::detail::start_send(exec, comm, std::span<std::byte>(mine), 1 - comm.rank(), phase::reduce);
     oktopk::detail::wait_for(comm, received);
     CHECK_FALSE(received.active());
     oktopk::detail::finish(comm, std::move(sent));
