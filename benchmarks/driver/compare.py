@@ -64,7 +64,7 @@ def built(given, mpi):
     if given.bench:
         programs.prepare(packages)
         return given.bench
-    packages += [*programs.COMPILER, "libcli11-dev", *(programs.OPEN_MPI if mpi else [])]
+    packages += [*programs.COMPILER, *(programs.OPEN_MPI if mpi else [])]
     folder = given.build / ("benchmarks-mpi" if mpi else "benchmarks")
     programs.prepare(packages, folder, "oktopk_bench", *programs.RELEASE,
                      "-DOKTOPK_ENABLE_EXAMPLES=OFF",

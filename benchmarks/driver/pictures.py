@@ -106,14 +106,6 @@ def accuracy(rows, title):
     return figure
 
 
-KINDS = {
-    "speedup_over_dense": comparison,
-    "milliseconds": scaling,
-    "iteration": accuracy,
-    "select_seconds": steps,
-}
-
-
 def missing():
     """The packages that a picture needs and that are not there."""
     return [] if importlib.util.find_spec("matplotlib") else ["python3-matplotlib"]
@@ -121,12 +113,12 @@ def missing():
 
 def draw(rows, picture, title):
     """Draws rows."""
-    kind = KINDS.get(kind_of(rows))
+    kind = kind_of(rows)
     if kind is None:
         programs.fail("there is no picture of such a file")
     if missing():
         programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "
                       "apt-get install python3-matplotlib), or do without a picture")
-    figure = kind(rows, title)
+    figure = globals()[kind](rows, title)
     figure.tight_layout()
     figure.savefig(picture, dpi=140)

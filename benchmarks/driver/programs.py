@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 STARTED = time.monotonic()
 
-COMPILER = ["g++", "cmake", "ninja-build", "libtrilinos-kokkos-dev"]
+COMPILER = ["g++", "cmake", "ninja-build", "libtrilinos-kokkos-dev", "libcli11-dev", "libfmt-dev"]
 OPEN_MPI = ["libopenmpi-dev", "openmpi-bin"]
 RELEASE = ["-DCMAKE_BUILD_TYPE=Release", "-DOKTOPK_ENABLE_TESTS=OFF"]
 WITH_OPEN_MPI = "-DMPI_CXX_COMPILER=mpicxx.openmpi"
@@ -30,9 +30,9 @@ def fail(text):
     raise SystemExit(f"run.py: {text}")
 
 
-def output_of(command, stream="stdout"):
+def output_of(command):
     """What a command writes, whether it succeeds or not."""
-    return getattr(subprocess.run(command, capture_output=True, text=True, check=False), stream)
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def run(command, what, **options):
@@ -65,12 +65,7 @@ def prepare(packages, folder=None, target="", *options, source="."):
 
 def schemes_of(bench):
     """All schemes that oktopk_bench knows."""
-    names = re.findall(r"^\w+", output_of([bench, "--list"]), re.M)
-    if not names:
-        # Older ones name them when they are asked for another.
-        question = [bench, "--in-process", "1", "--algorithm", "?", "--length", "1", "--k", "1"]
-        known = re.search(r"it knows (.*)", output_of(question, "stderr"))
-        names = known[1].split(", ") if known else []
+    names = re.findall(r"^\w+(?=:)", output_of([bench, "--list"]), re.M)
     if not names:
         fail(f'"{bench}" does not say which schemes it knows; name some with --algorithm')
     return names

@@ -17,8 +17,9 @@ from . import arguments, pictures, programs, results, tables
 
 def add_options(parser):
     """The options of `selection-accuracy`."""
+    schemes = "ok_topk(local_select=reused, global_select=reused), paper_ok_topk, gaussian_k"
     arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
-                  ranks=4, density=0.01, algorithm="ok_topk_reused,paper_ok_topk,gaussian_k",
+                  ranks=4, density=0.01, algorithm=schemes,
                   plot=False, build=programs.ROOT / "build", passed_on=[])
     parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
                         help="passes over the training images")
@@ -38,7 +39,7 @@ def built(given):
         programs.prepare(packages)
         return given.program
     packages += [*programs.COMPILER, *programs.OPEN_MPI, "libtrilinos-kokkos-kernels-dev",
-                 "libopenblas0-pthread", "libcli11-dev", "zlib1g-dev"]
+                 "libopenblas0-pthread", "zlib1g-dev"]
     folder = given.build / "examples"
     programs.prepare(packages, folder, "train_fashion_mnist", *programs.RELEASE,
                      programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF")

@@ -23,6 +23,6 @@ def run(given):
     kind = tables.kind_of(rows)
     if kind is None:
         programs.fail(f"{given.file} is no file of results")
-    print(tables.steps(rows, given.rate) if kind == "select_seconds" else tables.KINDS[kind](rows))
+    print(getattr(tables, kind)(rows, *([given.rate] if kind == "steps" else [])))
     if given.plot:
         pictures.draw(rows, given.plot, given.title)

@@ -105,7 +105,7 @@ def run(given):
         programs.fail(f"cannot read the platform {given.platform}")
     programs.set_outputs(given, "simulated", "scaling")
     folder = given.build / "simulated"
-    packages = [*programs.COMPILER, "libcli11-dev", "libsimgrid-dev"]
+    packages = [*programs.COMPILER, "libsimgrid-dev"]
     packages += pictures.missing() if given.plot else []
     programs.prepare(packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
                      "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE)

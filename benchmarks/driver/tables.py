@@ -119,15 +119,12 @@ def deviation(ratios):
     return f"{100 * fmean(abs(ratio - 1) for ratio in ratios):.1f} %"
 
 
-# A kind of CSV file is known by a column that no other kind has.
-KINDS = {
-    "speedup_over_dense": comparison,
-    "milliseconds": scaling,
-    "iteration": accuracy,
-    "select_seconds": steps,
-}
+# A kind of CSV file is known by a column that no other kind has; its table and its picture are
+# functions of that name.
+KINDS = {"speedup_over_dense": "comparison", "milliseconds": "scaling", "iteration": "accuracy",
+         "select_seconds": "steps"}
 
 
 def kind_of(rows):
-    """The column that tells of which kind rows are, or None."""
-    return next((name for name in KINDS if rows and name in rows[0]), None)
+    """Of which kind rows are, or None."""
+    return next((kind for name, kind in KINDS.items() if rows and name in rows[0]), None)

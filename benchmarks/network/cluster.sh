@@ -174,14 +174,13 @@ measure() {
   rm "$private/rows.csv"
 }
 
-set -f # no name is a pattern
-IFS='
-'
 round=1
 while [ "$round" -le "$rounds" ]; do
-  for each in $algorithms; do
+  while IFS= read -r each <&3; do
     printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$each"
-    measure "$each" "$@"
-  done
+    measure "$each" "$@" 3<&-
+  done 3<<LINES
+$algorithms
+LINES
   round=$((round + 1))
 done

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -20,14 +21,20 @@ options parse_options(std::vector<std::string> const& arguments) {
   options o;
   CLI::App app("Trains a network of 1.86 million parameters on Fashion-MNIST, data-parallel over MPI ranks.",
                "train_fashion_mnist");
-  // Over zero, finite, and no NaN.
-  auto const positive = [](double most) { return CLI::Range(std::numeric_limits<double>::min(), most); };
+  // CLI11's ranges let a NaN pass.
+  auto const positive = [](std::string const& text) {
+    double number = 0;
+    return CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number > 0
+               ? std::string()
+               : text + " is no finite number over 0";
+  };
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   app.add_flag_callback(
       "--list", [] { throw CLI::Success(); }, "Print all algorithms and their options");
   app.add_option("--algorithm", o.algorithm, "How gradients are summed; --list tells all")->capture_default_str();
   app.add_option("--density", o.density, "Share of the gradient to exchange; dense schemes ignore it")
-      ->check(positive(1))
+      ->check(positive)
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--epochs", o.epochs, "Passes over the training images")
       ->check(CLI::Range(std::int64_t(1), std::int64_t(1'000'000)))
@@ -38,7 +45,7 @@ options parse_options(std::vector<std::string> const& arguments) {
       ->capture_default_str();
   app.add_option("--lr", o.learning_rate,
                  "Peak learning rate: half an epoch of warm-up, then a cosine down to a twentieth")
-      ->check(positive(std::numeric_limits<double>::max()))
+      ->check(positive)
       ->capture_default_str();
   app.add_option("--seed", o.seed, "Of the initial weights and the order of the images")
       ->check(CLI::Range(std::int64_t(0), largest - 1))

@@ -176,6 +176,7 @@ def test_selection_accuracy(training, driver, tmp_path):
     (["--algorithm", "ring_chunked(rate=8)"], 'no option "rate" here'),
     (["--algorithm", "ring_chunked(codec_level=message)"], 'no option "codec_level" here'),
     (["--density", 0], "--density"),
+    (["--density", "nan"], "--density"),
     (["--epochs", 0], "--epochs"),
     (["--lr", "nan"], "--lr"),
     (["--seed", -1], "--seed"),
