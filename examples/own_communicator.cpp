@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A communicator of your own: two processes exchange messages through sockets, one for each phase.
+//
+// This class keeps both contracts of `oktopk/comm/concept.hpp`, control messages and bulk data. `tests/comm/suite.hpp`
+// tests them; `oktopk::paired` joins two classes that keep one each. The program fails when a rank gets a wrong sum.
+
+#include <oktopk/allreduce.hpp>
+#include <oktopk/comm/start_one_by_one.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <span>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+class socket_communicator {
+  struct line { // a socket keeps the order of its messages; -1 after `cancel`
+    int socket = -1;
+    std::deque<std::span<std::byte>> rooms{}; // of receives under way, oldest first
+    std::size_t arrived = 0;                  // messages so far
+  };
+  int rank_;
+  std::shared_ptr<line[]> lines_{new line[oktopk::phase_count]}; // shared by all copies of the communicator
+
+  static void check(bool works) {
+    if (!works) {
+      throw oktopk::error(oktopk::fault::communication, "the sockets cannot be used any more: closed, full or cut off");
+    }
+  }
+
+public:
+  /// The number of a receive under way. A send copies its bytes, so its request is complete from the start.
+  struct request {
+    line* of = nullptr;
+    std::size_t number = 0;
+    bool active() const { return of != nullptr; }
+  };
+  using bulk_request = request;
+  static constexpr bool tells_sizes = false;         // a receive has room for exactly its message
+  static constexpr bool ordered_by_instance = false; // the caller waits for kernels before it sends
+
+  socket_communicator(int rank, int const (&pairs)[oktopk::phase_count][2]) : rank_(rank) {
+    for (int use = 0; use < oktopk::phase_count; ++use) {
+      lines_[use].socket = pairs[use][rank];
+      close(pairs[use][1 - rank]); // so that the end of the other process is noticed
+    }
+  }
+  int rank() const { return rank_; }
+  int size() const { return 2; }
+  request isend(std::span<std::byte const> out, int, oktopk::phase use) {
+    check(send(lines_[static_cast<int>(use)].socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0);
+    return {};
+  }
+
+  request irecv(std::span<std::byte> in, int, oktopk::phase use) {
+    line& its = lines_[static_cast<int>(use)];
+    check(its.socket >= 0);
+    its.rooms.push_back(in);
+    return {&its, its.arrived + its.rooms.size()};
+  }
+
+  template <oktopk::execution_space E>
+  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
+    oktopk::start_one_by_one(*this, messages, requests);
+  }
+
+  void wait_all(std::span<request> requests) {
+    for (request& each : requests) {
+      while (each.active() && each.of->arrived < each.number) { // a message fills the oldest room
+        auto const room = each.of->rooms.front();
+        each.of->rooms.pop_front();
+        check(recv(each.of->socket, room.data(), room.size(), MSG_TRUNC) == static_cast<ssize_t>(room.size()));
+        each.of->arrived += 1;
+      }
+      each = {};
+    }
+  }
+
+  void cancel(std::span<request> requests) noexcept {
+    for (int use = 0; use < oktopk::phase_count; ++use) {
+      close(std::exchange(lines_[use].socket, -1));
+    }
+    std::fill(requests.begin(), requests.end(), request());
+  }
+
+  /// Sockets have no allreduce of their own, so this takes one of the library's.
+  template <class T>
+  void allreduce(std::span<T> values, oktopk::reduction op, oktopk::phase) {
+    oktopk::recursive_doubling<Kokkos::DefaultHostExecutionSpace, socket_communicator, T> own;
+    own.run({}, *this, values.data(), nullptr, static_cast<std::int64_t>(values.size()), op);
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+  }
+};
+
+int main(int argc, char** argv) {
+  int pairs[oktopk::phase_count][2] = {};
+  for (auto& pair : pairs) {
+    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
+  }
+  pid_t const child = fork(); // before Kokkos starts threads
+  socket_communicator const comm(child == 0 ? 1 : 0, pairs);
+  Kokkos::ScopeGuard const kokkos(argc, argv);
+  oktopk::ok_topk allreduce(Kokkos::DefaultExecutionSpace(), comm, {.length = 10000, .k = 100});
+  Kokkos::View<float*> const gradient("gradient", 10000);
+  Kokkos::deep_copy(gradient, static_cast<float>(comm.rank() + 1)); // 1 and 2
+  auto const sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), allreduce(gradient).values());
+  bool const right = sums.extent(0) == 100 && sums(0) == 3 && sums(99) == 3;
+  int status = 0;
+  bool const both = child == 0 || (waitpid(child, &status, 0) == child && status == 0);
+  return right && both ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The policies that docs/extending.md shows pass the suites that it names; the code there is the code here.
+
+#include "codec/suite.hpp"
+#include "exchange/gather_suite.hpp"
+#include "partition/suite.hpp"
+#include "select/suite.hpp"
+
+#include "extending/aligned.hpp"
+#include "extending/at_least_one.hpp"
+#include "extending/backwards.hpp"
+#include "extending/pairs.hpp"
+#include "extending/truncated16.hpp"
+#include "extending/without_balance.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+using namespace oktopk_tests;
+
+namespace {
+
+std::string text_of(std::string const& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+} // namespace
+
+TEST_CASE("the page shows the code that is tested") {
+  std::string const here = __FILE__;
+  std::string const folder = here.substr(0, here.rfind('/'));
+  std::string const page = text_of(folder + "/../../docs/extending.md");
+  REQUIRE(!page.empty());
+  for (char const* const name :
+       {"aligned", "at_least_one", "backwards", "pairs", "sum_of_largest", "truncated16", "without_balance"}) {
+    CAPTURE(name);
+    std::string const code = text_of(folder + "/" + name + ".hpp");
+    auto const begin = code.find("#include");
+    REQUIRE(begin != std::string::npos);
+    CHECK(page.find("```cpp\n" + code.substr(begin) + "```") != std::string::npos);
+  }
+}
+
+TEST_CASE("aligned is a partitioner") {
+  check_partitioner<aligned>();
+}
+
+TEST_CASE("at_least_one is a selector") {
+  check_selector<at_least_one>();
+}
+
+TEST_CASE("without_balance is a gather") {
+  check_gather<without_balance>();
+}
+
+TEST_CASE("backwards meets everybody once") {
+  using how = backwards;
+  static_assert(oktopk::schedule<how>);
+  for (int const ranks : rank_counts) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::set<int> met;
+      for (int step = 1; step < ranks; ++step) {
+        int const to = how::destination(rank, step, ranks);
+        CHECK((to >= 0 && to < ranks && to != rank));
+        CHECK(how::source(to, step, ranks) == rank);
+        met.insert(to);
+      }
+      CHECK(met.size() == static_cast<std::size_t>(ranks) - 1);
+    }
+  }
+}
+
+TEST_CASE("truncated16 is a codec") {
+  using namespace oktopk_tests::codecs;
+  CHECK(fault_on_finite<float>(truncated16(), std::numeric_limits<float>::max()) == "");
+  CHECK(fault_on_finite<double>(truncated16(), std::numeric_limits<float>::max()) == "");
+  CHECK(fault_on_non_finite<float>(truncated16()) == "");
+}
+
+TEST_CASE("ok_topk takes all of them at once") {
+  using comm_type = oktopk::in_process_communicator;
+  using allreduce_type =
+      oktopk::ok_topk<execution, comm_type, pairs<>, at_least_one, oktopk::exact, aligned, backwards, without_balance>;
+  oktopk::in_process::run(5, [](comm_type comm) {
+    allreduce_type allreduce(execution(), comm, {.length = 1000, .k = 3});
+    std::vector<float> values(1000, 0.5F);
+    values[100] = values[500] = values[999] = static_cast<float>(1 + comm.rank());
+    auto const& update = allreduce(to_view(values));
+    CHECK(update.indices().extent(0) == 3);
+    CHECK(update.contributed().extent(0) == 3);
+    CHECK(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.values())(0) == 15);
+  });
+}

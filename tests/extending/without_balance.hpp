@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/concept.hpp>
+
+/// The parts as they are, never balanced.
+struct without_balance {
+  struct options {};
+
+  without_balance() : without_balance(options{}) {}
+  explicit without_balance(options) {}
+
+  static std::string describe() { return "without_balance"; }
+  static std::string problem() { return {}; }
+
+  template <oktopk::execution_space E, oktopk::communicator Comm, oktopk::sparse_format Format>
+  class step {
+  public:
+    explicit step(without_balance const&) {}
+
+    oktopk::gathered<Format, E> run(oktopk::call_context<E, Comm>& call, oktopk::entries_of<Format, E> mine,
+                                    std::span<std::int64_t const> sizes) {
+      return {allgatherv_.run(call, mine, sizes), false};
+    }
+
+  private:
+    oktopk::allgatherv<E, Comm, Format> allgatherv_;
+  };
+};
