@@ -101,7 +101,8 @@ def accuracy(rows, title):
         axes.set_xlabel("iteration")
         axes.spines[["top", "right"]].set_visible(False)
     local.set_ylabel("entries")
-    result.legend(frameon=False, fontsize=9)
+    figure.legend(*result.get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0),
+                  ncols=2, frameon=False, fontsize=9)
     figure.suptitle(title, fontsize=10)
     return figure
 
@@ -119,6 +120,4 @@ def draw(rows, picture, title):
     if missing():
         programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "
                       "apt-get install python3-matplotlib), or do without a picture")
-    figure = globals()[kind](rows, title)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=140)
+    globals()[kind](rows, title).savefig(picture, dpi=140, bbox_inches="tight")

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The table and the picture of a CSV file that another command wrote."""
 
+import signal
+
 from . import arguments, pictures, programs, results, tables
 
 
@@ -16,6 +18,7 @@ def add_options(parser):
 
 def run(given):
     """Prints the table, and draws the picture where one is asked for."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # "| head" is no fault
     try:
         rows = results.read(given.file)
     except OSError as fault:
