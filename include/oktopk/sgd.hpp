@@ -28,7 +28,7 @@ namespace oktopk {
 
 namespace detail {
 
-/// What is wrong with a learning rate for steps in `Value`, in words; empty where nothing is.
+/// The fault of a learning rate for steps in `Value`, in words; empty where there is none.
 template <gradient_value Value>
 std::string rate_fault(double rate) {
   if (!std::isfinite(rate)) {

@@ -17,7 +17,7 @@ inline constexpr bool is_accumulation = false;
 template <class Index, class Value, class MemorySpace>
 inline constexpr bool is_accumulation<accumulation<Index, Value, MemorySpace>> = true;
 
-/// What an algorithm is called with: an accumulator that lies in memory, or one in the making (`accumulation`), which
+/// The argument of a call: an accumulator that lies in memory, or one in the making (`accumulation`), which
 /// saves a pass over memory and leaves the accumulator behind.
 template <class Input, class Index, class Value, class E>
 concept accumulator_input =
@@ -25,7 +25,7 @@ concept accumulator_input =
 
 namespace detail {
 
-/// What is wrong with the shape of an accumulator, as this rank sees it; its values are looked at during selection.
+/// The fault in the shape of an accumulator, as this rank sees it; its values are looked at during selection.
 template <kokkos_vector View>
 fault_report check_accumulator(View const& accumulator, std::int64_t length) {
   auto const size = static_cast<std::int64_t>(accumulator.extent(0));

@@ -18,7 +18,7 @@ concept names_allreduce_types = execution_space<typename A::execution_space> &&
                                 communicator<typename A::communicator_type> && gradient_value<typename A::value_type> &&
                                 gradient_index<typename A::index_type> && std::copyable<typename A::state_type>;
 
-/// What `sparse_update` offers; an algorithm may have an update type of its own.
+/// The members of `sparse_update`; an algorithm may have an update type of its own.
 template <class U>
 concept update_of_entries = requires(U const& update) {
   update.indices().extent(0);

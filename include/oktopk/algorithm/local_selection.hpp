@@ -17,7 +17,7 @@
 
 namespace oktopk {
 
-/// What a scheme that only selects locally carries from one iteration to the next; a plain value.
+/// The state of a scheme that only selects locally, from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector>
 struct selection_state {
   std::int64_t iteration = 0;

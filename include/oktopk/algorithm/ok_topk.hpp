@@ -108,9 +108,9 @@ public:
     return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry + control_words();
   }
 
-  /// What a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale, and of parts
-  /// where the format leaves them open), the rounding of parts to 8 bytes, undecided candidates, boundaries, and the
-  /// least that the histograms take; what these and the candidates take more is at most k/2.
+  /// Words that a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale, and of
+  /// parts where the format leaves them open), the rounding of parts to 8 bytes, undecided candidates, boundaries, and
+  /// the least that the histograms take; what these and the candidates take more is at most k/2.
   double control_words() const {
     double const ranks = comm_.size();
     double const messages = comm_.size() == 1 ? 0 : detail::ceil_log2(comm_.size()) + 1;

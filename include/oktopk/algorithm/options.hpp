@@ -62,8 +62,8 @@ void check_policy(char const* role, Policy const& policy, agreement& terms) {
   terms.fact(role, policy.describe());
 }
 
-/// What all schemes agree on that only select locally: length, k, format and selector, and what `more(agreement)` adds.
-/// Gives k. Collective.
+/// The agreement of all schemes that only select locally: length, k, format, selector, and the facts of
+/// `more(agreement)`. Gives k. Collective.
 template <sparse_format Format, selector LocalSelector, communicator Comm, class More>
 std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std::optional<std::int64_t> k,
                                 std::optional<double> density, LocalSelector const& local, Comm& comm,

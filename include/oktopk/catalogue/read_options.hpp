@@ -4,6 +4,7 @@
 
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
+#include <oktopk/dense/wire/coded.hpp>
 #include <oktopk/dense/wire/concept.hpp>
 
 #include <array>

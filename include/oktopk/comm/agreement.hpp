@@ -19,7 +19,7 @@
 
 namespace oktopk {
 
-/// What all ranks must have in common when they make an object together, and what one of them may have found wrong.
+/// Facts that all ranks must have in common when they make an object together, and the fault of a rank, if any.
 ///
 /// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `check_on` is collective and throws the
 /// same sentence on every rank where facts differ or somebody has a fault. Agreement costs one allreduce of four words;

@@ -51,7 +51,7 @@ private:
     if constexpr (message_request<R>) {
       comm_.cancel(std::span<R>(&requests, 1));
     } else {
-      comm_.cancel(std::span(requests));
+      comm_.cancel(std::span<typename R::value_type>(requests));
     }
   }
 
@@ -62,7 +62,7 @@ private:
 
 namespace detail {
 
-/// What a communicator throws that has been told to cancel a message.
+/// The error of a communicator that has been told to cancel a message.
 inline error order_is_lost(int rank) {
   return {fault::communication,
           "rank " + std::to_string(rank) +

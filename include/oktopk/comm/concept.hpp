@@ -12,7 +12,7 @@
 
 namespace oktopk {
 
-/// What a message is for; messages of one phase between two ranks arrive in the order they were sent.
+/// The purpose of a message; messages of one phase between two ranks arrive in the order they were sent.
 enum class phase : std::uint8_t { control, partition, threshold, reduce, balance, gather };
 
 inline constexpr int phase_count = 6;
@@ -63,7 +63,7 @@ concept cancels = requires(C& comm, std::span<typename C::request> requests) {
   { comm.cancel(requests) } noexcept -> std::same_as<void>;
 };
 
-/// What carries a few numbers of the host between ranks: sizes, faults, thresholds, boundaries, agreements.
+/// Control: messages of a few numbers of the host, such as sizes, faults, thresholds, boundaries and agreements.
 ///
 /// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
 /// 1. `rank()`, `size()` — do not change.
@@ -112,7 +112,7 @@ concept knows_its_reach = requires(C const& comm) {
   { comm.template reaches<Kokkos::HostSpace>() } -> std::same_as<bool>;
 };
 
-/// What moves bulk data between ranks, in the memory of kernels where it reaches that.
+/// Bulk: groups of messages of data in the memory of kernels, where the transport reaches that.
 ///
 /// 1. `reaches<MemorySpace>()` — whether bulk messages may lie in that memory; the rest goes through `comm/staging`.
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and gives a request for each, in their

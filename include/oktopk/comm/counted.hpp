@@ -105,7 +105,7 @@ public:
     wait_for_each(requests);
   }
 
-  /// What was sent stays counted.
+  /// Messages that were sent stay counted.
   void cancel(std::span<request> requests) noexcept { cancel_each(requests); }
 
   void cancel(std::span<bulk_request> requests) noexcept

@@ -38,10 +38,10 @@ public:
     }
   }
 
-  /// What kernels see.
+  /// The bytes as kernels see them.
   std::byte* data() const { return kernel_.data(); }
 
-  /// What messages see: valid to send after `push` and `fence`, filled by a receive before `pull`.
+  /// The bytes as messages see them: valid to send after `push` and `fence`, filled by a receive before `pull`.
   std::span<std::byte> wire(std::int64_t offset, std::int64_t bytes) const {
     std::byte* const begin = staged_ ? wire_.data() : kernel_.data();
     return {begin + offset, static_cast<std::size_t>(bytes)};

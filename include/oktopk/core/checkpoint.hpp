@@ -47,7 +47,7 @@ concept state_of_parts = std::default_initializable<S> && names_its_type<S> && v
 
 namespace detail {
 
-/// What a checkpoint begins with. Numbers lie as the machine that writes has them, which `byte_order` tells.
+/// The beginning of a checkpoint. Numbers lie as the machine that writes has them, which `byte_order` tells.
 struct checkpoint_header {
   std::array<char, 8> magic = {'o', 'k', 't', 'o', 'p', 'k', '0', '2'};
   std::uint64_t byte_order = 0x0102030405060708U;

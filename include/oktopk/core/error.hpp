@@ -10,7 +10,7 @@
 
 namespace oktopk {
 
-/// What went wrong, so that a program can act on it without reading the sentence.
+/// The kind of an error, so that a program can act on it without reading the sentence.
 enum class fault : std::uint8_t {
   none,
   length_mismatch,      ///< an accumulator that has not the length the algorithm was made for

@@ -17,7 +17,7 @@ enum class fault_subject : std::uint8_t {
   returned, ///< what a rank's residual would become with what is returned to it
 };
 
-/// What a rank found wrong during a call, small enough to travel in front of every message.
+/// A fault that a rank found during a call, small enough to travel in front of every message.
 ///
 /// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws
 /// when the exchange is over. No message is added to a call for this.

@@ -60,7 +60,7 @@ inline void balancing_scheme(std::span<std::int64_t const> sizes, std::vector<tr
   }
 }
 
-/// What balancing takes, for the rank that has most to do.
+/// The cost of balancing, for the rank that has most to do.
 struct balancing_cost {
   std::int64_t entries = 0;  ///< sent or received, whichever is more
   std::int64_t messages = 0; ///< the same

@@ -34,7 +34,7 @@ public:
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<index_type, value_type, memory_space>;
 
-  /// What one rank knows afterwards; entries are valid until the next call.
+  /// The result on one rank; entries are valid until the next call.
   struct result {
     entries_type sums;    ///< the root's, the same on all ranks
     entries_type dropped; ///< partial sums that this rank left out, with ascending and unique indices

@@ -25,7 +25,7 @@ inline void check_mpi(int code, char const* call) {
 /// MPI's counts are ints.
 inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max();
 
-/// What does not fit is an error, never a wrapped number.
+/// A number that does not fit is an error, never wrapped.
 inline int to_mpi_count(std::size_t count) {
   if (count > largest_mpi_count) {
     throw error(fault::communication, std::to_string(count) + " exceeds what MPI can count");

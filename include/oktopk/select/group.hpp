@@ -12,7 +12,7 @@
 
 namespace oktopk {
 
-/// What a group of several ranks has beside the rest: rows of numbers that reach all of its ranks.
+/// The further members of a group of several ranks: rows of numbers that reach all of its ranks.
 template <class G>
 concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std::int64_t k, std::size_t width) {
   { group.affordable_row(k) } -> std::same_as<std::int64_t>;

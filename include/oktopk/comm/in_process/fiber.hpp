@@ -59,7 +59,7 @@ public:
 
   bool finished() const { return finished_; }
 
-  /// What the body threw, if it did.
+  /// The exception that the body threw, if any.
   std::exception_ptr failure() const { return failure_; }
 
 private:
