@@ -32,6 +32,9 @@ auto together(Comm& comm, std::string const& what, oktopk::fault code, Action co
   }
   agreed.check_on(comm);
   if constexpr (!std::is_void_v<result>) {
+    if (!made) { // cannot be: a rank without a result has noted why
+      throw oktopk::error(code, what + " gave nothing");
+    }
     return std::move(*made);
   }
 }

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace oktopk {
@@ -51,7 +52,8 @@ protected:
 
   /// Ends a call that has succeeded: waits for the instance, and keeps the next state, the update and the figures.
   template <class State>
-  update_type const& finish_call(call_context<E, Comm>& call, State& kept, State&& next, update_type const& update) {
+  update_type const& finish_call(call_context<E, Comm>& call, State& kept, std::type_identity_t<State>&& next,
+                                 update_type const& update) {
     next.iteration = call.iteration + 1;
     kept = std::move(next);
     update_ = update;

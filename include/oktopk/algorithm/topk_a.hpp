@@ -109,7 +109,7 @@ private:
       sum_.add(call.exec, all.slice(position, position + size));
       position += size;
     }
-    entries_type const sums = sum_.extract(call.exec);
+    entries_type sums = sum_.extract(call.exec);
     call.note(detail::non_finite_in(call.exec, sums, fault_subject::sum));
     call.throw_if_faulty();
     return sums;

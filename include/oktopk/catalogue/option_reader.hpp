@@ -54,7 +54,7 @@ std::vector<std::string> names_of(std::tuple<Alternatives...> const& list) {
 class option_reader {
 public:
   option_reader() = default;
-  explicit option_reader(allreduce_request request) : request_(std::move(request)) {}
+  explicit option_reader(allreduce_request request) : request_(std::move(request)), reads_(true) {}
 
   /// A number.
   template <class Number>
@@ -106,7 +106,7 @@ public:
     std::string const chosen = given != nullptr ? *given : std::string(by_default);
     bool found = false;
     auto const visit_if_chosen = [&](auto const& each) {
-      if (!request_ || each.name == chosen) {
+      if (!reads_ || each.name == chosen) {
         found = true;
         visit(each);
       }
@@ -119,21 +119,21 @@ public:
 
   /// To be called when all options were offered: refuses keys of the request that none of them has.
   void finish() const {
-    for (auto const& [key, value] : request_->options) {
+    for (auto const& [key, value] : request_.options) {
       if (!is_known(key)) {
         std::vector<std::string> keys;
         for (listed_option const& each : known_) {
           keys.push_back(each.key);
         }
         throw error(fault::option_out_of_range,
-                    request_->name + " has no option \"" + key + "\" here" +
+                    request_.name + " has no option \"" + key + "\" here" +
                         (keys.empty() ? ", nor any other" : "; it has " + detail::joined(keys)));
       }
     }
   }
 
   /// Of the algorithm that the request names.
-  std::string const& name() const { return request_->name; }
+  std::string const& name() const { return request_.name; }
 
   /// The options that were offered, each key once.
   std::vector<listed_option> const& known() const { return known_; }
@@ -154,8 +154,8 @@ private:
     if (!is_known(key)) {
       known_.push_back({std::string(key), std::move(value), std::move(about)});
     }
-    if (request_) {
-      for (auto const& [name, given] : request_->options) {
+    if (reads_) {
+      for (auto const& [name, given] : request_.options) {
         if (name == key) {
           return &given;
         }
@@ -165,10 +165,11 @@ private:
   }
 
   [[noreturn]] void refuse(std::string_view key, std::string const& given, std::string const& why) const {
-    throw error(fault::option_out_of_range, request_->name + ": " + std::string(key) + " = \"" + given + "\" " + why);
+    throw error(fault::option_out_of_range, request_.name + ": " + std::string(key) + " = \"" + given + "\" " + why);
   }
 
-  std::optional<allreduce_request> request_;
+  allreduce_request request_;
+  bool reads_ = false; // else it lists
   std::vector<listed_option> known_;
 };
 

@@ -8,6 +8,7 @@
 #include <oktopk/dense/wire/concept.hpp>
 
 #include <array>
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,7 +51,7 @@ void read_options(option_reader& in, Options& how) {
   if constexpr (requires { how.chunk_bytes; }) { in("chunk_bytes", how.chunk_bytes, "bytes of a sub-chunk"); }
   if constexpr (requires { how.ahead; }) { in("ahead", how.ahead, "receives under way at once"); }
   // clang-format on
-  if constexpr (requires { how.level = codec_level::collective; }) {
+  if constexpr (requires { requires std::same_as<decltype(how.level), codec_level>; }) {
     constexpr std::array<std::pair<std::string_view, codec_level>, 2> levels{
         {{"collective", codec_level::collective}, {"message", codec_level::message}}};
     in("codec_level", how.level, levels, "code once a collective, or once a message");

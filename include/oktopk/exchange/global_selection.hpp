@@ -41,8 +41,7 @@ public:
     all_ranks<E, Comm, Format> everybody(call, most_candidates, all_ranks_workspace_);
     selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{
         call.exec, call.k, call.iteration, everybody, workspace_};
-    auto const chosen =
-        selector_.select(context, candidates<index_type, value_type, typename E::memory_space>(sums), state);
+    auto chosen = selector_.select(context, candidates<index_type, value_type, typename E::memory_space>(sums), state);
     call.statistics.global_reevaluated = chosen.reevaluated;
     return chosen;
   }

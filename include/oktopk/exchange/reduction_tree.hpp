@@ -131,7 +131,7 @@ private:
     }
     detail::stopwatch const timed(call.statistics.select_seconds);
     E const& exec = call.exec;
-    entries_type const kept = detail::largest_entries<E, index_type, value_type>(exec, entries, call.k, kept_);
+    entries_type kept = detail::largest_entries<E, index_type, value_type>(exec, entries, call.k, kept_);
     dropped_.reserve(exec, entries.size());
     std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
                                                                      dropped_.indices.data(), dropped_.values.data());

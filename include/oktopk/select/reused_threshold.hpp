@@ -108,7 +108,7 @@ struct reused_threshold {
       carried.guess = {}; // it was made from a threshold that has gone stale
     }
     detail::exact_search<E, Index, Value, Group> search(context);
-    auto const result = reuses ? search.run(source.materialized(), carried.guess) : search.run(source, carried.guess);
+    auto result = reuses ? search.run(source.materialized(), carried.guess) : search.run(source, carried.guess);
     if (k > 0 && result.total() > 0) { // of nothing there is no threshold
       carried.threshold = detail::magnitude_from_bits<Value>(search.threshold());
       carried.evaluated = iteration;

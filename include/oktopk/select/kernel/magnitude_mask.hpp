@@ -84,7 +84,7 @@ inline std::uint64_t magnitude_mask<float>(float const* from, std::uint32_t reac
     integers over[4];
     for (int i = 0; i < 4; ++i) {
       integers four;
-      load_vector(from + part + 4 * i, four);
+      load_vector(from + (part + 4 * i), four);
       over[i] = (four & 0x7fffffff) > below;
     }
     auto const bytes = __builtin_ia32_packsswb128(__builtin_ia32_packssdw128(over[0], over[1]),

@@ -107,9 +107,9 @@ private:
       guess.magnitude = sampled.safe;
       count = base::prefilter(values, guess.magnitude);
     }
-    auto const result =
-        count < 0 ? finish(values, base::kth_among_ties(values, sampled.likely))
-                  : select_above(candidates_type(workspace_.previous(count)), magnitude_bits(guess.magnitude));
+    auto result = count < 0
+                      ? finish(values, base::kth_among_ties(values, sampled.likely))
+                      : select_above(candidates_type(workspace_.previous(count)), magnitude_bits(guess.magnitude));
     guess.learn(magnitude_from_bits<Value>(threshold_), k_, count < 0 ? k_ : count);
     return result;
   }

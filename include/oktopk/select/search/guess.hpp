@@ -83,6 +83,7 @@ struct search_guess {
   /// Only ranks that search together compare their guesses.
   void list_facts(agreement& terms) const {
     terms.fact("guess", bracket.magnitude).fact("range of the guess", bracket.bits);
+    terms.fact("guess of one rank", prefilter.magnitude); // the same, too: a search of several ranks leaves it alone
   }
 
   bool operator==(search_guess const&) const = default;
