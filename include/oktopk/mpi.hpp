@@ -12,19 +12,19 @@
 #include <oktopk/mpi/bytes.hpp>
 #include <oktopk/mpi/call.hpp>
 #include <oktopk/mpi/device_memory.hpp>
+#include <oktopk/mpi/time_limit.hpp>
 
 #include <mpi.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -95,24 +95,6 @@ public:
     start_one_by_one(*this, messages, requests);
   }
 
-  /// Blocks until one active request is complete, makes it inactive and gives its position; `requests.size()` when none
-  /// is active.
-  std::size_t wait_any(std::span<request> requests) {
-    std::vector<MPI_Request>& handles = gather_handles(requests);
-    int which = MPI_UNDEFINED;
-    MPI_Status status;
-    int const code = MPI_Waitany(detail::to_mpi_count(handles.size()), handles.data(), &which, &status);
-    if (code != MPI_SUCCESS && which >= 0 && static_cast<std::size_t>(which) < requests.size()) {
-      drop(requests[static_cast<std::size_t>(which)]);
-    }
-    detail::check_mpi(code, "MPI_Waitany");
-    if (which == MPI_UNDEFINED) {
-      return requests.size();
-    }
-    complete(requests[static_cast<std::size_t>(which)], status);
-    return static_cast<std::size_t>(which);
-  }
-
   void wait_all(std::span<request> requests) {
     // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
     // job.
@@ -128,8 +110,9 @@ public:
     detail::check_mpi(first_error, "MPI_Wait");
   }
 
-  /// Time limit of every wait and allreduce on this rank; none where it is zero, as at first. All copies share it. A
-  /// rank with a limit asks MPI again and again and gives its core away in between, instead of blocking in MPI.
+  /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
+  /// with a limit asks MPI again and again instead of blocking in it, and an allreduce works on a copy, 16 MiB at a
+  /// time. An allreduce that was late leaves its copy to MPI, and this communicator takes no further messages.
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
 
   /// As `communicator` says; the duplicate will not be freed. Receives are over when this returns. Sends of this
@@ -157,9 +140,13 @@ public:
     check_order();
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
     MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
+    if (shared_->time_limit > std::chrono::nanoseconds(0)) {
+      return reduce_in_time(data, type, mpi_op);
+    }
     while (!data.empty()) {
       std::size_t const part = std::min(data.size(), detail::largest_mpi_count);
-      reduce_part(data.data(), static_cast<int>(part), type, mpi_op);
+      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
+                        "MPI_Allreduce");
       data = data.subspan(part);
     }
   }
@@ -209,8 +196,8 @@ private:
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0;
     int size = 0;
-    std::vector<MPI_Request> handles;       // room for waits; one thread at a time
     std::chrono::nanoseconds time_limit{0}; // none
+    std::unique_ptr<std::byte[]> reduced;   // by an allreduce with a time limit
     bool has_cancelled = false;
     std::chrono::steady_clock::time_point patient_until; // once it has
   };
@@ -228,40 +215,38 @@ private:
     if (shared_->time_limit <= std::chrono::nanoseconds(0)) {
       return MPI_Wait(&each.handle_, &status);
     }
-    return test_until_done(each.handle_, status, [&] {
+    return detail::test_until_done(each.handle_, status, shared_->time_limit, rank(), [&] {
       return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") + std::to_string(each.peer_) +
              " (" + std::string(name(each.use_)) + ")";
     });
   }
 
-  void reduce_part(void* data, int count, MPI_Datatype type, MPI_Op op) {
-    if (shared_->time_limit <= std::chrono::nanoseconds(0)) {
-      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, shared_->comm), "MPI_Allreduce");
-      return;
+  // Numbers of the caller's never are MPI's: they are copied part by part into memory that outlives a wait in vain.
+  template <class T>
+  void reduce_in_time(std::span<T> data, MPI_Datatype type, MPI_Op op) {
+    std::size_t constexpr most = (std::size_t(16) << 20U) / sizeof(T);
+    if (!shared_->reduced) {
+      shared_->reduced = std::make_unique<std::byte[]>(most * sizeof(T));
     }
-    MPI_Request started = MPI_REQUEST_NULL;
-    MPI_Status status;
-    detail::check_mpi(MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, shared_->comm, &started), "MPI_Iallreduce");
-    detail::check_mpi(test_until_done(started, status, [] { return std::string("for everybody in an allreduce"); }),
-                      "MPI_Iallreduce");
-  }
-
-  template <class Describe>
-  int test_until_done(MPI_Request& handle, MPI_Status& status, Describe const& describe) const {
-    auto const start = std::chrono::steady_clock::now();
-    for (;;) {
-      int done = 0;
-      int const code = MPI_Test(&handle, &done, &status);
-      if (code != MPI_SUCCESS || done != 0) {
-        return code;
+    while (!data.empty()) {
+      std::span<T> const part = data.first(std::min(data.size(), most));
+      std::memcpy(shared_->reduced.get(), part.data(), part.size_bytes());
+      MPI_Request handle = MPI_REQUEST_NULL;
+      MPI_Status status;
+      detail::check_mpi(MPI_Iallreduce(MPI_IN_PLACE, shared_->reduced.get(), static_cast<int>(part.size()), type, op,
+                                       shared_->comm, &handle),
+                        "MPI_Iallreduce");
+      try {
+        detail::check_mpi(detail::test_until_done(handle, status, shared_->time_limit, rank(),
+                                                  [] { return std::string("for everybody in an allreduce"); }),
+                          "MPI_Iallreduce");
+      } catch (...) {
+        static_cast<void>(shared_->reduced.release()); // MPI's from now on
+        shared_->begin_cancelling();
+        throw;
       }
-      if (std::chrono::steady_clock::now() - start > shared_->time_limit) {
-        throw error(fault::timed_out, "rank " + std::to_string(rank()) + " has waited " + describe() +
-                                          " for more than " +
-                                          std::to_string(std::chrono::duration<double>(shared_->time_limit).count()) +
-                                          " s, the time limit");
-      }
-      std::this_thread::yield();
+      std::memcpy(part.data(), shared_->reduced.get(), part.size_bytes());
+      data = data.subspan(part.size());
     }
   }
 
@@ -278,14 +263,6 @@ private:
       }
     }
     return active;
-  }
-
-  std::vector<MPI_Request>& gather_handles(std::span<request const> requests) {
-    shared_->handles.clear();
-    for (request const& each : requests) {
-      shared_->handles.push_back(each.handle_);
-    }
-    return shared_->handles;
   }
 
   // What failed is over, too: it must not be waited for again.

@@ -101,7 +101,7 @@ TEST_CASE("a message that has arrived may be cancelled; of several each is, and 
     std::vector<request> several(4);
     several[1] = comm.irecv(room_in(arrived), 1, phase::reduce);
     several[2] = comm.irecv(room_in(room), 1, phase::gather);
-    CHECK(comm.wait_any(several) == 1);
+    comm.wait_all(std::span(several).subspan(1, 1));
     several[1] = several[3];
     several[0] = comm.isend(bytes_of(room), 1, phase::balance);
     comm.cancel(several);
@@ -123,7 +123,7 @@ TEST_CASE("who has cancelled cannot send, receive or reduce any more, by no copy
         check_refusals(outermost);
         check_refusals(counted);
         check_refusals(comm);
-        CHECK(comm.wait_any({}) == 0);
+        CHECK_NOTHROW(comm.wait_all({}));
       },
       [](in_process_communicator comm) {
         float sum = 0;

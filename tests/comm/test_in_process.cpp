@@ -123,7 +123,6 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
 }
 
 TEST_CASE("a message longer than its room is an error that says so, and the sender goes on") {
-  auto const wait_with_any = GENERATE(false, true);
   std::array<std::byte, 12> room{};
   outcome heard;
   int after = 0;
@@ -135,8 +134,7 @@ TEST_CASE("a message longer than its room is an error that says so, and the send
       send_number(comm, 5, 1, phase::reduce);
     } else {
       request one = comm.irecv(std::span(room).first(8), 0, phase::reduce);
-      heard = outcome_of(
-          [&] { wait_with_any ? (void)comm.wait_any(std::span(&one, 1)) : comm.wait_all(std::span(&one, 1)); });
+      heard = outcome_of([&] { comm.wait_all(std::span(&one, 1)); });
       CHECK_FALSE(one.active());
       after = receive_number<int>(comm, 0, phase::reduce);
     }
@@ -147,38 +145,11 @@ TEST_CASE("a message longer than its room is an error that says so, and the send
   CHECK(after == 5);
 }
 
-TEST_CASE("wait_any gives a complete request and leaves the others") {
-  std::vector<std::size_t> order;
-  std::array<int, 4> numbers{};
-  oktopk::in_process::run(3, [&](in_process_communicator comm) {
-    if (comm.rank() == 0) {
-      requests all(4); // the first and the third stay inactive
-      all[1] = comm.irecv(room_in(numbers[1]), 1, phase::reduce);
-      all[3] = comm.irecv(room_in(numbers[3]), 2, phase::reduce);
-      order.push_back(comm.wait_any(all));
-      CHECK(all[1].active());
-      CHECK_FALSE(all[3].active());
-      CHECK(all[3].bytes() == sizeof(int));
-      send_number(comm, 0, 1, phase::control); // only now may rank 1 send
-      order.push_back(comm.wait_any(all));
-      order.push_back(comm.wait_any(all));
-    } else {
-      if (comm.rank() == 1) {
-        receive_number<int>(comm, 0, phase::control);
-      }
-      send_number(comm, comm.rank() * 11, 0, phase::reduce);
-    }
-  });
-  CHECK(order == std::vector<std::size_t>{3, 1, 4});
-  CHECK(numbers == std::array<int, 4>{0, 11, 0, 22});
-}
-
-TEST_CASE("wait_any without an active request gives the number of requests, and wait_all returns") {
+TEST_CASE("a wait without an active request returns") {
   oktopk::in_process::run(1, [](in_process_communicator comm) {
     requests none(3);
-    CHECK(comm.wait_any(none) == 3);
-    CHECK(comm.wait_any(std::span<request>()) == 0);
     comm.wait_all(none);
+    comm.wait_all(std::span<request>());
     CHECK_FALSE(request().active());
   });
 }

@@ -70,7 +70,6 @@ TEST_CASE("a lone rank has nobody to talk to and nothing to wait for") {
   CHECK(outcome_of([&] { comm.irecv(room_in(number), 0, oktopk::phase::control); }).code ==
         oktopk::fault::communication);
   std::vector<self_communicator::request> none(4);
-  CHECK(comm.wait_any(none) == 4);
   CHECK_NOTHROW(comm.wait_all(none));
   double x = 2.5;
   comm.allreduce(std::span<double>(&x, 1), oktopk::reduction::sum, oktopk::phase::reduce);

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -51,6 +52,29 @@ TEST_CASE("a message that is there in time is no fault, however late one asks fo
     }
   });
   CHECK(number == 8);
+}
+
+TEST_CASE("an allreduce that a rank has left after the time limit is an error on those that join later") {
+  std::vector<outcome> heard(3);
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    comm.set_time_limit(std::chrono::milliseconds(20));
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
+      std::vector<float> numbers(1000, 1.0F); // gone when this rank has thrown
+      if (comm.rank() == 2) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+        receive_number<int>(comm, 0, phase::control); // the others get their turn, and leave
+      }
+      comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce);
+    });
+    if (comm.rank() == 0) {
+      send_number(comm, 1, 2, phase::control);
+    }
+  });
+  CHECK(heard[0].code == fault::timed_out);
+  CHECK(heard[0].says("rank 0 has waited for everybody to join an allreduce"));
+  CHECK(heard[1].code != fault::none);
+  CHECK(heard[2].code == fault::communication);
+  CHECK(heard[2].says("a rank has left an allreduce before all others have joined it"));
 }
 
 TEST_CASE("without a time limit a deadlock is still an error at once") {

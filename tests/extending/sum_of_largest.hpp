@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/gather_counts.hpp>
+#include <oktopk/exchange/count_gathering.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/overflow.hpp>

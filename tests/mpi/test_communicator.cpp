@@ -133,35 +133,6 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
   });
 }
 
-TEST_CASE("wait_any gives a complete request and leaves the others") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    int late = 0;
-    short early = 0;
-    std::vector<request> all(4); // the first and the third stay inactive
-    all[1] = comm.irecv(room_in(late), before(), phase::reduce);
-    all[3] = comm.irecv(room_in(early), before(), phase::gather);
-    short const first = 5;
-    int const second = 6;
-    std::vector<request> sends;
-    sends.push_back(comm.isend(bytes_of(first), next(), phase::gather));
-    CHECK(comm.wait_any(all) == 3);
-    CHECK(all[1].active());
-    CHECK_FALSE(all[3].active());
-    CHECK(all[3].bytes() == sizeof(short));
-    // Only when everybody has looked may the other message be sent.
-    MPI_Barrier(MPI_COMM_WORLD);
-    sends.push_back(comm.isend(bytes_of(second), next(), phase::reduce));
-    CHECK(comm.wait_any(all) == 1);
-    CHECK(comm.wait_any(all) == 4);
-    comm.wait_all(sends);
-    CHECK(late == 6);
-    CHECK(early == 5);
-    CHECK(comm.wait_any(std::span<request>()) == 0);
-    comm.wait_all(std::span<request>());
-  });
-}
-
 TEST_CASE("a device's memory is within reach only where the library says so") {
   on_all_ranks([] {
     using oktopk::detail::device_family;

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -33,6 +35,51 @@ TEST_CASE("a wait over MPI that exceeds the time limit names the peer and the ph
     CHECK(never.active());
     comm.cancel(std::span(&never, 1));
     CHECK_FALSE(never.active());
+  });
+}
+
+TEST_CASE("an allreduce over MPI that not everybody joins in time ends on every rank, and leaves the numbers alone") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    comm.set_time_limit(std::chrono::milliseconds(50));
+    auto const heard = outcome_of([&] {
+      std::vector<float> numbers(10, 1.0F); // freed before the late rank joins
+      if (world_rank() == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      }
+      auto const inside =
+          outcome_of([&] { comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce); });
+      if (inside.code != fault::none) {
+        CHECK(numbers == std::vector<float>(10, 1.0F));
+        throw oktopk::error(inside.code, inside.text);
+      }
+    });
+    if (world_rank() != 0) { // MPI may let the late one finish
+      CHECK(heard.code == fault::timed_out);
+      CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited for everybody in an allreduce"));
+      int number = 0;
+      CHECK(outcome_of([&] { comm.isend(bytes_of(number), 0, phase::control); }).code == fault::communication);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  });
+}
+
+TEST_CASE("a reduction with a time limit gives what one without gives, also of more than a part at a time") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    std::size_t const length = (std::size_t(16) << 20U) / sizeof(double) + 77;
+    std::vector<double> numbers(length);
+    for (std::size_t i = 0; i < length; ++i) {
+      numbers[i] = static_cast<double>(i % 1009) + world_rank();
+    }
+    std::vector<double> without = numbers;
+    comm.allreduce(std::span(without), oktopk::reduction::max, phase::reduce);
+    comm.set_time_limit(std::chrono::minutes(1));
+    comm.allreduce(std::span(numbers), oktopk::reduction::max, phase::reduce);
+    CHECK(numbers == without);
   });
 }
 

@@ -9,7 +9,7 @@
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
-#include <oktopk/exchange/gather_counts.hpp>
+#include <oktopk/exchange/count_gathering.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/gather_counts.hpp>
+#include <oktopk/exchange/count_gathering.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/overflow.hpp>

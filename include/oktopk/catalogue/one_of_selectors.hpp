@@ -102,6 +102,7 @@ public:
 
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
             selection_source Source>
+    requires(selects_from<Selectors, E, Index, Value, Group, Source> && ...)
   selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
                                                            Source const& source, state<Value>& carried) const {
     selection<Index, Value, typename E::memory_space> result;

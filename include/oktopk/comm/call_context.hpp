@@ -7,7 +7,9 @@
 #include <oktopk/core/fault_report.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace oktopk {
@@ -32,6 +34,15 @@ struct call_context {
 
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(fault_report const& what) { faults.hear(what, comm.rank()); }
+
+  /// Hears the faults that ranks have put in the first place of their rows, a row of `width` numbers each and the same
+  /// on all ranks, and throws that of the lowest faulty rank, if any.
+  void hear_all(std::span<std::int64_t const> rows, std::size_t width) {
+    for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
+      faults.hear(fault_report::unpacked(static_cast<std::uint64_t>(rows[rank * width])), static_cast<int>(rank));
+    }
+    throw_if_faulty();
+  }
 
   /// Throws the fault of the lowest faulty rank, if any. All ranks must have heard of the same faults.
   void throw_if_faulty() const { faults.throw_if_any(algorithm, length); }

@@ -61,32 +61,6 @@ public:
     start_one_by_one(*this, messages, requests);
   }
 
-  /// Blocks until one active request is complete, makes it inactive and gives its position; `requests.size()` when none
-  /// is active.
-  std::size_t wait_any(std::span<request> requests) {
-    std::size_t found = requests.size();
-    bool any_active = false;
-    for (request const& each : requests) {
-      any_active = any_active || each.active();
-    }
-    if (!any_active) {
-      return requests.size();
-    }
-    world_->wait(
-        rank_,
-        [&] {
-          for (std::size_t i = 0; i < requests.size() && found == requests.size(); ++i) {
-            if (requests[i].active() && requests[i].message_->done) {
-              found = i;
-            }
-          }
-          return found < requests.size();
-        },
-        [&] { return describe(requests); });
-    complete(requests[found]);
-    return found;
-  }
-
   void wait_all(std::span<request> requests) {
     while (wait_any(requests) < requests.size()) {
     }
@@ -118,13 +92,21 @@ public:
     }
     meeting.data[static_cast<std::size_t>(rank_)] = data.data();
     meeting.sizes[static_cast<std::size_t>(rank_)] = data.size();
-    if (++meeting.arrived == size()) {
+    if (++meeting.arrived == size() && !meeting.left_behind) {
       reduce(meeting, data.size(), op, static_cast<T*>(nullptr));
       meeting.arrived = 0;
       meeting.left = size();
     }
-    world_->wait(
-        rank_, [&] { return meeting.left > 0; }, everybody);
+    try {
+      world_->wait(
+          rank_, [&] { return meeting.left > 0 || meeting.left_behind; }, everybody);
+    } catch (...) {
+      meeting.left_behind = true; // this rank's numbers are gone: nobody may reduce any more
+      throw;
+    }
+    if (meeting.left_behind) {
+      throw error(fault::communication, "a rank has left an allreduce before all others have joined it");
+    }
     meeting.left -= 1;
     if (meeting.mismatch) {
       throw error(fault::communication, "an allreduce was joined with different lengths");
@@ -137,6 +119,32 @@ public:
   }
 
 private:
+  // Waits until one active request is complete, makes it inactive and gives its position; `requests.size()` when none
+  // is active.
+  std::size_t wait_any(std::span<request> requests) {
+    std::size_t found = requests.size();
+    bool any_active = false;
+    for (request const& each : requests) {
+      any_active = any_active || each.active();
+    }
+    if (!any_active) {
+      return requests.size();
+    }
+    world_->wait(
+        rank_,
+        [&] {
+          for (std::size_t i = 0; i < requests.size() && found == requests.size(); ++i) {
+            if (requests[i].active() && requests[i].message_->done) {
+              found = i;
+            }
+          }
+          return found < requests.size();
+        },
+        [&] { return describe(requests); });
+    complete(requests[found]);
+    return found;
+  }
+
   request post(bool receive, int peer, phase use, std::byte* data, std::size_t size) {
     if (peer < 0 || peer >= world_->size() || peer == rank_) {
       throw error(fault::communication, "rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer));

@@ -15,8 +15,6 @@ public:
   class request {
   public:
     bool active() const { return false; }
-    bool receives() const { return false; }
-    phase message_phase() const { return phase::control; }
     std::size_t bytes() const { return 0; }
   };
 
@@ -36,7 +34,6 @@ public:
     }
   }
 
-  std::size_t wait_any(std::span<request> requests) { return requests.size(); }
   void wait_all(std::span<request>) {}
   void cancel(std::span<request>) noexcept {} // there are no messages whose order could be lost
 

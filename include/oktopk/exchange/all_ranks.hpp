@@ -5,7 +5,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/gather_counts.hpp>
+#include <oktopk/exchange/count_gathering.hpp>
 #include <oktopk/select/group.hpp>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ public:
     workspace_->rows.resize(row.size() * static_cast<std::size_t>(call_->comm.size()));
     allgather(call_->comm, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
               phase::threshold, workspace_->collective);
-    hear_faults(*call_, workspace_->rows, row.size());
+    call_->hear_all(workspace_->rows, row.size());
     return workspace_->rows;
   }
 

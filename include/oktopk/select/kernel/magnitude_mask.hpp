@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 // The one place that knows vector instructions. It asks the processor for them, when the program runs, and not the
 // flags of the compiler: translation units with different -m flags have the same definitions and may be linked
@@ -65,6 +67,10 @@ struct vector_of {
   using type [[gnu::vector_size(Bytes)]] = Integer;
 };
 
+// An element of such a vector: the builtin functions take no other integers of this size.
+template <class Value>
+using lane_of = std::conditional_t<sizeof(Value) == 4, int, long long>;
+
 // Loads from any address; the instructions are those of the function that it is inlined into.
 template <class Vector, class Value>
 [[gnu::always_inline]] inline void load_vector(Value const* from, Vector& to) {
@@ -108,79 +114,53 @@ KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Va
 
 // Each names the instructions that it may use, beside those of the compiler's flags.
 
-[[gnu::target("avx512f")]] inline void avx512_masks(float const* from, int count, std::uint32_t reach,
+template <gradient_value Value>
+[[gnu::target("avx512f")]] inline void avx512_masks(Value const* from, int count, bits_of<Value> reach,
                                                     std::uint64_t* masks) {
   constexpr int not_less = 5;
-  using integers = vector_of<int, 64>::type;
-  integers const least = integers{} + static_cast<int>(reach);
+  constexpr int lanes = 64 / sizeof(Value);
+  using integers = typename vector_of<lane_of<Value>, 64>::type;
+  integers const least = integers{} + static_cast<lane_of<Value>>(reach);
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = 0;
-    for (int part = 0; part < mask_width; part += 16) {
+    for (int part = 0; part < mask_width; part += lanes) {
       integers bits;
       load_vector(from + part, bits);
-      bits &= 0x7fffffff;
-      mask |= static_cast<std::uint64_t>(
-                  static_cast<std::uint16_t>(__builtin_ia32_cmpd512_mask(bits, least, not_less, 0xffff)))
-              << part;
+      bits &= std::numeric_limits<lane_of<Value>>::max();
+      if constexpr (lanes == 16) {
+        mask |= std::uint64_t(static_cast<std::uint16_t>(__builtin_ia32_cmpd512_mask(bits, least, not_less, 0xffff)))
+                << part;
+      } else {
+        mask |= std::uint64_t(static_cast<std::uint8_t>(__builtin_ia32_cmpq512_mask(bits, least, not_less, 0xff)))
+                << part;
+      }
     }
     masks[block] = mask;
   }
 }
 
-[[gnu::target("avx512f")]] inline void avx512_masks(double const* from, int count, std::uint64_t reach,
-                                                    std::uint64_t* masks) {
-  constexpr int not_less = 5;
-  using integers = vector_of<long long, 64>::type;
-  integers const least = integers{} + static_cast<long long>(reach);
-  for (int block = 0; block < count; ++block, from += mask_width) {
-    std::uint64_t mask = 0;
-    for (int part = 0; part < mask_width; part += 8) {
-      integers bits;
-      load_vector(from + part, bits);
-      bits &= 0x7fffffffffffffff;
-      mask |= static_cast<std::uint64_t>(
-                  static_cast<std::uint8_t>(__builtin_ia32_cmpq512_mask(bits, least, not_less, 0xff)))
-              << part;
-    }
-    masks[block] = mask;
-  }
-}
-
-// These compare with what is below the least pattern; where nothing is, all values reach it.
-
-[[gnu::target("avx2")]] inline void avx2_masks(float const* from, int count, std::uint32_t reach,
+// Compares with what is below the least pattern; where nothing is, all values reach it.
+template <gradient_value Value>
+[[gnu::target("avx2")]] inline void avx2_masks(Value const* from, int count, bits_of<Value> reach,
                                                std::uint64_t* masks) {
-  using integers = vector_of<int, 32>::type;
-  using floats = vector_of<float, 32>::type;
+  constexpr int lanes = 32 / sizeof(Value);
+  using integers = typename vector_of<lane_of<Value>, 32>::type;
+  using values = typename vector_of<Value, 32>::type;
   std::uint64_t const all = reach == 0 ? ~std::uint64_t(0) : 0;
-  int const below = static_cast<int>(reach - 1);
+  auto const below = static_cast<lane_of<Value>>(reach - 1);
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = all;
-    for (int part = 0; part < mask_width; part += 8) {
+    for (int part = 0; part < mask_width; part += lanes) {
       integers bits;
       load_vector(from + part, bits);
-      integers const over = (bits & 0x7fffffff) > below;
-      auto const flags = static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<floats>(over)));
-      mask |= static_cast<std::uint64_t>(flags) << part;
-    }
-    masks[block] = mask;
-  }
-}
-
-[[gnu::target("avx2")]] inline void avx2_masks(double const* from, int count, std::uint64_t reach,
-                                               std::uint64_t* masks) {
-  using integers = vector_of<long long, 32>::type;
-  using doubles = vector_of<double, 32>::type;
-  std::uint64_t const all = reach == 0 ? ~std::uint64_t(0) : 0;
-  auto const below = static_cast<long long>(reach - 1);
-  for (int block = 0; block < count; ++block, from += mask_width) {
-    std::uint64_t mask = all;
-    for (int part = 0; part < mask_width; part += 4) {
-      integers bits;
-      load_vector(from + part, bits);
-      integers const over = (bits & 0x7fffffffffffffff) > below;
-      auto const flags = static_cast<std::uint32_t>(__builtin_ia32_movmskpd256(reinterpret_cast<doubles>(over)));
-      mask |= static_cast<std::uint64_t>(flags) << part;
+      integers const over = (bits & std::numeric_limits<lane_of<Value>>::max()) > below;
+      std::uint32_t flags = 0;
+      if constexpr (lanes == 8) {
+        flags = static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<values>(over)));
+      } else {
+        flags = static_cast<std::uint32_t>(__builtin_ia32_movmskpd256(reinterpret_cast<values>(over)));
+      }
+      mask |= std::uint64_t(flags) << part;
     }
     masks[block] = mask;
   }
@@ -203,8 +183,8 @@ using mask_kernel = void (*)(Value const* from, int count, bits_of<Value> reach,
 template <gradient_value Value>
 mask_kernel<Value> mask_kernel_with(mask_instructions which) {
   switch (which) {
-  case mask_instructions::avx512: return avx512_masks;
-  case mask_instructions::avx2: return avx2_masks;
+  case mask_instructions::avx512: return avx512_masks<Value>;
+  case mask_instructions::avx2: return avx2_masks<Value>;
   default: return plain_masks<Value>;
   }
 }

@@ -11,16 +11,6 @@
 
 namespace oktopk {
 
-/// Hears the faults that ranks have put in the first place of their rows, a row of `width` numbers each, and throws
-/// that of the lowest faulty rank, if any. The rows are the same on all ranks.
-template <execution_space E, communicator Comm>
-void hear_faults(call_context<E, Comm>& call, std::span<std::int64_t const> rows, std::size_t width) {
-  for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
-    call.faults.hear(fault_report::unpacked(static_cast<std::uint64_t>(rows[rank * width])), static_cast<int>(rank));
-  }
-  call.throw_if_faulty();
-}
-
 /// How many entries each rank has, told to all ranks.
 ///
 /// 2(P-1) words in ceil(log2 P) messages. A fault that a rank has noted travels in the place of its number; then the
@@ -34,7 +24,7 @@ public:
     auto const mine = static_cast<std::int64_t>(call.faults.packed_or(count));
     counts_.resize(static_cast<std::size_t>(call.comm.size()));
     allgather(call.comm, std::span<std::int64_t const>(&mine, 1), std::span<std::int64_t>(counts_), use, collective_);
-    hear_faults(call, counts_, 1);
+    call.hear_all(counts_, 1);
     return counts_;
   }
 
