@@ -39,12 +39,11 @@ public:
   }
   double loaded(std::int64_t position) const { return made_(position); }
 
-  std::uint64_t load_block(std::int64_t begin, std::uint64_t reach) const {
-    std::uint64_t mask = 0;
-    for (int i = 0; i < 64; ++i) {
-      mask |= std::uint64_t(oktopk::detail::magnitude_bits(load(begin + i)) >= reach ? 1 : 0) << i;
+  void load_blocks(std::int64_t begin, int count, std::uint64_t reach, std::uint64_t* masks) const {
+    for (int i = 0; i < 64 * count; ++i) {
+      std::uint64_t const own = oktopk::detail::magnitude_bits(load(begin + i)) >= reach ? 1 : 0;
+      masks[i / 64] = (i % 64 == 0 ? 0 : masks[i / 64]) | own << (i % 64);
     }
-    return mask;
   }
 
   candidates_type materialized() const { return {made_, indices_}; }
@@ -97,10 +96,10 @@ struct without_loaded : archetype {
   void loaded() = delete;
 };
 struct without_blocks : archetype {
-  void load_block() = delete;
+  void load_blocks() = delete;
 };
 struct blocks_of_values : archetype {
-  double load_block(std::int64_t, std::uint64_t) const;
+  double load_blocks(std::int64_t, int, std::uint64_t, std::uint64_t*) const;
 };
 struct never_materialized : archetype {
   void materialized() = delete;

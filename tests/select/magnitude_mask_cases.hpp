@@ -4,6 +4,7 @@
 
 #include "support/seeded.hpp"
 
+#include <oktopk/select/kernel/accumulate_masks.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <bit>
@@ -72,8 +73,51 @@ int wrong_masks() {
         }
       }
 #endif
-      wrong += portable_mask(from, least) != expected[0] ? 1 : 0;
+      wrong += magnitude_mask(from, least) != expected[0] ? 1 : 0;
     }
+  }
+  return wrong;
+}
+
+/// How many accumulators or masks are not what one sum and one comparison a value give, with all instructions that this
+/// processor has.
+template <class Value>
+int wrong_accumulators() {
+  using namespace oktopk::detail;
+  seeded draw(11);
+  auto const any = [&] { return std::bit_cast<Value>(static_cast<bits_of<Value>>(draw.next())); };
+  int wrong = 0;
+  for (int round = 0; round < 1000; ++round) {
+    constexpr std::size_t length = 3 * mask_width;
+    std::size_t const shift = draw.next() % 8;
+    std::vector<Value> residual(length + shift);
+    std::vector<Value> gradient(length + shift);
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      residual[i] = any();
+      gradient[i] = any();
+    }
+    Value const rate = round % 3 == 0 ? Value(1) : any();
+    std::vector<Value> expected(length);
+    for (std::size_t i = 0; i < length; ++i) {
+      expected[i] = residual[shift + i] + rate * gradient[shift + i];
+    }
+    bits_of<Value> const reach = round % 5 == 0 ? 0 : magnitude_bits(expected[draw.next() % length]);
+    std::vector<std::uint64_t> expected_masks(3);
+    plain_masks<Value>(expected.data(), 3, reach, expected_masks.data());
+    auto const check = [&](auto const& accumulates) {
+      std::vector<Value> formed(length);
+      std::vector<std::uint64_t> masks(3, untouched);
+      accumulates(residual.data() + shift, gradient.data() + shift, rate, formed.data(), 3, reach, masks.data());
+      // Which of two NaN a sum carries on is the compiler's choice.
+      bool same = masks == expected_masks;
+      for (std::size_t i = 0; i < length; ++i) {
+        same = same && (std::bit_cast<bits_of<Value>>(formed[i]) == std::bit_cast<bits_of<Value>>(expected[i]) ||
+                        (formed[i] != formed[i] && expected[i] != expected[i]));
+      }
+      wrong += same ? 0 : 1;
+    };
+    check(accumulate_masks<Value>);
+    check(plain_accumulate_masks<Value>);
   }
   return wrong;
 }

@@ -7,3 +7,7 @@
 TEMPLATE_TEST_CASE("masks have a bit for each value that reaches", "", float, double) {
   CHECK(oktopk_tests::wrong_masks<TestType>() == 0);
 }
+
+TEMPLATE_TEST_CASE("accumulators and their masks are the same with all instructions", "", float, double) {
+  CHECK(oktopk_tests::wrong_accumulators<TestType>() == 0);
+}

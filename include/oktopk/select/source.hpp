@@ -5,6 +5,7 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/select/kernel/accumulate_masks.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <concepts>
@@ -12,19 +13,6 @@
 #include <string>
 
 namespace oktopk {
-
-namespace detail {
-
-// The compiler believes `restrict` of parameters, also when it inlines, but not of local pointers.
-template <int Width, gradient_value Value>
-KOKKOS_INLINE_FUNCTION void accumulate_block(Value const* __restrict residual, Value const* __restrict gradient,
-                                             Value rate, Value* __restrict accumulator) {
-  for (int i = 0; i < Width; ++i) {
-    accumulator[i] = residual[i] + rate * gradient[i];
-  }
-}
-
-} // namespace detail
 
 /// The values to select from, and the index each of them stands for.
 ///
@@ -54,8 +42,9 @@ struct candidates {
   KOKKOS_INLINE_FUNCTION Value load(std::int64_t position) const { return values.data()[position]; }
   KOKKOS_INLINE_FUNCTION Value loaded(std::int64_t position) const { return values.data()[position]; }
 
-  KOKKOS_INLINE_FUNCTION std::uint64_t load_block(std::int64_t begin, detail::bits_of<Value> reach) const {
-    return detail::magnitude_mask(values.data() + begin, reach);
+  KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, detail::bits_of<Value> reach,
+                                          std::uint64_t* masks) const {
+    detail::magnitude_masks(values.data() + begin, count, reach, masks);
   }
 
   candidates materialized() const { return *this; }
@@ -96,10 +85,10 @@ struct accumulation {
 
   KOKKOS_INLINE_FUNCTION Value loaded(std::int64_t position) const { return accumulator.data()[position]; }
 
-  KOKKOS_INLINE_FUNCTION std::uint64_t load_block(std::int64_t begin, detail::bits_of<Value> reach) const {
-    detail::accumulate_block<detail::mask_width>(residual.data() + begin, gradient.data() + begin, rate,
-                                                 accumulator.data() + begin);
-    return detail::magnitude_mask(static_cast<Value const*>(accumulator.data()) + begin, reach);
+  KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, detail::bits_of<Value> reach,
+                                          std::uint64_t* masks) const {
+    detail::accumulate_masks<Value>(residual.data() + begin, gradient.data() + begin, rate, accumulator.data() + begin,
+                                    count, reach, masks);
   }
 
   candidates<Index, Value, MemorySpace> materialized() const { return {accumulator, {}}; }
@@ -121,21 +110,22 @@ struct accumulation {
 /// 1. `size()` — the number of values.
 /// 2. `index(i)` — the index that the value at a position stands for; indices ascend.
 /// 3. `peek(i)` — the value at a position, at any time; changes nothing.
-/// 4. `load(i)` — the same value, and leaves it in memory. `load_block(i, reach)` — loads the 64 values from i on and
-///    tells which have `magnitude_bits` of at least `reach`, value i + b in bit b.
+/// 4. `load(i)` — the same value, and leaves it in memory. `load_blocks(i, count, reach, masks)` — loads
+///    `count` blocks of 64 values from i on, and tells in a mask each which have `magnitude_bits` of at least `reach`:
+///    value b of a block in bit b.
 /// 5. `loaded(i)` — a value that was loaded.
 /// 6. `materialize(exec)` — loads all values. `materialized()` — them as candidates in memory, once all were loaded.
 template <class S>
 concept selection_source = gradient_index<typename S::index_type> && gradient_value<typename S::value_type> &&
-                           requires(S const& source, std::int64_t position) {
+                           requires(S const& source, std::int64_t position, std::uint64_t* masks) {
                              { source.size() } -> std::same_as<std::int64_t>;
                              { source.index(position) } -> std::same_as<typename S::index_type>;
                              { source.peek(position) } -> std::same_as<typename S::value_type>;
                              { source.load(position) } -> std::same_as<typename S::value_type>;
                              { source.loaded(position) } -> std::same_as<typename S::value_type>;
                              {
-                               source.load_block(position, detail::bits_of<typename S::value_type>{})
-                             } -> std::same_as<std::uint64_t>;
+                               source.load_blocks(position, 1, detail::bits_of<typename S::value_type>{}, masks)
+                             } -> std::same_as<void>;
                              source.materialized();
                            };
 

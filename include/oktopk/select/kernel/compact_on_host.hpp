@@ -15,8 +15,9 @@
 // Compaction where threads are few and each reads a long stretch: no scan, one pass, blocks that vectorise.
 namespace oktopk::detail {
 
-/// Blocks whose masks are made before the first is looked into: their values are still in the first cache then.
-inline constexpr int blocks_at_once = 32;
+/// Blocks whose masks are made before the first is looked into: their values, and those that they are formed of, are
+/// still in the first cache then.
+inline constexpr int blocks_at_once = 16;
 
 /// The blocks of one stretch that hold something to look at.
 struct nonempty_blocks {
@@ -41,29 +42,16 @@ struct nonempty_blocks {
 };
 
 /// Loads up to `blocks_at_once` whole blocks from `begin` on and notes those that hold something; returns the end of
-/// them. Values that are formed as they are read are looked at block by block, each as soon as it is formed.
+/// them.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<typename Source::value_type> kept,
                                                 std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
-  using bits = bits_of<typename Source::value_type>;
-  for (int block = 0; block < blocks_at_once && begin + mask_width <= end; ++block, begin += mask_width) {
-    // Past the last tie that is wanted, a tie is no reason to look closer.
-    blocks.add(begin,
-               from.load_block(begin, begin > kept.last_tie ? static_cast<bits>(kept.threshold + 1) : kept.threshold));
-  }
-  return begin;
-}
-
-/// The same of values that lie in memory: all masks by one call, with the widest instructions that there are.
-template <gradient_index Index, gradient_value Value, class MemorySpace>
-KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(candidates<Index, Value, MemorySpace> const& from,
-                                                magnitude_filter<Value> kept, std::int64_t begin, std::int64_t end,
-                                                nonempty_blocks& blocks) {
   std::int64_t const whole = (end - begin) / mask_width;
   int const count = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
+  // Past the last tie that is wanted, a tie is no reason to look closer.
+  std::uint64_t const past_ties = begin > kept.last_tie ? 1 : 0;
   std::uint64_t masks[blocks_at_once];
-  magnitude_masks(from.values.data() + begin, count,
-                  begin > kept.last_tie ? static_cast<bits_of<Value>>(kept.threshold + 1) : kept.threshold, masks);
+  from.load_blocks(begin, count, static_cast<bits_of<typename Source::value_type>>(kept.threshold + past_ties), masks);
   for (int block = 0; block < count; ++block, begin += mask_width) {
     blocks.add(begin, masks[block]);
   }

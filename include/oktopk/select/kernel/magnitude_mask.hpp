@@ -30,10 +30,12 @@ inline char const* name(mask_instructions which) {
   return names[static_cast<int>(which)];
 }
 
+/// Which of 64 values have a magnitude whose pattern is at least `reach`; value i is bit i.
+///
 /// Patterns of magnitudes leave the sign bit free, so they compare as signed integers do, the only ones that older
 /// vector instructions compare. Not as floating-point numbers: NaN must reach everything, and denormals count.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION std::uint64_t portable_mask(Value const* from, bits_of<Value> reach) {
+KOKKOS_INLINE_FUNCTION std::uint64_t magnitude_mask(Value const* from, bits_of<Value> reach) {
   auto const least = static_cast<signed_bits_of<Value>>(reach);
   std::uint64_t mask = 0;
   for (int eight = 0; eight < mask_width; eight += 8) {
@@ -52,11 +54,13 @@ KOKKOS_INLINE_FUNCTION std::uint64_t portable_mask(Value const* from, bits_of<Va
   return mask;
 }
 
-/// Which of 64 values have a magnitude whose pattern is at least `reach`; value i is bit i. With instructions that
-/// every processor of its kind has, so that it is part of the loop around it.
+/// The masks of `count` blocks of 64 values, one after the other, with instructions that every processor of its kind
+/// has.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION std::uint64_t magnitude_mask(Value const* from, bits_of<Value> reach) {
-  return portable_mask(from, reach);
+KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
+  for (int block = 0; block < count; ++block) {
+    masks[block] = magnitude_mask(from + block * mask_width, reach);
+  }
 }
 
 #if defined(OKTOPK_MASKS_BY_PROCESSOR)
@@ -76,41 +80,6 @@ template <class Vector, class Value>
 [[gnu::always_inline]] inline void load_vector(Value const* from, Vector& to) {
   __builtin_memcpy(&to, from, sizeof(Vector));
 }
-
-// There is no comparison of 64 bits in SSE2.
-template <>
-inline std::uint64_t magnitude_mask<float>(float const* from, std::uint32_t reach) {
-  if (reach == 0) {
-    return ~std::uint64_t(0); // nothing is below it to compare with
-  }
-  using integers = vector_of<int, 16>::type;
-  int const below = static_cast<int>(reach - 1);
-  std::uint64_t mask = 0;
-  for (int part = 0; part < mask_width; part += 16) {
-    integers over[4];
-    for (int i = 0; i < 4; ++i) {
-      integers four;
-      load_vector(from + (part + 4 * i), four);
-      over[i] = (four & 0x7fffffff) > below;
-    }
-    auto const bytes = __builtin_ia32_packsswb128(__builtin_ia32_packssdw128(over[0], over[1]),
-                                                  __builtin_ia32_packssdw128(over[2], over[3]));
-    mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(__builtin_ia32_pmovmskb128(bytes))) << part;
-  }
-  return mask;
-}
-
-#endif
-
-/// The masks of `count` blocks of 64 values, one after the other, with the instructions of `magnitude_mask`.
-template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
-  for (int block = 0; block < count; ++block) {
-    masks[block] = magnitude_mask(from + block * mask_width, reach);
-  }
-}
-
-#if defined(OKTOPK_MASKS_BY_PROCESSOR)
 
 // Each names the instructions that it may use, beside those of the compiler's flags.
 
@@ -139,28 +108,33 @@ template <gradient_value Value>
   }
 }
 
-// Compares with what is below the least pattern; where nothing is, all values reach it.
+/// The lanes of a vector whose magnitudes have patterns of at least `reach`, a bit each.
+template <gradient_value Value>
+[[gnu::target("avx2"), gnu::always_inline]] inline std::uint64_t
+avx2_mask_of(typename vector_of<Value, 32>::type const& looked_at, bits_of<Value> reach) {
+  using lane = lane_of<Value>;
+  using integers = typename vector_of<lane, 32>::type;
+  using values = typename vector_of<Value, 32>::type;
+  // There is no other comparison than "above": with the pattern below, and nothing is below 0 but the negative.
+  integers const over =
+      (reinterpret_cast<integers>(looked_at) & std::numeric_limits<lane>::max()) > static_cast<lane>(reach) - 1;
+  if constexpr (sizeof(Value) == 4) {
+    return static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<values>(over)));
+  } else {
+    return static_cast<std::uint32_t>(__builtin_ia32_movmskpd256(reinterpret_cast<values>(over)));
+  }
+}
+
 template <gradient_value Value>
 [[gnu::target("avx2")]] inline void avx2_masks(Value const* from, int count, bits_of<Value> reach,
                                                std::uint64_t* masks) {
   constexpr int lanes = 32 / sizeof(Value);
-  using integers = typename vector_of<lane_of<Value>, 32>::type;
-  using values = typename vector_of<Value, 32>::type;
-  std::uint64_t const all = reach == 0 ? ~std::uint64_t(0) : 0;
-  auto const below = static_cast<lane_of<Value>>(reach - 1);
   for (int block = 0; block < count; ++block, from += mask_width) {
-    std::uint64_t mask = all;
+    std::uint64_t mask = 0;
     for (int part = 0; part < mask_width; part += lanes) {
-      integers bits;
-      load_vector(from + part, bits);
-      integers const over = (bits & std::numeric_limits<lane_of<Value>>::max()) > below;
-      std::uint32_t flags = 0;
-      if constexpr (lanes == 8) {
-        flags = static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<values>(over)));
-      } else {
-        flags = static_cast<std::uint32_t>(__builtin_ia32_movmskpd256(reinterpret_cast<values>(over)));
-      }
-      mask |= std::uint64_t(flags) << part;
+      typename vector_of<Value, 32>::type looked_at;
+      load_vector(from + part, looked_at);
+      mask |= avx2_mask_of<Value>(looked_at, reach) << part;
     }
     masks[block] = mask;
   }
