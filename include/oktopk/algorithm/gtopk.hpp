@@ -67,6 +67,10 @@ public:
     return (entries + 4 + announcement_words<Comm>(1)) * detail::ceil_log2(comm_.size());
   }
 
+  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
+  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on.
+  void set_k(std::int64_t k) { base::change_k("gtopk", k); }
+
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.

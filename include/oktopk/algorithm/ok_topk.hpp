@@ -122,6 +122,11 @@ public:
            announcement_words<Comm>((Format::exact_size ? 1 : 2) * (ranks - 1)); // of reduce, and of balance
   }
 
+  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
+  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on. A reused
+  /// threshold is kept until it is due or leaves its band around k.
+  void set_k(std::int64_t k) { base::change_k(name_, k); }
+
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit or differs between ranks.
@@ -145,9 +150,10 @@ public:
       repartition(call, local_topk, next.boundaries);
     }
     // Line 8.
-    auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected_);
+    auto const most_selected = local_selection_.most_selected(k_, length_);
+    auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
     // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
-    auto const global_topk = global_selection_.run(call, reduced_topk, next.global, most_candidates_);
+    auto const global_topk = global_selection_.run(call, reduced_topk, next.global, on_all_ranks(most_selected));
     // Line 13: balance_and_allgatherv.
     auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
     call.statistics.balanced = u.balanced;
@@ -173,11 +179,6 @@ protected:
     detail::check_policy("schedule", Schedule(how.schedule), terms);
     detail::check_policy("gather", Gather(how.gather), terms);
     terms.check_on(comm_);
-    most_selected_ = local_selection_.most_selected(k_, length_);
-    std::int64_t const of_a_rank = most_selected_.value_or(length_);
-    most_candidates_ = of_a_rank > std::numeric_limits<std::int64_t>::max() / comm_.size()
-                           ? std::numeric_limits<std::int64_t>::max()
-                           : of_a_rank * comm_.size();
   }
 
 private:
@@ -194,6 +195,13 @@ private:
     std::span<std::int64_t const> const found = space_repartition_.run(call, selection.indices);
     boundaries.assign(found.begin(), found.end());
     call.statistics.repartitioned = true;
+  }
+
+  // The most entries on all ranks together where a rank has no more than `of_a_rank`, or any number.
+  std::int64_t on_all_ranks(std::optional<std::int64_t> of_a_rank) const {
+    std::int64_t const most = of_a_rank.value_or(length_);
+    return most > std::numeric_limits<std::int64_t>::max() / comm_.size() ? std::numeric_limits<std::int64_t>::max()
+                                                                          : most * comm_.size();
   }
 
   void check_state(state_type const& saved, agreement& terms) const {
@@ -215,8 +223,6 @@ private:
 
   char const* name_;
   state_type state_;
-  std::optional<std::int64_t> most_selected_; // by any rank
-  std::int64_t most_candidates_ = 0;          // on all ranks together
   Partitioner partitioner_;
   local_selection<E, Format, LocalSelector> local_selection_;
   typename Partitioner::template step<E, Comm> space_repartition_;

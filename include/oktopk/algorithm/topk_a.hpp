@@ -58,6 +58,10 @@ public:
   /// is no multiple of 8 bytes.
   double bound_words() const { return bound_for(k_); }
 
+  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
+  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on.
+  void set_k(std::int64_t k) { base::change_k(name_, k); }
+
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.

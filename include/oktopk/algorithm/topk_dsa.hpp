@@ -83,6 +83,10 @@ public:
            allgatherv_words_at_most<Format>(comm_.size(), sums, {0, width});
   }
 
+  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
+  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on.
+  void set_k(std::int64_t k) { base::change_k("topk_dsa", k); }
+
   state_type const& state() const { return state_; }
 
   /// Goes on from a saved state. Collective.

@@ -86,6 +86,9 @@ public:
   E const& execution() const { return inside_->execution(); }
   Comm& comm() { return inside_->comm(); }
 
+  /// As the algorithm's own, if it selects; else an `error` (k_out_of_range) on every rank. Collective.
+  void set_k(std::int64_t k) { inside_->set_k(k); }
+
   /// Valid until the next call of `state`. Writes a checkpoint, so it costs more than that of a typed algorithm.
   state_type const& state() const {
     state_.policies.assign(description_.policies.begin(), description_.policies.end());
@@ -134,6 +137,7 @@ private:
     virtual call_statistics const& last_call() const = 0;
     virtual E const& execution() const = 0;
     virtual Comm& comm() = 0;
+    virtual void set_k(std::int64_t k) = 0;
     virtual void write(std::vector<char>& checkpoint) const = 0;
     virtual void restore(std::vector<char> const& checkpoint, std::string const& fault) = 0;
     virtual update_type const& call(view_type const& accumulator) = 0;
@@ -151,6 +155,14 @@ private:
     call_statistics const& last_call() const override { return allreduce.last_call(); }
     E const& execution() const override { return allreduce.execution(); }
     Comm& comm() override { return allreduce.comm(); }
+
+    void set_k(std::int64_t k) override {
+      if constexpr (requires { allreduce.set_k(k); }) {
+        allreduce.set_k(k);
+      } else {
+        throw error(fault::k_out_of_range, std::string(allreduce.name()) + " sums all entries: it takes no k");
+      }
+    }
 
     void write(std::vector<char>& checkpoint) const override {
       std::ostringstream out;

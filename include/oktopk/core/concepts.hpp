@@ -35,4 +35,14 @@ concept accessible_from = bool(Kokkos::SpaceAccessibility<E, typename V::memory_
 template <class V, class Value, class E>
 concept accumulator_view = kokkos_vector<V> && holds<V, Value> && accessible_from<V, E>;
 
+template <class V, class Value>
+concept holds_narrower =
+    !std::integral<typename V::non_const_value_type> && sizeof(typename V::non_const_value_type) < sizeof(Value) &&
+    std::constructible_from<Value, typename V::non_const_value_type const&>;
+
+/// A rank-1 view of gradients that are summed as `Value`: of `Value`, or of a narrower floating-point type, such as
+/// `Kokkos::Experimental::half_t` and `bhalf_t`, or any class of that size that converts to `Value`.
+template <class V, class Value, class E>
+concept gradient_view = kokkos_vector<V> && (holds<V, Value> || holds_narrower<V, Value>)&&accessible_from<V, E>;
+
 } // namespace oktopk

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// Error feedback over a sparse allreduce, for optimizers of your own.
+
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/checkpoint.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/workspace.hpp>
+#include <oktopk/select/source.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// Residual of a rank, and the sums of all ranks' gradients that a sparse allreduce lets through (paper, Algorithm 2,
+/// lines 3 to 5).
+///
+/// Each call: accumulator = residual + scale * gradient; update = allreduce(accumulator); residual = accumulator with
+/// the contributed entries cleared and the returned ones added. So nothing is lost: over all ranks the residuals and
+/// the updates add up to the gradients. The optimizer takes the average, `update / P`: sparse from the update, or as a
+/// dense vector from `average`.
+///
+/// Holds two vectors of the gradient's length. Work goes to the allreduce's instance of the execution space: kernels on
+/// that instance may read update, residual and averages at once, others after a fence. A call that throws leaves the
+/// residual as it was. An object can be neither copied nor moved, as the allreduce cannot.
+template <gradient_allreduce Allreduce>
+class error_feedback {
+public:
+  using execution_space = typename Allreduce::execution_space;
+  using value_type = typename Allreduce::value_type;
+  using index_type = typename Allreduce::index_type;
+  using memory_space = typename execution_space::memory_space;
+  using vector_type = Kokkos::View<value_type*, memory_space>;
+  using const_vector_type = Kokkos::View<value_type const*, memory_space>;
+  using update_type = typename Allreduce::update_type;
+
+  /// All that is carried from one call to the next, on the host; a plain value.
+  struct state_type {
+    std::vector<value_type> residual;
+    typename Allreduce::state_type allreduce;
+
+    /// For `save` and `load`.
+    static std::string type_name() { return "error feedback over " + Allreduce::state_type::type_name(); }
+
+    template <class State, class Visit>
+    static void each_part(State& state, Visit& visit) {
+      visit(state.residual);
+      Allreduce::state_type::each_part(state.allreduce, visit);
+    }
+  };
+
+  /// `allreduce` must outlive this object. A call takes `gradient` as it is for kernels on the allreduce's instance:
+  /// writes to it on another instance must have been waited for.
+  explicit error_feedback(Allreduce& allreduce) : error_feedback(allreduce.execution(), allreduce) {}
+
+  /// The same with the instance `exec`, on which the caller writes gradients: where it is another one than the
+  /// allreduce's, every call waits for it first. Kokkos before 4.0 cannot tell, and a call always waits.
+  error_feedback(execution_space exec, Allreduce& allreduce)
+      : callers_(std::move(exec)), exec_(allreduce.execution()), allreduce_(&allreduce),
+        residual_(Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::residual")),
+                  static_cast<std::size_t>(allreduce.length())),
+        accumulator_(
+            Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::accumulator"), Kokkos::WithoutInitializing),
+            static_cast<std::size_t>(allreduce.length())) {}
+
+  error_feedback(error_feedback const&) = delete;
+  error_feedback& operator=(error_feedback const&) = delete;
+
+  Allreduce& allreduce() { return *allreduce_; }
+  const_vector_type residual() const { return residual_; }
+
+  /// Called in every call with the accumulator, right before the allreduce; null for none.
+  void before_allreduce(std::function<void(const_vector_type)> hook) { hook_ = std::move(hook); }
+
+  /// One iteration. Collective. `gradient` is a rank-1 view of `length()` values that the execution space can reach, of
+  /// the allreduce's type or of a narrower one (half precision is summed in `float`). The update holds sums over the
+  /// ranks, and is valid until the next call. Throws an `error` on every rank where some rank's accumulator is not
+  /// finite or of another length.
+  template <class Gradient>
+    requires gradient_view<Gradient, value_type, execution_space>
+  update_type const& operator()(Gradient const& gradient, double scale = 1) {
+    if (static_cast<std::int64_t>(gradient.extent(0)) != allreduce_->length()) {
+      fail_on_all(static_cast<std::int64_t>(gradient.extent(0)));
+    }
+    if (!detail::same_instance(callers_, exec_)) {
+      detail::fence(callers_, "oktopk::error_feedback::caller");
+    }
+    update_type const& update = call<Gradient>(gradient, static_cast<value_type>(scale));
+    keep_rest(update);
+    std::swap(residual_, accumulator_);
+    return update;
+  }
+
+  /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 where there is
+  /// none.
+  template <class Average>
+    requires accumulator_view<Average, value_type, execution_space>
+  void average(update_type const& update, Average const& into) const {
+    if (static_cast<std::int64_t>(into.extent(0)) != allreduce_->length()) {
+      throw error(fault::length_mismatch, "error_feedback: averages of length " + std::to_string(allreduce_->length()) +
+                                              " do not fit a vector of length " + std::to_string(into.extent(0)));
+    }
+    Kokkos::deep_copy(exec_, into, value_type(0));
+    scatter<Average>(update, into);
+  }
+
+  /// Makes this call of all ranks fail: joins the others, which are in it already or will be, with an accumulator of a
+  /// wrong length. For a rank that finds its input wrong. Throws `length_mismatch` here and there.
+  [[noreturn]] void fail_on_all(std::int64_t wrong_length) {
+    vector_type const misfit(
+        Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::misfit"), Kokkos::WithoutInitializing),
+        static_cast<std::size_t>(wrong_length));
+    (*allreduce_)(misfit);
+    throw error(fault::length_mismatch, "error_feedback: the allreduce took an accumulator of a wrong length");
+  }
+
+  /// A copy of all that is carried on.
+  state_type state() const {
+    state_type saved{std::vector<value_type>(residual_.extent(0)), allreduce_->state()};
+    Kokkos::deep_copy(exec_, host_view(saved.residual.data(), saved.residual.size()), residual_);
+    detail::fence(exec_, "oktopk::error_feedback::state");
+    return saved;
+  }
+
+  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
+  void restore(state_type const& saved) {
+    agreement terms("error_feedback::restore");
+    bool const finite = std::all_of(saved.residual.begin(), saved.residual.end(),
+                                    [](value_type value) { return std::isfinite(value); });
+    if (saved.residual.size() != residual_.extent(0) || !finite) {
+      terms.note(fault::bad_state, "the saved state is of another length, or damaged");
+    }
+    terms.check_on(allreduce_->comm());
+    allreduce_->restore(saved.allreduce);
+    Kokkos::deep_copy(exec_, residual_, const_host_view(saved.residual.data(), saved.residual.size()));
+    detail::fence(exec_, "oktopk::error_feedback::restore");
+  }
+
+  /// Kernels; public because nvcc wants the functions around them to be.
+  template <class Gradient>
+  void accumulate(Gradient const& gradient, value_type scale) const {
+    vector_type const accumulator = accumulator_;
+    vector_type const residual = residual_;
+    Kokkos::parallel_for(
+        "oktopk::error_feedback::accumulate", detail::index_range<execution_space>(exec_, 0, allreduce_->length()),
+        KOKKOS_LAMBDA(std::int64_t i) { accumulator(i) = residual(i) + scale * static_cast<value_type>(gradient(i)); });
+  }
+
+  void keep_rest(update_type const& update) const {
+    vector_type const accumulator = accumulator_;
+    auto const contributed = update.contributed();
+    auto const returned = update.returned();
+    using range = detail::index_range<execution_space>;
+    Kokkos::parallel_for(
+        "oktopk::error_feedback::clear_contributed", range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
+        KOKKOS_LAMBDA(std::int64_t i) { accumulator(static_cast<std::int64_t>(contributed(i))) = 0; });
+    if (returned.size() > 0) {
+      Kokkos::parallel_for(
+          "oktopk::error_feedback::add_returned", range(exec_, 0, returned.size()), KOKKOS_LAMBDA(std::int64_t i) {
+            accumulator(static_cast<std::int64_t>(returned.indices(i))) += returned.values(i);
+          });
+    }
+  }
+
+  template <class Average>
+  void scatter(update_type const& update, Average const& into) const {
+    auto const ranks = static_cast<value_type>(allreduce_->comm().size());
+    auto const indices = update.indices();
+    auto const values = update.values();
+    Kokkos::parallel_for(
+        "oktopk::error_feedback::average",
+        detail::index_range<execution_space>(exec_, 0, static_cast<std::int64_t>(indices.extent(0))),
+        KOKKOS_LAMBDA(std::int64_t i) { into(static_cast<std::int64_t>(indices(i))) = values(i) / ranks; });
+  }
+
+private:
+  // One pass accumulates and selects where nobody must see the accumulator in between.
+  template <class Gradient>
+  update_type const& call(Gradient const& gradient, value_type scale) {
+    using making = accumulation<index_type, value_type, memory_space>;
+    if constexpr (std::invocable<Allreduce&, making const&> && holds<Gradient, value_type>) {
+      if (!hook_ && gradient.span_is_contiguous()) {
+        making input;
+        input.residual = residual_;
+        input.gradient = array_ref<value_type const, memory_space>(gradient.data(), gradient.extent(0));
+        input.accumulator = accumulator_;
+        input.rate = scale;
+        return (*allreduce_)(input);
+      }
+    }
+    accumulate<Gradient>(gradient, scale);
+    if (hook_) {
+      detail::fence(exec_, "oktopk::error_feedback::hook");
+      hook_(accumulator_);
+    }
+    return (*allreduce_)(accumulator_);
+  }
+
+  using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  execution_space callers_; // writes gradients
+  execution_space exec_;    // the allreduce's; everything runs on it
+  Allreduce* allreduce_;
+  vector_type residual_;
+  vector_type accumulator_;
+  std::function<void(const_vector_type)> hook_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Error feedback by itself: nothing is lost, averages are sums over P, and a step of `sgd` is a call and w -= average.
+
+#include "algorithm/invariants.hpp"
+#include "support/call.hpp"
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+
+#include <oktopk/algorithm/gtopk.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/sgd.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::error_feedback;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+
+namespace {
+
+constexpr std::int64_t length = 600;
+constexpr int ranks = 3;
+constexpr int iterations = 6;
+
+using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
+using dropping = oktopk::gtopk<execution, in_process_communicator>;
+
+std::vector<float> gradient_of(int rank, int iteration) {
+  std::vector<float> gradient(static_cast<std::size_t>(length));
+  correlated{5, 3}({rank, ranks, iteration}, gradient);
+  return gradient;
+}
+
+/// The upper half of a float, as half-precision gradients of training come.
+struct half_of_float {
+  std::uint16_t bits = 0;
+
+  half_of_float() = default;
+  explicit half_of_float(float value) {
+    std::uint32_t all = 0;
+    std::memcpy(&all, &value, sizeof all);
+    bits = static_cast<std::uint16_t>(all >> 16U);
+  }
+
+  KOKKOS_INLINE_FUNCTION explicit operator float() const {
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16U);
+  }
+};
+
+} // namespace
+
+TEMPLATE_TEST_CASE("over all ranks residuals and averages add up to the gradients", "", algorithm, dropping,
+                   (oktopk::topk_a<execution, in_process_communicator>),
+                   (oktopk::topk_dsa<execution, in_process_communicator>)) {
+  std::vector<double> went_in(static_cast<std::size_t>(length));
+  std::vector<double> came_out(static_cast<std::size_t>(length));
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    TestType allreduce(execution(), comm, {.length = length, .k = 20});
+    error_feedback feedback(allreduce);
+    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length), -7));
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const gradient = gradient_of(comm.rank(), iteration);
+      auto const& update = feedback(to_view(gradient), 0.5);
+      feedback.average(update, average);
+      auto const averages = to_vector(average);
+      for (std::size_t i = 0; i < averages.size(); ++i) {
+        went_in[i] += 0.5 * static_cast<double>(gradient[i]);
+        came_out[i] += static_cast<double>(averages[i]); // P ranks hold a P-th of the sum each
+      }
+    }
+    auto const residual = to_vector(feedback.residual());
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      came_out[i] += static_cast<double>(residual[i]);
+    }
+  });
+  for (std::size_t i = 0; i < went_in.size(); ++i) {
+    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-5));
+  }
+}
+
+TEST_CASE("a step of sgd is a call of error feedback and a subtraction of the averages") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    algorithm one(execution(), comm, {.length = length, .k = 20});
+    algorithm other(execution(), comm, {.length = length, .k = 20});
+    oktopk::sgd optimizer(one, {.learning_rate = 0.25});
+    error_feedback feedback(other);
+    auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
+    std::vector<float> expected(static_cast<std::size_t>(length), 1);
+    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const gradient = to_view(gradient_of(comm.rank(), iteration));
+      optimizer.step(weights, gradient);
+      feedback.average(feedback(gradient, 0.25), average);
+      auto const averages = to_vector(average);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        expected[i] -= averages[i];
+      }
+    }
+    CHECK(bits(to_vector(weights)) == bits(expected));
+    CHECK(bits(to_vector(optimizer.residual())) == bits(to_vector(feedback.residual())));
+  });
+}
+
+TEST_CASE("gradients in half precision are summed in float, as the same numbers in float are") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    algorithm one(execution(), comm, {.length = length, .k = 20});
+    algorithm other(execution(), comm, {.length = length, .k = 20});
+    error_feedback narrow(one);
+    error_feedback wide(other);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      Kokkos::View<half_of_float*, Kokkos::HostSpace> const halves("halves", static_cast<std::size_t>(length));
+      std::vector<float> floats(static_cast<std::size_t>(length));
+      auto const gradient = gradient_of(comm.rank(), iteration);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        halves(i) = half_of_float(gradient[i]);
+        floats[i] = static_cast<float>(halves(i));
+      }
+      auto const on_device = Kokkos::create_mirror_view_and_copy(memory(), halves);
+      auto const& a = narrow(on_device);
+      auto const& b = wide(to_view(floats));
+      CHECK(to_vector(a.indices()) == to_vector(b.indices()));
+      CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
+    }
+    CHECK(bits(to_vector(narrow.residual())) == bits(to_vector(wide.residual())));
+  });
+}
+
+TEST_CASE("a state of error feedback goes through bytes, and the calls after it are those of one that went on") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    dropping one(execution(), comm, {.length = length, .k = 20});
+    dropping other(execution(), comm, {.length = length, .k = 20});
+    error_feedback first(one);
+    error_feedback second(other);
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      first(to_view(gradient_of(comm.rank(), iteration)));
+    }
+    std::stringstream file;
+    oktopk::save(file, first.state());
+    second.restore(oktopk::load<error_feedback<dropping>::state_type>(file));
+    auto const gradient = to_view(gradient_of(comm.rank(), 2));
+    auto const& a = first(gradient);
+    auto const& b = second(gradient);
+    CHECK(to_vector(a.indices()) == to_vector(b.indices()));
+    CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
+    CHECK(bits(to_vector(first.residual())) == bits(to_vector(second.residual())));
+  });
+}
+
+TEST_CASE(
+    "a gradient of another length, or one that is not finite, is an error on every rank, and the residual stays") {
+  bool const short_one = GENERATE(false, true);
+  std::vector<outcome> heard(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+    error_feedback feedback(allreduce);
+    feedback(to_view(gradient_of(comm.rank(), 0)));
+    auto const before = bits(to_vector(feedback.residual()));
+    auto gradient = gradient_of(comm.rank(), 1);
+    if (comm.rank() == 1) {
+      short_one ? gradient.resize(10) : void(gradient[5] = INFINITY);
+    }
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { feedback(to_view(gradient)); });
+    CHECK(bits(to_vector(feedback.residual())) == before);
+    CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
+  });
+  for (outcome const& each : heard) {
+    CHECK(each.code == (short_one ? fault::length_mismatch : fault::non_finite));
+    CHECK(each.says("rank 1"));
+  }
+}
+
+TEST_CASE("a vector of another length takes no averages") {
+  oktopk::in_process::run(1, [](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+    error_feedback feedback(allreduce);
+    auto const& update = feedback(to_view(gradient_of(0, 0)));
+    auto const heard = outcome_of([&] { feedback.average(update, to_view(std::vector<float>(10))); });
+    CHECK(heard.code == fault::length_mismatch);
+    CHECK(heard.says("averages of length 600 do not fit a vector of length 10"));
+  });
+}
