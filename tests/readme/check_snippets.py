@@ -1,0 +1,276 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every snippet and every command of the documentation works as it stands there.
+
+    check_snippets.py cpp SOURCE COMPILER...     compiles every piece of C++
+    check_snippets.py commands SOURCE BUILD      runs every command line, as commands.toml says
+    check_snippets.py install SOURCE COMPILER    follows the section Install of README.md to a program that runs
+
+A piece of C++ passes if a source file of ours has it word for word, or if it compiles: a program with `main` by itself,
+any other inside prelude.hpp. A command line that commands.toml does not know is a fault.
+"""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+HERE = pathlib.Path(__file__).parent
+SECONDS = 240  # of a command
+
+
+class Block:
+    """A piece of code between fences."""
+
+    def __init__(self, page, line, language, text):
+        self.page, self.line, self.language, self.text = page, line, language, text
+
+    def __str__(self):
+        return f"{self.page}:{self.line}"
+
+
+def pages(source):
+    """The documentation, without what was built."""
+    found = [*source.glob("*.md")]
+    for folder in ("docs", "examples", "benchmarks", "packaging"):
+        found += (source / folder).rglob("*.md")
+    return sorted(path.relative_to(source) for path in found)
+
+
+def blocks_of(source, page):
+    """The pieces of code of a page."""
+    found, opened = [], None
+    for number, line in enumerate((source / page).read_text().splitlines(), 1):
+        fence = re.match(r"```(\w*)\s*$", line)
+        if fence and opened is None:
+            opened = Block(page, number + 1, fence.group(1), "")
+        elif fence:
+            found.append(opened)
+            opened = None
+        elif opened is not None:
+            opened.text += line + "\n"
+    if opened is not None:
+        sys.exit(f"{opened}: the piece of code has no end")
+    return found
+
+
+def all_blocks(source, *languages):
+    """The pieces of all pages in these languages."""
+    return [block for page in pages(source) for block in blocks_of(source, page) if block.language in languages]
+
+
+# C++
+
+
+def squeezed(text):
+    """Code without the differences that a page may have: indentation and empty lines."""
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def our_sources(source):
+    """All sources that are compiled elsewhere, squeezed."""
+    found = []
+    for folder in ("include", "examples", "tests"):
+        for path in (source / folder).rglob("*.[ch]pp"):
+            found.append(squeezed(path.read_text()))
+    return found
+
+
+def wrapped(block, number):
+    """A piece as a part of a file: inside a function, unless it defines things itself."""
+    includes = "".join(line + "\n" for line in block.text.splitlines() if line.startswith("#include"))
+    body = "".join("\n" if line.startswith("#include") else line + "\n" for line in block.text.splitlines())
+    place = f'#line {block.line} "{block.page}"\n'
+    defines = re.search(r"^(?:(?:class|struct|template|namespace|TEST_CASE)\b|[\w:]+ \w+\(.*\) \{$)", body, re.M)
+    if defines:
+        return includes, f"namespace piece_{number} {{\n{place}{body}}}\n"
+    return includes, f"inline void piece_{number}() {{\n{place}{body}}}\n"
+
+
+def compile_pieces(source, compiler):
+    """Compiles all pieces of C++ that no source of ours has."""
+    ours = our_sources(source)
+    blocks = [block for block in all_blocks(source, "cpp") if not any(squeezed(block.text) in text for text in ours)]
+    with tempfile.TemporaryDirectory() as scratch:
+        programs = [block for block in blocks if "int main(" in block.text]
+        pieces = [wrapped(block, number) for number, block in enumerate(blocks) if block not in programs]
+        files = [f'#line {block.line} "{block.page}"\n{block.text}' for block in programs]
+        files.append('#include "prelude.hpp"\n' + "".join(sorted({head for head, _ in pieces})) +
+                     "#include \"context.hpp\"\n" + "".join(body for _, body in pieces))
+        for number, text in enumerate(files):
+            path = pathlib.Path(scratch) / f"piece_{number}.cpp"
+            path.write_text(text)
+            done = subprocess.run([*compiler, "-fsyntax-only", f"-I{HERE}", str(path)], capture_output=True, text=True,
+                                  check=False)
+            if done.returncode != 0:
+                sys.exit(done.stderr)
+    print(f"{len(all_blocks(source, 'cpp'))} pieces of C++: {len(blocks)} compiled here, the others are parts of our sources")
+
+
+# Commands
+
+
+def command_lines(block):
+    """The commands of a piece of shell, without comments; a backslash joins lines."""
+    joined = block.text.replace("\\\n", " ")
+    for line in joined.splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            yield line, words
+
+
+def plain(words):
+    """A command line with single blanks and as few quotes as need be."""
+    return shlex.join(words)
+
+
+def write(path, text):
+    """A program of the scratch folder."""
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def stage(scratch, source, build):
+    """A folder in which commands find what they name: the sources, a build folder, gradients, stand-ins for sudo and srun."""
+    for entry in source.iterdir():
+        if entry.name not in ("build", ".git"):
+            (scratch / entry.name).symlink_to(entry)
+    (scratch / "build").mkdir()
+    for entry in build.iterdir():
+        (scratch / "build" / entry.name).symlink_to(entry)
+    tools = scratch / "tools"
+    tools.mkdir()
+    write(tools / "sudo", '#!/bin/sh\nexec "$@"\n')
+    write(tools / "srun", '#!/bin/sh\nexec mpirun "$@"\n')
+    write_gradients = (
+        "import array, random, struct\n"
+        "def npy(name, values):\n"
+        "  head = \"{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }\" % len(values)\n"
+        "  head += ' ' * (-(len(head) + 11) % 64) + '\\n'\n"
+        "  data = b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + head.encode() + values.tobytes()\n"
+        "  open(name, 'wb').write(data)\n"
+        "for rank in range(8):\n"
+        "  values = array.array('f', (random.Random(rank).gauss(0, 1) for _ in range(3000)))\n"
+        "  npy(f'gradient.{rank}.npy', values)\n"
+        "  for name in (f'gradient.{rank}.f32', f'grads/step0.{rank}.f32', f'grads/step1.{rank}.f32', 'gradient.f32'):\n"
+        "    open(name, 'wb').write(values.tobytes())\n")
+    (scratch / "grads").mkdir()
+    subprocess.run([sys.executable, "-c", write_gradients], cwd=scratch, check=True)
+    return tools
+
+
+def has(need):
+    """Whether this machine has what a command needs."""
+    if need == "root":
+        return os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "true"],
+                                                    capture_output=True, check=False).returncode == 0
+    if need.startswith("build/"):
+        return pathlib.Path(need).exists()
+    return shutil.which(need) is not None
+
+
+def run_commands(source, build):
+    """Runs every command of the documentation, as commands.toml says."""
+    known = tomllib.loads((HERE / "commands.toml").read_text())["command"]
+    by_text = {plain(shlex.split(entry["text"])): entry for entry in known}
+    unused = set(by_text)
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        environment = dict(os.environ)
+        environment["PATH"] = f"{stage(scratch, source, build)}:{build}/benchmarks:{environment['PATH']}"
+        os.chdir(scratch)
+        seen = set()
+        for block in all_blocks(source, "sh"):
+            for line, words in command_lines(block):
+                text = plain(words)
+                unused.discard(text)
+                entry = by_text.get(text)
+                if entry is None:
+                    faults.append(f"{block}: commands.toml does not know: {text}")
+                    continue
+                if "instead" in entry or text in seen:
+                    continue
+                seen.add(text)
+                missing = [need for need in entry.get("needs", []) if not has(need)]
+                if missing:
+                    print(f"{block}: not run for want of {', '.join(missing)}: {text}", flush=True)
+                    continue
+                for old, new in entry.get("replace", []):
+                    if old not in line:
+                        faults.append(f"{block}: has no {old}: {text}")
+                    line = line.replace(old, new)
+                line = line.split(" #")[0] + " " + entry.get("add", "")
+                print(f"{block}: {line}", flush=True)
+                done = subprocess.run(["sh", "-ec", line], env=environment, capture_output=True, text=True, check=False,
+                                      timeout=SECONDS)
+                if done.returncode != 0:
+                    faults.append(f"{block}: {line}\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
+    faults += [f"commands.toml has a command that no page has: {text}" for text in sorted(unused)]
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+# Install
+
+
+def copy_sources(source, target):
+    """What a clone holds."""
+    shutil.copytree(source, target, symlinks=True,
+                    ignore=lambda folder, names: [name for name in names if name in ("build", ".git", "__pycache__")])
+
+
+def follow_install(source, compiler):
+    """The section Install, and the program of the quick start, with both ways to name the library."""
+    blocks = blocks_of(source, pathlib.Path("README.md"))
+    install = next(block for block in blocks if block.language == "sh" and "--install" in block.text)
+    uses = [block for block in blocks if block.language == "cmake"]
+    program = next(block for block in blocks if "int main(" in block.text)
+    start = next(block for block in blocks if block.language == "sh" and "./app" in block.text)
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        tools = scratch / "tools"
+        tools.mkdir()
+        write(tools / "git", f'#!/bin/sh\n[ "$1" = clone ] && cp -r "{scratch}/published" "$3"\n')
+        copy_sources(source, scratch / "published")
+        environment = {**os.environ, "HOME": str(scratch / "home"), "OKTOPK_REPOSITORY": "published", "CXX": compiler,
+                       "PATH": f"{tools}:{os.environ['PATH']}"}
+
+        def run(line, where):
+            print(f"+ {line}", flush=True)
+            done = subprocess.run(["sh", "-ec", line], cwd=where, env=environment, capture_output=True, text=True,
+                                  check=False, timeout=SECONDS)
+            if done.returncode != 0:
+                sys.exit(f"{line}\n{done.stdout}{done.stderr}")
+            return done.stdout
+
+        run(install.text, scratch)
+        for number, use in enumerate(uses):
+            app = scratch / f"app_{number}"
+            app.mkdir()
+            (app / "app.cpp").write_text(program.text)
+            (app / "CMakeLists.txt").write_text(
+                "cmake_minimum_required(VERSION 3.16)\nproject(app LANGUAGES CXX)\n" + use.text)
+            run('cmake -S . -B . -DCMAKE_PREFIX_PATH="$HOME/.local" '
+                f'-DFETCHCONTENT_SOURCE_DIR_OKTOPK="{scratch}/published" && cmake --build .', app)
+            printed = run(start.text, app)
+            if "index 1000: 1.0" not in printed:
+                sys.exit(f"{use}: the program printed {printed}")
+
+
+def main():
+    what, source, *rest = sys.argv[1:]
+    source = pathlib.Path(source).resolve()
+    if what == "cpp":
+        compile_pieces(source, rest)
+    elif what == "commands":
+        run_commands(source, pathlib.Path(rest[0]).resolve())
+    else:
+        follow_install(source, rest[0])
+
+
+main()
