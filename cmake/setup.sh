@@ -24,7 +24,7 @@ sign_of() {
     cmake) echo cmake ;;
     mpich) echo mpirun.mpich ;;
     ninja-build) echo ninja ;;
-    clang-*) echo "$1" ;;
+    clang-* | doxygen) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;
     openmpi-bin) echo mpirun.openmpi ;;
     libmpich-dev) echo mpicxx.mpich ;;
