@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ("docs", "examples", "benchmarks")
+PAGES = ("docs", "examples", "benchmarks", "packaging")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s#]*)(?:#([^()\s]*))?\)")
 
 
