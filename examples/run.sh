@@ -75,8 +75,8 @@ table() {
 
 # shellcheck disable=SC2086
 install_missing $packages
-build build/examples -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_MPI=ON \
-  -DOKTOPK_ENABLE_EXAMPLES=ON -DOKTOPK_ENABLE_TESTS=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
+build build/examples -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
+  -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
 
 say "The bare call on $ranks ranks"
 mpirun.openmpi -n "$ranks" build/examples/examples/bare_call

@@ -51,8 +51,7 @@ packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernel
   openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libzfp-dev zlib1g-dev dataset-fashion-mnist
   python3-pytest clang-format-16 clang-tidy-16 doxygen"
 
-options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_MPI=ON -DOKTOPK_ENABLE_TESTS=ON -DOKTOPK_ENABLE_EXAMPLES=ON
-  -DOKTOPK_ENABLE_BENCHMARKS=ON"
+options="-DOKTOPK_WERROR=ON"
 case $kind in
   release) options="$options -DCMAKE_BUILD_TYPE=Release" ;;
   sanitize) options="$options -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOKTOPK_ENABLE_SANITIZERS=ON -DOKTOPK_TEST_SECONDS=600" ;;

@@ -67,8 +67,8 @@ def built(given, mpi):
     packages += [*programs.COMPILER, *(programs.OPEN_MPI if mpi else [])]
     folder = given.build / ("benchmarks-mpi" if mpi else "benchmarks")
     programs.prepare(packages, folder, "oktopk_bench", *programs.RELEASE,
-                     "-DOKTOPK_ENABLE_EXAMPLES=OFF", "-DOKTOPK_ENABLE_BENCHMARKS=ON",
-                     *(programs.WITH_OPEN_MPI if mpi else ["-DOKTOPK_ENABLE_MPI=OFF"]))
+                     "-DOKTOPK_ENABLE_EXAMPLES=OFF",
+                     programs.WITH_OPEN_MPI if mpi else "-DOKTOPK_ENABLE_MPI=OFF")
     return folder / "benchmarks" / "oktopk_bench"
 
 

@@ -17,7 +17,7 @@ STARTED = time.monotonic()
 COMPILER = ["g++", "cmake", "ninja-build", "libtrilinos-kokkos-dev", "libcli11-dev", "libfmt-dev"]
 OPEN_MPI = ["libopenmpi-dev", "openmpi-bin"]
 RELEASE = ["-DCMAKE_BUILD_TYPE=Release", "-DOKTOPK_ENABLE_TESTS=OFF"]
-WITH_OPEN_MPI = ["-DMPI_CXX_COMPILER=mpicxx.openmpi", "-DOKTOPK_ENABLE_MPI=ON"]
+WITH_OPEN_MPI = "-DMPI_CXX_COMPILER=mpicxx.openmpi"
 
 
 def say(text):

@@ -42,8 +42,7 @@ def built(given):
                  "libopenblas0-pthread", "zlib1g-dev"]
     folder = given.build / "examples"
     programs.prepare(packages, folder, "train_fashion_mnist", *programs.RELEASE,
-                     *programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_EXAMPLES=ON",
-                     "-DOKTOPK_ENABLE_BENCHMARKS=OFF")
+                     programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF")
     return folder / "examples" / "train_fashion_mnist"
 
 
