@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+# MPI, where OKTOPK_ENABLE_MPI is ON or AUTO. Leaves ON or OFF in the variable.
+
 # The C++ bindings that MPI dropped with version 3 only bring warnings and one more library.
 set(MPI_CXX_SKIP_MPICXX ON)
 # Debian and Ubuntu name the programs of each implementation with a suffix: one wrapper, its own launcher.
@@ -9,10 +11,16 @@ if(MPI_CXX_COMPILER MATCHES "mpi[a-zA-Z+]+\\.([a-z]+)$")
 endif()
 find_package(MPI QUIET COMPONENTS CXX)
 if(NOT MPI_CXX_FOUND)
+  if(OKTOPK_ENABLE_MPI STREQUAL "AUTO")
+    message(STATUS "oktopk: no MPI for C++ was found, so the target oktopk::mpi is left out")
+    set(OKTOPK_ENABLE_MPI OFF)
+    return()
+  endif()
   message(FATAL_ERROR
     "oktopk: no MPI for C++ was found. Install one (on Debian and Ubuntu: libopenmpi-dev or libmpich-dev), name its "
     "compiler wrapper with -DMPI_CXX_COMPILER=<mpicxx>, or do without with -DOKTOPK_ENABLE_MPI=OFF.")
 endif()
+set(OKTOPK_ENABLE_MPI ON) # for this run of CMake; the cache keeps AUTO
 
 # Which implementation it is, for the names of tests and the ways of its launcher.
 set(oktopk_mpi_name mpi)

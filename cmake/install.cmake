@@ -16,3 +16,5 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopkConfig.cmake
               ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_zfp.cmake
         DESTINATION ${package_folder})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/oktopk)
+
+include(cmake/pkg_config.cmake)

@@ -24,7 +24,7 @@ sign_of() {
     cmake) echo cmake ;;
     mpich) echo mpirun.mpich ;;
     ninja-build) echo ninja ;;
-    clang-*) echo "$1" ;;
+    clang-* | doxygen) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;
     openmpi-bin) echo mpirun.openmpi ;;
     libmpich-dev) echo mpicxx.mpich ;;
@@ -88,12 +88,16 @@ install_missing() {
   [ -z "$missing" ] || fail "still missing after the installation:$missing"
 }
 
+# All that can be built is asked for, which a plain cmake does not; OPTIONs of the caller come later and win.
+everything="-DOKTOPK_ENABLE_MPI=ON -DOKTOPK_ENABLE_TESTS=ON -DOKTOPK_ENABLE_EXAMPLES=ON -DOKTOPK_ENABLE_BENCHMARKS=ON"
+
 # build FOLDER [OPTION...] -- [TARGET...]: configures FOLDER once more and builds the targets, or everything, of $build_source
 # where that is set.
 build() {
   folder=$1
   shift
   options=
+  [ "${build_source:-.}" != . ] || options=$everything
   while [ "$1" != -- ]; do
     options="$options $1"
     shift

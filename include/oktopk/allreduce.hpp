@@ -25,3 +25,4 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
+#include <oktopk/version.hpp>

@@ -2,21 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # Run by ctest: cmake -D <variable>=<value>... -P install_and_use.cmake
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result)
-  if(NOT result EQUAL 0)
-    file(REMOVE_RECURSE ${scratch})
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "failed (${result}): ${command}")
-  endif()
-endfunction()
-
-set(temporary_folder $ENV{TMPDIR})
-if(NOT temporary_folder)
-  set(temporary_folder /tmp)
-endif()
-string(RANDOM LENGTH 12 suffix)
-set(scratch ${temporary_folder}/oktopk_install_${suffix})
+include(${CMAKE_CURRENT_LIST_DIR}/scratch.cmake)
 
 run(${CMAKE_COMMAND} --install ${build_folder} --config "${config}" --prefix ${scratch}/prefix)
 file(COPY ${source_folder}/ DESTINATION ${scratch}/source)
@@ -37,6 +23,22 @@ if(with_mpi)
 endif()
 
 # Once more as by the oldest CMake that is supported: it skips what a newer one writes to the exported files for itself.
-run(${CMAKE_COMMAND} -S ${scratch}/source -B ${scratch}/older ${options} -D SEEN_BY=3.22.1)
+run(${CMAKE_COMMAND} -S ${scratch}/source -B ${scratch}/older ${options} -D SEEN_BY=3.16.3)
 run(${CMAKE_COMMAND} --build ${scratch}/older --config "${config}" --target alone)
+
+# Without CMake, after the installation has moved.
+if(pkg_config)
+  file(RENAME ${scratch}/prefix ${scratch}/moved)
+  set(ENV{PKG_CONFIG_PATH} ${scratch}/moved/share/pkgconfig)
+  run(${pkg_config} --cflags oktopk)
+  separate_arguments(compile_flags UNIX_COMMAND "${output}")
+  run(${pkg_config} --libs oktopk)
+  separate_arguments(link_flags UNIX_COMMAND "${output}")
+  run(${compiler} ${compile_flags} ${scratch}/source/alone.cpp ${link_flags} -o ${scratch}/by_pkg_config)
+  run(${scratch}/by_pkg_config)
+  run(${pkg_config} --modversion oktopk)
+  if(NOT output STREQUAL "${version}\n")
+    fault("oktopk.pc says version ${output}, and CMakeLists.txt ${version}")
+  endif()
+endif()
 file(REMOVE_RECURSE ${scratch})

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Run by ctest: an installed package is asked for components that it has, has not, and cannot provide here.
+include(${CMAKE_CURRENT_LIST_DIR}/scratch.cmake)
+
+run(${CMAKE_COMMAND} --install ${build_folder} --config "${config}" --prefix ${scratch}/prefix)
+set(ask ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/components -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
+  -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
+
+refused(SAYING "there is no component nccl\\." "components are mpi and zfp"
+  COMMAND ${ask} -B ${scratch}/unknown -D COMPONENTS=nccl)
+refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi and zfp"
+  COMMAND ${ask} -B ${scratch}/no_mpi -D COMPONENTS=mpi -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+refused(SAYING "component zfp cannot be provided: no zfp was found" "And there is no component nccl"
+  COMMAND ${ask} -B ${scratch}/no_zfp -D "COMPONENTS=zfp nccl" -D ZFP_LIBRARY=ZFP_LIBRARY-NOTFOUND
+          -D CMAKE_FIND_LIBRARY_PREFIXES=none)
+
+run(${ask} -B ${scratch}/optional -D "OPTIONAL=nccl mpi" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+foreach(expected IN ITEMS "oktopk_FOUND=1" "nccl=;" "mpi=;")
+  if(NOT "${output}" MATCHES "${expected}")
+    fault("\"${expected}\" is not in:\n${output}")
+  endif()
+endforeach()
+run(${ask} -B ${scratch}/none)
+file(REMOVE_RECURSE ${scratch})
