@@ -5,8 +5,9 @@
 Runs oktopk_bench on SimGrid's simulation of MPI (SMPI) over the network of Piz Daint: the
 communication part of the Ok-Topk paper's Figure 12, the weak scaling of BERT (n = 133547324,
 density 1 %). Times are simulated times of communication; computation takes none. Builds what it
-needs below --build, and installs what is missing on Debian and Ubuntu. Table and picture go to
-simulated/ there, or where --csv and --plot say. What follows "--" goes to oktopk_bench as it is.
+needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks
+first, unless --yes says so. Table and picture go to simulated/ there, or where --csv and --plot
+say. What follows "--" goes to oktopk_bench as it is.
 """
 
 import os
@@ -38,7 +39,8 @@ def add_options(parser):
     """The options of `simulated`."""
     schemes = "dense,dense_rabenseifner,dense_bfloat16,topk_a,gaussian_k,topk_dsa,gtopk,ok_topk"
     arguments.add(parser, "--algorithm", "--steps", "--csv", "--plot", "--build", algorithm=schemes,
-                  steps=2, plot=False, build=programs.ROOT / "build", passed_on=[])
+                  steps=2, plot=False, build=programs.builds(), passed_on=[])
+    arguments.add_yes(parser)
     parser.add_argument("--ranks", type=arguments.wholes, metavar="LIST",
                         default="32,64,128,256", help="numbers of ranks")
     parser.add_argument("--scale", type=arguments.whole, metavar="FACTOR",
@@ -108,7 +110,7 @@ def run(given):
     folder = given.build / "simulated"
     packages = [*programs.COMPILER, "libsimgrid-dev"]
     packages += pictures.missing() if given.plot else []
-    programs.prepare(packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
+    programs.prepare(given, packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
                      "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE)
     bench = folder.absolute() / "oktopk_bench"
     rows = []
