@@ -170,5 +170,7 @@ def run(given):
     print(tables.comparison(table, times))
     results.write(given.csv, table)
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, title)
+        kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"
+        pictures.draw(results.read(given.csv), given.plot, "Time and words of an iteration",
+                      f"{kind}: {title}, {how}, {programs.machine()}. Medians.")
     programs.wrote(given.csv, given.rows, given.plot)

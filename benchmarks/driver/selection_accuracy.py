@@ -68,5 +68,8 @@ def run(given):
     kept = [row for row in rows if (int(row["iteration"]) - 1) % given.every == 0]
     results.write(given.csv, kept)
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, title)
+        pictures.draw(results.read(given.csv), given.plot,
+                      "Entries that the schemes select while a network is trained",
+                      f"Measured: {title}, on {programs.machine()}. One iteration in "
+                      f"{given.every}; the band spans 7 of these.")
     programs.wrote(given.csv, given.plot)

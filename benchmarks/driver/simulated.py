@@ -21,7 +21,9 @@ from . import arguments, pictures, programs, results, tables
 HERE = programs.ROOT / "benchmarks" / "simulated"
 BERT = 133547324  # parameters of BERT in the paper (Table 2)
 DENSITY = 0.01
-TITLE = f"Weak scaling of BERT (n = {BERT:,}, density 1 %), Piz Daint simulated"
+TITLE = "Communication of BERT's gradient over the number of ranks"
+NOTE = ("Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no "
+        f"time. n = {BERT:,}, density 1 %.")
 # By how much n is divided, as 16 GiB of memory allow at 256 ranks (see README.md), and bytes an
 # entry and rank as measured: a constant, and a part for each rank.
 SCALES = {"ok_topk": 32, "paper_ok_topk": 32, "topk_a": 256, "gaussian_k": 512}
@@ -130,8 +132,8 @@ def run(given):
             raise
     results.write(given.csv, rows)
     print("\nSimulated time of communication per iteration in ms, "
-          f"n = {BERT}, density {DENSITY}:\n")
+          f"n = {BERT:,}, density {DENSITY}:\n")
     print(tables.scaling(rows))
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, TITLE)
+        pictures.draw(results.read(given.csv), given.plot, TITLE, NOTE)
     programs.wrote(given.csv, given.plot)

@@ -73,8 +73,9 @@ def steps(rows, rate=None):
             f"{most(of, 'messages_sent_max'):.0f}"])
     return aligned(heading, lines) + note(
         "Times: milliseconds of the whole iteration, selection included; the median and the worst "
-        "iteration, of the slowest rank. Wire: the most words through one link at its rate. Words and messages: the most "
-        "of any rank and iteration. *: not counted, but the least that any scheme sends.",
+        "iteration, of the slowest rank. Wire: the most words through one link at its rate. Words "
+        "and messages: the most of any rank and iteration. *: not counted, but the least that any "
+        "scheme sends.",
         note_on_spreads(spreads))
 
 

@@ -210,8 +210,8 @@ TIMES = {"seconds", "select_seconds", "own_seconds", "own_select_seconds"}
 
 def figures_of(folder, tool, ranks, pattern):
     """The table but for its times, and the results, of files of that pattern."""
-    tool.succeed(ranks, "--algorithm", "ok_topk,dense,gtopk", "--input", folder / pattern, "--k", 60,
-                 "--quality", "--csv", folder / "rows.csv", "--dump", folder / "dump")
+    tool.succeed(ranks, "--algorithm", "ok_topk,dense,gtopk", "--input", folder / pattern,
+                 "--k", 60, "--quality", "--csv", folder / "rows.csv", "--dump", folder / "dump")
     rows = [{name: value for name, value in row.items() if name not in TIMES}
             for row in read_rows(folder / "rows.csv")]
     return rows, {path.name: path.read_bytes() for path in (folder / "dump").iterdir()}
@@ -389,7 +389,8 @@ BAD_FILES = {
     "raw, named": (lambda path: write_floats(path, VALUES[1:] + [math.nan]),
                    ".2.f32 has a value at index 499 that is not finite"),
     "NumPy, longer": (content(numpy_file(VALUES) + b"x"), ".2.f32 has 1 bytes behind its values"),
-    "NumPy, cut short": (content(numpy_file(VALUES)[:-1]), ".2.f32 is cut short: its shape has 500"),
+    "NumPy, cut short": (content(numpy_file(VALUES)[:-1]),
+                         ".2.f32 is cut short: its shape has 500"),
     "NumPy, Fortran": (content(numpy_file(VALUES, shape="(50, 10)", fortran=True)),
                        ".2.f32 is in Fortran order"),
     "NumPy, integers": (content(numpy_file([1] * 500, "<i4")),

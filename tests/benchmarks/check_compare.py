@@ -182,13 +182,48 @@ def test_launcher(tables, mpi_program):
         check_row(row, steps[scheme], 2, 3000, 30)
 
 
+def test_styles(monkeypatch):
+    """What the pictures are made of: one colour for a scheme, plain numbers, one unit."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    pictures = import_module("driver.pictures")
+    styles = {name: pictures.style_of(name) for name in {*SCHEMES, *TEXTBOOK}}
+    assert len(set(styles.values())) == len(styles)  # lines differ at least in marker or dashes
+    sparse = [name for name in SCHEMES if not name.startswith(("dense", "ring"))]
+    assert len({styles[name][0] for name in sparse}) == len(sparse)
+    assert pictures.style_of("ok_topk(tau=32)") == styles["ok_topk"]
+    assert pictures.style_of("ring_chunked(codec=bfloat16)") == styles["ring_chunked"]
+    assert [pictures.number(x) for x in (1739.8, 50.23, 3.1, 0.01234, 0)] == [
+        "1\u2009740", "50.2", "3.10", "0.0123", "0"]
+    assert [pictures.unit_for(times)[0] for times in ([2, 90], [0.9, 2], [2e-6, 1e-3])] == [
+        "s", "ms", "\u00b5s"]
+    # Labels keep their distance and move no more than they need.
+    assert pictures.apart([0.1, 0.5], 0.1) == [0.1, 0.5]
+    assert pictures.apart([0.5, 0.1, 0.5], 0.1) == pytest.approx([0.45, 0.1, 0.55])
+
+
 def has_matplotlib(python):
     return subprocess.run([python, "-c", "import matplotlib"], capture_output=True,
                           check=False).returncode == 0
 
 
-@pytest.mark.skipif(not any(map(has_matplotlib, ("python3", "/usr/bin/python3"))),
-                    reason="no matplotlib")
+needs_matplotlib = pytest.mark.skipif(
+    not any(map(has_matplotlib, ("python3", "/usr/bin/python3"))), reason="no matplotlib")
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("path", ["network/results/all_schemes", "network/results/dense_10gbit",
+                                  "simulated/results/piz_daint",
+                                  "selection_accuracy/results/fashion_mnist"])
+def test_kept_pictures(driver, tmp_path, path):
+    """Each kind of file has a picture, twice as fine as 800 pixels."""
+    done = driver("show", ROOT / "benchmarks" / f"{path}.csv", "--plot", tmp_path / "a.png",
+                  "--title", "A title", "--note", "Emulated: n = 14,728,266.")
+    assert (done.returncode, done.stderr) == (0, "")
+    picture = (tmp_path / "a.png").read_bytes()
+    assert int.from_bytes(picture[16:20], "big") == 1600
+
+
+@needs_matplotlib
 def test_picture(compare, driver, tmp_path):
     done = compare("--ranks", 2, "--length", 3000, "--steps", 1, "--csv", "table.csv",
                    "--plot", "a.png")
@@ -293,7 +328,8 @@ def test_numpy_files(tables, tmp_path):
 
 def test_refuses_damaged_file(compare, tmp_path):
     for rank in range(2):
-        (tmp_path / f"gradient.{rank}.npy").write_bytes(numpy_file([0.5, rank] * 100)[:-rank or None])
+        whole = numpy_file([0.5, rank] * 100)
+        (tmp_path / f"gradient.{rank}.npy").write_bytes(whole[:-1] if rank else whole)
     done = compare("--ranks", "2", "--input", "gradient.{rank}.npy", "--csv", "table.csv",
                    "--plot", "none")
     assert done.returncode != 0

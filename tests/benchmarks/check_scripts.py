@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks cmake/setup.sh, which all scripts share: when it installs packages, and where it builds."""
+"""Checks cmake/setup.sh, which scripts share: when it installs packages, and where it builds."""
 
 import os
 import pathlib
@@ -14,7 +14,8 @@ from conftest import ROOT, VERSION
 
 SECONDS = 60
 # apt-get that makes the sign of each package that it is to install, and an administrator.
-FAKES = {"apt-get": 'for each; do case $each in pack*) : >"$SIGNS/$each" ;; esac; done', "id": "echo 0"}
+FAKES = {"apt-get": 'for each; do case $each in pack*) : >"$SIGNS/$each" ;; esac; done',
+         "id": "echo 0"}
 INSTALL = '. "$0/cmake/setup.sh"; sign_of() { echo "$SIGNS/$1"; }; choose_builds "$BUILDS"; '
 
 
@@ -34,7 +35,8 @@ class Shell:
     def install(self, stdin, before=""):
         environment = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
                        "SIGNS": str(self.signs), "BUILDS": str(self.folder / "builds")}
-        command = ["sh", "-euc", f"{before} {INSTALL} install_missing pack1 pack2; echo gone on", ROOT]
+        script = f"{before} {INSTALL} install_missing pack1 pack2; echo gone on"
+        command = ["sh", "-euc", script, ROOT]
         return subprocess.run(command, stdin=stdin, env=environment, capture_output=True, text=True,
                               timeout=SECONDS, check=False, cwd=self.folder)
 
@@ -105,7 +107,7 @@ def test_scripts_take_yes(script):
 
 @pytest.fixture
 def read_only():
-    """A checkout that its user may only read, another folder, and how to run a command as that user."""
+    """A checkout that its user may only read, another folder, and how a command becomes theirs."""
     folder = pathlib.Path(tempfile.mkdtemp())
     checkout, elsewhere = folder / "checkout", folder / "elsewhere"
     as_user = []
