@@ -172,5 +172,5 @@ def run(given):
     if given.plot:
         kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"
         pictures.draw(results.read(given.csv), given.plot, "Time and words of an iteration",
-                      f"{kind}: {title}, {how}, {programs.machine()}. Medians.")
+                      f"{kind}: {title}; {how}, on {programs.machine()}. Medians.")
     programs.wrote(given.csv, given.rows, given.plot)

@@ -115,7 +115,7 @@ def bars(times, title, note, more=None):
     wholes = [scale * times[name][1] for name in names]
     parts = [scale * times[name][0] for name in names]
     figure, axes = figure_of(0.75 + 0.36 * len(names), title, note)
-    wide = max(wholes) / min(wholes) > 8
+    wide = max(wholes) / min(wholes) > 20
     if wide:
         low = 0.7 * min([part for part in parts if part >= 0.02 * min(wholes)] + wholes)
         logarithmic(axes.xaxis, low, max(wholes) * (max(wholes) / low) ** 0.02)
@@ -130,9 +130,8 @@ def bars(times, title, note, more=None):
     if shown:
         axes.scatter(*zip(*shown), s=34, color="white", edgecolor="black", linewidth=1.2, zorder=3,
                      label="of which selection")
-        below = -0.27 / (0.36 * len(names))
-        axes.legend(loc="upper right", bbox_to_anchor=(1.01, below), frameon=False, borderpad=0,
-                    handletextpad=0.2)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.01, 1), frameon=False, borderpad=0,
+                    borderaxespad=0.1, handletextpad=0.2, fontsize=9.5, labelcolor="#444444")
     dense = times.get("dense", (0, 0))[1]
     # Columns of labels beside the bars, in points from the axes to their right edges.
     columns = [("time", 58, [f"{number(whole)}{THIN_SPACE}{unit}" for whole in wholes])]
