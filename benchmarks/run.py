@@ -15,7 +15,7 @@ if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ
         os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
 sys.dont_write_bytecode = True  # the checkout may be read-only
 
-from driver import compare, network, selection_accuracy, show, simulated  # noqa: E402
+from driver import compare, network, programs, selection_accuracy, show, simulated  # noqa: E402
 from driver.arguments import Help, Parser  # noqa: E402
 
 COMMANDS = {
@@ -33,6 +33,8 @@ def main():
     if "--" in own:
         own, passed_on = own[:own.index("--")], own[own.index("--") + 1:]
     parser = Parser(prog="run.py", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"run.py {programs.version()}",
+                        help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0],

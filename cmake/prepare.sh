@@ -2,15 +2,22 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# prepare.sh PACKAGES [SOURCE FOLDER TARGET [OPTION...]]: installs what is missing of PACKAGES and builds TARGET of
-# SOURCE in FOLDER. For benchmarks/run.py.
+# prepare.sh [--yes] BUILDS PACKAGES [SOURCE FOLDER TARGET [OPTION...]]: installs what is missing of PACKAGES, with --yes
+# without asking, and builds TARGET of SOURCE in FOLDER. A log goes to BUILDS. For benchmarks/run.py.
 set -eu
+called_from=$(pwd)
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
 
+if [ "$1" = --yes ]; then
+  # shellcheck disable=SC2034
+  assume_yes=yes
+  shift
+fi
+choose_builds "$1"
 # shellcheck disable=SC2086
-install_missing $1
-shift
+install_missing $2
+shift 2
 if [ $# -gt 0 ]; then
   # shellcheck disable=SC2034
   build_source=$1

@@ -5,6 +5,7 @@
 # Shared by examples/run.sh, tests/run.sh and cmake/prepare.sh, which source it in the root of the project. POSIX sh.
 
 started=$(date +%s)
+called_from=${called_from:-$(pwd)} # set by a script that has gone elsewhere since
 
 # say TEXT...: what happens next, with the seconds since the start.
 say() {
@@ -64,7 +65,38 @@ find_missing() {
   done
 }
 
-# install_missing PACKAGE...: installs those that are missing with apt-get.
+# may_install: whether the packages in $missing may be installed: yes with --yes ($assume_yes) and where nobody can be
+# asked, for standard input is no terminal; else as the user answers.
+may_install() {
+  [ "${assume_yes:-}" = yes ] && return 0
+  if [ ! -t 0 ]; then
+    say "Nobody to ask (standard input is no terminal), so missing packages are installed"
+    return 0
+  fi
+  printf 'These packages are missing:%s\nInstall them with apt-get? [y/N] ' "$missing" >&2
+  read -r answer || answer=
+  case $answer in
+    [yY] | [yY][eE][sS]) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# choose_builds FOLDER: leaves in $builds the folder for builds and output: FOLDER where it is given, else build/ in the
+# checkout, or build/ where the script was called ($called_from) if the checkout cannot be written.
+choose_builds() {
+  if [ -n "$1" ]; then
+    builds=$(cd "$called_from" && mkdir -p "$1" && cd "$1" && pwd) || fail "cannot make the folder $1"
+  elif [ -w . ] && { [ ! -e build ] || [ -w build ]; }; then
+    builds=build
+  else
+    builds=$called_from/build
+    { mkdir -p "$builds" && [ -w "$builds" ]; } 2>/dev/null || fail "neither the checkout nor $called_from can be written; name a folder with --build"
+    say "The checkout cannot be written: builds and output go to $builds"
+  fi
+  { mkdir -p "$builds" && [ -w "$builds" ]; } || fail "cannot write to $builds; name another folder with --build"
+}
+
+# install_missing PACKAGE...: installs those that are missing with apt-get, where that is allowed.
 install_missing() {
   find_missing "$@"
   if [ -z "$missing" ]; then
@@ -73,16 +105,16 @@ install_missing() {
   fi
   command -v apt-get >/dev/null 2>&1 || fail "please install what these packages of Debian 12 hold:$missing"
   [ "$(id -u)" -eq 0 ] || fail "please let an administrator run: apt-get install --no-install-recommends$missing"
+  may_install || fail "these packages are missing, and --yes installs them:$missing"
   say "Installing with apt-get:$missing"
-  mkdir -p build
   # shellcheck disable=SC2086
   {
     export DEBIAN_FRONTEND=noninteractive
     apt-get -q -o Acquire::Retries=3 update &&
       apt-get -q -y -o Acquire::Retries=3 install --no-install-recommends $missing
-  } >build/apt.log 2>&1 || {
-    tail -n 20 build/apt.log >&2
-    fail "apt-get could not install$missing (all it said is in build/apt.log)"
+  } >"$builds/apt.log" 2>&1 || {
+    tail -n 20 "$builds/apt.log" >&2
+    fail "apt-get could not install$missing (all it said is in $builds/apt.log)"
   }
   find_missing "$@"
   [ -z "$missing" ] || fail "still missing after the installation:$missing"

@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # sh examples/run.sh [OPTION...]: builds the examples and trains a network with dense and with Ok-Topk SGD on 4 ranks,
-# or as many as the variable RANKS says. Installs what is missing on Debian and Ubuntu. The OPTIONs go to the training,
-# for example --epochs 1, --density 0.001 or --data DIR.
+# or as many as the variable RANKS says. Installs what is missing on Debian and Ubuntu; on a terminal it asks first,
+# unless --yes is among the OPTIONs. Builds in the folder that --build DIR or the variable OKTOPK_BUILD names; else in
+# build/ of the checkout or, where that cannot be written, of the current folder. All other OPTIONs go to the training, for
+# example --epochs 1, --density 0.001 or --data DIR.
 set -eu
+called_from=$(pwd)
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
 
@@ -23,6 +26,29 @@ given() {
   return 1
 }
 
+# Takes --yes and --build out of the arguments, and leaves the others in their order.
+folder=${OKTOPK_BUILD:-}
+for argument in "$@"; do
+  shift
+  case $argument in
+    --yes)
+      # shellcheck disable=SC2034
+      assume_yes=yes
+      ;;
+    --build) folder=--next ;;
+    --build=*) folder=${argument#--build=} ;;
+    *)
+      if [ "$folder" = --next ]; then
+        folder=$argument
+      else
+        set -- "$@" "$argument"
+      fi
+      ;;
+  esac
+done
+[ "$folder" != --next ] || fail "--build needs a folder"
+choose_builds "$folder"
+
 packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
   openmpi-bin libcli11-dev libfmt-dev zlib1g-dev"
 given --data "$@" || packages="$packages dataset-fashion-mnist"
@@ -32,8 +58,8 @@ train() {
   algorithm=$1
   shift
   say "Training with $algorithm on $ranks ranks"
-  mpirun.openmpi -n "$ranks" build/examples/examples/train_fashion_mnist \
-    --algorithm "$algorithm" --summary "build/examples/$algorithm.summary" "$@"
+  mpirun.openmpi -n "$ranks" "$builds/examples/examples/train_fashion_mnist" \
+    --algorithm "$algorithm" --summary "$builds/examples/$algorithm.summary" "$@"
 }
 
 # table FILE...: the summaries side by side.
@@ -75,11 +101,11 @@ table() {
 
 # shellcheck disable=SC2086
 install_missing $packages
-build build/examples -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
+build "$builds/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
   -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
 
 say "The bare call on $ranks ranks"
-mpirun.openmpi -n "$ranks" build/examples/examples/bare_call
+mpirun.openmpi -n "$ranks" "$builds/examples/examples/bare_call"
 
 given --seed "$@" || set -- --seed 1 "$@"
 train dense "$@"
@@ -89,4 +115,4 @@ train ok_topk "$@"
 say "Done"
 processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 printf '\n%s ranks on %s cores%s, %s:\n\n' "$ranks" "$(nproc)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
-table build/examples/dense.summary build/examples/ok_topk.summary
+table "$builds/examples/dense.summary" "$builds/examples/ok_topk.summary"

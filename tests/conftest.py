@@ -3,6 +3,7 @@
 """What the checks share that run a program as a user would, from outside."""
 
 import pathlib
+import re
 import shlex
 import subprocess
 
@@ -10,6 +11,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SECONDS = 120
+VERSION = re.search(r"^project\(oktopk VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text("utf-8"),
+                    re.M)[1]
 
 
 def pytest_addoption(parser):

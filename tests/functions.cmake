@@ -60,7 +60,7 @@ function(oktopk_add_program_checks)
   if(OKTOPK_ENABLE_MPI)
     set(launcher "--launcher=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
   endif()
-  foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench
+  foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench benchmarks/scripts=oktopk_bench
                          benchmarks/select_bench=select_bench examples/training=train_fashion_mnist)
     string(REGEX MATCH "(.*)/(.*)=(.*)" check ${check})
     if(TARGET ${CMAKE_MATCH_3})

@@ -12,7 +12,10 @@ cd "$(dirname "$0")/.."
 . cmake/kokkos_openmp.sh
 
 usage() {
-  echo "sh tests/run.sh [--sanitize] [--backend serial|openmp | --kokkos PREFIX]"
+  echo "sh tests/run.sh [--yes] [--build DIR] [--sanitize] [--backend serial|openmp | --kokkos PREFIX]"
+  echo "  --yes             install missing packages without asking (Debian and Ubuntu, as root)"
+  echo "  --build DIR       build there; else in \$OKTOPK_BUILD, in build/ of the checkout, or, where that cannot be"
+  echo "                    written, in build/ of the current folder"
   echo "  --sanitize        with the address and undefined-behaviour sanitizers"
   echo "  --backend serial  the Kokkos that Debian packages, with Open MPI and with MPICH (the default)"
   echo "  --backend openmp  the same release for OpenMP, built of Debian's source package; with 1, 2 and 4 threads"
@@ -22,8 +25,15 @@ usage() {
 kind=release
 backend=serial
 kokkos=
+folder=${OKTOPK_BUILD:-}
 while [ $# -gt 0 ]; do
   case $1 in
+    --yes) assume_yes=yes ;;
+    --build)
+      [ $# -ge 2 ] || fail "--build needs a folder"
+      shift
+      folder=$1
+      ;;
     --sanitize) kind=sanitize ;;
     --backend)
       [ $# -ge 2 ] || fail "--backend needs the name of one"
@@ -80,7 +90,8 @@ run_tests() {
   passed=$((passed + ${counts#* } - ${counts% *}))
 }
 
-[ "$backend" != openmp ] || kokkos=$(pwd)/build/kokkos-openmp/installed
+choose_builds "$folder"
+[ "$backend" != openmp ] || kokkos=$(cd "$builds" && pwd)/kokkos-openmp/installed
 if [ -n "$kokkos" ]; then
   Kokkos_ROOT=$kokkos
   export Kokkos_ROOT # what packages are needed depends on it
@@ -90,11 +101,11 @@ if [ -n "$kokkos" ]; then
 fi
 # shellcheck disable=SC2086
 install_missing $packages
-main=build/tests-$backend-$kind
+main=$builds/tests-$backend-$kind
 options="$options -DMPI_CXX_COMPILER=mpicxx.openmpi"
 case $backend in
   serial)
-    second=build/tests-$backend-$kind-mpich
+    second=$builds/tests-$backend-$kind-mpich
     # shellcheck disable=SC2086
     build "$main" $options --
     # shellcheck disable=SC2086
@@ -104,7 +115,7 @@ case $backend in
     run_tests "$second"
     ;;
   openmp)
-    kokkos_openmp build/kokkos-openmp
+    kokkos_openmp "$builds/kokkos-openmp"
     # shellcheck disable=SC2086
     build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
     for each in 1 2 4; do

@@ -110,10 +110,16 @@ COMMON = {
     "--rounds": (whole, "R", "measure all by turns R times: what else the machine does is spread"),
     "--csv": (output, "FILE", "write the figures to this file"),
     "--plot": (output, "FILE", "draw a picture: PNG, or what else matplotlib knows; none for none"),
-    "--build": (pathlib.Path, "DIR", "folder for builds and output"),
+    "--build": (pathlib.Path, "DIR", "folder for builds, tables and pictures"),
     "--bench": (program, "PATH", "the program oktopk_bench"),
 }
-ALIASES = {"--algorithm": ["--algorithms"]}
+ALIASES = {"--algorithm": ["--algorithms"], "--build": ["--output"]}
+
+
+def add_yes(parser):
+    """Adds the option of commands that may install packages."""
+    parser.add_argument("--yes", action="store_true",
+                        help="install missing packages without asking (Debian, Ubuntu; as root)")
 
 
 def add(parser, *options, **defaults):

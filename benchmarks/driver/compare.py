@@ -6,7 +6,8 @@ Words sent, messages, time in selection and in communication, and how much of th
 Unless said otherwise: 8 ranks, n = 2^20, 10 steps (or one for each pattern), all schemes but four
 of the five textbook ones, for which ring_chunked stands; "--algorithm all" is all that there are.
 Builds what it needs (oktopk_bench, unless --bench names one) below --build, and installs what is
-missing on Debian and Ubuntu. Table and picture go to compare/ there, or where --csv and --plot say.
+missing on Debian and Ubuntu; on a terminal it asks first, unless --yes says so. Table and picture
+go to compare/ there, or where --csv and --plot say.
 What follows "--" goes to oktopk_bench as it is.
 """
 
@@ -17,7 +18,7 @@ import statistics
 import tempfile
 
 from . import arguments, pictures, programs, results, tables
-from .results import mean, median, most
+from .results import mean, median, most, spread
 
 # Of the textbook's dense allreduces ring_chunked stands for all, unless they are named.
 LEFT_OUT = {"ring", "ring_pipelined", "halving_doubling", "recursive_doubling"}
@@ -30,9 +31,10 @@ def add_options(parser):
     """The options of `compare`."""
     arguments.add(parser, "--ranks", "--length", "--density", "--algorithm", "--steps", "--warmup",
                   "--csv", "--plot", "--bench", "--build", density=0.01, warmup=3, plot=False,
-                  build=programs.ROOT / "build", passed_on=[])
+                  build=programs.builds(), passed_on=[])
+    arguments.add_yes(parser)
     parser.add_argument("--input", metavar="PATTERN[,PATTERN...]",
-                        help="your own gradients: files of raw little-endian float32, {rank} "
+                        help="your own gradients: .npy files, or raw little-endian float32; {rank} "
                         "stands for the rank; several are successive iterations")
     parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
                         help="add the time that the words take on links of 100mbit, 10gbit or so")
@@ -62,11 +64,11 @@ def built(given, mpi):
     """oktopk_bench, built unless it is given, without MPI where that is not asked for."""
     packages = pictures.missing() if given.plot else []
     if given.bench:
-        programs.prepare(packages)
+        programs.prepare(given, packages)
         return given.bench
     packages += [*programs.COMPILER, *(programs.OPEN_MPI if mpi else [])]
     folder = given.build / ("benchmarks-mpi" if mpi else "benchmarks")
-    programs.prepare(packages, folder, "oktopk_bench", *programs.RELEASE,
+    programs.prepare(given, packages, folder, "oktopk_bench", *programs.RELEASE,
                      "-DOKTOPK_ENABLE_EXAMPLES=OFF",
                      programs.WITH_OPEN_MPI if mpi else "-DOKTOPK_ENABLE_MPI=OFF")
     return folder / "benchmarks" / "oktopk_bench"
@@ -121,6 +123,7 @@ def summed_up(rows, k, turns, rate, latency):
             "xi": mean(of, "xi"),
             "captured": mean(of, "captured"),
             "captured_by_top_k": mean(rows, "captured_by_top_k"),
+            "spread": spread(of, own + "seconds", wire),
         }
     if "dense" in table:
         for row in table.values():
@@ -154,7 +157,7 @@ def run(given):
     length = int(rows[0]["length"])
     k = max(1, min(length, int(length * given.density + 0.5)))
     latency = LATENCY if given.latency is None else given.latency
-    title = f"{rows[0]['ranks']} ranks, n = {length}, k = {k}"
+    title = f"{rows[0]['ranks']} ranks, n = {length:,}, k = {k:,}"
     network = f"links of {given.rate}, {latency:g} us a message"
     title += f", {network}" if given.rate else ""
     times = "" if mpi else (
@@ -167,5 +170,7 @@ def run(given):
     print(tables.comparison(table, times))
     results.write(given.csv, table)
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, title)
+        kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"
+        pictures.draw(results.read(given.csv), given.plot, "Time and words of an iteration",
+                      f"{kind}: {title}; {how}, on {programs.machine()}. Medians.")
     programs.wrote(given.csv, given.rows, given.plot)

@@ -59,7 +59,7 @@ def mpi_of(program):
 
 def newest_bench():
     """The oktopk_bench for Open MPI under build/ that was built last."""
-    build = programs.ROOT / "build"
+    build = programs.builds()
     found = [path for path in build.rglob("oktopk_bench") if os.access(path, os.X_OK)]
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
         if path.is_file() and mpi_of(path) == "open_mpi":
@@ -100,6 +100,7 @@ def run(given):
     options = ["--length", given.length, "--density", given.density, "--steps", given.steps,
                "--warmup", given.warmup]
     options += [] if given.verify else ["--no-verify"]
+    programs.note_crowding(given.ranks)
     programs.say(f"Measuring {bench}")
     with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
         command = [*IN_NAMESPACES, "sh", programs.BENCHMARKS / "network" / "cluster.sh", scratch,
@@ -119,11 +120,14 @@ def run(given):
 
 def report(given, path):
     """The table, the picture and the rows."""
-    title = (f"{given.ranks} ranks, links of {given.rate}, n = {given.length}, "
+    title = (f"{given.ranks} ranks, links of {given.rate}, n = {given.length:,}, "
              f"density {given.density:g}")
     programs.headline(title, "emulated on ")
     print(tables.steps(results.read(path), given.rate))
     if given.csv:
         shutil.copyfile(path, given.csv)
     if given.plot:
-        pictures.draw(results.read(path), given.plot, title)
+        pictures.draw(results.read(path), given.plot, "Time of an iteration",
+                      f"Emulated cluster: {title}; MPI over TCP on {programs.machine()}. Medians "
+                      f"of {given.steps * given.rounds} iterations, selection included. dense is "
+                      "the MPI library's own allreduce.")

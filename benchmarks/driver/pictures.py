@@ -2,108 +2,264 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pictures of results: one function for each kind of CSV file.
 
-Matplotlib is needed only where one is drawn.
+All have one style, made for a width of 800 pixels. Matplotlib is needed only where one is drawn.
 """
 
 import importlib.util
+import math
+import re
+import textwrap
 
 from . import programs
-from .results import column, grouped, median
-from .tables import is_floor, kind_of
+from .results import column, grouped, median, most
+from .tables import is_floor, is_ours, kind_of
 
-COLORS = ("#4c72b0", "#55a868", "#dd8452", "#8172b3", "#937860", "#c44e52")
+# The colour of a scheme is the same in every picture: that of the first name in this table that its
+# own name begins with. Okabe and Ito's colours, which the colour-blind can tell apart; dense
+# allreduces are grey. Marker and style of a line differ as well.
+SCHEMES = {
+    "ok_topk": ("#d55e00", "o", "-"),
+    "paper_ok_topk": ("#e69f00", "s", "-"),
+    "gtopk": ("#009e73", "^", "-"),
+    "topk_dsa": ("#56b4e9", "v", "-"),
+    "topk_a": ("#0072b2", "D", "-"),
+    "gaussian_k": ("#cc79a7", "P", "-"),
+    "dense_bfloat16": ("#999999", "X", ":"),
+    "dense_rabenseifner": ("#777777", "D", (0, (4, 3))),
+    "dense": ("#444444", "s", "-"),
+    "ring_pipelined": ("#888888", "<", "--"),
+    "ring_chunked": ("#777777", ">", "-."),
+    "ring": ("#aaaaaa", "h", "--"),
+    "halving_doubling": ("#999999", "p", "-."),
+    "recursive_doubling": ("#bbbbbb", "*", "--"),
+}
+OTHER = ("#555555", ".", "-")
+PIXELS = 800
+DPI = 100  # of the sizes below; a picture is saved with twice as many
+THIN_SPACE = "\u2009"
+UNITS = [("s", 1), ("ms", 1e3), ("\u00b5s", 1e6)]
+TEXT = {"font.family": "DejaVu Sans", "font.size": 10.5, "axes.labelsize": 10.5,
+        "xtick.labelsize": 10, "ytick.labelsize": 10.5, "legend.fontsize": 10,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+        "grid.color": "#dddddd", "grid.linewidth": 0.8, "axes.edgecolor": "#888888"}
 
 
-def figure_of(**options):
-    """A new figure and its axes, drawn without a display."""
+def style_of(scheme):
+    """Colour, marker and line style of a scheme."""
+    return next((style for name, style in SCHEMES.items() if scheme.startswith(name)), OTHER)
+
+
+def number(value):
+    """A number with three digits or, if it has more before the point, all of those, in groups."""
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{max(0, digits)}f}".replace(",", THIN_SPACE)
+
+
+def factor(value):
+    """How many times as fast, with a digit more where it is small."""
+    return f"{value:.{1 if value >= 10 else 2}f}{THIN_SPACE}\u00d7"
+
+
+def unit_for(seconds):
+    """The one unit of a picture of these times: the largest in which the least is 1 or more."""
+    return next((unit for unit in UNITS if min(seconds) * unit[1] >= 1), UNITS[-1])
+
+
+def figure_of(height, title, note, bottom=0, **options):
+    """A new figure and its axes, with its title and what was measured how, without a display.
+    All in inches; `bottom` is kept free."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    return pyplot.subplots(**options)
+    pyplot.rcParams.update(TEXT)
+    note = re.sub(r"(?<=\d)[ ,](?=\d{3}(\D|$))", THIN_SPACE, note)
+    lines = textwrap.wrap(note, 108)
+    top = 0.42 * bool(title) + 0.19 * len(lines) + 0.08
+    whole = height + top + bottom
+    figure, axes = pyplot.subplots(figsize=(PIXELS / DPI, whole), dpi=DPI, layout="constrained",
+                                   **options)
+    figure.get_layout_engine().set(rect=(0, bottom / whole, 1, height / whole), w_pad=0.1,
+                                   h_pad=0.06)
+    at = 1 - 0.1 / whole
+    figure.text(0.0125, at, title, fontsize=13, fontweight="bold", va="top")
+    figure.text(0.0125, at - 0.32 * bool(title) / whole, "\n".join(lines), fontsize=9.5,
+                color="#444444", va="top", linespacing=1.25)
+    return figure, axes
 
 
-def stacked_bars(bars, title, xlabel="seconds per iteration, median"):
-    """`bars` maps a scheme to (selection, whole, label), times in seconds; longest first."""
-    names = sorted(bars, key=lambda name: bars[name][1], reverse=True)
-    selection = [bars[name][0] for name in names]
-    rest = [bars[name][1] - bars[name][0] for name in names]
-    figure, axes = figure_of(figsize=(8, 1.2 + 0.45 * len(names)))
-    axes.barh(names, selection, color=COLORS[0], label="selection")
-    axes.barh(names, rest, left=selection, color=COLORS[2], label="communication and the rest")
+def grid(axis):
+    """A grid of an axis, with weaker lines for the minor ticks of a logarithmic one."""
+    axis.grid(True, which="major")
+    axis.grid(True, which="minor", alpha=0.45, linewidth=0.5)
+
+
+def logarithmic(axis, low, high):
+    """Makes an axis logarithmic, with plain numbers on it: also at 2 and 5 where it is short."""
+    from matplotlib import ticker
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
+    steps = (1, 2, 5) if high / low < 2000 else (1,)
+    axis.set_major_locator(ticker.LogLocator(subs=steps))
+    axis.set_minor_locator(ticker.LogLocator(subs=range(1, 10)))
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace(",", THIN_SPACE))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def bars(times, title, note, more=None):
+    """A bar per scheme, the fastest on top. `times` maps it to (selection, whole) in seconds,
+    `more` to what its label says besides the time and how many times as fast as dense it is."""
+    names = sorted(times, key=lambda name: times[name][1], reverse=True)
+    unit, scale = unit_for([times[name][1] for name in names])
+    wholes = [scale * times[name][1] for name in names]
+    parts = [scale * times[name][0] for name in names]
+    figure, axes = figure_of(0.75 + 0.36 * len(names), title, note)
+    wide = max(wholes) / min(wholes) > 20
+    if wide:
+        low = 0.7 * min([part for part in parts if part >= 0.02 * min(wholes)] + wholes)
+        logarithmic(axes.xaxis, low, max(wholes) * (max(wholes) / low) ** 0.02)
+    else:
+        axes.set_xlim(0, 1.02 * max(wholes))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace(",", THIN_SPACE))
+        axes.minorticks_on()
+        axes.tick_params(axis="y", which="minor", left=False)
+    axes.barh(names, wholes, height=0.66,
+              color=[style_of(name)[0] for name in names])
+    shown = [(part, place) for place, part in enumerate(parts) if part > axes.get_xlim()[0]]
+    if shown:
+        axes.scatter(*zip(*shown), s=34, color="white", edgecolor="black", linewidth=1.2, zorder=3,
+                     label="of which selection")
+        axes.legend(loc="lower right", bbox_to_anchor=(1.01, 1), frameon=False, borderpad=0,
+                    borderaxespad=0.1, handletextpad=0.2, fontsize=9.5, labelcolor="#444444")
+    dense = times.get("dense", (0, 0))[1]
+    # Columns of labels beside the bars, in points from the axes to their right edges.
+    columns = [("time", 58, [f"{number(whole)}{THIN_SPACE}{unit}" for whole in wholes])]
+    if dense:
+        columns.append(("vs dense", 118, [factor(dense / times[name][1]) for name in names]))
+    if more:
+        columns.append(("words sent", 210 - 60 * (not dense), [more[name] for name in names]))
+    for heading, right, labels in columns:
+        axes.annotate(heading, (1, 1), xytext=(right, 2), xycoords="axes fraction", ha="right",
+                      textcoords="offset points", fontsize=9.5, color="#444444")
+        for place, (name, label) in enumerate(zip(names, labels)):
+            axes.annotate(label, (1, place), xytext=(right, 0), va="center", ha="right",
+                          xycoords=("axes fraction", "data"), textcoords="offset points",
+                          fontweight="bold" if is_ours(name) else "normal", annotation_clip=False)
     for place, name in enumerate(names):
-        axes.annotate(" " + bars[name][2], (bars[name][1], place), va="center", fontsize=9)
-    axes.margins(x=0.35)
-    axes.set_xlim(left=0)
-    axes.set_xlabel(xlabel)
-    axes.set_title(title, fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9, loc="upper right")
+        if is_ours(name):
+            axes.axhspan(place - 0.45, place + 0.45, color=style_of(name)[0], alpha=0.15, zorder=0)
+    for text in axes.get_yticklabels():
+        text.set_fontweight("bold" if is_ours(text.get_text()) else "normal")
+    axes.tick_params(axis="y", length=0)
+    grid(axes.xaxis)
+    axes.set_xlabel(f"{unit} per iteration, median{' (logarithmic axis)' if wide else ''}",
+                    loc="left")
     return figure
 
 
-def steps(rows, title):
+def steps(rows, title, note):
     """The medians of oktopk_bench's rows."""
-    bars = {}
-    for name, of in grouped(rows).items():
-        seconds = median(of, "seconds")
-        bars[name] = (median(of, "select_seconds"), seconds, f"{seconds:.3g} s")
-    return stacked_bars(bars, title)
+    return bars({name: (median(of, "select_seconds"), median(of, "seconds"))
+                 for name, of in grouped(rows).items()}, title, note)
 
 
-def comparison(rows, title):
+def comparison(rows, title, note):
     """A bar per scheme with time and words, as in the paper's Figures 8 and 10."""
-    bars = {}
-    for row in rows:
-        seconds = float(row["seconds"])
-        words = f"{float(row['words_sent']):,.0f}{'*' * is_floor(row)} words"
-        bars[row["algorithm"]] = (float(row["selection_seconds"]), seconds,
-                                  f"{1e3 * seconds:.3g} ms, {words}")
-    return stacked_bars(bars, title, "seconds of a rank per iteration, median    "
-                        "(* the least that any scheme sends)")
+    words = {row["algorithm"]: f"{float(row['words_sent']):,.0f}".replace(",", THIN_SPACE)
+             + "*" * is_floor(row) for row in rows}
+    floors = " * not counted: the least that any scheme sends." * any(map(is_floor, rows))
+    return bars({row["algorithm"]: (float(row["selection_seconds"]), float(row["seconds"]))
+                 for row in rows}, title, note + floors, words)
 
 
-def scaling(rows, title):
+def apart(places, least):
+    """Places on an axis moved as little as their labels need to be `least` apart."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    groups = []
+    for each in order:
+        groups.append([places[each], [each]])
+        # Groups that touch are one, centred on the mean of what is in it.
+        while len(groups) > 1 and (groups[-1][0] - groups[-2][0]
+                                   < least * (len(groups[-1][1]) + len(groups[-2][1])) / 2):
+            _, members = groups.pop()
+            members = groups[-1][1] + members
+            groups[-1] = [sum(places[one] for one in members) / len(members), members]
+    moved = list(places)
+    for centre, members in groups:
+        for place, one in enumerate(members):
+            moved[one] = centre + least * (place - (len(members) - 1) / 2)
+    return moved
+
+
+def scaling(rows, title, note):
     """Time over the number of ranks, one line per scheme, both axes logarithmic."""
-    figure, axes = figure_of(figsize=(7, 4.5))
-    markers = "os^vD*XPp"
-    for number, (name, of) in enumerate(grouped(rows).items()):
-        points = sorted(zip(column(of, "ranks"), column(of, "milliseconds")))
-        axes.plot(*zip(*points), marker=markers[number % len(markers)], label=name)
+    figure, axes = figure_of(4.6, title, note)
     ranks = sorted(set(column(rows, "ranks")))
+    times = column(rows, "milliseconds")
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
     axes.set_xticks(ranks, [f"{each:.0f}" for each in ranks])
-    axes.minorticks_off()
+    axes.set_xticks([], minor=True)
+    logarithmic(axes.yaxis, min(times) / 1.5, max(times) * 1.5)
+    names, ends = [], []
+    for name, of in grouped(rows).items():
+        points = sorted(zip(column(of, "ranks"), column(of, "milliseconds")))
+        color, marker, line = style_of(name)
+        # Hollow markers and dashes: a line under another stays visible.
+        hollow = line != "-"
+        axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
+                  linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
+                  markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3)
+        names.append(name)
+        ends.append(points[-1])
+    low, high = axes.get_ylim()
+    heights = apart([math.log(y / low) / math.log(high / low) for _, y in ends], 0.052)
+    for name, (x, y), height in zip(names, ends, heights):
+        axes.annotate(f"{name}  {number(y)}{THIN_SPACE}ms", (x, y), xytext=(1.05, height),
+                      textcoords="axes fraction", va="center", color="#222222",
+                      fontweight="bold" if is_ours(name) else "normal", annotation_clip=False,
+                      arrowprops={"arrowstyle": "-", "color": style_of(name)[0], "lw": 0.6,
+                                  "shrinkA": 1, "shrinkB": 4})
+    grid(axes.xaxis)
+    grid(axes.yaxis)
     axes.set_xlabel("ranks")
-    axes.set_ylabel("simulated communication per iteration, ms")
-    axes.set_title(title, fontsize=10)
-    axes.grid(True, which="major", alpha=0.3)
-    axes.legend(bbox_to_anchor=(1.01, 1), loc="upper left", frameon=False)
+    axes.set_ylabel("ms per iteration (logarithmic axes)")
     return figure
 
 
-def accuracy(rows, title):
+def envelope(values, outermost, reach=3):
+    """The outermost of each value and those beside it."""
+    return [outermost(values[max(0, i - reach):i + reach + 1]) for i in range(len(values))]
+
+
+def accuracy(rows, title, note):
     """Entries selected over the iterations, locally and in the result: the paper's Figure 6."""
-    figure, (local, result) = figure_of(ncols=2, figsize=(10, 4), sharey=True)
-    for color, (name, of) in zip(COLORS, grouped(rows).items()):
-        when, style = column(of, "iteration"), {"color": color, "linewidth": 1, "label": name}
+    figure, (local, result) = figure_of(3.7, title, note, bottom=0.55, ncols=2, sharey=True)
+    k = float(rows[0]["k"])
+    for name, of in grouped(rows).items():
+        when, color = column(of, "iteration"), style_of(name)[0]
+        style = {"color": color, "linewidth": 2.2 if name.startswith("ok_topk") else 1.3,
+                 "label": name}
         local.plot(when, column(of, "local_mean"), **style)
-        local.fill_between(when, column(of, "local_min"), column(of, "local_max"), color=color,
-                           alpha=0.2, linewidth=0)
+        # What is 0 is off a logarithmic axis: the band ends at its lower edge.
+        least = [max(1, each) for each in envelope(column(of, "local_min"), min)]
+        local.fill_between(when, least, envelope(column(of, "local_max"), max), color=color,
+                           alpha=0.22, linewidth=0)
         result.plot(when, column(of, "global"), **style)
-    for axes, what in ((local, "local selections (mean of the ranks, band from least to most)"),
-                       (result, "entries of the result")):
-        axes.axhline(float(rows[0]["k"]), color="black", linewidth=0.8, linestyle="--", label="k")
-        axes.set_yscale("log")
-        axes.set_title(what, fontsize=9)
+    high = max(2 * k, most(rows, "local_max", "global")) * 1.3
+    for axes, what in ((local, "of a rank: mean, and band\nfrom least to most of the ranks"),
+                       (result, "of the result")):
+        axes.axhline(k, color="black", linewidth=1.2, linestyle=(0, (4, 3)),
+                     label=f"k = {number(k)}, which ok_topk selects exactly")
+        logarithmic(axes.yaxis, 1, high)
+        grid(axes.xaxis)
+        grid(axes.yaxis)
+        axes.set_title(what, fontsize=10.5)
         axes.set_xlabel("iteration")
-        axes.spines[["top", "right"]].set_visible(False)
-    local.set_ylabel("entries")
-    figure.legend(*result.get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0),
-                  ncols=2, frameon=False, fontsize=9)
-    figure.suptitle(title, fontsize=10)
+        axes.xaxis.set_major_formatter(lambda value, _: number(value) if value else "0")
+    local.set_ylabel("entries selected (logarithmic axis)")
+    figure.legend(*result.get_legend_handles_labels(), loc="lower center", ncols=2,
+                  frameon=False)
     return figure
 
 
@@ -112,12 +268,12 @@ def missing():
     return [] if importlib.util.find_spec("matplotlib") else ["python3-matplotlib"]
 
 
-def draw(rows, picture, title):
-    """Draws rows."""
+def draw(rows, picture, title, note=""):
+    """Draws rows. `title` says in plain words what is shown, `note` how and on what."""
     kind = kind_of(rows)
     if kind is None:
         programs.fail("there is no picture of such a file")
     if missing():
         programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "
                       "apt-get install python3-matplotlib), or do without a picture")
-    globals()[kind](rows, title).savefig(picture, dpi=140, bbox_inches="tight")
+    globals()[kind](rows, title, note).savefig(picture, dpi=2 * DPI)

@@ -25,6 +25,12 @@ def say(text):
     print(f"[{time.monotonic() - STARTED:4.0f} s] {text}", file=sys.stderr, flush=True)
 
 
+def version():
+    """The version of oktopk, as CMake has it."""
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    return re.search(r"^project\(oktopk VERSION ([0-9.]+)", text, re.M)[1]
+
+
 def fail(text):
     """Ends the program, and says why."""
     raise SystemExit(f"run.py: {text}")
@@ -53,9 +59,20 @@ def on_one_machine(command):
     return ["sh", "-c", '. "$0" && exec "$@"', ROOT / "cmake" / "setup.sh", *command]
 
 
-def prepare(packages, folder=None, target="", *options, source="."):
+def builds():
+    """The folder for builds and output: in the checkout, or where that cannot be written in the
+    current folder."""
+    inside = ROOT / "build"
+    writable = os.access(inside if inside.exists() else ROOT, os.W_OK)
+    return inside if writable else pathlib.Path.cwd() / "build"
+
+
+def prepare(given, packages, folder=None, target="", *options, source="."):
     """Installs packages that are missing (Debian, Ubuntu) and builds a target in a folder."""
-    command = ["sh", ROOT / "cmake" / "prepare.sh", " ".join(packages)]
+    if folder is None and not packages:
+        return
+    command = ["sh", ROOT / "cmake" / "prepare.sh", *(["--yes"] if given.yes else []),
+               given.build.absolute(), " ".join(packages)]
     if folder is not None:
         command += [source, folder.absolute(), target, *options]
     done = subprocess.run(list(map(str, command)), stdout=sys.stderr.fileno(), check=False)
@@ -75,7 +92,10 @@ def set_outputs(given, folder, name):
     """Puts table and picture below the folder of builds where the options do not name them."""
     folder = given.build / folder
     if given.csv is None or given.plot is False:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            fail(f"cannot make the folder {folder}: {fault.strerror}; --output names another place")
     given.csv = given.csv or folder / f"{name}.csv"
     given.plot = folder / f"{name}.png" if given.plot is False else given.plot
 
@@ -85,12 +105,26 @@ def wrote(*paths):
     say("Wrote " + ", ".join(str(path) for path in paths if path))
 
 
-def headline(title, how=""):
-    """Prints what was measured, where and when."""
+def machine():
+    """The cores that this process may use, and the processor."""
     try:
         cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         cpuinfo = ""
     processor = re.search(r"^model name.*?: *(.*)", cpuinfo, re.M)
-    machine = f"{len(os.sched_getaffinity(0))} cores{f' ({processor[1]})' if processor else ''}"
-    print(f"\n{title}; {how}{machine}, {datetime.date.today()}:\n")
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} core{'s' * (cores > 1)}{f' ({processor[1]})' if processor else ''}"
+
+
+def note_crowding(ranks):
+    """Says so where ranks outnumber the cores."""
+    cores = len(os.sched_getaffinity(0))
+    if ranks > cores:
+        print(f"note: {ranks} ranks share {cores} core{'s' * (cores > 1)}: a millisecond of "
+              f"computation of every rank costs {ranks / cores:.3g} here; time on the wire does "
+              "not add up", file=sys.stderr)
+
+
+def headline(title, how=""):
+    """Prints what was measured, where and when."""
+    print(f"\n{title}; {how}{machine()}, {datetime.date.today()}:\n")

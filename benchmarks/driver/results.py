@@ -38,6 +38,15 @@ def median(rows, name):
     return statistics.median(column(rows, name))
 
 
+def spread(rows, name, beside=0):
+    """The interquartile range of a column over the sum of its median and `beside`; 0 of one row."""
+    values = column(rows, name)
+    if len(values) < 2:
+        return 0.0
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return (high - low) / (middle + beside) if middle + beside > 0 else 0.0
+
+
 def mean(rows, name):
     """The mean of a column."""
     return statistics.fmean(column(rows, name))

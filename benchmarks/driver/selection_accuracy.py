@@ -4,9 +4,9 @@
 
 Trains a network on Fashion-MNIST with schemes whose selections hit k more or less well, and shows
 how many entries each of them selects in each iteration: the Ok-Topk paper's Figure 6. Builds what
-it needs below --build, and installs what is missing on Debian and Ubuntu. Table and picture go to
-selection_accuracy/ there, or where --csv and --plot say. What follows "--" goes to
-train_fashion_mnist as it is.
+it needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks
+first, unless --yes says so. Table and picture go to selection_accuracy/ there, or where --csv and
+--plot say. What follows "--" goes to train_fashion_mnist as it is.
 """
 
 import pathlib
@@ -20,7 +20,8 @@ def add_options(parser):
     schemes = "ok_topk(local_select=reused, global_select=reused), paper_ok_topk, gaussian_k"
     arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
                   ranks=4, density=0.01, algorithm=schemes,
-                  plot=False, build=programs.ROOT / "build", passed_on=[])
+                  plot=False, build=programs.builds(), passed_on=[])
+    arguments.add_yes(parser)
     parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
                         help="passes over the training images")
     parser.add_argument("--every", type=arguments.whole, metavar="N", default=1,
@@ -36,12 +37,12 @@ def built(given):
     packages = ["openmpi-bin", *([] if given.data else ["dataset-fashion-mnist"])]
     packages += pictures.missing() if given.plot else []
     if given.program:
-        programs.prepare(packages)
+        programs.prepare(given, packages)
         return given.program
     packages += [*programs.COMPILER, *programs.OPEN_MPI, "libtrilinos-kokkos-kernels-dev",
                  "libopenblas0-pthread", "zlib1g-dev"]
     folder = given.build / "examples"
-    programs.prepare(packages, folder, "train_fashion_mnist", *programs.RELEASE,
+    programs.prepare(given, packages, folder, "train_fashion_mnist", *programs.RELEASE,
                      programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF")
     return folder / "examples" / "train_fashion_mnist"
 
@@ -67,5 +68,8 @@ def run(given):
     kept = [row for row in rows if (int(row["iteration"]) - 1) % given.every == 0]
     results.write(given.csv, kept)
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, title)
+        pictures.draw(results.read(given.csv), given.plot,
+                      "Entries that the schemes select while a network is trained",
+                      f"Measured: {title}, on {programs.machine()}. One iteration in "
+                      f"{given.every}; the band spans 7 of these.")
     programs.wrote(given.csv, given.plot)

@@ -13,6 +13,7 @@ def add_options(parser):
     parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
                         help="of the links, for the time that words take in the table of network")
     parser.add_argument("--title", default="", help="of the picture")
+    parser.add_argument("--note", default="", help="below it: how and on what it was measured")
     arguments.add(parser, "--plot", default={})
 
 
@@ -28,4 +29,4 @@ def run(given):
         programs.fail(f"{given.file} is no file of results")
     print(getattr(tables, kind)(rows, *([given.rate] if kind == "steps" else [])))
     if given.plot:
-        pictures.draw(rows, given.plot, given.title)
+        pictures.draw(rows, given.plot, given.title, given.note)

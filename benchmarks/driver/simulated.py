@@ -5,8 +5,9 @@
 Runs oktopk_bench on SimGrid's simulation of MPI (SMPI) over the network of Piz Daint: the
 communication part of the Ok-Topk paper's Figure 12, the weak scaling of BERT (n = 133547324,
 density 1 %). Times are simulated times of communication; computation takes none. Builds what it
-needs below --build, and installs what is missing on Debian and Ubuntu. Table and picture go to
-simulated/ there, or where --csv and --plot say. What follows "--" goes to oktopk_bench as it is.
+needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks
+first, unless --yes says so. Table and picture go to simulated/ there, or where --csv and --plot
+say. What follows "--" goes to oktopk_bench as it is.
 """
 
 import os
@@ -20,7 +21,9 @@ from . import arguments, pictures, programs, results, tables
 HERE = programs.ROOT / "benchmarks" / "simulated"
 BERT = 133547324  # parameters of BERT in the paper (Table 2)
 DENSITY = 0.01
-TITLE = f"Weak scaling of BERT (n = {BERT:,}, density 1 %), Piz Daint simulated"
+TITLE = "Communication of BERT's gradient over the number of ranks"
+NOTE = ("Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no "
+        f"time. n = {BERT:,}, density 1 %.")
 # By how much n is divided, as 16 GiB of memory allow at 256 ranks (see README.md), and bytes an
 # entry and rank as measured: a constant, and a part for each rank.
 SCALES = {"ok_topk": 32, "paper_ok_topk": 32, "topk_a": 256, "gaussian_k": 512}
@@ -38,7 +41,8 @@ def add_options(parser):
     """The options of `simulated`."""
     schemes = "dense,dense_rabenseifner,dense_bfloat16,topk_a,gaussian_k,topk_dsa,gtopk,ok_topk"
     arguments.add(parser, "--algorithm", "--steps", "--csv", "--plot", "--build", algorithm=schemes,
-                  steps=2, plot=False, build=programs.ROOT / "build", passed_on=[])
+                  steps=2, plot=False, build=programs.builds(), passed_on=[])
+    arguments.add_yes(parser)
     parser.add_argument("--ranks", type=arguments.wholes, metavar="LIST",
                         default="32,64,128,256", help="numbers of ranks")
     parser.add_argument("--scale", type=arguments.whole, metavar="FACTOR",
@@ -108,7 +112,7 @@ def run(given):
     folder = given.build / "simulated"
     packages = [*programs.COMPILER, "libsimgrid-dev"]
     packages += pictures.missing() if given.plot else []
-    programs.prepare(packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
+    programs.prepare(given, packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
                      "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE)
     bench = folder.absolute() / "oktopk_bench"
     rows = []
@@ -128,8 +132,8 @@ def run(given):
             raise
     results.write(given.csv, rows)
     print("\nSimulated time of communication per iteration in ms, "
-          f"n = {BERT}, density {DENSITY}:\n")
+          f"n = {BERT:,}, density {DENSITY}:\n")
     print(tables.scaling(rows))
     if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, TITLE)
+        pictures.draw(results.read(given.csv), given.plot, TITLE, NOTE)
     programs.wrote(given.csv, given.plot)

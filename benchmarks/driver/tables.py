@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tables of results, in Markdown: one function for each kind of CSV file."""
 
+import math
 import textwrap
 from statistics import fmean
 
 from .arguments import bits_per_second
-from .results import column, grouped, mean, median, most
+from .results import column, grouped, mean, median, most, spread
+
+WIDE_SPREAD = 0.2
 
 
 def aligned(heading, rows):
@@ -23,26 +26,57 @@ def note(*paragraphs):
     return "\n\n" + "\n".join(textwrap.fill(text, 100) for text in paragraphs if text)
 
 
+def milliseconds(seconds):
+    """Seconds in milliseconds, with four digits; a dash for none."""
+    value = 1e3 * seconds
+    if value <= 0:
+        return "-"
+    return f"{value:,.{min(4, max(0, 3 - math.floor(math.log10(value))))}f}"
+
+
+def is_ours(name):
+    """Whether a scheme is Ok-Topk, with whatever options."""
+    return name.split("(")[0].strip() == "ok_topk"
+
+
+def marked(name):
+    """The name of a scheme; Ok-Topk stands out."""
+    return f"**{name}**" if is_ours(name) else name
+
+
+def note_on_spreads(spreads):
+    """Of the spread of each scheme, a sentence on those that are wide."""
+    wide = [f"{name} {100 * value:.0f} %" for name, value in spreads.items() if value > WIDE_SPREAD]
+    return ("~: times differ widely between iterations (interquartile range over median: "
+            f"{', '.join(wide)}). Measure more of them (--steps), or on a machine that does "
+            "nothing else.") if wide else ""
+
+
 def steps(rows, rate=None):
-    """Of the rows of oktopk_bench, a line per scheme."""
+    """Of the rows of oktopk_bench, a line per scheme, the fastest first."""
     schemes = grouped(rows)
-    dense = median(schemes["dense"], "seconds") if "dense" in schemes else None
-    heading = ["algorithm", "s, median", "slowest", "selection", "wire time", "against dense",
+    times = {name: median(of, "seconds") for name, of in schemes.items()}
+    spreads = {name: spread(of, "seconds") for name, of in schemes.items()}
+    heading = ["scheme", "time, ms", "worst, ms", "select, ms", "wire, ms", "vs dense",
                "words sent", "messages"]
     lines = []
-    for name, of in schemes.items():
+    for name in sorted(schemes, key=times.get):
+        of, seconds = schemes[name], times[name]
         words = most(of, "words_sent_max", "words_received_max")
-        seconds = median(of, "seconds")
+        floor = any(map(is_floor, of))
         lines.append([
-            name, f"{seconds:.5f}", f"{most(of, 'seconds'):.5f}",
-            f"{median(of, 'select_seconds'):.5f}",
-            f"{words * 32 / bits_per_second(rate):.5f}" if rate else "-",
-            f"{dense / seconds:.2f} x" if dense else "-",
-            f"{most(of, 'words_sent_max'):.0f}", f"{most(of, 'messages_sent_max'):.0f}"])
+            marked(name), milliseconds(seconds) + " ~" * (spreads[name] > WIDE_SPREAD),
+            milliseconds(most(of, "seconds")), milliseconds(median(of, "select_seconds")),
+            milliseconds(words * 32 / bits_per_second(rate)) if rate else "-",
+            f"{times['dense'] / seconds:.2f} x" if "dense" in times else "-",
+            f"{most(of, 'words_sent_max'):,.0f}{'*' * floor}",
+            f"{most(of, 'messages_sent_max'):.0f}"])
     return aligned(heading, lines) + note(
-        "Times are of the whole iteration, selection included; wire time is what the most words "
-        "through one link take at its rate. Words and messages: the most of any rank and "
-        "iteration; of dense the least that any scheme sends.")
+        "Times: milliseconds of the whole iteration, selection included; the median and the worst "
+        "iteration, of the slowest rank. Wire: the most words through one link at its rate. Words "
+        "and messages: the most of any rank and iteration. *: not counted, but the least that any "
+        "scheme sends.",
+        note_on_spreads(spreads))
 
 
 def is_floor(row):
@@ -56,31 +90,42 @@ def is_slower(row):
     return row["algorithm"] != "dense" and speedup != "" and float(speedup) < 0.995
 
 
+def sends_everything(row):
+    """Whether an update has all entries although fewer were asked for: no ratio to k means much."""
+    return float(row["output_density"]) == 1 and int(row["k"]) < int(row["length"])
+
+
 def comparison(rows, times=""):
-    """Of the rows of `compare`, a line per scheme; `times` says where the times come from."""
-    heading = ["scheme", "words sent", "/2k(P-1)/P", "messages", "selection", "the rest", "in all",
-               "against dense", "density", "xi", "captured"]
+    """Of the rows of `compare`, a line per scheme, the fastest first; `times` says where the times
+    come from."""
+    heading = ["scheme", "words sent", "/ least", "msgs", "time, ms", "select, ms", "vs dense",
+               "density", "xi", "captured"]
     floors = any(is_floor(row) for row in rows)
     slower = sum(map(is_slower, rows))
+    spreads = {row["algorithm"]: float(row.get("spread") or 0) for row in rows}
     lines = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: float(row["seconds"])):
         ratio, speedup = row["lower_bound_ratio"], row["speedup_over_dense"]
+        wide = spreads[row["algorithm"]] > WIDE_SPREAD
         lines.append([
-            row["algorithm"], f"{float(row['words_sent']):.0f}{'*' * is_floor(row)}",
-            f"{float(ratio):.2f}" if ratio != "" else "-", str(row["messages"]),
-            *(f"{1e3 * float(row[name + 'seconds']):.4f}"
-              for name in ("selection_", "communication_", "")),
-            f"{float(speedup):.2f} x{' SLOWER' * is_slower(row)}" if speedup != "" else "-",
+            marked(row["algorithm"]), f"{float(row['words_sent']):,.0f}{'*' * is_floor(row)}",
+            "-" if ratio == "" or sends_everything(row) else f"{float(ratio):.2f}",
+            str(row["messages"]), milliseconds(float(row["seconds"])) + " ~" * wide,
+            milliseconds(float(row["selection_seconds"])),
+            f"{float(speedup):.2f} x{' !' * is_slower(row)}" if speedup != "" else "-",
             *(f"{float(row[name]):.4f}" for name in ("output_density", "xi", "captured"))])
     return aligned(heading, lines) + note(
-        "Words and messages: the most that any rank sends in any step."
+        "Words and messages (msgs): the most that any rank sends in any step; / least: words over "
+        "2k(P-1)/P, which any scheme must send for k entries."
         + " *: not counted, but the least that any algorithm sends, since the communicator's own "
         "hides its messages." * floors,
-        f"Times: milliseconds of a rank per iteration, medians. {times}",
+        f"Times: milliseconds of a rank per iteration, medians; select: selection, part of the "
+        f"time. {times}",
         "Density: of the update. xi: its distance from the true top k of the dense sum, as in the "
         "paper's Assumption 1. Captured: the share of the dense sum's squared norm; the true top k "
         f"has {mean(rows, 'captured_by_top_k'):.4f}.",
-        f"{slower} of {len(rows) - 1} schemes are SLOWER than dense here." * bool(slower))
+        f"!: slower than dense, {slower} of {len(rows) - 1} schemes." * bool(slower),
+        note_on_spreads(spreads))
 
 
 def scaling(rows):
@@ -92,8 +137,9 @@ def scaling(rows):
         value = times.get((name, each))
         return "" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
-    return aligned(["P", *map(str, ranks)],
-                   [[name, *(cell(name, each) for each in ranks)] for name in grouped(rows)])
+    names = sorted(grouped(rows), key=lambda name: times.get((name, ranks[-1]), math.inf))
+    return aligned(["ms on P ranks", *map(str, ranks)],
+                   [[marked(name), *(cell(name, each) for each in ranks)] for name in names])
 
 
 def accuracy(rows):

@@ -45,10 +45,13 @@ public:
   using counting = counting_communicator<Comm>;
   using allreduce = measured_allreduce<Comm>;
 
-  bench(Comm comm, options const& asked) : comm_(comm), asked_(asked) {}
+  bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {}
 
   void run() {
     prepare();
+    if (first() && !note_.empty()) {
+      std::fprintf(stderr, "%s\n", note_.c_str());
+    }
     auto const steps = asked_.warmup + asked_.measured_steps();
     {
       oktopk_programs::progress bar(first(), steps * static_cast<std::int64_t>(asked_.algorithms.size()));
@@ -165,6 +168,7 @@ private:
 
   Comm comm_;
   options const& asked_;
+  std::string const& note_;
   space exec_;
   std::unique_ptr<input> input_;
   std::vector<oktopk_programs::pending_file> files_;
@@ -174,9 +178,10 @@ private:
   std::vector<measurement> rows_;
 };
 
-/// Runs the program for a command line that was read on this rank; throws what is wrong, the same on every rank.
+/// Runs the program for a command line that was read on this rank; throws what is wrong, the same on every rank. `note`
+/// goes to the standard error stream before anything is measured.
 template <oktopk::communicator Comm>
-void run_bench(Comm comm, command_line const& read) {
+void run_bench(Comm comm, command_line const& read, std::string const& note = {}) {
   oktopk::agreement agreed("command line");
   agreed.fact("options", read.line);
   if (!read.fault.empty()) {
@@ -184,7 +189,7 @@ void run_bench(Comm comm, command_line const& read) {
   }
   agreed.check_on(comm);
   if (read.text.empty()) {
-    bench<Comm>(comm, read.asked).run();
+    bench<Comm>(comm, read.asked, note).run();
   } else if (comm.rank() == 0) {
     std::fputs(read.text.c_str(), stdout);
   }

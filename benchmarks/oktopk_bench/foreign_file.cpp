@@ -71,9 +71,6 @@ bool is_text(head_bytes head) {
 
 std::string foreign_format(std::span<unsigned char const> head, std::int64_t bytes, std::filesystem::path const& name) {
   auto const size = static_cast<std::uint64_t>(bytes);
-  if (begins_with(head, "\x93NUMPY")) {
-    return "a NumPy file (.npy)";
-  }
   if (is_zip(head)) {
     return "a zip archive, as NumPy's .npz and PyTorch's .pt are";
   }

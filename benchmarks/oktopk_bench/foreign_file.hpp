@@ -12,8 +12,8 @@ namespace oktopk_bench {
 /// The first bytes of a file that `foreign_format` wants, or all where it has fewer.
 inline constexpr std::size_t foreign_format_bytes = 64;
 
-/// What a file is by its first bytes, where that is not raw float32 but a format that people keep gradients in; empty
-/// where nothing speaks against raw values. `bytes` is the size of the file.
+/// The format of a file by its first bytes, where people keep gradients in that format and it is not read here; empty
+/// where nothing speaks against raw float32. `bytes` is the size of the file.
 ///
 /// A gradient that is refused by mistake is worse than a file of another format that is not noticed. So each format is
 /// told by enough bytes that gradients do not begin with them by chance, or by fewer and the name's ending.

@@ -4,8 +4,10 @@
 
 #include "foreign_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <system_error>
@@ -22,20 +24,21 @@ std::filesystem::path path_of_rank(std::string pattern, int rank) {
   return pattern;
 }
 
+[[noreturn]] void refuse(std::filesystem::path const& path, std::string const& what) {
+  throw local_fault("the input file " + path.string() + " " + what);
+}
+
 /// Their bytes would pass for values, often huge ones, and all figures would be wrong without a word.
-void refuse_foreign(std::filesystem::path const& path, std::istream& file, std::int64_t bytes) {
-  std::array<unsigned char, foreign_format_bytes> head{};
-  file.read(reinterpret_cast<char*>(head.data()), head.size());
-  auto const count = static_cast<std::size_t>(file.gcount());
-  std::string const format = foreign_format(std::span(head).first(count), bytes, path);
+void refuse_foreign(std::filesystem::path const& path, std::span<unsigned char const> head, std::int64_t bytes) {
+  std::string const format = foreign_format(head, bytes, path);
   if (!format.empty()) {
-    throw local_fault("the input file " + path.string() + " is " + format +
-                      ", not raw little-endian float32. In Python, with its array or CPU tensor g: "
-                      "numpy.asarray(g).astype('<f4').tofile('gradient.f32')");
+    refuse(path, "is " + format +
+                     ", not a NumPy file (.npy) or raw little-endian float32. In Python, with its array or CPU tensor "
+                     "g: numpy.save('gradient.npy', g)");
   }
 }
 
-std::int64_t length_of(std::filesystem::path const& path) {
+std::int64_t bytes_of(std::filesystem::path const& path) {
   std::error_code failure;
   auto const status = std::filesystem::status(path, failure);
   if (status.type() == std::filesystem::file_type::not_found) {
@@ -46,21 +49,9 @@ std::int64_t length_of(std::filesystem::path const& path) {
   }
   auto const bytes = std::filesystem::file_size(path, failure);
   if (failure) {
-    throw local_fault("the input file " + path.string() + " cannot be measured: " + failure.message());
+    refuse(path, "cannot be measured: " + failure.message());
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw local_fault("the input file " + path.string() + " cannot be opened for reading");
-  }
-  if (bytes == 0) {
-    throw local_fault("the input file " + path.string() + " is empty");
-  }
-  refuse_foreign(path, file, static_cast<std::int64_t>(bytes));
-  if (bytes % sizeof(float) != 0) {
-    throw local_fault("the input file " + path.string() + " has " + std::to_string(bytes) +
-                      " bytes, which is no multiple of 4");
-  }
-  return static_cast<std::int64_t>(bytes / sizeof(float));
+  return static_cast<std::int64_t>(bytes);
 }
 
 void from_little_endian(std::span<float> values) {
@@ -74,13 +65,41 @@ void from_little_endian(std::span<float> values) {
 
 } // namespace
 
+file_input::source file_input::open(std::filesystem::path const& path) {
+  source made{.path = path, .npy = {}, .length = 0};
+  std::int64_t const bytes = bytes_of(path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    refuse(path, "cannot be opened for reading");
+  }
+  if (bytes == 0) {
+    refuse(path, "is empty");
+  }
+  std::array<unsigned char, foreign_format_bytes> head{};
+  file.read(reinterpret_cast<char*>(head.data()), head.size());
+  auto const begin = std::span(head).first(static_cast<std::size_t>(file.gcount()));
+  if (begins_as_npy(begin) || path.extension() == ".npy") {
+    file.clear();
+    file.seekg(0);
+    made.npy = read_npy_layout(file, bytes, path.string());
+    made.length = made.npy->length;
+    return made;
+  }
+  refuse_foreign(path, begin, bytes);
+  if (bytes % static_cast<std::int64_t>(sizeof(float)) != 0) {
+    refuse(path, "has " + std::to_string(bytes) + " bytes, which is no multiple of 4");
+  }
+  made.length = bytes / static_cast<std::int64_t>(sizeof(float));
+  return made;
+}
+
 file_input::file_input(std::vector<std::string> const& patterns, int rank) : patterns_(patterns) {
   for (std::string const& pattern : patterns_) {
-    paths_.push_back(path_of_rank(pattern, rank));
-    std::int64_t const length = length_of(paths_.back());
-    if (paths_.size() > 1 && length != length_) {
-      throw local_fault("the input file " + paths_.back().string() + " has " + std::to_string(length) +
-                        " values, but " + paths_.front().string() + " has " + std::to_string(length_));
+    sources_.push_back(open(path_of_rank(pattern, rank)));
+    std::int64_t const length = sources_.back().length;
+    if (sources_.size() > 1 && length != length_) {
+      refuse(sources_.back().path, "has " + std::to_string(length) + " values, but " + sources_.front().path.string() +
+                                       " has " + std::to_string(length_));
     }
     length_ = length;
   }
@@ -91,20 +110,30 @@ std::string file_input::description() const {
   if (patterns_.size() > 1) {
     text += " and " + std::to_string(patterns_.size() - 1) + " more";
   }
+  if (sources_.front().npy && sources_.front().npy->type != npy_type::float32) {
+    text += " (" + name_of(sources_.front().npy->type) + " as float32)";
+  }
   return text;
 }
 
 void file_input::read(std::int64_t step, std::span<float> values) {
-  auto const count = static_cast<std::int64_t>(paths_.size());
-  auto const& path = paths_[static_cast<std::size_t>((step % count + count) % count)];
-  std::ifstream file(path, std::ios::binary);
-  auto const bytes = static_cast<std::streamsize>(values.size_bytes());
-  file.read(reinterpret_cast<char*>(values.data()), bytes);
-  if (file.gcount() != bytes) {
-    throw local_fault("the input file " + path.string() + " ended after " + std::to_string(file.gcount()) + " of " +
-                      std::to_string(bytes) + " bytes");
+  auto const count = static_cast<std::int64_t>(sources_.size());
+  source const& from = sources_[static_cast<std::size_t>((step % count + count) % count)];
+  std::ifstream file(from.path, std::ios::binary);
+  if (from.npy) {
+    read_npy_values(file, *from.npy, values, from.path.string());
+  } else {
+    auto const bytes = static_cast<std::streamsize>(values.size_bytes());
+    file.read(reinterpret_cast<char*>(values.data()), bytes);
+    if (file.gcount() != bytes) {
+      refuse(from.path, "ended after " + std::to_string(file.gcount()) + " of " + std::to_string(bytes) + " bytes");
+    }
+    from_little_endian(values);
   }
-  from_little_endian(values);
+  auto const bad = std::find_if_not(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+  if (bad != values.end()) {
+    refuse(from.path, "has a value at index " + std::to_string(bad - values.begin()) + " that is not finite");
+  }
 }
 
 } // namespace oktopk_bench

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include "programs/version.hpp"
+
 #include <oktopk/catalogue/request.hpp>
 
 #include <CLI/CLI.hpp>
@@ -57,8 +59,8 @@ void declare(CLI::App& app, options& asked) {
   source
       ->add_option(
           "--input", asked.inputs,
-          "Gradient files instead: raw little-endian float32,\n{rank} in the path stands for the rank; several "
-          "are\nsuccessive iterations, repeated where --steps asks for more")
+          "Gradient files instead: .npy, or raw little-endian\nfloat32; {rank} in the path stands for the rank; "
+          "several\nare successive iterations, repeated where --steps asks\nfor more")
       ->delimiter(',')
       ->check(fault_of_pattern)
       ->type_name("PATTERN[,PATTERN...]");
@@ -96,6 +98,7 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
   CLI::App app("Measures sparse and dense allreduce: time, words on the wire, balance.", "oktopk_bench");
   app.add_flag_callback(
       "--list", [&] { throw CLI::Success(); }, "Print all algorithms and their options");
+  app.set_version_flag("--version", oktopk_programs::version_text("oktopk_bench"), "Print the version");
   declare(app, read.asked);
   app.get_option("--algorithm")->required();
   // CLI11 takes the arguments last first.
@@ -104,6 +107,8 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
     app.parse(reversed);
   } catch (CLI::CallForHelp const&) {
     read.text = app.help();
+  } catch (CLI::CallForVersion const& version) {
+    read.text = version.what() + std::string("\n");
   } catch (CLI::Success const&) {
     read.text = list;
   } catch (CLI::ParseError const& fault) {

@@ -32,7 +32,7 @@ struct options {
 };
 
 /// A command line read: what it asks for, a fault in one sentence, or a text to print in place of a run (`--help`,
-/// `--list`).
+/// `--list`, `--version`).
 struct command_line {
   options asked;
   std::string fault;

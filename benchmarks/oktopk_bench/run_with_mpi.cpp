@@ -4,6 +4,8 @@
 #include "bench.hpp"
 #include "run.hpp"
 
+#include "programs/crowding.hpp"
+
 #include <oktopk/mpi.hpp>
 
 #include <exception>
@@ -13,8 +15,13 @@ namespace oktopk_bench {
 int run_with_mpi(command_line const& read) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+#ifdef OKTOPK_BENCH_SIMULATED
+  std::string const note; // simulated ranks have a node each
+#else
+  std::string const note = oktopk_programs::crowding_note(MPI_COMM_WORLD);
+#endif
   try {
-    run_bench(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD), read);
+    run_bench(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD), read, note);
     return 0;
   } catch (std::exception const& failure) {
     // Every rank throws the same error, but for a broken connection, or memory that is short on one rank.

@@ -30,7 +30,7 @@ bool is_distribution(std::string_view name);
 /// Values of a distribution; the same for the same name and length.
 input make_input(std::string_view distribution, std::int64_t length);
 
-/// The values of a file as accumulator; throws `std::runtime_error` where it cannot be read.
+/// The values of a file (.npy or raw) as accumulator; throws `std::runtime_error` where it cannot be read.
 input read_input(std::string const& path);
 
 } // namespace select_bench

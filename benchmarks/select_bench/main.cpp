@@ -8,6 +8,8 @@
 #include "ranks.hpp"
 #include "selectors.hpp"
 
+#include "programs/version.hpp"
+
 #include <CLI/CLI.hpp>
 #include <benchmark/benchmark.h>
 
@@ -196,9 +198,11 @@ int run_program(int argc, char** argv) {
       ->type_name("D[,D...]")
       ->capture_default_str();
   app.add_option("--input", asked.input,
-                 distributions_text + "or a file of raw little-endian\nfloat32, whose length takes the place of --n")
+                 distributions_text +
+                     "or a file, .npy or raw\nlittle-endian float32, whose length takes the place of\n--n")
       ->type_name("NAME|FILE")
       ->capture_default_str();
+  app.set_version_flag("--version", oktopk_programs::version_text("select_bench"), "Print the version");
   app.allow_extras(); // those of the benchmark library and of Kokkos
   try {
     app.parse(argc, argv);
@@ -206,11 +210,18 @@ int run_program(int argc, char** argv) {
     std::fputs(app.help().c_str(), stdout);
     benchmark::PrintDefaultHelp();
     return 0;
+  } catch (CLI::CallForVersion const& version) {
+    std::printf("%s\n", version.what());
+    return 0;
   }
   ranks const all(argc, argv);
   try {
     initialize_library(argv[0], app.remaining(), all);
     Kokkos::ScopeGuard const kokkos(argc, argv);
+    std::string const note = all.note();
+    if (all.rank() == 0 && !note.empty()) {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
     return run(asked, all) ? 0 : 1;
   } catch (std::exception const& fault) {
     std::fprintf(stderr, "select_bench: %s\n", fault.what());

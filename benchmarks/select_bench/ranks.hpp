@@ -3,8 +3,12 @@
 #pragma once
 
 #ifdef SELECT_BENCH_WITH_MPI
+#include "programs/crowding.hpp"
+
 #include <mpi.h>
 #endif
+
+#include <string>
 
 namespace select_bench {
 
@@ -36,6 +40,15 @@ public:
   void meet() const {
 #ifdef SELECT_BENCH_WITH_MPI
     MPI_Barrier(MPI_COMM_WORLD);
+#endif
+  }
+
+  /// Where they outnumber the cores, a sentence on that. Collective.
+  std::string note() const {
+#ifdef SELECT_BENCH_WITH_MPI
+    return oktopk_programs::crowding_note(MPI_COMM_WORLD);
+#else
+    return {};
 #endif
   }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include "programs/version.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,6 +33,7 @@ options parse_options(std::vector<std::string> const& arguments) {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   app.add_flag_callback(
       "--list", [] { throw CLI::Success(); }, "Print all algorithms and their options");
+  app.set_version_flag("--version", oktopk_programs::version_text("train_fashion_mnist"), "Print the version");
   app.add_option("--algorithm", o.algorithm, "How gradients are summed; --list tells all")->capture_default_str();
   app.add_option("--density", o.density, "Share of the gradient to exchange; dense schemes ignore it")
       ->check(positive)
@@ -66,6 +69,8 @@ options parse_options(std::vector<std::string> const& arguments) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (CLI::CallForHelp const&) {
     o.text = app.help();
+  } catch (CLI::CallForVersion const& version) {
+    o.text = version.what() + std::string("\n");
   } catch (CLI::Success const&) {
     o.text = list_text();
   } catch (CLI::ParseError const& failure) {

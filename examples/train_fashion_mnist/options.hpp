@@ -23,7 +23,7 @@ struct options {
   std::filesystem::path csv;         ///< one row per epoch; empty for none
   std::filesystem::path summary;     ///< one line of key=value; empty for none
   std::filesystem::path log;         ///< one row per iteration; empty for none
-  std::string text;                  ///< to print in place of a run (`--help`, `--list`)
+  std::string text;                  ///< to print in place of a run (`--help`, `--list`, `--version`)
 
   /// The part that must be the same on all ranks, in words.
   std::string shared_part() const;

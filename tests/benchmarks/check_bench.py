@@ -9,11 +9,14 @@ and compares them with Topk(sum_i Topk(acc_i)) computed here, ties to the lower 
 import gzip
 import io
 import math
+import os
 import pathlib
 import pickle
+import random
 import zipfile
 
 import pytest
+from conftest import VERSION, run, succeed
 from gradients import (Sums, crowded, full_of_ties, heavy_tailed, mostly_nothing, numpy_file,
                        read_dump, read_rows, top, write_floats, write_inputs)
 
@@ -200,6 +203,60 @@ def test_codec(tmp_path, tool, ranks, codec, share):
         assert sent[other] / sent[one] == pytest.approx(share, abs=0.01)
 
 
+# --- NumPy files ----------------------------------------------------------------------------------
+
+TIMES = {"seconds", "select_seconds", "own_seconds", "own_select_seconds"}
+
+
+def figures_of(folder, tool, ranks, pattern):
+    """The table but for its times, and the results, of files of that pattern."""
+    tool.succeed(ranks, "--algorithm", "ok_topk,dense,gtopk", "--input", folder / pattern,
+                 "--k", 60, "--quality", "--csv", folder / "rows.csv", "--dump", folder / "dump")
+    rows = [{name: value for name, value in row.items() if name not in TIMES}
+            for row in read_rows(folder / "rows.csv")]
+    return rows, {path.name: path.read_bytes() for path in (folder / "dump").iterdir()}
+
+
+@on_two
+def test_numpy_files_are_the_same_gradients(tmp_path, tool, ranks):
+    """Raw float32 and NumPy's files give the same figures and results to the bit."""
+    rng = random.Random(4)
+    # Values that all three types have.
+    gradients = [[rng.randint(-2047, 2047) / 1024 for _ in range(3000)] for _ in range(ranks)]
+    for rank, values in enumerate(gradients):
+        write_floats(tmp_path / f"raw.{rank}.f32", values)
+    expected = figures_of(tmp_path, tool, ranks, "raw.{rank}.f32")
+    assert len(expected[0]) == 3 and len(expected[1]) == 9 * ranks
+    for how in ({}, {"kind": ">f4"}, {"kind": "<f8"}, {"kind": ">f8"}, {"kind": "<f2"},
+                {"kind": ">f2"}, {"shape": "(3, 20, 50)"}, {"version": 2}, {"version": 3}):
+        for rank, values in enumerate(gradients):
+            (tmp_path / f"gradient.{rank}.npy").write_bytes(numpy_file(values, **how))
+        assert figures_of(tmp_path, tool, ranks, "gradient.{rank}.npy") == expected, how
+
+
+def test_numpy_itself(tmp_path, program):
+    """The line of Python in the documentation writes files that are read."""
+    numpy = next((python for python in ("python3", "/usr/bin/python3")
+                  if run(python, "-c", "import numpy").returncode == 0), None)
+    if numpy is None:
+        pytest.skip("no numpy")
+    succeed(numpy, "-c", "import numpy\n"
+            "for rank in range(2):\n"
+            "    g = numpy.random.default_rng(rank).normal(size=(30, 50)).astype('float32')\n"
+            "    numpy.save(f'gradient.{rank}.npy', g)\n"
+            "    g.tofile(f'raw.{rank}.f32')\n", cwd=tmp_path)
+    assert (figures_of(tmp_path, program, 2, "gradient.{rank}.npy")
+            == figures_of(tmp_path, program, 2, "raw.{rank}.f32"))
+
+
+def test_refuses_a_named_numpy_file_that_is_none(tmp_path, program):
+    """Raw values under the name of a NumPy file, or one whose first bytes are damaged."""
+    for rank in range(2):
+        write_floats(tmp_path / f"gradient.{rank}.npy", VALUES)
+    program.refuses("gradient.0.npy does not begin as one", 2, "--algorithm", "dense", "--k", 1,
+                    "--input", tmp_path / "gradient.{rank}.npy")
+
+
 # --- what the tool says of itself -----------------------------------------------------------------
 
 
@@ -222,6 +279,26 @@ def test_help(tool, ranks):
     assert "--density" in said and said.count("--no-verify") == 1
     listed = tool.succeed(ranks, "--list")
     assert listed.count("ring_chunked:") == 1 and "codec=none" in listed
+
+
+@on_two
+def test_version(tool, ranks):
+    assert tool.succeed(ranks, "--version").startswith(f"oktopk_bench {VERSION} (Kokkos ")
+    assert tool.succeed(ranks, "--version").count("oktopk_bench") == 1
+
+
+def test_says_when_ranks_outnumber_cores(program, mpi_program):
+    cores = len(os.sched_getaffinity(0))
+    if cores > 8:
+        pytest.skip("too many cores to outnumber")
+    few = ["--algorithm", "dense", "--length", 1000, "--k", 10, "--steps", 1]
+    note = f"note: {cores + 1} ranks share {cores} core"
+    done = mpi_program.run(cores + 1, *few)
+    assert done.returncode == 0 and done.stderr.count(note) == 1, done.stderr
+    assert "times are no guide" in done.stderr
+    # Not where they do not, nor of ranks that take turns in one process.
+    assert "note:" not in mpi_program.run(1, *few).stderr
+    assert "note:" not in program.run(cores + 1, *few).stderr
 
 
 @on_two
@@ -309,12 +386,28 @@ BAD_FILES = {
     "longer": (lambda path: path.write_bytes(path.read_bytes() + bytes(4)), "values"),
     "not a number": (lambda path: write_floats(path, [1.0] * 499 + [math.nan]), "finite"),
     "infinite": (lambda path: write_floats(path, [-math.inf] + [1.0] * 499), "finite"),
-    "NumPy": (content(numpy_file(VALUES)),
-              "is a NumPy file (.npy), not raw little-endian float32"),
-    "NumPy, odd": (content(numpy_file(VALUES) + b"x"), "is a NumPy file (.npy)"),
-    "NumPy, what to do": (content(numpy_file(VALUES)),
-                          "numpy.asarray(g).astype('<f4').tofile('gradient.f32')"),
+    "raw, named": (lambda path: write_floats(path, VALUES[1:] + [math.nan]),
+                   ".2.f32 has a value at index 499 that is not finite"),
+    "NumPy, longer": (content(numpy_file(VALUES) + b"x"), ".2.f32 has 1 bytes behind its values"),
+    "NumPy, cut short": (content(numpy_file(VALUES)[:-1]),
+                         ".2.f32 is cut short: its shape has 500"),
+    "NumPy, Fortran": (content(numpy_file(VALUES, shape="(50, 10)", fortran=True)),
+                       ".2.f32 is in Fortran order"),
+    "NumPy, integers": (content(numpy_file([1] * 500, "<i4")),
+                        '.2.f32 has values of the type "<i4", not of float16, float32 or float64'),
+    "NumPy, header": (content(numpy_file(VALUES).replace(b"shape", b"shale")),
+                      ".2.f32 has a damaged header"),
+    "NumPy, shape": (content(numpy_file(VALUES, shape=f"({2**40}, {2**40})")),
+                     ".2.f32 has a shape of more values than can be counted"),
+    "NumPy, too few": (content(numpy_file(VALUES[1:])), "values"),
+    "NumPy, too large": (content(numpy_file([0.0, -1e39] * 250, "<f8")),
+                         ".2.f32 has a value at index 1 that is too large for float32"),
+    "NumPy, not a number": (content(numpy_file([math.nan] + VALUES[1:], "<f8")),
+                            ".2.f32 has a value at index 0 that is not finite"),
+    "NumPy, infinite": (content(numpy_file(VALUES[1:] + [-math.inf], "<f2")),
+                        ".2.f32 has a value at index 499 that is not finite"),
     "zip": (content(zip_file(VALUES)), "is a zip archive, as NumPy's .npz and PyTorch's .pt are"),
+    "zip, what to do": (content(zip_file(VALUES)), "numpy.save('gradient.npy', g)"),
     "pickle": (content(pickle.dumps(VALUES, 4)), "is a Python pickle"),
     "gzip": (content(gzip.compress(numpy_file(VALUES))), "is compressed with gzip"),
     "text": (content(b"0.25,-1\n" * 250), "is text"),

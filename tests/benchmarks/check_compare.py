@@ -7,22 +7,26 @@ its input.
 """
 
 import math
+import pathlib
+import random
 import re
 import shlex
 import subprocess
 from importlib import import_module
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, VERSION, run
 from gradients import (crowded, full_of_ties, heavy_tailed, numpy_file, read_dump, read_rows, top,
-                       write_inputs)
+                       write_floats, write_inputs)
 
 SCHEMES = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k", "dense",
            "dense_rabenseifner", "dense_bfloat16", "ring_chunked"]
 TEXTBOOK = ["ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
 COLUMNS = ["algorithm", "ranks", "length", "k", "words_sent", "words_are_a_floor",
            "lower_bound_ratio", "messages", "selection_seconds", "communication_seconds", "seconds",
-           "speedup_over_dense", "output_density", "xi", "captured", "captured_by_top_k"]
+           "speedup_over_dense", "output_density", "xi", "captured", "captured_by_top_k", "spread"]
+
+TIMES = {"selection_seconds", "communication_seconds", "seconds", "speedup_over_dense", "spread"}
 
 
 @pytest.fixture
@@ -85,15 +89,30 @@ def check_row(row, steps, ranks, length, k):
     assert (row["words_are_a_floor"] == "1") == (row["algorithm"] == "dense")
 
 
+def lines_of(said):
+    """The cells of each scheme's line, in the order of the table."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]]
+             for line in said.splitlines() if line.startswith("|")]
+    return {cells[0].strip("*"): cells for cells in lines[2:]}
+
+
 def check_marks(said, table):
     """Exactly the schemes slower than dense are marked, and the words that are not counted."""
     assert len({len(line) for line in said.splitlines() if line.startswith("|")}) == 1
+    lines = lines_of(said)
+    assert list(lines) == sorted(table, key=lambda scheme: float(table[scheme]["seconds"]))
     for scheme, row in table.items():
-        line = re.search(rf"^\| {re.escape(scheme)} .*$", said, re.MULTILINE)
         # 0.99 x and less, as printed
         slower = scheme != "dense" and float(row["speedup_over_dense"]) < 0.995
-        assert line and ("SLOWER" in line[0]) == slower
-        assert ("*" in line[0]) == (scheme == "dense")
+        assert ("!" in lines[scheme][6]) == slower
+        assert ("*" in lines[scheme][1]) == (scheme == "dense")
+        assert ("~" in lines[scheme][4]) == (float(row["spread"]) > 0.2)
+        assert lines[scheme][0] == (f"**{scheme}**" if scheme == "ok_topk" else scheme)
+        # Of an update of everything no ratio to k.
+        if float(row["output_density"]) == 1:
+            assert lines[scheme][2] == "-"
+        else:
+            assert float(lines[scheme][2]) == near(float(row["lower_bound_ratio"]), absolute=0.006)
         speedup = float(table["dense"]["seconds"]) / float(row["seconds"])
         assert float(row["speedup_over_dense"]) == near(speedup, 1e-4)
 
@@ -130,7 +149,7 @@ def test_loser(tables):
     said, table, _ = tables("--ranks", 2, "--length", 2000, "--density", 1, "--rate", "1kbit",
                             "--algorithm", "dense,topk_a", "--steps", 2)
     assert float(table["topk_a"]["speedup_over_dense"]) == near(0.5, 0.01)
-    assert "1 of 1 schemes are SLOWER" in said
+    assert "!: slower than dense, 1 of 1 schemes" in said
     assert float(table["topk_a"]["xi"]) == near(0)
     assert float(table["topk_a"]["captured"]) == near(1)
 
@@ -164,13 +183,46 @@ def test_launcher(tables, mpi_program):
         check_row(row, steps[scheme], 2, 3000, 30)
 
 
+def test_styles(monkeypatch):
+    """What the pictures are made of: one colour for a scheme, plain numbers, one unit."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    pictures = import_module("driver.pictures")
+    styles = {name: pictures.style_of(name) for name in {*SCHEMES, *TEXTBOOK}}
+    assert len(set(styles.values())) == len(styles)  # lines differ at least in marker or dashes
+    sparse = [name for name in SCHEMES if not name.startswith(("dense", "ring"))]
+    assert len({styles[name][0] for name in sparse}) == len(sparse)
+    assert pictures.style_of("ok_topk(tau=32)") == styles["ok_topk"]
+    assert pictures.style_of("ring_chunked(codec=bfloat16)") == styles["ring_chunked"]
+    assert [pictures.number(x) for x in (1739.8, 50.23, 3.1, 0.01234, 0)] == [
+        "1\u2009740", "50.2", "3.10", "0.0123", "0"]
+    assert [pictures.unit_for(times)[0] for times in ([2, 90], [0.9, 2], [2e-6, 1e-3])] == [
+        "s", "ms", "\u00b5s"]
+    # Labels keep their distance and move no more than they need.
+    assert pictures.apart([0.1, 0.5], 0.1) == [0.1, 0.5]
+    assert pictures.apart([0.5, 0.1, 0.5], 0.1) == pytest.approx([0.45, 0.1, 0.55])
+
+
 def has_matplotlib(python):
     return subprocess.run([python, "-c", "import matplotlib"], capture_output=True,
                           check=False).returncode == 0
 
 
-@pytest.mark.skipif(not any(map(has_matplotlib, ("python3", "/usr/bin/python3"))),
-                    reason="no matplotlib")
+needs_matplotlib = pytest.mark.skipif(
+    not any(map(has_matplotlib, ("python3", "/usr/bin/python3"))), reason="no matplotlib")
+
+
+@needs_matplotlib
+def test_kept_pictures(tmp_path):
+    """All pictures that are kept can be drawn again, twice as fine as 800 pixels."""
+    done = run("sh", ROOT / "benchmarks" / "redraw.sh", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    kept = {path.relative_to(ROOT) for path in (ROOT / "benchmarks").rglob("*.png")}
+    drawn = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.png")}
+    assert set(drawn) == kept | {pathlib.Path("docs/pictures/all_schemes.png")}
+    assert {int.from_bytes(picture[16:20], "big") for picture in drawn.values()} == {1600}
+
+
+@needs_matplotlib
 def test_picture(compare, driver, tmp_path):
     done = compare("--ranks", 2, "--length", 3000, "--steps", 1, "--csv", "table.csv",
                    "--plot", "a.png")
@@ -191,7 +243,31 @@ def test_kept_results(driver, path):
     done = driver("show", path)
     assert done.returncode == 0, done.stderr
     schemes = {row["algorithm"] for row in read_rows(path)}
-    assert set(re.findall(r"^\| (\w+) ", done.stdout, re.M)[1:]) == schemes
+    assert set(lines_of(done.stdout)) == schemes
+    assert max(map(len, done.stdout.splitlines())) <= 120
+
+
+def test_width_and_marks(driver, tmp_path):
+    """The table of a large case fits into a terminal, the fastest first, with units."""
+    spreads = {"dense": 0.05, "ok_topk": 0.19, "dense_rabenseifner": 0.35}
+    rows = [",".join(COLUMNS)]
+    for number, (scheme, spread) in enumerate(spreads.items()):
+        seconds = 1.5 / (number % 3 + 1)
+        words = 256_000_000 if "dense" in scheme else 8_012_840
+        rows.append(f"{scheme},256,133547324,1335473,{words},{int(scheme == 'dense')},3.0083,12345,"
+                    f"0.05,{seconds - 0.05},{seconds},{1.5 / seconds},{0.01 if number == 1 else 1},"
+                    f"0.1234,0.5678,0.61,{spread}")
+    (tmp_path / "table.csv").write_text("\n".join(rows) + "\n")
+    said = driver("show", tmp_path / "table.csv").stdout
+    lines = lines_of(said)
+    assert list(lines) == ["dense_rabenseifner", "ok_topk", "dense"]
+    assert lines["ok_topk"][:7] == ["**ok_topk**", "8,012,840", "3.01", "12345", "750.0", "50.00",
+                                    "2.00 x"]
+    assert lines["dense"][1:3] == ["256,000,000*", "-"]
+    assert [name for name, cells in lines.items() if "~" in cells[4]] == ["dense_rabenseifner"]
+    assert "(interquartile range over median: dense_rabenseifner 35 %)" in " ".join(said.split())
+    assert "time, ms" in said and "select, ms" in said
+    assert max(map(len, said.splitlines())) <= 120
 
 
 def test_commas_in_names(driver, tmp_path, monkeypatch):
@@ -200,7 +276,7 @@ def test_commas_in_names(driver, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     assert import_module("driver.arguments").names(f"dense, {name},ring") == ["dense", name, "ring"]
     (tmp_path / "scaling.csv").write_text(f'algorithm,ranks,milliseconds\n"{name}",32,1.5\n')
-    assert f"| {name} | 1.50 |" in driver("show", tmp_path / "scaling.csv").stdout
+    assert f"| **{name}** | 1.50 |" in driver("show", tmp_path / "scaling.csv").stdout
 
 
 @pytest.mark.parametrize("arguments, expected", [
@@ -234,12 +310,31 @@ def test_refuses(compare, tmp_path, arguments, expected):
     assert not list(tmp_path.iterdir())
 
 
-def test_refuses_foreign_file(compare, tmp_path):
-    """NumPy's header reads as the few largest values, the same on all ranks: a perfect result."""
+def test_numpy_files(tables, tmp_path):
+    """NumPy's files and raw ones of the same values have the same figures."""
+    rng = random.Random(3)
     for rank in range(2):
-        (tmp_path / f"gradient.{rank}.npy").write_bytes(numpy_file([0.5, rank] * 100))
+        values = heavy_tailed(rng, 2000)
+        (tmp_path / f"gradient.{rank}.npy").write_bytes(numpy_file(values, shape="(2, 1000)"))
+        write_floats(tmp_path / f"gradient.{rank}.f32", values)
+    figures = []
+    for ending in ("npy", "f32"):
+        _, table, _ = tables("--ranks", 2, "--input", tmp_path / f"gradient.{{rank}}.{ending}")
+        figures.append([[row[name] for name in COLUMNS if name not in TIMES]
+                        for row in table.values()])
+    assert len(figures[0]) == len(SCHEMES) and figures[0] == figures[1]
+
+
+def test_refuses_damaged_file(compare, tmp_path):
+    for rank in range(2):
+        whole = numpy_file([0.5, rank] * 100)
+        (tmp_path / f"gradient.{rank}.npy").write_bytes(whole[:-1] if rank else whole)
     done = compare("--ranks", "2", "--input", "gradient.{rank}.npy", "--csv", "table.csv",
                    "--plot", "none")
     assert done.returncode != 0
-    assert "is a NumPy file (.npy)" in done.stderr
+    assert "gradient.1.npy is cut short" in done.stderr
     assert not (tmp_path / "table.csv").exists()
+
+
+def test_version(driver):
+    assert driver("--version").stdout == f"run.py {VERSION}\n"

@@ -7,7 +7,8 @@ import random
 import struct
 
 import pytest
-from conftest import run, succeed
+from conftest import VERSION, run, succeed
+from gradients import numpy_file
 
 EXACT = ["kth", "kth_by_histograms", "refine"]
 
@@ -56,11 +57,13 @@ def test_two_ranks(mpi_program, tmp_path):
     assert 500 in [each["selected"] for each in written["benchmarks"] if "refine" in each["name"]]
 
 
-def test_file(medians, tmp_path):
+@pytest.mark.parametrize("name", ["gradient.f32", "gradient.npy"])
+def test_file(medians, tmp_path, name):
     draw = random.Random(5)
     values = [draw.gauss(0, 1) for _ in range(4000)]
-    (tmp_path / "gradient.f32").write_bytes(struct.pack("<4000f", *values))
-    rows = medians("--input", tmp_path / "gradient.f32", "--density", "0.05", "--n", 12,
+    (tmp_path / name).write_bytes(numpy_file(values) if name.endswith(".npy")
+                                  else struct.pack("<4000f", *values))
+    rows = medians("--input", tmp_path / name, "--density", "0.05", "--n", 12,
                    "--benchmark_filter=^(refine|fused)/")
     assert set(rows) == {("fused", 4000, 0.05), ("refine", 4000, 0.05)}
     assert {row["selected"] for row in rows.values()} == {200}
@@ -92,9 +95,12 @@ def test_refuses(program, sentence, arguments):
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("start", [b"\x93NUMPY\x01\x00", b"\x89HDF\r\n\x1a\n"])
-def test_refuses_foreign_file(program, tmp_path, start):
-    (tmp_path / "gradient.npy").write_bytes(start + bytes(4000))
-    done = run(program.path, "--input", tmp_path / "gradient.npy")
+def test_refuses_foreign_file(program, tmp_path):
+    (tmp_path / "gradient.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(4000))
+    done = run(program.path, "--input", tmp_path / "gradient.h5")
     assert done.returncode == 1
-    assert ".tofile('gradient.f32')" in done.stderr
+    assert "numpy.save('gradient.npy', g)" in done.stderr
+
+
+def test_version(program):
+    assert succeed(program.path, "--version").startswith(f"select_bench {VERSION} (Kokkos ")

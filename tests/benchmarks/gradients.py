@@ -6,6 +6,7 @@ import array
 import csv
 import math
 import random
+import struct
 import sys
 
 
@@ -40,12 +41,15 @@ def read_rows(path):
         return list(csv.DictReader(file))
 
 
-def numpy_file(values):
-    """What numpy.save writes of float32 values."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    return (b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
-            + array.array("f", values).tobytes())
+def numpy_file(values, kind="<f4", shape=None, fortran=False, version=1):
+    """What numpy.save writes of values of a kind, as one dimension unless there is a shape."""
+    shape = shape or f"({len(values)},)"
+    header = f"{{'descr': '{kind}', 'fortran_order': {fortran}, 'shape': {shape}, }}"
+    width = 2 if version == 1 else 4
+    header += " " * (-(len(header) + 9 + width) % 64) + "\n"
+    letter = {"f2": "e", "f4": "f", "f8": "d", "i4": "i"}[kind[1:]]
+    return (b"\x93NUMPY" + bytes([version, 0]) + len(header).to_bytes(width, "little")
+            + header.encode() + struct.pack(f"{kind[0]}{len(values)}{letter}", *values))
 
 
 def as_float32(values):

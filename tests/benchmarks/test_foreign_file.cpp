@@ -38,7 +38,6 @@ std::string format_of(std::vector<float> const& gradient) {
 } // namespace
 
 TEST_CASE("files of other formats are told by their first bytes") {
-  CHECK(format_of(text("\x93NUMPY\x01\x00v\x00{'descr': '<f4'", 24)) == "a NumPy file (.npy)");
   CHECK(format_of(text("PK\x03\x04\x14\x00\x00\x00\x00\x00", 10)).find(".npz and PyTorch's .pt") != std::string::npos);
   CHECK(format_of(text("PK\x03\x04\x2d\x00\x08\x08\x00\x00", 10)).find("zip") != std::string::npos);
   CHECK(format_of("\x89HDF\r\n\x1a\n") == "an HDF5 file");

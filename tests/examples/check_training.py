@@ -11,7 +11,7 @@ import re
 import struct
 
 import pytest
-from conftest import run
+from conftest import VERSION, run
 
 RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 1
 ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
@@ -156,6 +156,11 @@ def test_selection_accuracy(training, driver, tmp_path):
         check_row(row["algorithm"], numbers(row))
     line = re.search(r"^\| gtopk .*$", done.stdout, re.MULTILINE)
     assert [cell.strip() for cell in line[0].split("|")[2:5]] == [f"{ITERATIONS}", "1.000", "0.0 %"]
+
+
+def test_version(mpi_program):
+    said = mpi_program.succeed(RANKS, "--version")
+    assert said.startswith(f"train_fashion_mnist {VERSION} (Kokkos ") and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments, expected", [

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# sh benchmarks/redraw.sh [FOLDER]: draws the pictures of all results that are kept, in their places below FOLDER, which is
+# the checkout unless it is given. Needs python3-matplotlib.
+set -eu
+folder=$(realpath "${1:-"$(dirname "$0")/.."}")
+cd "$(dirname "$0")/.."
+
+# draw CSV PICTURE TITLE NOTE
+draw() {
+  mkdir -p "$folder/$(dirname "$2")"
+  python3 benchmarks/run.py show "$1" --plot "$folder/$2" --title "$3" --note "$4" >/dev/null
+}
+
+emulated='Emulated cluster: 8 MPI ranks on 2 cores of an AMD EPYC, TCP links of 1 Gbit/s.'
+results=benchmarks/network/results
+for picture in $results/all_schemes.png docs/pictures/all_schemes.png; do
+  draw $results/all_schemes.csv "$picture" 'Ok-Topk sums a gradient 35 times as fast as a dense allreduce' \
+    "$emulated n = 14,728,266 (VGG-16), density 1 %. Median of 15 iterations, selection included. dense is Open MPI's \
+MPI_Allreduce; paper_ok_topk is shown between two evaluations of its thresholds."
+done
+draw $results/dense_1gbit.csv $results/dense_1gbit.png 'Dense allreduces, coded and not' \
+  "$emulated 64 MiB of float: n = 16,777,216. Medians of 4 to 32 iterations. dense is Open MPI's MPI_Allreduce."
+results=benchmarks/simulated/results
+draw $results/piz_daint.csv $results/piz_daint.png "Communication of BERT's gradient on 32 to 256 ranks" \
+  'Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no time. n = 133,547,324,
+density 1 %.'
+results=benchmarks/selection_accuracy/results
+draw $results/fashion_mnist.csv $results/fashion_mnist.png 'Entries that the schemes select while a network is trained' \
+  'Measured: Fashion-MNIST, n = 1,863,690, density 1 %, 4 MPI ranks. One iteration in 10 of 5 epochs; the band spans 7 of
+these.'
