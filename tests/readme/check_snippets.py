@@ -9,11 +9,13 @@
 A piece of C++ passes if a source file of ours has it word for word, or if it compiles: a program with `main` by itself,
 any other inside prelude.hpp. A command line that commands.toml does not know is a fault.
 """
+import array
 import os
 import pathlib
+import random
 import re
-import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -101,10 +103,15 @@ def compile_pieces(source, compiler):
         files = [f'#line {block.line} "{block.page}"\n{block.text}' for block in programs]
         files.append('#include "prelude.hpp"\n' + "".join(sorted({head for head, _ in pieces})) +
                      "#include \"context.hpp\"\n" + "".join(body for _, body in pieces))
+        for name in re.findall(r"#include <(oktopk/.*)>", "".join(block.text for block in blocks)):
+            own = source / "tests" / "extending" / pathlib.Path(name).name
+            if not (source / "include" / name).exists() and own.exists(): # a page adds it to the library
+                (pathlib.Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
+                (pathlib.Path(scratch) / name).symlink_to(own)
         for number, text in enumerate(files):
             path = pathlib.Path(scratch) / f"piece_{number}.cpp"
             path.write_text(text)
-            done = subprocess.run([*compiler, "-fsyntax-only", f"-I{HERE}", str(path)], capture_output=True, text=True,
+            done = subprocess.run([*compiler, "-fsyntax-only", f"-I{HERE}", f"-I{scratch}", str(path)], capture_output=True, text=True,
                                   check=False)
             if done.returncode != 0:
                 sys.exit(done.stderr)
@@ -115,23 +122,34 @@ def compile_pieces(source, compiler):
 
 
 def command_lines(block):
-    """The commands of a piece of shell, without comments; a backslash joins lines."""
-    joined = block.text.replace("\\\n", " ")
-    for line in joined.splitlines():
-        words = shlex.split(line, comments=True)
-        if words:
-            yield line, words
+    """The commands of a piece of shell, without comments and with single blanks; a backslash joins lines."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        command = " ".join(re.sub(r"(^|\s)#.*", "", line).split())
+        if command:
+            yield command
 
 
-def plain(words):
-    """A command line with single blanks and as few quotes as need be."""
-    return shlex.join(words)
+def impossible(source, command):
+    """What a command names that is not there; for those that are not run."""
+    options = " ".join(path.read_text() for path in [source / "CMakeLists.txt", *(source / "cmake").glob("*.cmake")])
+    faults = [f"there is no option {name}" for name in re.findall(r"-D(OKTOPK_\w+)", command) if name not in options]
+    for path in re.findall(r"(?<![\w/])(?:benchmarks|cmake|docs|examples|packaging|tests)/[\w./-]+", command):
+        if not (source / path).exists():
+            faults.append(f"there is no {path}")
+    return faults
 
 
 def write(path, text):
     """A program of the scratch folder."""
     path.write_text(text)
     path.chmod(0o755)
+
+
+def npy_of(values):
+    """A file of NumPy with a vector of float32."""
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + values.tobytes()
 
 
 def stage(scratch, source, build):
@@ -146,20 +164,13 @@ def stage(scratch, source, build):
     tools.mkdir()
     write(tools / "sudo", '#!/bin/sh\nexec "$@"\n')
     write(tools / "srun", '#!/bin/sh\nexec mpirun "$@"\n')
-    write_gradients = (
-        "import array, random, struct\n"
-        "def npy(name, values):\n"
-        "  head = \"{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }\" % len(values)\n"
-        "  head += ' ' * (-(len(head) + 11) % 64) + '\\n'\n"
-        "  data = b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + head.encode() + values.tobytes()\n"
-        "  open(name, 'wb').write(data)\n"
-        "for rank in range(8):\n"
-        "  values = array.array('f', (random.Random(rank).gauss(0, 1) for _ in range(3000)))\n"
-        "  npy(f'gradient.{rank}.npy', values)\n"
-        "  for name in (f'gradient.{rank}.f32', f'grads/step0.{rank}.f32', f'grads/step1.{rank}.f32', 'gradient.f32'):\n"
-        "    open(name, 'wb').write(values.tobytes())\n")
     (scratch / "grads").mkdir()
-    subprocess.run([sys.executable, "-c", write_gradients], cwd=scratch, check=True)
+    for rank in range(8):
+        draw = random.Random(rank)
+        for name in (f"gradient.{rank}", f"grads/step0.{rank}", f"grads/step1.{rank}", "gradient"):
+            values = array.array("f", (draw.gauss(0, 1) for _ in range(3000)))
+            (scratch / f"{name}.f32").write_bytes(values.tobytes())
+            (scratch / f"{name}.npy").write_bytes(npy_of(values))
     return tools
 
 
@@ -175,44 +186,45 @@ def has(need):
 
 def run_commands(source, build):
     """Runs every command of the documentation, as commands.toml says."""
-    known = tomllib.loads((HERE / "commands.toml").read_text())["command"]
-    by_text = {plain(shlex.split(entry["text"])): entry for entry in known}
-    unused = set(by_text)
+    known = tomllib.loads((HERE / "commands.toml").read_text())
+    unused = set(known["run"]) | set(known["instead"])
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        environment = dict(os.environ)
-        environment["PATH"] = f"{stage(scratch, source, build)}:{build}/benchmarks:{environment['PATH']}"
+        environment = {**os.environ, "PATH": f"{stage(scratch, source, build)}:{build}/benchmarks:{os.environ['PATH']}"}
         os.chdir(scratch)
-        seen = set()
+        done = set()
         for block in all_blocks(source, "sh"):
-            for line, words in command_lines(block):
-                text = plain(words)
-                unused.discard(text)
-                entry = by_text.get(text)
-                if entry is None:
-                    faults.append(f"{block}: commands.toml does not know: {text}")
-                    continue
-                if "instead" in entry or text in seen:
-                    continue
-                seen.add(text)
-                missing = [need for need in entry.get("needs", []) if not has(need)]
-                if missing:
-                    print(f"{block}: not run for want of {', '.join(missing)}: {text}", flush=True)
-                    continue
-                for old, new in entry.get("replace", []):
-                    if old not in line:
-                        faults.append(f"{block}: has no {old}: {text}")
-                    line = line.replace(old, new)
-                line = line.split(" #")[0] + " " + entry.get("add", "")
-                print(f"{block}: {line}", flush=True)
-                done = subprocess.run(["sh", "-ec", line], env=environment, capture_output=True, text=True, check=False,
-                                      timeout=SECONDS)
-                if done.returncode != 0:
-                    faults.append(f"{block}: {line}\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
-    faults += [f"commands.toml has a command that no page has: {text}" for text in sorted(unused)]
+            for command in command_lines(block):
+                unused -= {command, str(block.page)}
+                how = known["run"].get(command)
+                if how is None:
+                    if command not in known["instead"] and str(block.page) not in known["instead"]:
+                        faults.append(f"{block}: commands.toml does not know: {command}")
+                    faults += [f"{block}: {fault}: {command}" for fault in impossible(source, command)]
+                elif command not in done:
+                    done.add(command)
+                    faults += run_command(block, command, how, environment)
+    faults += [f"commands.toml has what no page has: {text}" for text in sorted(unused)]
     if faults:
         sys.exit("\n".join(faults))
+
+
+def run_command(block, command, how, environment):
+    """Runs a command, shortened as commands.toml says; gives its faults."""
+    missing = [need for need in how.get("needs", []) if not has(need)]
+    if missing:
+        print(f"{block}: not run for want of {', '.join(missing)}: {command}", flush=True)
+        return []
+    for old, new in how.get("replace", {}).items():
+        if old not in command:
+            return [f"{block}: has no {old}: {command}"]
+        command = command.replace(old, new)
+    command += " " + how.get("add", "")
+    print(f"{block}: {command}", flush=True)
+    done = subprocess.run(["sh", "-ec", command], env=environment, capture_output=True, text=True, check=False,
+                          timeout=SECONDS)
+    return [] if done.returncode == 0 else [f"{block}: {command}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"]
 
 
 # Install
