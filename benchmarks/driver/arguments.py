@@ -75,6 +75,11 @@ def bits_per_second(text):
     return float(text[:-4]) * UNITS[text[-4]]
 
 
+def rate_text(text):
+    """A rate for people: 1gbit is 1 Gbit/s."""
+    return f"{text[:-4]} {text[-4].replace('m', 'M').replace('g', 'G')}bit/s"
+
+
 def names(text):
     """Names separated by commas; commas inside parentheses belong to a name."""
     return [each.strip() for each in re.split(r",(?![^()]*\))", text) if each.strip()]

@@ -158,8 +158,8 @@ def run(given):
     k = max(1, min(length, int(length * given.density + 0.5)))
     latency = LATENCY if given.latency is None else given.latency
     title = f"{rows[0]['ranks']} ranks, n = {length:,}, k = {k:,}"
-    network = f"links of {given.rate}, {latency:g} us a message"
-    title += f", {network}" if given.rate else ""
+    network = given.rate and f"links of {arguments.rate_text(given.rate)}, {latency:g} us a message"
+    title += f", {network}" if network else ""
     times = "" if mpi else (
         "The ranks took turns in one process; a rank's time is without the others' turns, and "
         + (f"with the time that the words of a step take on {network}." if given.rate else

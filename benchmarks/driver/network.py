@@ -120,7 +120,8 @@ def run(given):
 
 def report(given, path):
     """The table, the picture and the rows."""
-    title = (f"{given.ranks} ranks, links of {given.rate}, n = {given.length:,}, "
+    title = (f"{given.ranks} ranks, links of {arguments.rate_text(given.rate)}, "
+             f"n = {given.length:,}, "
              f"density {given.density:g}")
     programs.headline(title, "emulated on ")
     print(tables.steps(results.read(path), given.rate))

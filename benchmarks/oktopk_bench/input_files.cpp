@@ -110,8 +110,8 @@ std::string file_input::description() const {
   if (patterns_.size() > 1) {
     text += " and " + std::to_string(patterns_.size() - 1) + " more";
   }
-  if (sources_.front().npy && sources_.front().npy->type != npy_type::float32) {
-    text += " (" + name_of(sources_.front().npy->type) + " as float32)";
+  if (auto const& npy = sources_.front().npy; npy && npy->type != npy_type::float32) {
+    text += " (" + name_of(npy->type) + " as float32)";
   }
   return text;
 }
