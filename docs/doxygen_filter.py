@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints a Markdown file as Doxygen 1.9.4 understands it. Argument: its path from the root of the project.
 
-Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each heading
-gets an explicit anchor, and each link between pages leads to one. A link to a file that is no page keeps its text alone. A
-link that leads nowhere stays, and Doxygen reports it.
+Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each
+heading gets an explicit anchor, and each link between pages leads to one. A link to a file that is no page keeps its
+text alone. A link that leads nowhere stays, and Doxygen reports it.
 """
 
 import pathlib
