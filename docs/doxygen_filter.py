@@ -45,7 +45,8 @@ def link(match, page):
     other = (page.parent / target).resolve() if target else page
     if is_page(other):
         return f"[{text}](#{anchor(other, heading or '')})"
-    return text if other.exists() else f"[{text}](#{target}_is_missing)"
+    is_outside = ROOT not in other.parents  # a page of the host, as ../../issues
+    return text if is_outside or other.exists() else f"[{text}](#{target}_is_missing)"
 
 
 def main():
