@@ -39,7 +39,8 @@ def link(match, page):
     """A link of a page as Doxygen wants it."""
     image, text, target, heading = match.groups()
     if image:
-        return f"![{text}]({pathlib.PurePosixPath(target).name})" if (page.parent / target).is_file() else match[0]
+        picture = (page.parent / target).resolve()
+        return f"![{text}]({picture.relative_to(ROOT)})" if picture.is_file() else match[0]
     if re.match(r"[a-z]+:", target):
         return match[0]
     other = (page.parent / target).resolve() if target else page
