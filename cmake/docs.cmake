@@ -22,7 +22,7 @@ add_custom_target(docs
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
   COMMENT "Writing the documentation to ${oktopk_docs_folder}/html"
   VERBATIM)
-if(OKTOPK_ENABLE_TESTS)
+if(OKTOPK_ENABLE_TESTS AND NOT OKTOPK_TEST_ONLY_MPI)
   add_test(NAME docs.site COMMAND ${DOXYGEN_EXECUTABLE} ${oktopk_docs_folder}/Doxyfile
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(docs.site PROPERTIES TIMEOUT 120)

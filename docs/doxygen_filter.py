@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints a Markdown file as Doxygen 1.9.4 understands it. Argument: its path from the root of the project.
 
-Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each heading
-gets an explicit anchor, and each link between pages leads to one. A link to a file that is no page keeps its text alone. A
-link that leads nowhere stays, and Doxygen reports it.
+Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each
+heading gets an explicit anchor, and each link between pages leads to one. A link to a file that is no page keeps its
+text alone. A link that leads nowhere stays, and Doxygen reports it.
 """
 
 import pathlib
@@ -39,13 +39,15 @@ def link(match, page):
     """A link of a page as Doxygen wants it."""
     image, text, target, heading = match.groups()
     if image:
-        return f"![{text}]({pathlib.PurePosixPath(target).name})" if (page.parent / target).is_file() else match[0]
+        picture = (page.parent / target).resolve()
+        return f"![{text}]({picture.relative_to(ROOT)})" if picture.is_file() else match[0]
     if re.match(r"[a-z]+:", target):
         return match[0]
     other = (page.parent / target).resolve() if target else page
     if is_page(other):
         return f"[{text}](#{anchor(other, heading or '')})"
-    return text if other.exists() else f"[{text}](#{target}_is_missing)"
+    is_outside = ROOT not in other.parents  # a page of the host, as ../../issues
+    return text if is_outside or other.exists() else f"[{text}](#{target}_is_missing)"
 
 
 def main():
