@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every snippet and every command of the documentation works as it stands there.
 
-    check_snippets.py cpp SOURCE COMPILER...     compiles every piece of C++
+    check_snippets.py cpp SOURCE --includes=FOLDER:... COMPILER [FLAG...]    compiles every piece of C++
     check_snippets.py commands SOURCE BUILD      runs every command line, as commands.toml says
     check_snippets.py install SOURCE COMPILER    follows the section Install of README.md to a program that runs
 
@@ -278,7 +278,8 @@ def main():
     what, source, *rest = sys.argv[1:]
     source = pathlib.Path(source).resolve()
     if what == "cpp":
-        compile_pieces(source, rest)
+        folders = rest[0].removeprefix("--includes=").split(":")
+        compile_pieces(source, [*rest[1:], *(flag for folder in folders for flag in ("-isystem", folder))])
     elif what == "commands":
         run_commands(source, pathlib.Path(rest[0]).resolve())
     else:
