@@ -132,7 +132,8 @@ def command_lines(block):
 def impossible(source, command):
     """What a command names that is not there; for those that are not run."""
     options = " ".join(path.read_text() for path in [source / "CMakeLists.txt", *(source / "cmake").glob("*.cmake")])
-    faults = [f"there is no option {name}" for name in re.findall(r"-D(OKTOPK_\w+)", command) if name not in options]
+    faults = [f"there is no option {name}" for name in re.findall(r"-D(OKTOPK_\w+)", command)
+              if not re.search(rf"\b{name}\b", options)]
     for path in re.findall(r"(?<![\w/])(?:benchmarks|cmake|docs|examples|packaging|tests)/[\w./-]+", command):
         if not (source / path).exists():
             faults.append(f"there is no {path}")
