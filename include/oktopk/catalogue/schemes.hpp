@@ -34,6 +34,11 @@ struct gradient_size {
 /// makes a list.
 namespace oktopk::catalogue {
 
+/// Template arguments for an algorithm, as the argument of a function: nvcc warns of functions that have them as
+/// template parameters alone.
+template <class... Arguments>
+struct arguments {};
+
 template <class Allreduce>
 inline constexpr bool sums_everything = false;
 
@@ -102,7 +107,7 @@ struct sparse_scheme {
   void visit(option_reader& in, gradient_size const& size, Sink const& sink) const {
     in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
       using chosen = typename Format::template type<Value, Index>;
-      using allreduce = typename decltype(std::declval<Type const&>().template operator()<E, Comm, chosen>())::type;
+      using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, chosen>()))::type;
       typename allreduce::options how{};
       how.length = size.length;
       how.k = size.k;
@@ -125,7 +130,7 @@ struct dense_scheme {
 
   template <class E, class Comm, class Value, class Index, class Extras, class Sink>
   void visit(option_reader& in, gradient_size const& size, Sink const& sink) const {
-    using allreduce = typename decltype(std::declval<Type const&>().template operator()<E, Comm, Value, Index>())::type;
+    using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, Value, Index>()))::type;
     typename allreduce::options how{};
     how.length = size.length;
     read_options(in, how);
@@ -149,8 +154,8 @@ struct coded_scheme {
                                           Extras::template codecs<E>());
     in.choose("codec", known, "none", "code of the messages", [&]<class Codec>(alternative<Codec> const&) {
       using wire = typename wire_of<Codec>::type;
-      auto const with_wire = [this]<class Space, class Ranks, class V, class I>() {
-        return type.template operator()<Space, Ranks, V, I, wire>();
+      auto const with_wire = [this]<class Space, class Ranks, class V, class I>(arguments<Space, Ranks, V, I>) {
+        return type(arguments<Space, Ranks, V, I, wire>());
       };
       dense_scheme{name, about, with_wire}.template visit<E, Comm, Value, Index, Extras>(in, size, sink);
     });
