@@ -5,6 +5,7 @@
 // for devices. It is compiled and never run.
 
 #include <oktopk/allreduce.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
@@ -64,6 +65,21 @@ using oktopk::uniform;
 std::int64_t every_algorithm(in_process comm);
 std::int64_t every_policy(in_process comm);
 std::int64_t every_dense_algorithm(in_process comm);
+std::int64_t every_name(in_process comm);
+
+/// As a gradient in half precision.
+struct narrow_value {
+  unsigned short bits;
+  KOKKOS_INLINE_FUNCTION explicit operator float() const { return static_cast<float>(bits); }
+};
+
+std::int64_t every_name(in_process comm) {
+  auto allreduce = oktopk::make_allreduce(space(), comm, oktopk::catalogue_text(), {.length = 1000, .k = 10});
+  oktopk::error_feedback feedback(allreduce);
+  vector<float> const average("average", 1000);
+  feedback.average(feedback(vector<narrow_value>("gradient", 1000)), average);
+  return allreduce.k();
+}
 
 std::int64_t every_algorithm(in_process comm) {
   return all_of<oktopk::ok_topk<space, in_process>>(comm) + all_of<oktopk::paper_ok_topk<space, in_process>>(comm) +

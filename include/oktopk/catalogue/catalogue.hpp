@@ -97,7 +97,11 @@ std::vector<listed_allreduce> list_allreduces(Extras = {}) {
     option_reader in;
     scheme.template visit<Kokkos::DefaultHostExecutionSpace, self_communicator, float, std::int32_t, Extras>(
         in, gradient_size{}, [](auto const&...) {});
-    list.push_back({std::string(scheme.name), std::string(scheme.about), in.known()});
+    listed_allreduce found; // nvcc breaks an initialiser in braces here
+    found.name = scheme.name;
+    found.about = scheme.about;
+    found.options = in.known();
+    list.push_back(std::move(found));
   };
   std::apply([&](auto const&... each) { (add(each), ...); }, catalogue::algorithms);
   return list;
