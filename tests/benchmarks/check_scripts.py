@@ -42,7 +42,10 @@ class Shell:
 
     def install_on_terminal(self, answer, before=""):
         """With a terminal as standard input, on which the user has typed this."""
-        terminal, inside = pty.openpty()
+        try:
+            terminal, inside = pty.openpty()
+        except OSError:
+            pytest.skip("this system gives out no terminals")
         try:
             os.write(terminal, answer.encode())
             return self.install(inside, before)
@@ -122,6 +125,8 @@ def read_only():
     folder.chmod(0o755)
     if os.geteuid() == 0:
         as_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if subprocess.run([*as_user, "true"], capture_output=True, check=False, timeout=SECONDS).returncode != 0:
+            pytest.skip("another user can run nothing here")
     yield checkout, elsewhere, as_user
     subprocess.run(["chmod", "-R", "u+w", checkout], check=True, timeout=SECONDS)
     shutil.rmtree(folder)

@@ -253,6 +253,9 @@ def follow_install(source, compiler):
         environment = {**os.environ, "HOME": str(scratch / "home"), "OKTOPK_REPOSITORY": "published", "CXX": compiler,
                        "PATH": f"{tools}:{os.environ['PATH']}"}
 
+        if shutil.which("make") is None:
+            environment["CMAKE_GENERATOR"] = "Ninja"  # the page takes the default of CMake
+
         def run(line, where):
             print(f"+ {line}", flush=True)
             done = subprocess.run(["sh", "-ec", line], cwd=where, env=environment, capture_output=True, text=True,
