@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -79,9 +80,11 @@ public:
   error_feedback& operator=(error_feedback const&) = delete;
 
   Allreduce& allreduce() { return *allreduce_; }
+  /// Valid until the next call.
   const_vector_type residual() const { return residual_; }
 
-  /// Called in every call with the accumulator, right before the allreduce; null for none.
+  /// Called in every call with the accumulator, right before the allreduce; null for none. Where it throws, this call
+  /// fails on all ranks, elsewhere with `length_mismatch`.
   void before_allreduce(std::function<void(const_vector_type)> hook) { hook_ = std::move(hook); }
 
   /// One iteration. Collective. `gradient` is a rank-1 view of `length()` values that the execution space can reach, of
@@ -106,22 +109,24 @@ public:
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 where there is
   /// none.
   template <class Average>
-    requires accumulator_view<Average, value_type, execution_space>
+    requires accumulator_view<Average, value_type, execution_space> && (!std::is_const_v<typename Average::value_type>)
   void average(update_type const& update, Average const& into) const {
     if (static_cast<std::int64_t>(into.extent(0)) != allreduce_->length()) {
       throw error(fault::length_mismatch, "error_feedback: averages of length " + std::to_string(allreduce_->length()) +
                                               " do not fit a vector of length " + std::to_string(into.extent(0)));
     }
-    Kokkos::deep_copy(exec_, into, value_type(0));
+    clear<Average>(into);
     scatter<Average>(update, into);
   }
 
   /// Makes this call of all ranks fail: joins the others, which are in it already or will be, with an accumulator of a
-  /// wrong length. For a rank that finds its input wrong. Throws `length_mismatch` here and there.
+  /// wrong length, or with a length of its own where this one is right. For a rank that finds its input wrong. Throws
+  /// `length_mismatch` here and there.
   [[noreturn]] void fail_on_all(std::int64_t wrong_length) {
-    vector_type const misfit(
-        Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::misfit"), Kokkos::WithoutInitializing),
-        static_cast<std::size_t>(wrong_length));
+    bool const is_wrong = wrong_length >= 0 && wrong_length != allreduce_->length();
+    // No algorithm reads an accumulator of a wrong length, so there is none to allocate.
+    Kokkos::View<value_type const*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const misfit(
+        nullptr, static_cast<std::size_t>(is_wrong ? wrong_length : allreduce_->length() + 1));
     (*allreduce_)(misfit);
     throw error(fault::length_mismatch, "error_feedback: the allreduce took an accumulator of a wrong length");
   }
@@ -175,6 +180,13 @@ public:
   }
 
   template <class Average>
+  void clear(Average const& into) const {
+    Kokkos::parallel_for(
+        "oktopk::error_feedback::clear", detail::index_range<execution_space>(exec_, 0, allreduce_->length()),
+        KOKKOS_LAMBDA(std::int64_t i) { into(i) = 0; });
+  }
+
+  template <class Average>
   void scatter(update_type const& update, Average const& into) const {
     auto const ranks = static_cast<value_type>(allreduce_->comm().size());
     auto const indices = update.indices();
@@ -203,9 +215,22 @@ private:
     accumulate<Gradient>(gradient, scale);
     if (hook_) {
       detail::fence(exec_, "oktopk::error_feedback::hook");
-      hook_(accumulator_);
+      call_hook();
     }
     return (*allreduce_)(accumulator_);
+  }
+
+  // The other ranks are in the allreduce already, or will be.
+  void call_hook() {
+    try {
+      hook_(accumulator_);
+    } catch (...) {
+      try {
+        fail_on_all(allreduce_->length() + 1);
+      } catch (error const&) { // what the hook threw says more
+      }
+      throw;
+    }
   }
 
   using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;

@@ -112,7 +112,8 @@ public:
 
   /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
   /// with a limit asks MPI again and again instead of blocking in it, and an allreduce works on a copy, 16 MiB at a
-  /// time. An allreduce that was late leaves its copy to MPI, and this communicator takes no further messages.
+  /// time. Where an allreduce is late for some ranks, they leave their copies to MPI and can use this communicator no
+  /// more; the rank that came late may get its result, and hears of it in its next call.
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
 
   /// As `communicator` says; the duplicate will not be freed. Receives are over when this returns. Sends of this
@@ -226,7 +227,7 @@ private:
   void reduce_in_time(std::span<T> data, MPI_Datatype type, MPI_Op op) {
     std::size_t constexpr most = (std::size_t(16) << 20U) / sizeof(T);
     if (!shared_->reduced) {
-      shared_->reduced = std::make_unique<std::byte[]>(most * sizeof(T));
+      shared_->reduced = std::make_unique_for_overwrite<std::byte[]>(most * sizeof(T));
     }
     while (!data.empty()) {
       std::span<T> const part = data.first(std::min(data.size(), most));

@@ -47,7 +47,7 @@ def blocks_of(source, page):
     """The pieces of code of a page."""
     found, opened = [], None
     for number, line in enumerate((source / page).read_text().splitlines(), 1):
-        fence = re.match(r"```(\w*)\s*$", line)
+        fence = re.match(r"\s*```(\w*)\s*$", line)
         if fence and opened is None:
             opened = Block(page, number + 1, fence.group(1), "")
         elif fence:

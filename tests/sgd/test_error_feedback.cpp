@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -187,4 +188,43 @@ TEST_CASE("a vector of another length takes no averages") {
     CHECK(heard.code == fault::length_mismatch);
     CHECK(heard.says("averages of length 600 do not fit a vector of length 10"));
   });
+}
+
+TEST_CASE("a rank can make a call fail on every rank, whatever length it names") {
+  std::int64_t const named = GENERATE(std::int64_t(-1), std::int64_t(0), length, length + 5);
+  std::vector<outcome> heard(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+    error_feedback feedback(allreduce);
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
+      if (comm.rank() == 1) {
+        feedback.fail_on_all(named);
+      }
+      feedback(to_view(gradient_of(comm.rank(), 0)));
+    });
+    CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
+  });
+  for (outcome const& each : heard) {
+    CHECK(each.code == fault::length_mismatch);
+    CHECK(each.says("rank 1"));
+  }
+}
+
+TEST_CASE("a hook that throws on one rank ends the call on all") {
+  std::vector<std::string> heard(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+    error_feedback feedback(allreduce);
+    if (comm.rank() == 2) {
+      feedback.before_allreduce([](auto) { throw std::runtime_error("the disk is full"); });
+    }
+    try {
+      feedback(to_view(gradient_of(comm.rank(), 0)));
+    } catch (std::exception const& thrown) {
+      heard[static_cast<std::size_t>(comm.rank())] = thrown.what();
+    }
+  });
+  CHECK(heard[0].find("rank 2") != std::string::npos);
+  CHECK(heard[1] == heard[0]);
+  CHECK(heard[2] == "the disk is full");
 }

@@ -257,6 +257,22 @@ TEST_CASE("the dense family: labels, instance, and nothing allocated in a steady
   }
 }
 
+TEST_CASE("error feedback: labels, instance, and nothing allocated in a steady state") {
+  using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+  watch(4, 1000, [](execution const& exec, in_process_communicator comm) {
+    struct training {
+      training(execution const& on, in_process_communicator with)
+          : allreduce(on, with, {.length = length, .k = 300, .partition = {.tau = 6}}), feedback(on, allreduce) {}
+      scheme allreduce;
+      oktopk::error_feedback<scheme> feedback;
+    };
+    auto const run = std::make_shared<training>(exec, comm);
+    return [run](Kokkos::View<float*, memory> const& average, Kokkos::View<float const*, memory> const& gradient) {
+      run->feedback.average(run->feedback(gradient, 0.25), average);
+    };
+  });
+}
+
 TEST_CASE("sgd: labels, instance, and nothing allocated in a steady state") {
   using scheme = oktopk::ok_topk<execution, in_process_communicator>;
   // Residuals build up at first, and regions with them.

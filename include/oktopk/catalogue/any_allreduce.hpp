@@ -86,7 +86,7 @@ public:
   E const& execution() const { return inside_->execution(); }
   Comm& comm() { return inside_->comm(); }
 
-  /// As the algorithm's own, if it selects; else an `error` (k_out_of_range) on every rank. Collective.
+  /// As the algorithm's own, where it has one; else an `error` (k_out_of_range) on every rank. Collective.
   void set_k(std::int64_t k) { inside_->set_k(k); }
 
   /// Valid until the next call of `state`. Writes a checkpoint, so it costs more than that of a typed algorithm.
@@ -160,7 +160,7 @@ private:
       if constexpr (requires { allreduce.set_k(k); }) {
         allreduce.set_k(k);
       } else {
-        throw error(fault::k_out_of_range, std::string(allreduce.name()) + " sums all entries: it takes no k");
+        throw error(fault::k_out_of_range, std::string(allreduce.name()) + " takes no other k");
       }
     }
 

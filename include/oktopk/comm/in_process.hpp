@@ -92,20 +92,21 @@ public:
     }
     meeting.data[static_cast<std::size_t>(rank_)] = data.data();
     meeting.sizes[static_cast<std::size_t>(rank_)] = data.size();
-    if (++meeting.arrived == size() && !meeting.left_behind) {
+    if (++meeting.arrived == size() && meeting.leaver < 0) {
       reduce(meeting, data.size(), op, static_cast<T*>(nullptr));
       meeting.arrived = 0;
       meeting.left = size();
     }
     try {
       world_->wait(
-          rank_, [&] { return meeting.left > 0 || meeting.left_behind; }, everybody);
+          rank_, [&] { return meeting.left > 0 || meeting.leaver >= 0; }, everybody);
     } catch (...) {
-      meeting.left_behind = true; // this rank's numbers are gone: nobody may reduce any more
+      meeting.leaver = rank_; // this rank's numbers are gone: nobody may reduce any more
       throw;
     }
-    if (meeting.left_behind) {
-      throw error(fault::communication, "a rank has left an allreduce before all others have joined it");
+    if (meeting.leaver >= 0) {
+      throw error(fault::deadlock,
+                  "rank " + std::to_string(meeting.leaver) + " has left an allreduce before all others had joined it");
     }
     meeting.left -= 1;
     if (meeting.mismatch) {

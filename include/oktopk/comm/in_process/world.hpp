@@ -135,7 +135,7 @@ public:
     std::vector<void*> data;
     std::vector<std::size_t> sizes;
     bool mismatch = false;
-    bool left_behind = false; ///< by a rank that has joined, and has not waited for the result
+    int leaver = -1; ///< a rank that has joined, and has not waited for the result
   };
 
   rendezvous& meeting() { return meeting_; }

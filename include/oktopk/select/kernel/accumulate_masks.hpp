@@ -26,7 +26,8 @@ KOKKOS_INLINE_FUNCTION void plain_accumulate_masks(Value const* __restrict resid
 #if defined(OKTOPK_MASKS_BY_PROCESSOR)
 
 /// The same with AVX2, each value formed and looked at in one register; wider registers gain nothing, for memory is
-/// slower. AVX2 has no fused multiply-add, so the values have the same bits as those of the plain code.
+/// slower. AVX2 has no fused multiply-add, so the values have the same bits as those of the plain code, unless the
+/// compiler's flags allow it there: see `accumulation`.
 template <gradient_value Value>
 [[gnu::target("avx2")]] inline void avx2_accumulate_masks(Value const* residual, Value const* gradient, Value rate,
                                                           Value* accumulator, int count, bits_of<Value> reach,

@@ -117,7 +117,7 @@ avx2_mask_of(typename vector_of<Value, 32>::type const& looked_at, bits_of<Value
   using values = typename vector_of<Value, 32>::type;
   // There is no other comparison than "above": with the pattern below, and nothing is below 0 but the negative.
   integers const over =
-      (reinterpret_cast<integers>(looked_at) & std::numeric_limits<lane>::max()) > static_cast<lane>(reach) - 1;
+      (reinterpret_cast<integers>(looked_at) & std::numeric_limits<lane>::max()) > static_cast<lane>(reach - 1);
   if constexpr (sizeof(Value) == 4) {
     return static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<values>(over)));
   } else {

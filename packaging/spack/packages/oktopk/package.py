@@ -27,7 +27,7 @@ class Oktopk(CMakePackage):
     depends_on("mpi@3:", when="+mpi")
     depends_on("zfp@1:", when="+zfp")
 
-    conflicts("%gcc@:9", msg="C++20 with concepts is needed")
+    conflicts("%gcc@:10", msg="C++20 with concepts is needed")
     conflicts("%clang@:13", msg="C++20 with concepts is needed")
 
     # The execution spaces are those of Kokkos: choose them there, as in `oktopk ^kokkos+openmp`.
