@@ -225,7 +225,7 @@ private:
   // Numbers of the caller's never are MPI's: they are copied part by part into memory that outlives a wait in vain.
   template <class T>
   void reduce_in_time(std::span<T> data, MPI_Datatype type, MPI_Op op) {
-    std::size_t constexpr most = (std::size_t(16) << 20U) / sizeof(T);
+    constexpr std::size_t most = (std::size_t(16) << 20U) / sizeof(T);
     if (!shared_->reduced) {
       shared_->reduced = std::make_unique_for_overwrite<std::byte[]>(most * sizeof(T));
     }

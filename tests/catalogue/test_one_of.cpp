@@ -6,6 +6,9 @@
 #include "partition/suite.hpp"
 #include "select/suite.hpp"
 
+#include <oktopk/catalogue/one_of.hpp>
+#include <oktopk/catalogue/one_of_partitioners.hpp>
+#include <oktopk/catalogue/one_of_selectors.hpp>
 #include <oktopk/catalogue/policies.hpp>
 
 #include <string>

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -45,14 +42,6 @@ protected:
   algorithm_base(E exec, Comm comm, std::int64_t length)
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length) {}
   ~algorithm_base() = default;
-
-  /// Takes another k from the next call on; for algorithms that select.
-  void change_k(std::string const& algorithm, std::int64_t k) {
-    agreement terms(algorithm + "::set_k");
-    std::int64_t const resolved = detail::resolve_k(length_, k, std::nullopt, terms);
-    terms.fact("k", resolved).check_on(comm_);
-    k_ = resolved;
-  }
 
   /// A new call; `name` is for errors.
   call_context<E, Comm> begin_call(std::string_view name, std::int64_t iteration) {

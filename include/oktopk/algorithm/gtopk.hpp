@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/contributed_indices.hpp>
@@ -29,8 +29,8 @@ namespace oktopk {
 /// rank sends at most 2k ceil(log2 P) words in ceil(log2 P) messages and receives as many: together the 4k log2 P and 2
 /// log2 P of Table 1; beside these 4 words of header a message. Any P. Holds two values and two bits per element.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
-class gtopk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+class gtopk : public selecting_base<E, Comm, Format> {
+  using base = selecting_base<E, Comm, Format>;
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
   static_assert(Format::lossless, "oktopk: gtopk takes lossless sparse formats");
 
@@ -66,10 +66,6 @@ public:
     auto const entries = static_cast<double>(Format::max_encoded_bytes(k_, {0, length_})) / 4;
     return (entries + 4 + announcement_words<Comm>(1)) * detail::ceil_log2(comm_.size());
   }
-
-  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
-  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on.
-  void set_k(std::int64_t k) { base::change_k("gtopk", k); }
 
   state_type const& state() const { return state_; }
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
@@ -69,8 +69,8 @@ struct ok_topk_state {
 template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact,
           class GlobalSelector = exact, class Partitioner = evened, schedule Schedule = rotated,
           class Gather = balanced_allgatherv>
-class ok_topk : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+class ok_topk : public selecting_base<E, Comm, Format> {
+  using base = selecting_base<E, Comm, Format>;
   static_assert(global_selector<GlobalSelector, E, Comm, Format>,
                 "oktopk: the global selector does not select among the ranks of this communicator");
   static_assert(partitioner<Partitioner, E, Comm>, "oktopk: the partitioner does not serve this communicator");
@@ -121,11 +121,6 @@ public:
            partitioner_.bound_words(comm_.size()) +
            announcement_words<Comm>((Format::exact_size ? 1 : 2) * (ranks - 1)); // of reduce, and of balance
   }
-
-  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
-  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on. A reused
-  /// threshold is kept until it is due or leaves its band around k.
-  void set_k(std::int64_t k) { base::change_k(name_, k); }
 
   state_type const& state() const { return state_; }
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
@@ -30,8 +30,8 @@ namespace oktopk {
 /// selections of k each rank sends 2k(P-1) words in ceil(log2 P) messages, and 2(P-1) words of sizes in as many: any P.
 /// The volume grows with P and passes dense's at P about n/k. Holds one value and one bit per element of the gradient.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
-class topk_a : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+class topk_a : public selecting_base<E, Comm, Format> {
+  using base = selecting_base<E, Comm, Format>;
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
   static_assert(Format::lossless, "oktopk: topk_a takes lossless sparse formats");
 
@@ -57,10 +57,6 @@ public:
   /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes; P-1 words of rounding where an entry
   /// is no multiple of 8 bytes.
   double bound_words() const { return bound_for(k_); }
-
-  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
-  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on.
-  void set_k(std::int64_t k) { base::change_k(name_, k); }
 
   state_type const& state() const { return state_; }
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
@@ -33,8 +33,8 @@ namespace oktopk {
 /// (dense regions), in P-1 + ceil(log2 P) messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
 /// P.
 template <execution_space E, communicator Comm, sparse_format Format = coo_or_dense<>, selector LocalSelector = exact>
-class topk_dsa : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+class topk_dsa : public selecting_base<E, Comm, Format> {
+  using base = selecting_base<E, Comm, Format>;
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
   static_assert(Format::lossless, "oktopk: topk_dsa takes lossless sparse formats");
 
@@ -82,10 +82,6 @@ public:
            announcement_words<Comm>(static_cast<double>(ranks - 1)) +
            allgatherv_words_at_most<Format>(comm_.size(), sums, {0, width});
   }
-
-  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
-  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on.
-  void set_k(std::int64_t k) { base::change_k("topk_dsa", k); }
 
   state_type const& state() const { return state_; }
 

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/error.hpp>
+#include <oktopk/comm/timed_out.hpp>
 
 #include <mpi.h>
 
 #include <chrono>
-#include <string>
 #include <thread>
 
 namespace oktopk::detail {
@@ -27,9 +26,7 @@ int test_until_done(MPI_Request& handle, MPI_Status& status, std::chrono::nanose
       return code;
     }
     if (std::chrono::steady_clock::now() - start > limit) {
-      throw error(fault::timed_out, "rank " + std::to_string(rank) + " has waited " + describe() + " for more than " +
-                                        std::to_string(std::chrono::duration<double>(limit).count()) +
-                                        " s, the time limit");
+      throw timed_out(rank, describe(), limit);
     }
     std::this_thread::yield();
   }

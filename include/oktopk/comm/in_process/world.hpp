@@ -5,6 +5,7 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process/fiber.hpp>
+#include <oktopk/comm/timed_out.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <cstring>
@@ -85,9 +86,7 @@ public:
         throw error(fault::deadlock, stuck_report_);
       }
       if (is_late(start)) {
-        throw error(fault::timed_out, "rank " + std::to_string(rank) + " has waited " + describe() + " for more than " +
-                                          std::to_string(std::chrono::duration<double>(time_limit_).count()) +
-                                          " s, the time limit");
+        throw timed_out(rank, describe(), time_limit_);
       }
       waits_[static_cast<std::size_t>(rank)] = {&ready, &describe, start};
       fibers_[static_cast<std::size_t>(rank)]->leave();

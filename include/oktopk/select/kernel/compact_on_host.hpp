@@ -46,12 +46,14 @@ struct nonempty_blocks {
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<typename Source::value_type> kept,
                                                 std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
+  using bits = bits_of<typename Source::value_type>;
+  constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
   std::int64_t const whole = (end - begin) / mask_width;
   int const count = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
   // Past the last tie that is wanted, a tie is no reason to look closer.
-  std::uint64_t const past_ties = begin > kept.last_tie ? 1 : 0;
+  bits const past_ties = begin > kept.last_tie && kept.threshold < largest_pattern ? 1 : 0;
   std::uint64_t masks[blocks_at_once];
-  from.load_blocks(begin, count, static_cast<bits_of<typename Source::value_type>>(kept.threshold + past_ties), masks);
+  from.load_blocks(begin, count, static_cast<bits>(kept.threshold + past_ties), masks);
   for (int block = 0; block < count; ++block, begin += mask_width) {
     blocks.add(begin, masks[block]);
   }

@@ -30,7 +30,8 @@ inline char const* name(mask_instructions which) {
   return names[static_cast<int>(which)];
 }
 
-/// Which of 64 values have a magnitude whose pattern is at least `reach`; value i is bit i.
+/// Which of 64 values have a magnitude whose pattern is at least `reach`, itself the pattern of a magnitude; value i is
+/// bit i.
 ///
 /// Patterns of magnitudes leave the sign bit free, so they compare as signed integers do, the only ones that older
 /// vector instructions compare. Not as floating-point numbers: NaN must reach everything, and denormals count.
