@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/timed_out.hpp>
+#include <oktopk/core/timed_out.hpp>
 
 #include <mpi.h>
 

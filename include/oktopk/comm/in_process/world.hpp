@@ -5,8 +5,8 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process/fiber.hpp>
-#include <oktopk/comm/timed_out.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/timed_out.hpp>
 
 #include <cstring>
 #include <deque>
