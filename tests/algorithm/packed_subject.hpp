@@ -105,6 +105,7 @@ void check_packed() {
       using subject = packed_subject<Algorithm, decltype(codec)::value>;
       for (int const ranks : rank_counts) {
         CAPTURE(codec.value, ranks);
+        CHECK(special_input_fault<subject>(ranks) == "");
         for (shape const what : {shape{230, 23, 6}, shape{20000, 600, 4}}) {
           auto const once = run<subject>(ranks, what, correlated{3, 8});
           CHECK(run_fault<subject>(once, what, false) == "");
