@@ -26,6 +26,7 @@ void check_blocks_of() {
     CAPTURE(count);
     int const most = codec.template most_bytes<Value>(count);
     CHECK(most >= before);
+    CHECK(most <= count * static_cast<int>(sizeof(Value)) + 64);
     before = most;
     std::vector<Value> values(static_cast<std::size_t>(count));
     for (Value& value : values) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/codec/elementwise.hpp>
+#include <oktopk/core/bfloat16_bits.hpp>
 
 #include <cstdint>
 #include <string>
@@ -15,20 +16,14 @@ struct bfloat16_element {
   template <gradient_value Value>
   using wire = std::uint16_t;
 
-  // The upper half of binary32, rounded to nearest, ties to even. Finite values beyond the largest bfloat16 become
-  // infinite, as that rounding has it; a NaN stays one.
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
-    auto const bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(value));
-    if ((bits & 0x7fffffffU) > 0x7f800000U) {
-      return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-    }
-    return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+    return bfloat16_bits(value);
   }
 
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
-    return static_cast<Value>(__builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16));
+    return from_bfloat16_bits<Value>(half);
   }
 };
 

@@ -16,6 +16,57 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// Where the table and the blocks of a packed message lie: the first index of each block, relative to the region, then
+/// the size of each in bytes, then the blocks, each aligned to 4 bytes.
+struct packed_layout {
+  std::int64_t blocks;
+  std::int64_t table; ///< its bytes
+  int index_bytes;
+
+  packed_layout(std::int64_t count, region where)
+      : blocks((count + block_entries - 1) / block_entries), table(0), index_bytes(bytes_of_index(where)) {
+    table = (blocks * (index_bytes + 2) + 3) / 4 * 4;
+  }
+
+  KOKKOS_INLINE_FUNCTION void put(std::byte* out, std::int64_t block, std::uint64_t first, std::int64_t size) const {
+    switch (index_bytes) {
+    case 2: store_to(out + 2 * block, static_cast<std::uint16_t>(first)); break;
+    case 4: store_to(out + 4 * block, static_cast<std::uint32_t>(first)); break;
+    default: store_to(out + 8 * block, first);
+    }
+    store_to(out + blocks * index_bytes + 2 * block, static_cast<std::uint16_t>(size));
+    if (block == blocks - 1) { // what the table is rounded up by
+      for (std::int64_t i = blocks * (index_bytes + 2); i < table; ++i) {
+        out[i] = std::byte(0);
+      }
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION std::uint64_t first_index(std::byte const* in, std::int64_t block) const {
+    switch (index_bytes) {
+    case 2: return load_from<std::uint16_t>(in + 2 * block);
+    case 4: return load_from<std::uint32_t>(in + 4 * block);
+    default: return load_from<std::uint64_t>(in + 8 * block);
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION std::int64_t size(std::byte const* in, std::int64_t block) const {
+    return load_from<std::uint16_t>(in + blocks * index_bytes + 2 * block);
+  }
+
+private:
+  static int bytes_of_index(region where) {
+    if (where.width() <= std::int64_t(1) << 16) {
+      return 2;
+    }
+    return where.width() <= std::int64_t(1) << 32 ? 4 : 8;
+  }
+};
+
+} // namespace detail
+
 /// Entries in blocks of 256: gaps of indices as a Rice code of each block, and values by a codec.
 ///
 /// With `exact_values` about half of what COO takes, to the bit the same entries; with others as little as a sixth. A
@@ -62,14 +113,14 @@ public:
     if (count <= 0) {
       return 0;
     }
-    std::int64_t const blocks = blocks_of(count);
+    detail::packed_layout const layout(count, where);
     std::int64_t const full = count / block_entries;
     std::int64_t const rest = count % block_entries;
     std::int64_t values = full * values_.template most_bytes<Value>(static_cast<int>(block_entries));
     values += rest > 0 ? values_.template most_bytes<Value>(static_cast<int>(rest)) : 0;
     std::int64_t const gaps = gap_block::bits_at_most(count, where.width()) / 8;
     // Each of the two streams of a block ends with a byte that is filled in part, and a block is aligned to 4.
-    return table_bytes(blocks, where) + values + gaps + blocks * (gap_block::header_bytes + 2 + 3);
+    return layout.table + values + gaps + layout.blocks * (gap_block::header_bytes + 2 + 3);
   }
 
   template <execution_space E>
@@ -79,7 +130,7 @@ public:
     if (count == 0) {
       return 0;
     }
-    message_layout const layout(count, where);
+    detail::packed_layout const layout(count, where);
     Index const* const indices = entries.indices.data();
     Value const* const values = entries.values.data();
     Values const codec = values_;
@@ -113,7 +164,7 @@ public:
     if (count == 0) {
       return;
     }
-    message_layout const layout(count, where);
+    detail::packed_layout const layout(count, where);
     if (bytes < layout.table) {
       throw error(fault::communication, "a packed message of " + std::to_string(bytes) + " bytes has no room for " +
                                             std::to_string(count) + " entries");
@@ -141,7 +192,8 @@ public:
   KOKKOS_INLINE_FUNCTION static bool decode_block(Values const& codec, std::byte const* in, std::int64_t size,
                                                   region where, std::uint64_t first_index, int count, Index* indices,
                                                   Value* values) {
-    if (size > block_room - detail::stream_slack || first_index >= static_cast<std::uint64_t>(where.width())) {
+    if (size > static_cast<std::int64_t>(block_room) - detail::stream_slack ||
+        first_index >= static_cast<std::uint64_t>(where.end - where.begin)) {
       return false;
     }
     // A copy, since up to 8 bytes behind the block are read.
@@ -163,57 +215,10 @@ public:
   }
 
 private:
-  // Where the table and the blocks of a message lie.
-  struct message_layout {
-    std::int64_t blocks;
-    std::int64_t table;
-    int index_bytes;
-
-    message_layout(std::int64_t count, region where)
-        : blocks(blocks_of(count)), table(table_bytes(blocks, where)), index_bytes(bytes_of_index(where)) {}
-
-    KOKKOS_INLINE_FUNCTION void put(std::byte* out, std::int64_t block, std::uint64_t first, std::int64_t size) const {
-      switch (index_bytes) {
-      case 2: detail::store_to(out + 2 * block, static_cast<std::uint16_t>(first)); break;
-      case 4: detail::store_to(out + 4 * block, static_cast<std::uint32_t>(first)); break;
-      default: detail::store_to(out + 8 * block, first);
-      }
-      detail::store_to(out + blocks * index_bytes + 2 * block, static_cast<std::uint16_t>(size));
-      if (block == blocks - 1) { // what the table is rounded up by
-        for (std::int64_t i = blocks * (index_bytes + 2); i < table; ++i) {
-          out[i] = std::byte(0);
-        }
-      }
-    }
-
-    KOKKOS_INLINE_FUNCTION std::uint64_t first_index(std::byte const* in, std::int64_t block) const {
-      switch (index_bytes) {
-      case 2: return detail::load_from<std::uint16_t>(in + 2 * block);
-      case 4: return detail::load_from<std::uint32_t>(in + 4 * block);
-      default: return detail::load_from<std::uint64_t>(in + 8 * block);
-      }
-    }
-
-    KOKKOS_INLINE_FUNCTION std::int64_t size(std::byte const* in, std::int64_t block) const {
-      return detail::load_from<std::uint16_t>(in + blocks * index_bytes + 2 * block);
-    }
-  };
-
-  // Room for any block and what is written or read behind it, also for what the headers of a damaged one promise.
-  static constexpr std::int64_t block_room = 12288;
-
-  static std::int64_t blocks_of(std::int64_t count) { return (count + block_entries - 1) / block_entries; }
-
-  static int bytes_of_index(region where) {
-    if (where.width() <= std::int64_t(1) << 16) {
-      return 2;
-    }
-    return where.width() <= std::int64_t(1) << 32 ? 4 : 8;
-  }
-
-  static std::int64_t table_bytes(std::int64_t blocks, region where) {
-    return (blocks * (bytes_of_index(where) + 2) + 3) / 4 * 4;
-  }
+  // Room for any block and for what is written or read behind it.
+  static constexpr std::size_t block_room = gap_block::most_bytes +
+                                            detail::block_entries * static_cast<int>(sizeof(Value)) +
+                                            detail::most_value_overhead + 4 + detail::stream_slack;
 
   Values values_{};
 };

@@ -31,9 +31,9 @@ struct gap_block {
   static constexpr int patch_bytes = 1 + static_cast<int>(sizeof(gap_type));
   static constexpr int widest = sizeof(Index) == 4 ? 31 : 48;
 
-  /// Bytes that a block may take, whatever its indices: room for them.
-  static constexpr int room =
-      header_bytes + block_entries * (widest + 1 + 8 * patch_bytes) / 8 + block_entries * patch_bytes + 2;
+  /// The most bytes that the indices of a block take: what they take with the widest width is never exceeded.
+  static constexpr int most_bytes =
+      header_bytes + block_entries * (widest + 1 + (sizeof(Index) == 4 ? 0 : 8 * patch_bytes)) / 8 + 2;
 
   /// The most bits that the gaps of `count` indices in a region of `span` places take, wherever they lie and however
   /// they are cut into blocks: evenly spread they take the most, and then one width is the best for all.

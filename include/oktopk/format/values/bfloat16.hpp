@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/codec/bfloat16.hpp>
+#include <oktopk/core/bfloat16_bits.hpp>
 #include <oktopk/format/values/magnitude_block.hpp>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct bfloat16_values {
   KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     std::uint32_t codes[detail::block_values];
     for (int i = 0; i < count; ++i) {
-      std::uint32_t const half = detail::bfloat16_element::to_wire(values[i]);
+      std::uint32_t const half = detail::bfloat16_bits(values[i]);
       std::uint32_t const magnitude = half & 0x7fffU;
       codes[i] = (magnitude < largest ? magnitude : largest) << 1 | half >> 15;
     }
@@ -38,7 +38,7 @@ struct bfloat16_values {
   KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
                                                         Value* values) {
     return block::decode(in, end, count, [values](int i, std::uint32_t code) {
-      values[i] = detail::bfloat16_element::from_wire<Value>(static_cast<std::uint16_t>(code >> 1 | code << 15));
+      values[i] = detail::from_bfloat16_bits<Value>(static_cast<std::uint16_t>(code >> 1 | code << 15));
     });
   }
 

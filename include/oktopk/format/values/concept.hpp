@@ -15,6 +15,9 @@ namespace detail {
 /// The most values of a block.
 inline constexpr int block_values = 256;
 
+/// The most bytes that a block of values may take more than the values themselves.
+inline constexpr int most_value_overhead = 64;
+
 } // namespace detail
 
 template <class C, class Value>
@@ -31,7 +34,8 @@ concept codes_blocks_of =
 ///
 /// 1. `name()` — the same on all ranks that are to understand each other.
 /// 2. `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included.
-/// 3. `most_bytes<Value>(count)` — the most bytes that a block of 1 to 256 values takes. Grows with `count`.
+/// 3. `most_bytes<Value>(count)` — the most bytes that a block of 1 to 256 values takes. Grows with `count`; at most 64
+///    more than the values themselves.
 /// 4. `encode(values, count, out)` — writes a block of finite values; gives its end. May write 8 bytes behind it.
 /// 5. `decode(in, end, count, values)` — reads a block from bytes that lie before `end`; gives the block's end, or null
 ///    where the bytes are none. May read 8 bytes behind `end`. What it gives for the bytes of `encode` is finite.

@@ -38,7 +38,7 @@ struct fixed_values {
     auto const wire = half::at_least(detail::magnitude_from_bits<Value>(largest) / outermost);
     Value const scale = half::value(wire);
     // A reciprocal of a subnormal scale is not finite; such values are below any that matters, and become 0 or +-1.
-    Value const reciprocal = scale >= smallest_normal<Value>() ? 1 / scale : 0;
+    Value const reciprocal = scale >= detail::smallest_normal<Value> ? 1 / scale : 0;
     std::uint32_t codes[detail::block_values];
     for (int i = 0; i < count; ++i) {
       Value const levels = magnitude(values[i]) * reciprocal + Value(0.5);
@@ -57,7 +57,7 @@ struct fixed_values {
       return nullptr;
     }
     Value const scale = half::value(detail::load_from<typename half::type>(in));
-    Value const most = std::numeric_limits<Value>::max();
+    Value const most = detail::largest_finite<Value>;
     return block::decode(in + half::bytes, end, count, [values, scale, most](int i, std::uint32_t code) {
       Value const magnitude = scale * static_cast<Value>(code >> 1);
       values[i] = detail::with_sign<Value>(magnitude < most ? magnitude : most, code);
@@ -71,11 +71,6 @@ private:
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value magnitude(Value value) {
     return detail::magnitude_from_bits<Value>(detail::magnitude_bits(value));
-  }
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static constexpr Value smallest_normal() {
-    return std::numeric_limits<Value>::min();
   }
 };
 
@@ -146,8 +141,8 @@ struct fixed_values<2> {
 private:
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value times(Value share, int count) {
-    Value const most = std::numeric_limits<Value>::max() / static_cast<Value>(count);
-    return share < most ? share * static_cast<Value>(count) : std::numeric_limits<Value>::max();
+    Value const most = detail::largest_finite<Value> / static_cast<Value>(count);
+    return share < most ? share * static_cast<Value>(count) : detail::largest_finite<Value>;
   }
 };
 

@@ -12,6 +12,13 @@
 
 namespace oktopk::detail {
 
+/// The largest value and the smallest normal one, for kernels too: nvcc takes no functions of the standard library
+/// there.
+template <gradient_value Value>
+inline constexpr Value largest_finite = std::numeric_limits<Value>::max();
+template <gradient_value Value>
+inline constexpr Value smallest_normal = std::numeric_limits<Value>::min();
+
 /// The scale of a block on the wire: the upper half of a value that is not negative.
 template <gradient_value Value>
 struct scale_half {

@@ -31,7 +31,7 @@ struct sign_values {
       mean += detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * share;
       codes[i] = detail::sign_bit(values[i]) ? 1U : 0U;
     }
-    Value const most = std::numeric_limits<Value>::max();
+    Value const most = detail::largest_finite<Value>;
     detail::store_to(out, half::nearest(mean < most ? mean : most));
     return detail::put_all(out + half::bytes, codes, count, 1);
   }
