@@ -108,6 +108,7 @@ void compare_sparse_algorithms() {
                       "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
                       reused);
   check_twin<ok_topk<E, C, coo<>, gaussian, exact, uniform>>("ok_topk(local_select=gaussian, partition=uniform)");
+  check_twin<ok_topk<E, C, coo<>, chunked, exact>>("ok_topk(local_select=chunked)");
   typename published::options paper;
   paper.local_select.tau_prime = 3;
   paper.global_select.tau_prime = 3;
@@ -177,7 +178,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("okk", "\"okk\"; there are ok_topk, paper_ok_topk, topk_a, topk_dsa, gtopk, gaussian_k, dense, ");
   refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local_select, ");
   refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, balanced, uniform");
-  refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian");
+  refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense");
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");

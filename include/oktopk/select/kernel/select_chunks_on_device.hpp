@@ -7,6 +7,7 @@
 #include <oktopk/select/source.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 // The largest of each chunk where threads are many: a team for each chunk.
 namespace oktopk::detail {
