@@ -64,5 +64,6 @@ TEMPLATE_LIST_TEST_CASE("coo_or_dense takes the smaller of the two, and more for
     auto const dense_bytes = 100 * static_cast<std::int64_t>(sizeof(value));
     CHECK(TestType::max_encoded_bytes(count, where) == std::min(sparse::max_encoded_bytes(count, where), dense_bytes));
   }
+  check_bound_of_cuts<TestType>();
   check_bound_grows<TestType>(where, 100);
 }

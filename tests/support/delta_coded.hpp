@@ -24,6 +24,7 @@ struct delta_coded {
 
   static constexpr bool lossless = true;
   static constexpr bool exact_size = false;
+  static constexpr std::int64_t bytes_per_cut = 0;
 
   static std::string name() {
     return "delta_coded<" + std::to_string(sizeof(Value)) + ", " + std::to_string(sizeof(Index)) + ">";

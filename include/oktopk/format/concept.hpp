@@ -13,42 +13,64 @@
 namespace oktopk {
 
 template <class F>
-concept names_its_types = gradient_index<typename F::index_type> && gradient_value<typename F::value_type> && requires {
-  { F::name() } -> std::convertible_to<std::string>;
-};
+concept names_its_types =
+    gradient_index<typename F::index_type> && gradient_value<typename F::value_type> && requires(F const& format) {
+      { format.name() } -> std::convertible_to<std::string>;
+    };
 
 template <class F>
-concept bounds_its_size = requires(std::int64_t count, region where) {
+concept bounds_its_size = requires(F const& format, std::int64_t count, region where) {
   { F::lossless } -> std::convertible_to<bool>;
   { F::exact_size } -> std::convertible_to<bool>;
-  { F::max_encoded_bytes(count, where) } -> std::same_as<std::int64_t>;
+  { F::bytes_per_cut } -> std::convertible_to<std::int64_t>;
+  { format.max_encoded_bytes(count, where) } -> std::same_as<std::int64_t>;
 };
 
 template <class F, class E>
 concept encodes_on =
-    requires(E const& exec,
+    requires(F const& format, E const& exec,
              sparse_ref<typename F::index_type, typename F::value_type, typename E::memory_space> entries, region where,
              std::byte* out, std::byte const* in, std::int64_t number, typename F::index_type* indices,
              typename F::value_type* values) {
-      { F::encode(exec, entries, where, out) } -> std::same_as<std::int64_t>;
-      { F::decode(exec, in, number, number, where, indices, values) } -> std::same_as<void>;
+      { format.encode(exec, entries, where, out) } -> std::same_as<std::int64_t>;
+      { format.decode(exec, in, number, number, where, indices, values) } -> std::same_as<void>;
     };
 
 /// How the entries of one region lie on the wire.
 ///
+/// A small object that algorithms copy into their steps; a format without options is an empty class, and its functions
+/// may be static.
+///
 /// 1. `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
 /// 2. `name()` — the same on all ranks that are to understand each other.
-/// 3. `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included. Values are
-///    finite: nothing else is ever encoded.
+/// 3. `lossless` — whether `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
+///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
+///    encoded the entries; a format that need not round tells so by `loses()`, at run time.
 /// 4. `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
 ///    much room. Grows with `count`.
-/// 5. `exact_size` — whether `encode` always takes just that.
-/// 6. `encode(exec, entries, region, out)` — enqueues the encoding of entries inside the region, ascending, and gives
-///    the bytes it takes; `out` is aligned to 8 bytes and in the memory of `exec`.
-/// 7. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
-///    bytes.
+/// 5. `bytes_per_cut` — the most bytes that entries take more when their message is cut in two, each with its part of
+///    the region: with it the bound of one message is one for several.
+/// 6. `exact_size` — whether `encode` always takes just the bound.
+/// 7. `encode(exec, entries, region, out)` — encodes entries inside the region, ascending, and gives the bytes it
+/// takes;
+///    `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is exact.
+/// 8. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
+///    bytes. The same bytes give the same bits on every rank, and finite values wherever `encode` wrote them.
 template <class F>
-concept sparse_format = names_its_types<F> && bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && names_its_types<F> &&
+                        bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+
+/// Whether a format may change the values that it encodes.
+template <sparse_format Format>
+bool loses(Format const& format) {
+  if constexpr (Format::lossless) {
+    return false;
+  } else if constexpr (requires { format.loses(); }) {
+    return format.loses();
+  } else {
+    return true;
+  }
+}
 
 /// Entries of a format's types in the memory of an execution space.
 template <sparse_format Format, execution_space E>

@@ -23,6 +23,7 @@ struct coo {
 
   static constexpr bool lossless = true;
   static constexpr bool exact_size = true;
+  static constexpr std::int64_t bytes_per_cut = 0;
   static constexpr std::int64_t entry_bytes = sizeof(Index) + sizeof(Value);
 
   static std::string name() {

@@ -25,6 +25,7 @@ struct coo_or_dense {
 
   static constexpr bool lossless = true;
   static constexpr bool exact_size = true;
+  static constexpr std::int64_t bytes_per_cut = 0;
 
   /// The pattern of a place without an entry: all bits set.
   static constexpr auto empty = static_cast<detail::bits_of<Value>>(~detail::bits_of<Value>(0));

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+
+namespace oktopk {
+
+namespace detail {
+
+/// The most values of a block.
+inline constexpr int block_values = 256;
+
+} // namespace detail
+
+template <class C, class Value>
+concept codes_blocks_of =
+    requires(C const& codec, Value const* values, int count, std::byte* out, std::byte const* in, Value* decoded) {
+      { codec.template most_bytes<Value>(count) } -> std::same_as<int>;
+      { codec.encode(values, count, out) } -> std::same_as<std::byte*>;
+      { codec.decode(in, in, count, decoded) } -> std::same_as<std::byte const*>;
+    };
+
+/// How a block of values lies on the wire, for formats that have blocks.
+///
+/// An object that kernels copy. A block is coded by one thread, on the host or on a device.
+///
+/// 1. `name()` — the same on all ranks that are to understand each other.
+/// 2. `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included.
+/// 3. `most_bytes<Value>(count)` — the most bytes that a block of 1 to 256 values takes. Grows with `count`.
+/// 4. `encode(values, count, out)` — writes a block of finite values; gives its end. May write 8 bytes behind it.
+/// 5. `decode(in, end, count, values)` — reads a block from bytes that lie before `end`; gives the block's end, or null
+///    where the bytes are none. May read 8 bytes behind `end`. What it gives for the bytes of `encode` is finite.
+template <class C>
+concept value_codec = std::copy_constructible<C> && std::default_initializable<C> && codes_blocks_of<C, float> &&
+                      codes_blocks_of<C, double> && requires(C const& codec) {
+                        { codec.name() } -> std::convertible_to<std::string>;
+                        { C::lossless } -> std::convertible_to<bool>;
+                      };
+
+} // namespace oktopk

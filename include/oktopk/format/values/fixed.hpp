@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/format/values/magnitude_block.hpp>
+#include <oktopk/format/values/scale.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace oktopk {
+
+/// Values as multiples of a scale per block, rounded to nearest: 2^Bits - 1 levels that are symmetric around zero.
+///
+/// The largest magnitude of a block is the outermost level, so an error is at most half a scale: 1/254 of the largest
+/// for 8 bits, 1/14 for 4. As all entries of a selection lie above a threshold, the innermost levels of a block are
+/// mostly free: levels are packed like exponents and take less than `Bits` where they can.
+template <int Bits>
+struct fixed_values {
+  static_assert(Bits >= 3 && Bits <= 8, "oktopk: fixed_values takes 2 to 8 bits a value");
+
+  static constexpr bool lossless = false;
+  static std::string name() { return "fixed" + std::to_string(Bits); }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+    return detail::scale_half<Value>::bytes + block::most_bytes(count);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+    using half = detail::scale_half<Value>;
+    detail::bits_of<Value> largest = 0;
+    for (int i = 0; i < count; ++i) {
+      detail::bits_of<Value> const bits = detail::magnitude_bits(values[i]);
+      largest = bits > largest ? bits : largest;
+    }
+    auto const wire = half::at_least(detail::magnitude_from_bits<Value>(largest) / outermost);
+    Value const scale = half::value(wire);
+    // A reciprocal of a subnormal scale is not finite; such values are below any that matters, and become 0 or +-1.
+    Value const reciprocal = scale >= smallest_normal<Value>() ? 1 / scale : 0;
+    std::uint32_t codes[detail::block_values];
+    for (int i = 0; i < count; ++i) {
+      Value const levels = magnitude(values[i]) * reciprocal + Value(0.5);
+      auto const level = static_cast<std::uint32_t>(static_cast<std::int32_t>(levels));
+      codes[i] = (level < outermost ? level : outermost) << 1 | (detail::sign_bit(values[i]) ? 1U : 0U);
+    }
+    detail::store_to(out, wire);
+    return block::encode(codes, count, out + half::bytes);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                        Value* values) {
+    using half = detail::scale_half<Value>;
+    if (end - in < half::bytes) {
+      return nullptr;
+    }
+    Value const scale = half::value(detail::load_from<typename half::type>(in));
+    Value const most = std::numeric_limits<Value>::max();
+    return block::decode(in + half::bytes, end, count, [values, scale, most](int i, std::uint32_t code) {
+      Value const magnitude = scale * static_cast<Value>(code >> 1);
+      values[i] = detail::with_sign<Value>(magnitude < most ? magnitude : most, code);
+    });
+  }
+
+private:
+  using block = detail::magnitude_block<Bits - 1>;
+  static constexpr std::uint32_t outermost = (1U << (Bits - 1)) - 1;
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value magnitude(Value value) {
+    return detail::magnitude_from_bits<Value>(detail::magnitude_bits(value));
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static constexpr Value smallest_normal() {
+    return std::numeric_limits<Value>::min();
+  }
+};
+
+/// Two bits a value: two magnitudes per block, fitted to it, with either sign.
+///
+/// The magnitudes are the means of the values below and above a threshold that lies halfway between them (Lloyd 1982),
+/// found in four rounds from the mean of all.
+template <>
+struct fixed_values<2> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "fixed2"; }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+    return 2 * detail::scale_half<Value>::bytes + (2 * count + 7) / 8;
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+    using half = detail::scale_half<Value>;
+    Value magnitudes[detail::block_values];
+    Value total = 0;
+    Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
+    for (int i = 0; i < count; ++i) {
+      magnitudes[i] = detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * share;
+      total += magnitudes[i];
+    }
+    Value threshold = total / static_cast<Value>(count);
+    Value low = threshold;
+    Value high = threshold;
+    for (int round = 0; round < 4; ++round) {
+      Value above = 0;
+      int many = 0;
+      for (int i = 0; i < count; ++i) {
+        above += magnitudes[i] > threshold ? magnitudes[i] : 0;
+        many += magnitudes[i] > threshold ? 1 : 0;
+      }
+      low = many < count ? (total - above) / static_cast<Value>(count - many) : low;
+      high = many > 0 ? above / static_cast<Value>(many) : high;
+      threshold = low / 2 + high / 2;
+    }
+    std::uint32_t codes[detail::block_values];
+    for (int i = 0; i < count; ++i) {
+      codes[i] = (magnitudes[i] > threshold ? 2U : 0U) | (detail::sign_bit(values[i]) ? 1U : 0U);
+    }
+    detail::store_to(out, half::nearest(times(low, count)));
+    detail::store_to(out + half::bytes, half::nearest(times(high, count)));
+    return detail::put_all(out + 2 * half::bytes, codes, count, 2);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                        Value* values) {
+    using half = detail::scale_half<Value>;
+    std::byte const* const codes = in + 2 * half::bytes;
+    if (end - in < most_bytes<Value>(count)) {
+      return nullptr;
+    }
+    Value const low = half::value(detail::load_from<typename half::type>(in));
+    Value const high = half::value(detail::load_from<typename half::type>(in + half::bytes));
+    for (int i = 0; i < count; ++i) {
+      auto const code = detail::number_at<std::uint32_t>(codes, i, 2);
+      values[i] = detail::with_sign<Value>(code >= 2 ? high : low, code);
+    }
+    return in + most_bytes<Value>(count);
+  }
+
+private:
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value times(Value share, int count) {
+    Value const most = std::numeric_limits<Value>::max() / static_cast<Value>(count);
+    return share < most ? share * static_cast<Value>(count) : std::numeric_limits<Value>::max();
+  }
+};
+
+} // namespace oktopk
