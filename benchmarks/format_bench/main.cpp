@@ -12,8 +12,13 @@
 #include <CLI/CLI.hpp>
 #include <benchmark/benchmark.h>
 #include <oktopk/format/coo.hpp>
+#include <oktopk/format/packed.hpp>
+#include <oktopk/format/values/bfloat16.hpp>
+#include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/sign.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <deque>
@@ -35,11 +40,42 @@ struct options {
   std::string label = "files";
 };
 
+template <class Values>
+using packed_with = oktopk::packed<float, std::int32_t, Values>;
+
+/// A value codec that sends no values: what is left are the indices, with all that belongs to them.
+struct no_values {
+  static constexpr bool lossless = false;
+  static std::string name() { return "none"; }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION static int most_bytes(int) {
+    return 0;
+  }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const*, int, std::byte* out) {
+    return out;
+  }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const*, int, Value*) {
+    return in;
+  }
+};
+
 /// All formats: a new one is a line here.
 void bench_all(measurements& all, case_of const& on) {
   bench_format<copied>(all, "memcpy", on);
   bench_format<oktopk::coo<>>(all, "coo", on);
   bench_format<rice>(all, "rice", on);
+  bench_format<oktopk::packed<>>(all, "packed", on);
+  bench_format<packed_with<oktopk::bfloat16_values>>(all, "packed_bfloat16", on);
+  bench_format<packed_with<oktopk::fixed_values<8>>>(all, "packed_fixed8", on);
+  bench_format<packed_with<oktopk::fixed_values<4>>>(all, "packed_fixed4", on);
+  bench_format<packed_with<oktopk::fixed_values<2>>>(all, "packed_fixed2", on);
+  bench_format<packed_with<oktopk::sign_values>>(all, "packed_sign", on);
+  bench_format<packed_with<no_values>>(all, "packed_indices", on);
 #ifdef FORMAT_BENCH_WITH_STREAMVBYTE
   bench_format<streamvbyte>(all, "streamvbyte", on);
 #endif
