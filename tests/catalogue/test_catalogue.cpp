@@ -207,6 +207,10 @@ TEST_CASE("promises follow from the policies") {
     CHECK((own.local.exact && own.global && own.global->exact && !own.all_contribute && !own.everything));
     auto const reused = of("ok_topk(local_select=reused, low=0.25, global_select=gathered)");
     CHECK((!reused.local.exact && reused.local.low == 0.25 && reused.local.high == 1.5 && reused.global->low == 0));
+    auto const chunked = of("ok_topk(local_select=chunked)").local;
+    CHECK((!chunked.exact && chunked.low == 1 && chunked.high == 1 && !chunked.one_threshold));
+    auto const fixed = of("ok_topk(local_select=chunked, chunk=64, per_chunk=2)").local;
+    CHECK((fixed.low == 0 && !fixed.one_threshold && own.local.one_threshold));
     CHECK((of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
     CHECK((of("gtopk").exact_sums && !of("gtopk(return_dropped=false)").exact_sums));
     CHECK((of("ring").everything && !of("dense_bfloat16").everything));
