@@ -89,7 +89,7 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
     }
     counted.reset();
     auto call = call_on(counted, length);
-    mine.sums = host_part<Format>(phase.run(call, given.entries, boundaries, most));
+    mine.sums = host_part<Format>(phase.run(call, given.entries, boundaries, most).sums);
     CHECK_FALSE(call.faults);
     mine.reduce = counted.of_phase(oktopk::phase::reduce);
     mine.control = counted.of_phase(oktopk::phase::control);

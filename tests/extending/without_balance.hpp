@@ -18,7 +18,7 @@ struct without_balance {
   template <oktopk::execution_space E, oktopk::communicator Comm, oktopk::sparse_format Format>
   class step {
   public:
-    explicit step(without_balance const&) {}
+    step(without_balance const&, Format const& format) : allgatherv_(format) {}
 
     oktopk::gathered<Format, E> run(oktopk::call_context<E, Comm>& call, oktopk::entries_of<Format, E> mine,
                                     std::span<std::int64_t const> sizes) {

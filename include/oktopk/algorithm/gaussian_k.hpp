@@ -16,8 +16,6 @@ namespace oktopk {
 /// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
 template <execution_space E, communicator Comm, sparse_format Format = coo<>>
 class gaussian_k : public topk_a<E, Comm, Format, gaussian> {
-  static_assert(Format::lossless, "oktopk: gaussian_k takes lossless sparse formats");
-
 public:
   using options = typename topk_a<E, Comm, Format, gaussian>::options;
 

@@ -32,7 +32,6 @@ template <execution_space E, communicator Comm, sparse_format Format = coo<>, se
 class gtopk : public selecting_base<E, Comm, Format> {
   using base = selecting_base<E, Comm, Format>;
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
-  static_assert(Format::lossless, "oktopk: gtopk takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -48,13 +47,15 @@ public:
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
     bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
+    Format format{};            ///< of the entries on the wire
   };
 
   /// Collective.
   gtopk(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
-        local_selection_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, local_selection_.selector(), comm_,
+        local_selection_(LocalSelector(how.local_select)), reduction_tree_(how.format), format_(how.format) {
+    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, format_, local_selection_.selector(),
+                                            comm_,
                                             [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
   }
 
@@ -63,7 +64,7 @@ public:
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
   /// of header a message.
   double bound_words() const {
-    auto const entries = static_cast<double>(Format::max_encoded_bytes(k_, {0, length_})) / 4;
+    auto const entries = static_cast<double>(format_.max_encoded_bytes(k_, {0, length_})) / 4;
     return (entries + 4 + announcement_words<Comm>(1)) * detail::ceil_log2(comm_.size());
   }
 
@@ -88,7 +89,8 @@ public:
       return base::finish_call(call, state_, std::move(next), update_type(tree.sums, selection.indices, tree.dropped));
     }
     auto const contributed = contributed_indices_.run(call, selection.indices, tree.sums.indices);
-    return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, {}));
+    // As published, what is dropped is lost; what messages rounded off the result is not.
+    return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, tree.dropped));
   }
 
 private:
@@ -100,6 +102,7 @@ private:
   state_type state_;
   local_selection<E, Format, LocalSelector> local_selection_;
   reduction_tree<E, Comm, Format> reduction_tree_;
+  Format format_;
   contributed_indices<E, index_type> contributed_indices_;
 };
 

@@ -11,6 +11,7 @@
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/contributed_indices.hpp>
 #include <oktopk/exchange/global_selection.hpp>
+#include <oktopk/exchange/rounding_losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/evened.hpp>
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -76,7 +78,6 @@ class ok_topk : public selecting_base<E, Comm, Format> {
   static_assert(partitioner<Partitioner, E, Comm>, "oktopk: the partitioner does not serve this communicator");
   static_assert(gather_policy<Gather, E, Comm, Format>, "oktopk: the gather does not serve this communicator");
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
-  static_assert(Format::lossless, "oktopk: ok_topk takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -95,6 +96,7 @@ public:
     typename Partitioner::options partition{};
     typename Schedule::options schedule{};
     typename Gather::options gather{};
+    Format format{}; ///< of the entries on the wire
   };
 
   /// Collective.
@@ -102,10 +104,19 @@ public:
 
   std::string_view name() const { return name_; }
 
-  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in
-  /// balanced regions, and `control_words`. Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding.
+  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in balanced regions, and `control_words`.
+  /// Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding. For a format of another size: the most that it
+  /// takes for as many entries in as many messages, wherever they lie.
   double bound_words() const {
-    return 3 * static_cast<double>(k_) * others_share() * base::words_per_entry + control_words();
+    if (comm_.size() == 1) {
+      return 0;
+    }
+    double const to_others = static_cast<double>(k_) * others_share();
+    std::int64_t const most = std::numeric_limits<std::int64_t>::max() / (steps() + 1);
+    // A part is forwarded in each step at most, and balanced before.
+    std::int64_t const forwarded = std::min(length_, most) * (steps() + 1);
+    return split_words_at_most(format_, comm_.size() - 1, to_others, {0, length_}) +
+           split_words_at_most(format_, forwarded_pieces(), 2 * to_others, {0, forwarded}) + control_words();
   }
 
   /// Words that a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale, and of
@@ -113,13 +124,14 @@ public:
   /// the least that the histograms take; what these and the candidates take more is at most k/2.
   double control_words() const {
     double const ranks = comm_.size();
-    double const messages = comm_.size() == 1 ? 0 : detail::ceil_log2(comm_.size()) + 1;
+    double const messages = comm_.size() == 1 ? 0 : static_cast<double>(steps()) + 1;
     // The digits of a search in vain in a range, and of one among all magnitudes.
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    double const gathered = (entry_fills_words ? 0 : 1) + (Format::exact_size ? 0 : 2);
-    return (2 + 2 + 2 * (2 + 4) + gathered) * (ranks - 1) + messages * (digits + 1) * 16 * 2 +
-           partitioner_.bound_words(comm_.size()) +
-           announcement_words<Comm>((Format::exact_size ? 1 : 2) * (ranks - 1)); // of reduce, and of balance
+    double const rounding = entry_fills_words ? 0 : ranks - 1;
+    double const sizes = Format::exact_size ? 0 : 2 * static_cast<double>(forwarded_pieces());
+    double const unknown = Format::exact_size ? ranks - 1 : 2 * (ranks - 1) + messages; // of reduce; balance, gather
+    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + rounding + sizes + messages * (digits + 1) * 16 * 2 +
+           partitioner_.bound_words(comm_.size()) + announcement_words<Comm>(unknown);
   }
 
   state_type const& state() const { return state_; }
@@ -148,26 +160,27 @@ public:
     auto const most_selected = local_selection_.most_selected(k_, length_);
     auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
     // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
-    auto const global_topk = global_selection_.run(call, reduced_topk, next.global, on_all_ranks(most_selected));
+    auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, on_all_ranks(most_selected));
     // Line 13: balance_and_allgatherv.
     auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
     call.statistics.balanced = u.balanced;
     // Line 14: the local indexes that are among the global ones.
     auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
     // Line 15.
-    return base::finish_call(call, state_, std::move(next), update_type(u.entries, indexes, {}));
+    return base::finish_call(call, state_, std::move(next),
+                             update_type(u.entries, indexes, losses(call, reduced_topk, global_topk, u.entries)));
   }
 
 protected:
   ok_topk(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name), partitioner_(how.partition),
         local_selection_(LocalSelector(how.local_select)), space_repartition_(partitioner_),
-        split_and_reduce_(Schedule(how.schedule)), global_selection_(GlobalSelector(how.global_select)),
-        balance_and_allgatherv_(Gather(how.gather)) {
+        split_and_reduce_(Schedule(how.schedule), how.format), global_selection_(GlobalSelector(how.global_select)),
+        balance_and_allgatherv_(Gather(how.gather), how.format), format_(how.format) {
     agreement terms("ok_topk");
     detail::check_length<index_type>(length_, terms);
     k_ = detail::resolve_k(length_, how.k, how.density, terms);
-    terms.fact("length", length_).fact("k", k_).fact("format", Format::name());
+    terms.fact("length", length_).fact("k", k_).fact("format", format_.name());
     detail::check_policy("local selector", local_selection_.selector(), terms);
     detail::check_policy("global selector", global_selection_.selector(), terms);
     detail::check_policy("partitioner", partitioner_, terms);
@@ -184,6 +197,25 @@ private:
 
   // Whether any number of entries is a multiple of 8 bytes.
   static constexpr bool entry_fills_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
+
+  // Of the allgatherv.
+  std::int64_t steps() const { return detail::ceil_log2(comm_.size()); }
+
+  // The most encoded pieces that a rank sends to balance and to gather: balancing cuts P parts into 2P-1 pieces at
+  // most.
+  int forwarded_pieces() const { return (comm_.size() - 1) * static_cast<int>(steps() + 2); }
+
+  // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
+  template <class Selection>
+  entries_type losses(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& reduced_topk,
+                      Selection const& global_topk, entries_type const& result) {
+    if (!loses(format_)) {
+      return {};
+    }
+    std::int64_t const position =
+        std::accumulate(global_topk.counts.begin(), global_topk.counts.begin() + comm_.rank(), std::int64_t(0));
+    return rounding_losses_.run(call, reduced_topk, global_topk.entries, result, position);
+  }
 
   void repartition(call_context<E, Comm>& call, entries_type const& selection, std::vector<std::int64_t>& boundaries) {
     detail::profiling_region const profiled("oktopk::space_repartition");
@@ -225,6 +257,8 @@ private:
   global_selection<E, Comm, Format, GlobalSelector> global_selection_;
   typename Gather::template step<E, Comm, Format> balance_and_allgatherv_;
   contributed_indices<E, index_type> contributed_indices_;
+  rounding_losses<E, Format> rounding_losses_;
+  Format format_;
 };
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.

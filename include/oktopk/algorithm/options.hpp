@@ -66,12 +66,12 @@ void check_policy(char const* role, Policy const& policy, agreement& terms) {
 /// `more(agreement)`. Gives k. Collective.
 template <sparse_format Format, selector LocalSelector, communicator Comm, class More>
 std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std::optional<std::int64_t> k,
-                                std::optional<double> density, LocalSelector const& local, Comm& comm,
-                                More const& more) {
+                                std::optional<double> density, Format const& format, LocalSelector const& local,
+                                Comm& comm, More const& more) {
   agreement terms(algorithm);
   check_length<typename Format::index_type>(length, terms);
   std::int64_t const resolved = resolve_k(length, k, density, terms);
-  terms.fact("length", length).fact("k", resolved).fact("format", Format::name());
+  terms.fact("length", length).fact("k", resolved).fact("format", format.name());
   check_policy("local selector", local, terms);
   more(terms);
   terms.check_on(comm);

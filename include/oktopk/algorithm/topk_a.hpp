@@ -5,9 +5,11 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
+#include <oktopk/exchange/rounding_losses.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/overflow.hpp>
@@ -15,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,7 +36,6 @@ template <execution_space E, communicator Comm, sparse_format Format = coo<>, se
 class topk_a : public selecting_base<E, Comm, Format> {
   using base = selecting_base<E, Comm, Format>;
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
-  static_assert(Format::lossless, "oktopk: topk_a takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -47,6 +49,7 @@ public:
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
+    Format format{}; ///< of the entries on the wire
   };
 
   /// Collective.
@@ -75,21 +78,28 @@ public:
     entries_type const selection = local_selection_.run(call, accumulator, next.local);
     std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
     largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
-    entries_type const sums = sum_of_parts(call, allgatherv_.run(call, selection, sizes), sizes);
-    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, {}));
+    entries_type const selections = allgatherv_.run(call, selection, sizes);
+    entries_type const sums = sum_of_parts(call, selections, sizes);
+    entries_type losses;
+    if (loses(format_)) {
+      std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
+      losses = rounding_losses_.run(call, selection, selections.values.data() + mine);
+    }
+    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
   }
 
 protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name),
-        local_selection_(LocalSelector(how.local_select)) {
-    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, local_selection_.selector(), comm_,
-                                            [](agreement&) {});
+        local_selection_(LocalSelector(how.local_select)), allgatherv_(how.format), format_(how.format) {
+    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, format_, local_selection_.selector(),
+                                            comm_, [](agreement&) {});
   }
 
   /// The words that a rank sends where no selection has more entries than these.
   double bound_for(std::int64_t entries) const {
-    return allgatherv_words_at_most<Format>(comm_.size(), entries, {0, length_}) + 2 * (comm_.size() - 1);
+    return allgatherv_words_at_most(format_, comm_.size(), entries, {0, length_}) + 2 * (comm_.size() - 1) +
+           announcement_words<Comm>(Format::exact_size ? 0 : detail::ceil_log2(comm_.size()));
   }
 
   /// The most entries that any rank selected in the last call; 0 before the first.
@@ -121,6 +131,8 @@ private:
   local_selection<E, Format, LocalSelector> local_selection_;
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, Format> allgatherv_;
+  rounding_losses<E, Format> rounding_losses_;
+  Format format_;
   region_sum<index_type, value_type, E> sum_;
 };
 

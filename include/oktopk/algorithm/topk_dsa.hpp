@@ -5,9 +5,11 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
+#include <oktopk/exchange/rounding_losses.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +39,6 @@ template <execution_space E, communicator Comm, sparse_format Format = coo_or_de
 class topk_dsa : public selecting_base<E, Comm, Format> {
   using base = selecting_base<E, Comm, Format>;
   static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
-  static_assert(Format::lossless, "oktopk: topk_dsa takes lossless sparse formats");
 
 public:
   using typename base::entries_type;
@@ -51,14 +53,15 @@ public:
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
     rotated::options schedule{};
+    Format format{}; ///< of the entries on the wire
   };
 
   /// Collective.
   topk_dsa(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), local_selection_(LocalSelector(how.local_select)),
-        split_and_reduce_(rotated(how.schedule)) {
+        split_and_reduce_(rotated(how.schedule), how.format), allgatherv_(how.format), format_(how.format) {
     k_ = detail::agree_on_selection<Format>(
-        "topk_dsa", length_, how.k, how.density, local_selection_.selector(), comm_,
+        "topk_dsa", length_, how.k, how.density, format_, local_selection_.selector(), comm_,
         [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); });
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
     detail::even_regions(length_, boundaries_);
@@ -78,9 +81,10 @@ public:
     std::int64_t const sums = k_ > width / ranks ? width : k_ * ranks; // no more than are selected, or than there are
     double const control =
         local_selection_.selector().bounded() ? 4 : 6; // sizes once more where nothing bounds a selection
-    return static_cast<double>(k_) * base::words_per_entry + control * static_cast<double>(ranks - 1) +
-           announcement_words<Comm>(static_cast<double>(ranks - 1)) +
-           allgatherv_words_at_most<Format>(comm_.size(), sums, {0, width});
+    double const unknown = static_cast<double>(ranks - 1) + (Format::exact_size ? 0 : detail::ceil_log2(comm_.size()));
+    return split_words_at_most(format_, comm_.size() - 1, static_cast<double>(k_), {0, length_}) +
+           control * static_cast<double>(ranks - 1) + announcement_words<Comm>(unknown) +
+           allgatherv_words_at_most(format_, comm_.size(), sums, {0, width});
   }
 
   state_type const& state() const { return state_; }
@@ -98,13 +102,18 @@ public:
     auto call = base::begin_call(name(), state_.iteration);
     state_type next = state_;
     entries_type const selection = local_selection_.run(call, accumulator, next.local);
-    entries_type const reduced =
+    auto const reduced =
         split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
-    call.note(detail::non_finite_in(call.exec, reduced, fault_subject::sum));
-    std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.size());
+    call.note(detail::non_finite_in(call.exec, reduced.sums, fault_subject::sum));
+    std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
     auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
-    entries_type const sums = allgatherv_.run(call, reduced, sizes, region_of);
-    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, {}));
+    entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
+    entries_type losses;
+    if (loses(format_)) {
+      std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
+      losses = rounding_losses_.run(call, reduced, reduced.sums, sums, mine);
+    }
+    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
   }
 
 private:
@@ -118,6 +127,8 @@ private:
   split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, Format> allgatherv_;
+  rounding_losses<E, Format> rounding_losses_;
+  Format format_;
 };
 
 } // namespace oktopk

@@ -88,6 +88,18 @@ public:
     }
   }
 
+  /// Copies bytes of another buffer, as messages see them on both sides. `exec` has been waited for since they were
+  /// written; the copy is done, or enqueued where kernels and messages share memory on a device.
+  void copy(E const& exec, std::int64_t offset, message_buffer const& from, std::int64_t from_offset,
+            std::int64_t bytes) const {
+    if (staged_ || !detail::is_device<E>) {
+      std::memcpy(wire(offset, bytes).data(), from.wire(from_offset, bytes).data(), static_cast<std::size_t>(bytes));
+    } else {
+      Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, bytes),
+                        bytes_of<memory_space>(from.kernel_.data(), from_offset, bytes));
+    }
+  }
+
 private:
   template <class Space>
   static array_ref<std::byte, Space> bytes_of(std::byte* data, std::int64_t offset, std::int64_t bytes) {

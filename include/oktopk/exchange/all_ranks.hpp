@@ -6,15 +6,26 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
+#include <oktopk/format/coo.hpp>
 #include <oktopk/select/group.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// A format for candidates, which are compared with a threshold: rounded ones would be counted wrongly.
+template <sparse_format Format>
+using candidate_format =
+    std::conditional_t<Format::lossless, Format, coo<typename Format::value_type, typename Format::index_type>>;
+
+} // namespace detail
 
 /// The buffers of `all_ranks`, which outlive it: they hold the counts and entries that it returns.
 template <execution_space E, communicator Comm, sparse_format Format>
@@ -26,7 +37,7 @@ struct all_ranks_workspace {
   std::vector<std::uint32_t> wide;
   collective_workspace collective;
   count_gathering<Comm> gathering_counts;
-  allgatherv<E, Comm, Format> gathering;
+  allgatherv<E, Comm, detail::candidate_format<Format>> gathering;
 };
 
 /// All ranks, each with the sums of its own region: the group of a global selection.

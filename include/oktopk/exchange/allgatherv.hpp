@@ -3,14 +3,16 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/exchange/balance.hpp>
+#include <oktopk/exchange/encoded_piece.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -63,19 +65,33 @@ inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> si
 
 } // namespace detail
 
+/// Words that so many entries of a region take in so many messages, wherever they lie and however they are cut, at
+/// most. The rounding of messages to 8 bytes is in it where the format leaves their sizes open.
+template <sparse_format Format>
+double split_words_at_most(Format const& format, int messages, double entries, region where) {
+  if constexpr (Format::exact_size) {
+    return entries * (sizeof(typename Format::index_type) + sizeof(typename Format::value_type)) / 4;
+  } else {
+    auto const whole = static_cast<std::int64_t>(std::ceil(entries));
+    auto const bytes = format.max_encoded_bytes(whole, where) + messages * (Format::bytes_per_cut + 8);
+    return whole == 0 ? 0 : static_cast<double>(bytes) / 4;
+  }
+}
+
 /// Words that a rank sends in an allgatherv where each of the other parts has at most so many entries of a region: the
 /// parts, rounded up to 8 bytes, and their sizes where the format leaves them open.
 template <sparse_format Format>
-double allgatherv_words_at_most(int ranks, std::int64_t entries_of_part, region where) {
-  auto const part = static_cast<double>(detail::round_up_to_8(Format::max_encoded_bytes(entries_of_part, where)));
+double allgatherv_words_at_most(Format const& format, int ranks, std::int64_t entries_of_part, region where) {
+  auto const part = static_cast<double>(detail::round_up_to_8(format.max_encoded_bytes(entries_of_part, where)));
   return (ranks - 1) * (part / 4 + (Format::exact_size ? 0 : 2));
 }
 
 /// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
 /// any P is Bruck's algorithm).
 ///
-/// ceil(log2 P) messages; 2k(P-1)/P words where the parts are of one size, `allgatherv_entries_sent` in general.
-/// Entries are encoded once, by who has them, and forwarded as they are.
+/// ceil(log2 P) messages; 2k(P-1)/P words in COO where the parts are of one size, `allgatherv_entries_sent` in general.
+/// Entries are encoded once, by who has them, and forwarded as they are; sizes that the format leaves open travel with
+/// them, 2 words each.
 template <execution_space E, communicator Comm, sparse_format Format>
 class allgatherv {
 public:
@@ -83,7 +99,10 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
+  explicit allgatherv(Format const& format = {}) : pieces_(format), balance_(format) {}
+
   /// Collective. `sizes` are the entries of each rank, identical on all ranks. The result is valid until the next call.
+  /// This rank's own entries in it are what the others have of them, too: decoded.
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes) {
     region const everything{0, call.length};
     return run(call, mine, sizes, [everything](std::size_t) { return everything; });
@@ -94,88 +113,130 @@ public:
     requires std::invocable<Where, std::size_t>
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes,
                    Where const& where) {
-    detail::profiling_region const profiled("oktopk::allgatherv");
-    E const& exec = call.exec;
-    auto const ranks = sizes.size();
-    auto const rank = static_cast<std::size_t>(call.comm.rank());
-    std::int64_t const total = make_room(call, sizes, where);
-    cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
-    std::int64_t const own_bytes = Format::encode(exec, mine, where(rank), parts_.data());
-    parts_.push(exec, 0, own_bytes);
-    learn_sizes(call.comm, own_bytes);
-    detail::fence(exec, "oktopk::allgatherv::encoded");
+    unbalanced_scheme(sizes, scheme_);
+    return run(call, mine, std::span<transfer const>(scheme_), where);
+  }
 
+  /// The same after the pieces of a scheme have been brought to other ranks, so that parts are even.
+  template <class Where>
+    requires std::invocable<Where, std::size_t>
+  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<transfer const> scheme,
+                   Where const& where) {
+    detail::profiling_region const profiled("oktopk::allgatherv");
+    auto const ranks = static_cast<std::size_t>(call.comm.size());
+    auto const rank = static_cast<std::size_t>(call.comm.rank());
+    std::int64_t const total = make_room(call, scheme, where);
+    cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
     // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
-    for (std::size_t step = 0; step < ranks; ++step) {
-      offsets_[step + 1] = offsets_[step] + detail::round_up_to_8(bytes_[(rank + step) % ranks]);
-    }
+    std::int64_t const own_bytes = balance_.run(call, mine, scheme, where, parts_);
+    detail::fence(call.exec, "oktopk::allgatherv::encoded");
+    bool const own_alone = find_pieces(call, scheme, where, 0, 1, own_bytes);
     for (std::size_t have = 1; have < ranks; have *= 2) {
       std::size_t const moved = std::min(have, ranks - have);
       auto const to = static_cast<int>((rank + ranks - have) % ranks);
       auto const from = static_cast<int>((rank + have) % ranks);
-      swap_parts(call, parts_.wire(0, offsets_[moved]), to,
-                 parts_.wire(offsets_[have], offsets_[have + moved] - offsets_[have]), from);
+      std::int64_t room = 0;
+      for (std::size_t step = have; step < have + moved; ++step) {
+        room += rooms_[(rank + step) % ranks];
+      }
+      std::int64_t const arrived =
+          swap_parts(call, parts_.wire(0, offsets_[moved]), to, parts_.wire(offsets_[have], room), from);
+      find_pieces(call, scheme, where, have, have + moved, offsets_[have] + arrived);
     }
-    std::int64_t const others = offsets_[std::min<std::size_t>(1, ranks)];
-    parts_.pull(exec, others, offsets_[ranks] - others);
-    std::int64_t position = 0;
-    for (std::size_t part = 0; part < ranks; ++part) {
-      std::size_t const step = (part + ranks - rank) % ranks;
-      Format::decode(exec, static_cast<std::byte const*>(parts_.data() + offsets_[step]), bytes_[part], sizes[part],
-                     where(part), indices_.data() + position, values_.data() + position);
-      position += sizes[part];
+    std::int64_t const known = own_alone ? own_bytes : 0;
+    parts_.pull(call.exec, known, offsets_[ranks] - known);
+    for (std::size_t i = 0; i < scheme.size(); ++i) {
+      transfer const& piece = scheme[i];
+      pieces_.decode(call.exec, parts_, places_[i].offset, places_[i].bytes, piece.last - piece.first,
+                     where(static_cast<std::size_t>(piece.from)), indices_.data() + piece.first,
+                     values_.data() + piece.first);
     }
     return {indices_.data(), values_.data(), total};
   }
 
+  /// Room for parts of so many entries together; see `balance::make_room`.
+  void make_room_to_balance(call_context<E, Comm>& call, std::int64_t total) { balance_.make_room(call, total); }
+
 private:
+  // Of a piece of the scheme.
+  struct place {
+    std::int64_t offset;
+    std::int64_t bytes;
+  };
+
   // Gives the number of all entries.
   template <class Where>
-  std::int64_t make_room(call_context<E, Comm>& call, std::span<std::int64_t const> sizes, Where const& where) {
-    std::int64_t total = 0;
+  std::int64_t make_room(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where) {
+    auto const ranks = static_cast<std::size_t>(call.comm.size());
+    std::int64_t const total = scheme.empty() ? 0 : scheme.back().last;
     std::int64_t most = 0;
-    bytes_.resize(sizes.size());
-    for (std::size_t part = 0; part < sizes.size(); ++part) {
-      total += sizes[part];
-      bytes_[part] = Format::max_encoded_bytes(sizes[part], where(part));
-      most += detail::round_up_to_8(bytes_[part]);
+    rooms_.assign(ranks, 0);
+    for (transfer const& piece : scheme) {
+      std::int64_t const room = pieces_.room(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
+      rooms_[static_cast<std::size_t>(piece.to)] += room;
+      most += room;
     }
     indices_.reserve(call.exec, total);
     values_.reserve(call.exec, total);
     parts_.reserve(call.exec, call.comm, most);
-    offsets_.assign(sizes.size() + 1, 0);
+    offsets_.assign(ranks + 1, 0);
+    places_.reserve(2 * ranks);
+    places_.resize(scheme.size());
     messages_.reset(2);
     return total;
   }
 
-  // Only a format that may take less than its bound makes the ranks tell each other.
-  void learn_sizes(Comm& comm, [[maybe_unused]] std::int64_t own_bytes) {
-    if constexpr (!Format::exact_size) {
-      allgather(comm, std::span<std::int64_t const>(&own_bytes, 1), std::span<std::int64_t>(bytes_), phase::control,
-                collective_);
+  // Finds the pieces of the parts [first, last) that have arrived, of which the bytes before `end` are there. Whether
+  // they are one piece.
+  template <class Where>
+  bool find_pieces(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where, std::size_t first,
+                   std::size_t last, std::int64_t end) {
+    auto const ranks = static_cast<std::size_t>(call.comm.size());
+    std::size_t pieces = 0;
+    for (std::size_t step = first; step < last; ++step) {
+      auto const part = static_cast<int>((static_cast<std::size_t>(call.comm.rank()) + step) % ranks);
+      std::int64_t offset = offsets_[step];
+      auto const begin = std::lower_bound(scheme.begin(), scheme.end(), part,
+                                          [](transfer const& piece, int rank) { return piece.to < rank; });
+      for (auto piece = begin; piece != scheme.end() && piece->to == part; ++piece) {
+        std::int64_t const bytes =
+            pieces_.encoded_bytes(call.exec, piece->last - piece->first, where(static_cast<std::size_t>(piece->from)),
+                                  parts_, offset, end - offset);
+        places_[static_cast<std::size_t>(piece - scheme.begin())] = {offset, bytes};
+        offset += encoded_pieces<E, Format>::header_bytes + detail::round_up_to_8(bytes);
+        pieces += 1;
+      }
+      offsets_[step + 1] = offset;
     }
+    return pieces == 1;
   }
 
-  // Everybody knows all sizes, so an empty message is none.
-  void swap_parts(call_context<E, Comm>& call, std::span<std::byte> out, int to, std::span<std::byte> in, int from) {
+  // Everybody knows which parts have entries, so an empty message is none. Gives the bytes that arrived.
+  std::int64_t swap_parts(call_context<E, Comm>& call, std::span<std::byte> out, int to, std::span<std::byte> in,
+                          int from) {
+    constexpr auto size = Format::exact_size ? message_size::known : message_size::unknown;
     messages_.reset(2);
     if (!in.empty()) {
-      messages_.receive(in, from, phase::gather, message_size::known);
+      messages_.receive(in, from, phase::gather, size);
     }
     if (!out.empty()) {
-      messages_.send(out, to, phase::gather, message_size::known);
+      messages_.send(out, to, phase::gather, size);
     }
     messages_.start(call.exec, call.comm);
     messages_.wait_all(call.comm);
+    return in.empty() ? 0 : messages_.bytes(0);
   }
 
+  encoded_pieces<E, Format> pieces_;
+  balance<E, Comm, Format> balance_;
   message_group<Comm> messages_;
   message_buffer<E> parts_{"oktopk::allgatherv::parts"};
   buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
-  std::vector<std::int64_t> bytes_;
-  std::vector<std::int64_t> offsets_;
-  collective_workspace collective_;
+  std::vector<transfer> scheme_;
+  std::vector<place> places_;         // of the pieces
+  std::vector<std::int64_t> rooms_;   // of the parts
+  std::vector<std::int64_t> offsets_; // of the parts, rotated
 };
 
 } // namespace oktopk

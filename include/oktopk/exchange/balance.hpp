@@ -8,13 +8,13 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/exchange/encoded_piece.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -60,6 +60,19 @@ inline void balancing_scheme(std::span<std::int64_t const> sizes, std::vector<tr
   }
 }
 
+/// The scheme that moves nothing.
+inline void unbalanced_scheme(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme) {
+  scheme.clear();
+  std::int64_t position = 0;
+  for (int rank = 0; rank < static_cast<int>(sizes.size()); ++rank) {
+    std::int64_t const end = position + sizes[static_cast<std::size_t>(rank)];
+    if (end > position) {
+      scheme.push_back({rank, rank, position, end});
+    }
+    position = end;
+  }
+}
+
 /// The cost of balancing, for the rank that has most to do.
 struct balancing_cost {
   std::int64_t entries = 0;  ///< sent or received, whichever is more
@@ -87,135 +100,119 @@ inline balancing_cost cost_of(std::span<transfer const> scheme) {
   return most;
 }
 
-/// Moves entries between ranks so that all have about the same number (paper, section 3.1.2, Fig. 3).
+/// Brings every piece of a scheme, encoded, to the rank of its part (paper, section 3.1.2, Fig. 3).
 ///
-/// Point to point; at most 2k(P-1)/P words sent, by a rank that has everything; less in any other case.
+/// Entries are encoded once, by the rank that has them, and stay encoded: a lossy format rounds once. Point to point;
+/// at most 2k(P-1)/P words sent in COO, by a rank that has everything; less in any other case, and nothing where every
+/// piece stays where it is.
 template <execution_space E, communicator Comm, sparse_format Format>
 class balance {
 public:
-  using index_type = typename Format::index_type;
-  using value_type = typename Format::value_type;
-  using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
+  using entries_type = entries_of<Format, E>;
 
-  /// Collective. `sizes` are the entries of each rank, identical on all ranks, and become those after balancing. The
-  /// result is valid until the next call.
-  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t> sizes) {
-    detail::profiling_region const profiled("oktopk::balance");
-    E const& exec = call.exec;
+  explicit balance(Format const& format = {}) : pieces_(format) {}
+
+  /// Collective. `mine` are this rank's entries, the scheme and `where(rank)`, the region of a rank's entries, are the
+  /// same on all ranks. Leaves the pieces of this rank's part one after the other at the front of `part`, as messages
+  /// see them, and tells their bytes; its own pieces as kernels see them, too, where no other piece is in its part.
+  template <class Where>
+  std::int64_t run(call_context<E, Comm>& call, entries_type mine, std::span<transfer const> scheme, Where const& where,
+                   message_buffer<E>& part) {
     int const rank = call.comm.rank();
-    auto const ranks = static_cast<std::int64_t>(sizes.size());
-    region const everything{0, call.length};
-    balancing_scheme(sizes, scheme_);
-    std::int64_t const mine_begin = std::accumulate(sizes.begin(), sizes.begin() + rank, std::int64_t(0));
-    std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
-    std::int64_t const kept_begin = detail::even_boundary(total, ranks, rank);
-    std::int64_t const kept = detail::even_boundary(total, ranks, rank + 1) - kept_begin;
-    make_room(call, total);
-    make_room_for_pieces(call);
-
+    auto const kept =
+        std::find_if(scheme.begin(), scheme.end(), [rank](auto const& piece) { return piece.to == rank; });
+    bool const alone =
+        std::count_if(scheme.begin(), scheme.end(), [rank](auto const& piece) { return piece.to == rank; }) == 1 &&
+        kept->from == rank;
+    make_room_for_pieces(call, scheme, where);
+    messages_.reset(scheme.size());
+    cancel_on_unwind const guard(call.comm, messages_.requests());
+    places_.clear();
     std::int64_t out = 0;
     std::int64_t in = 0;
-    messages_.reset(scheme_.size());
-    cancel_on_unwind const guard(call.comm, messages_.requests());
-    arrivals_.clear();
-    for (transfer const& piece : scheme_) {
-      std::int64_t const room = piece_bytes(piece, call.length);
-      std::int64_t const place = place_bytes(piece, call.length);
-      if (piece.to == rank && piece.from != rank) {
-        arrivals_.push_back(
-            {in, messages_.receive(incoming_.wire(in, room), piece.from, phase::balance, size_of_piece), piece});
-        in += place;
-      } else if (piece.from == rank && piece.to != rank) {
-        std::int64_t const bytes = Format::encode(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin),
-                                                  everything, outgoing_.data() + out);
-        outgoing_.push(exec, out, bytes);
-        messages_.send(outgoing_.wire(out, bytes), piece.to, phase::balance, size_of_piece);
-        out += place;
-      } else if (piece.from == rank) {
-        keep_piece(exec, mine.slice(piece.first - mine_begin, piece.last - mine_begin), piece.first - kept_begin);
+    std::int64_t taken = 0; // of this rank's entries
+    std::int64_t filled = 0;
+    for (transfer const& piece : scheme) {
+      std::int64_t const count = piece.last - piece.first;
+      region const source = where(static_cast<std::size_t>(piece.from));
+      if (piece.from == rank) {
+        entries_type const share = mine.slice(taken, taken + count);
+        taken += count;
+        if (piece.to == rank && alone) {
+          filled = pieces_.encode(call.exec, share, source, part, 0);
+          continue;
+        }
+        std::int64_t const bytes = pieces_.encode(call.exec, share, source, outgoing_, out);
+        if (piece.to == rank) {
+          places_.push_back({&outgoing_, out, bytes, no_message});
+        } else {
+          messages_.send(outgoing_.wire(out, bytes), piece.to, phase::balance, size_of_piece);
+        }
+        out += pieces_.room(count, source);
+      } else if (piece.to == rank) {
+        std::int64_t const room = pieces_.room(count, source);
+        places_.push_back({&incoming_, in, room,
+                           messages_.receive(incoming_.wire(in, room), piece.from, phase::balance, size_of_piece)});
+        in += room;
       }
     }
-    messages_.start(exec, call.comm, "oktopk::balance::encoded");
+    if (out == 0 && in == 0) {
+      return filled;
+    }
+    detail::profiling_region const profiled("oktopk::balance");
+    messages_.start(call.exec, call.comm, "oktopk::balance::encoded");
     messages_.wait_all(call.comm);
-    for (arrival const& each : arrivals_) {
-      std::int64_t const bytes = messages_.bytes(each.message);
-      std::int64_t const position = each.piece.first - kept_begin;
-      incoming_.pull(exec, each.offset, bytes);
-      Format::decode(exec, static_cast<std::byte const*>(incoming_.data() + each.offset), bytes,
-                     each.piece.last - each.piece.first, everything, indices_.data() + position,
-                     values_.data() + position);
+    for (place const& each : places_) {
+      std::int64_t const bytes = each.message == no_message ? each.bytes : messages_.bytes(each.message);
+      part.copy(call.exec, filled, *each.from, each.offset, bytes);
+      filled += bytes;
     }
-    for (std::int64_t r = 0; r < ranks; ++r) {
-      sizes[static_cast<std::size_t>(r)] =
-          detail::even_boundary(total, ranks, r + 1) - detail::even_boundary(total, ranks, r);
-    }
-    return {indices_.data(), values_.data(), kept};
+    return filled;
   }
 
   /// Room for parts of so many entries together, whoever has them. To be called every time, also when nothing is to be
-  /// balanced, so that a call that balances is not the first to allocate. It may still allocate for a format whose
-  /// pieces can take more bytes than the whole.
+  /// balanced, so that a call that balances is not the first to allocate.
   void make_room(call_context<E, Comm>& call, std::int64_t total) {
     std::int64_t const pieces = call.comm.size();
-    std::int64_t const most = detail::round_up_to_8(Format::max_encoded_bytes(total, {0, call.length})) + 8 * pieces;
+    std::int64_t const most = pieces_.room(total, {0, call.length}) + pieces * pieces_.room_per_cut;
     outgoing_.reserve(call.exec, call.comm, most);
     incoming_.reserve(call.exec, call.comm, most);
-    indices_.reserve(call.exec, total / pieces + 1);
-    values_.reserve(call.exec, total / pieces + 1);
-    scheme_.reserve(static_cast<std::size_t>(2 * pieces));
-    arrivals_.reserve(static_cast<std::size_t>(2 * pieces));
+    places_.reserve(static_cast<std::size_t>(2 * pieces));
     messages_.reset(static_cast<std::size_t>(2 * pieces));
   }
 
-  /// Copies the entries that stay; public because nvcc wants the function around a kernel to be.
-  void keep_piece(E const& exec, entries_type piece, std::int64_t position) const {
-    index_type* const indices = indices_.data() + position;
-    value_type* const values = values_.data() + position;
-    Kokkos::parallel_for(
-        "oktopk::balance::keep", detail::index_range<E>(exec, 0, piece.size()), KOKKOS_LAMBDA(std::int64_t i) {
-          indices[i] = piece.indices(i);
-          values[i] = piece.values(i);
-        });
-  }
-
 private:
-  struct arrival {
+  // A piece of this rank's part, before it is put in its place.
+  struct place {
+    message_buffer<E> const* from;
     std::int64_t offset;
+    std::int64_t bytes;
     std::size_t message;
-    transfer piece;
   };
+
+  static constexpr std::size_t no_message = std::numeric_limits<std::size_t>::max();
 
   // Both sides know how many entries a piece has, and no more than that.
   static constexpr message_size size_of_piece = Format::exact_size ? message_size::known : message_size::unknown;
 
-  static std::int64_t piece_bytes(transfer const& piece, std::int64_t length) {
-    return Format::max_encoded_bytes(piece.last - piece.first, {0, length});
-  }
-
-  static std::int64_t place_bytes(transfer const& piece, std::int64_t length) {
-    return detail::round_up_to_8(piece_bytes(piece, length));
-  }
-
-  // What this rank's pieces of the scheme take, which only a format with a superadditive bound says of the whole.
-  void make_room_for_pieces(call_context<E, Comm>& call) {
+  // More than `make_room` makes where the regions of the parts are not disjoint.
+  template <class Where>
+  void make_room_for_pieces(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where) {
     std::int64_t out = 0;
     std::int64_t in = 0;
-    for (transfer const& piece : scheme_) {
-      if (piece.from != piece.to) {
-        out += piece.from == call.comm.rank() ? place_bytes(piece, call.length) : 0;
-        in += piece.to == call.comm.rank() ? place_bytes(piece, call.length) : 0;
-      }
+    for (transfer const& piece : scheme) {
+      std::int64_t const room = pieces_.room(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
+      out += piece.from == call.comm.rank() ? room : 0;
+      in += piece.to == call.comm.rank() && piece.from != piece.to ? room : 0;
     }
     outgoing_.reserve(call.exec, call.comm, out);
     incoming_.reserve(call.exec, call.comm, in);
   }
 
+  encoded_pieces<E, Format> pieces_;
   message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
   message_buffer<E> incoming_{"oktopk::balance::incoming"};
-  buffer<index_type, typename E::memory_space> indices_{"oktopk::balance::indices"};
-  buffer<value_type, typename E::memory_space> values_{"oktopk::balance::values"};
-  std::vector<transfer> scheme_;
-  std::vector<arrival> arrivals_;
+  std::vector<place> places_;
   message_group<Comm> messages_;
 };
 

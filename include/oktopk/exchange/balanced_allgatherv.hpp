@@ -109,26 +109,26 @@ private:
 template <execution_space E, communicator Comm, sparse_format Format>
 class balanced_allgatherv::step {
 public:
-  explicit step(balanced_allgatherv const& how) : policy_(how) {}
+  explicit step(balanced_allgatherv const& how, Format const& format = {}) : policy_(how), allgatherv_(format) {}
 
   gathered<Format, E> run(call_context<E, Comm>& call, entries_of<Format, E> mine,
                           std::span<std::int64_t const> sizes) {
-    balance_.make_room(call, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
+    allgatherv_.make_room_to_balance(call, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
     scheme_.reserve(2 * sizes.size());
-    sizes_.assign(sizes.begin(), sizes.end());
     bool const balances = policy_.wants_balance(sizes, scheme_, call.k);
-    if (balances) {
-      mine = balance_.run(call, mine, std::span<std::int64_t>(sizes_));
+    if (!balances) {
+      return {allgatherv_.run(call, mine, sizes), false};
     }
-    return {allgatherv_.run(call, mine, std::span<std::int64_t const>(sizes_)), balances};
+    balancing_scheme(sizes, scheme_);
+    region const everything{0, call.length};
+    auto const where = [everything](std::size_t) { return everything; };
+    return {allgatherv_.run(call, mine, std::span<transfer const>(scheme_), where), true};
   }
 
 private:
   balanced_allgatherv policy_;
-  balance<E, Comm, Format> balance_;
   allgatherv<E, Comm, Format> allgatherv_;
   std::vector<transfer> scheme_;
-  std::vector<std::int64_t> sizes_; // of the parts, balanced or not
 };
 
 } // namespace oktopk

@@ -30,7 +30,7 @@ concept has_gather_options =
     };
 
 template <class G, class E, class Comm, class Format>
-concept gathers_for = std::constructible_from<typename G::template step<E, Comm, Format>, G const&> &&
+concept gathers_for = std::constructible_from<typename G::template step<E, Comm, Format>, G const&, Format const&> &&
                       requires(typename G::template step<E, Comm, Format>& step, call_context<E, Comm>& call,
                                entries_of<Format, E> mine, std::span<std::int64_t const> sizes) {
                         { step.run(call, mine, sizes) } -> std::same_as<gathered<Format, E>>;
@@ -40,12 +40,13 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 ///
 /// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
 ///    with it (empty when nothing is).
-/// 2. `step<E, Comm, Format>` — the gather at work, made from the policy; owns its buffers.
+/// 2. `step<E, Comm, Format>` — the gather at work, made from the policy and the format; owns its buffers.
 /// 3. `step.run(call, mine, sizes)` — collective; from this rank's entries and the number of entries of each rank,
 /// which
 ///    is the same on all ranks, to all entries in rank order, the same on all ranks. They stay valid until the next
-///    run. Indices ascend from rank to rank. All parts together are meant to have `call.k` entries, or 0 for no number
-///    in particular; the parts may have fewer or more.
+///    run. Indices ascend from rank to rank. Each rank's entries are encoded once, by that rank: of a lossy format
+///    every rank, the sender included, has what was decoded. All parts together are meant to have `call.k` entries, or
+///    0 for no number in particular; the parts may have fewer or more.
 template <class G, class E, class Comm, class Format>
 concept gather_policy = has_gather_options<G> && gathers_for<G, E, Comm, Format>;
 

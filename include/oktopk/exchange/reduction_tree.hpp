@@ -11,6 +11,8 @@
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/kernel/overflow.hpp>
 #include <oktopk/select/search/one_rank_search.hpp>
+#include <oktopk/sparse/common_entries.hpp>
+#include <oktopk/sparse/losses_of.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
@@ -22,6 +24,9 @@
 namespace oktopk {
 
 /// Sums of sparse vectors up a binomial tree, cut to the k largest at every node, and the root's result down again.
+///
+/// A lossy format rounds what goes up at each node, and the result once, at the root: its bytes are passed on as they
+/// are. What a node's message rounded off is added to what it dropped.
 ///
 /// At level d = 1, 2, 4, ... rank r with r mod 2d = d sends to r - d, if there is one: any number of ranks. A rank
 /// sends once on the way up, at most 2k words, and on the way down to each child. A message has a header of 4 words:
@@ -36,12 +41,16 @@ public:
 
   /// The result on one rank; entries are valid until the next call.
   struct result {
-    entries_type sums;    ///< the root's, the same on all ranks
-    entries_type dropped; ///< partial sums that this rank left out, with ascending and unique indices
+    entries_type sums; ///< the root's, the same on all ranks
+    /// Partial sums that this rank left out, and what its message rounded off; ascending and unique.
+    entries_type dropped;
   };
 
+  explicit reduction_tree(Format const& format = {}) : format_(format) {}
+
   /// Collective; whether what is dropped goes back to the accumulators is the same on all ranks. Where it does, a
-  /// residual that overflows by it is a fault of this rank. Throws the fault of the lowest faulty rank on every rank.
+  /// residual that overflows by it is a fault of this rank; where not, `dropped` has what was rounded off the entries
+  /// of the result, and no more. Throws the fault of the lowest faulty rank on every rank.
   result run(call_context<E, Comm>& call, array_ref<value_type const, memory_space> accumulator, entries_type selection,
              bool return_dropped) {
     detail::profiling_region const profiled("oktopk::reduction_tree");
@@ -60,13 +69,15 @@ private:
     make_room(call, selection.size());
     cancel_on_unwind const guard(call.comm); // also between its messages
 
-    entries_type kept = cut(call, selection); // a selector may have taken more than k
+    entries_type kept = cut(call, selection, return_dropped); // a selector may have taken more than k
     int parent_distance = 1;
     for (; parent_distance < ranks && rank % (2 * parent_distance) == 0; parent_distance *= 2) {
       if (rank + parent_distance < ranks) {
-        merge(call, rank + parent_distance, kept);
+        merge(call, rank + parent_distance, kept, return_dropped);
       }
     }
+    // What is kept goes up, or from the root down.
+    std::int64_t bytes = encode(call, kept);
     outcome.sums = kept;
     // Nothing is dropped on the way down, and a fault can still travel with the message on the way up.
     outcome.dropped = dropped_sum_.extract(call.exec);
@@ -75,14 +86,19 @@ private:
                                                                         outcome.dropped));
     }
     if (rank != 0) {
-      send(call, rank - parent_distance, kept, phase::reduce);
+      send(call, rank - parent_distance, outgoing_, kept.size(), bytes, phase::reduce);
       call.faults.clear(); // the root's word counts
-      outcome.sums = receive(call, rank - parent_distance, phase::gather);
+      outcome.sums = receive(call, rank - parent_distance, phase::gather, bytes);
+    } else if (loses(format_) && ranks > 1 && !call.faults) {
+      outcome.sums = decode(call, outgoing_, bytes, kept.size());
     }
     for (int distance = parent_distance / 2; distance >= 1; distance /= 2) {
       if (rank + distance < ranks) {
-        send(call, rank + distance, outcome.sums, phase::gather);
+        send(call, rank + distance, rank == 0 ? outgoing_ : incoming_, outcome.sums.size(), bytes, phase::gather);
       }
+    }
+    if (!return_dropped && loses(format_) && !call.faults) {
+      outcome.dropped = restrict_to(call, outcome.dropped, outcome.sums);
     }
     return outcome;
   }
@@ -94,14 +110,18 @@ private:
     E const& exec = call.exec;
     std::int64_t const k = call.k;
     std::int64_t const merged = std::min(2 * k, everything_.width());
-    message_bytes_ = header_bytes + detail::round_up_to_8(Format::max_encoded_bytes(k, everything_));
+    message_bytes_ = header_bytes + detail::round_up_to_8(format_.max_encoded_bytes(k, everything_));
     incoming_.reserve(exec, call.comm, message_bytes_);
     outgoing_.reserve(exec, call.comm, message_bytes_);
     messages_.reset(1);
     decoded_.reserve(exec, k);
     sum_.open(exec, everything_, merged);
     dropped_.reserve(exec, std::max(own_entries, merged));
-    dropped_sum_.open(exec, everything_, own_entries + k * detail::ceil_log2(call.comm.size()));
+    std::int64_t const rounded = loses(format_) ? k : 0;
+    dropped_sum_.open(exec, everything_, own_entries + k * detail::ceil_log2(call.comm.size()) + rounded);
+    if (rounded > 0) {
+      losses_.reserve(exec, own_entries + k * detail::ceil_log2(call.comm.size()) + rounded);
+    }
     kept_.reserve(exec, k);
     if (kept_.histograms.capacity() == 0) { // a selection of nothing makes room for those to come
       detail::largest_entries<E, index_type, value_type>(exec, {}, 1, kept_);
@@ -109,8 +129,9 @@ private:
   }
 
   // Adds a child's sums to this node's and keeps the k largest.
-  void merge(call_context<E, Comm>& call, int child, entries_type& kept) {
-    entries_type const theirs = receive(call, child, phase::reduce);
+  void merge(call_context<E, Comm>& call, int child, entries_type& kept, bool return_dropped) {
+    std::int64_t bytes = 0;
+    entries_type const theirs = receive(call, child, phase::reduce, bytes);
     if (call.faults) {
       return;
     }
@@ -120,18 +141,21 @@ private:
     entries_type const merged = sum_.extract(call.exec);
     call.note(detail::non_finite_in(call.exec, merged, fault_subject::sum));
     if (!call.faults) {
-      kept = cut(call, merged);
+      kept = cut(call, merged, return_dropped);
     }
   }
 
-  // The k largest; what is left goes to the dropped sums.
-  entries_type cut(call_context<E, Comm>& call, entries_type entries) {
+  // The k largest; what is left goes to the dropped sums, unless it is lost.
+  entries_type cut(call_context<E, Comm>& call, entries_type entries, bool return_dropped) {
     if (entries.size() <= call.k || call.faults) {
       return entries;
     }
     detail::stopwatch const timed(call.statistics.select_seconds);
     E const& exec = call.exec;
     entries_type kept = detail::largest_entries<E, index_type, value_type>(exec, entries, call.k, kept_);
+    if (!return_dropped) {
+      return kept;
+    }
     dropped_.reserve(exec, entries.size());
     std::int64_t const count = difference<E, index_type, value_type>(exec, entries, kept.indices,
                                                                      dropped_.indices.data(), dropped_.values.data());
@@ -139,40 +163,68 @@ private:
     return kept;
   }
 
-  void send(call_context<E, Comm>& call, int to, entries_type entries, phase use) {
-    std::int64_t bytes = 0;
-    if (!call.faults) {
-      bytes = Format::encode(call.exec, entries, everything_, outgoing_.data() + header_bytes);
-      outgoing_.push(call.exec, header_bytes, bytes);
+  // Encodes for the way up, or for the way down from the root; notes what is rounded off. Gives the bytes.
+  std::int64_t encode(call_context<E, Comm>& call, entries_type const& kept) {
+    if (call.faults || call.comm.size() == 1) {
+      return 0;
     }
-    outgoing_.put(call.exec, 0, call.faults.packed_or(entries.size()));
-    outgoing_.put(call.exec, message_header_bytes, static_cast<std::uint64_t>(call.faults.rank()));
+    std::int64_t const bytes = format_.encode(call.exec, kept, everything_, outgoing_.data() + header_bytes);
+    outgoing_.push(call.exec, header_bytes, bytes);
+    if (loses(format_) && kept.size() > 0) {
+      entries_type const rounded = decode(call, outgoing_, bytes, kept.size());
+      detail::losses_of<E, value_type>(call.exec, kept.values.data(), rounded.values.data(), kept.size(),
+                                       losses_.values.data());
+      dropped_sum_.add(call.exec, {kept.indices.data(), losses_.values.data(), kept.size()});
+    }
+    return bytes;
+  }
+
+  entries_type decode(call_context<E, Comm>& call, message_buffer<E> const& message, std::int64_t bytes,
+                      std::int64_t count) {
+    format_.decode(call.exec, static_cast<std::byte const*>(message.data() + header_bytes), bytes, count, everything_,
+                   decoded_.indices.data(), decoded_.values.data());
+    return decoded_.entries(count);
+  }
+
+  entries_type restrict_to(call_context<E, Comm>& call, entries_type const& entries, entries_type const& kept) {
+    std::int64_t const count =
+        entries.size() == 0 ? 0
+                            : common_entries<E, index_type, value_type>(call.exec, entries, kept.indices,
+                                                                        losses_.indices.data(), losses_.values.data());
+    return losses_.entries(count);
+  }
+
+  // Sends encoded entries that lie in a message, behind room for the header.
+  void send(call_context<E, Comm>& call, int to, message_buffer<E>& message, std::int64_t count, std::int64_t bytes,
+            phase use) {
+    message.put(call.exec, 0, call.faults.packed_or(count));
+    message.put(call.exec, message_header_bytes, static_cast<std::uint64_t>(call.faults.rank()));
     messages_.reset(1);
     cancel_on_unwind const guard(call.comm, messages_.requests());
-    messages_.send(outgoing_.wire(0, header_bytes + bytes), to, use);
+    messages_.send(message.wire(0, header_bytes + (call.faults ? 0 : bytes)), to, use);
     messages_.start(call.exec, call.comm, "oktopk::reduction_tree::encoded");
     messages_.wait_all(call.comm);
   }
 
-  entries_type receive(call_context<E, Comm>& call, int from, phase use) {
+  // Tells the bytes of the encoded entries, too.
+  entries_type receive(call_context<E, Comm>& call, int from, phase use, std::int64_t& bytes) {
     messages_.reset(1);
     cancel_on_unwind const guard(call.comm, messages_.requests());
     std::size_t const message = messages_.receive(incoming_.wire(0, message_bytes_), from, use);
     // Ends the reading of the message before.
     messages_.start(call.exec, call.comm, "oktopk::reduction_tree::decoded");
     messages_.wait_all(call.comm);
+    bytes = messages_.bytes(message) - header_bytes;
     auto const header = fault_report::unpacked(incoming_.get(call.exec, 0));
     if (header) {
       call.faults.hear(header, static_cast<int>(incoming_.get(call.exec, message_header_bytes)));
       return {};
     }
-    std::int64_t const bytes = messages_.bytes(message) - header_bytes;
     incoming_.pull(call.exec, header_bytes, bytes);
-    Format::decode(call.exec, static_cast<std::byte const*>(incoming_.data() + header_bytes), bytes, header.detail,
-                   everything_, decoded_.indices.data(), decoded_.values.data());
-    return decoded_.entries(header.detail);
+    return decode(call, incoming_, bytes, header.detail);
   }
 
+  Format format_;
   region everything_;
   std::int64_t message_bytes_ = 0;
   message_group<Comm> messages_;
@@ -181,6 +233,7 @@ private:
   selection_workspace<index_type, value_type, E> decoded_;
   selection_workspace<index_type, value_type, E> dropped_;
   selection_workspace<index_type, value_type, E> kept_;
+  selection_workspace<index_type, value_type, E> losses_;
   region_sum<index_type, value_type, E> sum_;
   region_sum<index_type, value_type, E> dropped_sum_;
 };

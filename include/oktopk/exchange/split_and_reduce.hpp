@@ -11,6 +11,7 @@
 #include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/sparse/losses_of.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/split_positions.hpp>
 
@@ -22,12 +23,23 @@
 
 namespace oktopk {
 
+/// The result of split and reduce on one rank; valid until its next call.
+template <sparse_format Format, execution_space E>
+struct split_and_reduce_result {
+  entries_of<Format, E> sums; ///< of this rank's region
+  /// What the messages rounded off this rank's selection: an entry for each that was selected. Empty where the format
+  /// loses nothing.
+  entries_of<Format, E> losses;
+  std::int64_t own_first = 0; ///< the selected entries [own_first, own_last) lie in this rank's region: none was sent
+  std::int64_t own_last = 0;
+};
+
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
 /// to the region's owner, who sums what arrives.
 ///
 /// P-1 messages each way, one per peer, each with a header of 2 words: the number of its entries, or the sender's
-/// fault. At most the selection is sent: 2k(P-1)/P words where it lies evenly over the regions, 2k at worst. While one
-/// bucket's messages are in flight the previous bucket is summed, in the schedule's order.
+/// fault. At most the selection is sent: 2k(P-1)/P words in COO where it lies evenly over the regions, 2k at worst.
+/// While one bucket's messages are in flight the previous bucket is summed, in the schedule's order.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
 class split_and_reduce {
 public:
@@ -35,14 +47,15 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  explicit split_and_reduce(Schedule how) : schedule_(how) {}
+  using result_type = split_and_reduce_result<Format, E>;
 
-  /// Collective. Gives the sums of this rank's region, valid until the next call; throws the fault of the lowest faulty
-  /// rank on every rank. `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any
-  /// rank has selected, or nothing where nobody can tell. Then ranks announce their sizes first, in P-1 more messages
-  /// of 2 words.
-  entries_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
-                   std::optional<std::int64_t> most_selected) {
+  explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
+
+  /// Collective. Throws the fault of the lowest faulty rank on every rank. `boundaries` is identical on all ranks, and
+  /// so is `most_selected`: the most entries that any rank has selected, or nothing where nobody can tell. Then ranks
+  /// announce their sizes first, in P-1 more messages of 2 words.
+  result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
+                  std::optional<std::int64_t> most_selected) {
     detail::profiling_region const profiled("oktopk::split_and_reduce");
     int const rank = call.comm.rank();
     detail::split_positions<E, index_type>(call.exec, selection.indices, boundaries, positions_);
@@ -51,10 +64,25 @@ public:
     sum_.add(call.exec, share_of(selection, rank));
     exchange(call, selection, boundaries, own, most_selected);
     call.throw_if_faulty();
-    return sum_.extract(call.exec);
+    result_type result;
+    result.own_first = positions_.host()[rank];
+    result.own_last = positions_.host()[rank + 1];
+    if (loses(format_)) {
+      note_losses(call.exec, selection, 0, result.own_first);
+      note_losses(call.exec, selection, result.own_last, selection.size());
+      result.losses = {selection.indices.data(), sent_values_.data(), selection.size()};
+    }
+    result.sums = sum_.extract(call.exec);
+    return result;
   }
 
 private:
+  // From what the owners will have to what was rounded off.
+  void note_losses(E const& exec, entries_type const& selection, std::int64_t first, std::int64_t last) {
+    value_type* const sent = sent_values_.data() + first;
+    detail::losses_of<E, value_type>(exec, selection.values.data() + first, sent, last - first, sent);
+  }
+
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   // The messages, after which every rank has heard of the same faults.
@@ -67,7 +95,7 @@ private:
     lengths_.resize(at(steps) + 1);
     messages_.reset(2 * at(steps));
     cancel_on_unwind const guard(call.comm, messages_.requests(), announcements_);
-    make_room(call, boundaries, own, most_selected);
+    make_room(call, selection, boundaries, own, most_selected);
     post(call, selection, boundaries, mine, 1, std::min(bucket_, steps));
     for (int first = 1; first <= steps; first += bucket_) {
       int const last = std::min(first + bucket_ - 1, steps);
@@ -84,14 +112,18 @@ private:
     return selection.slice(positions_.host()[rank], positions_.host()[rank + 1]);
   }
 
-  static std::int64_t message_bytes(std::int64_t count, region where) {
-    return message_header_bytes + detail::round_up_to_8(Format::max_encoded_bytes(count, where));
+  std::int64_t message_bytes(std::int64_t count, region where) const {
+    return message_header_bytes + detail::round_up_to_8(format_.max_encoded_bytes(count, where));
   }
 
   // Two buckets of receives are in use at a time, and all sends until the end.
-  void make_room(call_context<E, Comm>& call, std::span<std::int64_t const> boundaries, region own,
-                 std::optional<std::int64_t> most_selected) {
+  void make_room(call_context<E, Comm>& call, entries_type const& selection, std::span<std::int64_t const> boundaries,
+                 region own, std::optional<std::int64_t> most_selected) {
     int const ranks = call.comm.size();
+    if (loses(format_)) {
+      sent_indices_.reserve(call.exec, selection.size());
+      sent_values_.reserve(call.exec, selection.size());
+    }
     send_offsets_.assign(at(ranks) + 1, 0);
     for (int step = 1; step < ranks; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
@@ -141,9 +173,15 @@ private:
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
       std::int64_t const body = send_offsets_[at(step) - 1] + message_header_bytes;
-      lengths_[at(step)] = Format::encode(call.exec, share_of(selection, to),
-                                          region{boundaries[at(to)], boundaries[at(to) + 1]}, outgoing_.data() + body);
+      region const theirs{boundaries[at(to)], boundaries[at(to) + 1]};
+      entries_type const share = share_of(selection, to);
+      lengths_[at(step)] = format_.encode(call.exec, share, theirs, outgoing_.data() + body);
       outgoing_.push(call.exec, body, lengths_[at(step)]);
+      if (loses(format_) && share.size() > 0) { // what the owner will have of it
+        std::int64_t const position = positions_.host()[to];
+        format_.decode(call.exec, static_cast<std::byte const*>(outgoing_.data() + body), lengths_[at(step)],
+                       share.size(), theirs, sent_indices_.data() + position, sent_values_.data() + position);
+      }
     }
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
@@ -166,12 +204,13 @@ private:
     }
     std::int64_t const bytes = messages_.bytes(receives_[at(step)]) - message_header_bytes;
     incoming_.pull(call.exec, offset + message_header_bytes, bytes);
-    Format::decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes,
+    format_.decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes,
                    header.detail, own, decoded_indices_.data(), decoded_values_.data());
     sum_.add(call.exec, {decoded_indices_.data(), decoded_values_.data(), header.detail});
   }
 
   Schedule schedule_;
+  Format format_;
   region_sum<index_type, value_type, E> sum_;
   message_group<Comm> messages_;
   shared_numbers<std::int64_t, E> positions_{"oktopk::split_and_reduce::positions"};
@@ -179,6 +218,8 @@ private:
   message_buffer<E> incoming_{"oktopk::split_and_reduce::incoming"};
   buffer<index_type, typename E::memory_space> decoded_indices_{"oktopk::split_and_reduce::decoded_indices"};
   buffer<value_type, typename E::memory_space> decoded_values_{"oktopk::split_and_reduce::decoded_values"};
+  buffer<index_type, typename E::memory_space> sent_indices_{"oktopk::split_and_reduce::sent_indices"};
+  buffer<value_type, typename E::memory_space> sent_values_{"oktopk::split_and_reduce::sent_values"};
   std::vector<std::int64_t> send_offsets_;
   std::vector<std::int64_t> lengths_;
   std::vector<std::int64_t> announced_;

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
+
+#include <cstdint>
+
+namespace oktopk::detail {
+
+/// Enqueues losses[i] = values[i] - rounded[i]. The arrays may be the same.
+template <execution_space E, gradient_value Value>
+void losses_of(E const& exec, Value const* values, Value const* rounded, std::int64_t count, Value* losses) {
+  Kokkos::parallel_for(
+      "oktopk::losses_of", index_range<E>(exec, 0, count),
+      KOKKOS_LAMBDA(std::int64_t i) { losses[i] = values[i] - rounded[i]; });
+}
+
+} // namespace oktopk::detail
