@@ -265,6 +265,8 @@ def accuracy(rows, title, note):
 
 def coding(rows, title, note):
     """Bits an entry, and entries a second, of each format: a mark for each input."""
+    from matplotlib import ticker
+
     formats = list(grouped(rows, "format"))
     places = {name: len(formats) - 1 - place for place, name in enumerate(formats)}
     figure, (bits, speed) = figure_of(0.9 + 0.3 * len(formats), title, note, bottom=0.3, ncols=2,
@@ -286,7 +288,8 @@ def coding(rows, title, note):
                       edgecolors="#555555", label=name)
     speeds = [value / 1e6 for name in SPEEDS for value in column(rows, name)]
     logarithmic(speed.xaxis, min(speeds) / 1.3, max(speeds) * 1.3)
-    speed.set_xlabel("million entries a second, one core (logarithmic axis)")
+    speed.xaxis.set_major_locator(ticker.LogLocator(subs=(1,)))
+    speed.set_xlabel("million entries a second (logarithmic axis)")
     bits.set_yticks(list(places.values()), list(places))
     bits.set_ylim(-0.6, len(formats) - 0.4)
     for axes in (bits, speed):

@@ -81,6 +81,7 @@ void bench_all(measurements& all, case_of const& on) {
 #endif
 #ifdef FORMAT_BENCH_WITH_ZSTD
   bench_format<zstd>(all, "zstd", on);
+  bench_format<zstd_all>(all, "zstd_all", on);
 #endif
 }
 

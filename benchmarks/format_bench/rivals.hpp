@@ -19,6 +19,7 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 // What others would do, in the shape of our formats: indices coded, values copied behind them. They only read what they
@@ -171,7 +172,20 @@ struct zstd : rival<zstd> {
   }
 
   static std::int64_t code(std::int32_t const* indices, std::int64_t count, std::int64_t begin, std::byte* out) {
-    std::vector<std::uint16_t>& gaps = room(count);
+    std::vector<std::uint16_t>& gaps = room(3 * count);
+    std::size_t const size = put_gaps(indices, count, begin, gaps.data());
+    return compress(gaps.data(), 2 * size, out, most_bytes(count));
+  }
+
+  static void uncode(std::byte const* in, std::int64_t bytes, std::int64_t count, std::int64_t begin,
+                     std::int32_t* indices) {
+    std::vector<std::uint16_t>& gaps = room(3 * count);
+    decompress(in, bytes, gaps.data(), 2 * gaps.size());
+    take_gaps(gaps.data(), count, begin, indices);
+  }
+
+  static std::size_t put_gaps(std::int32_t const* indices, std::int64_t count, std::int64_t begin,
+                              std::uint16_t* gaps) {
     std::size_t size = 0;
     std::int64_t before = begin - 1;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -183,16 +197,12 @@ struct zstd : rival<zstd> {
         gaps[size++] = static_cast<std::uint16_t>(gap >> 16);
       }
     }
-    static std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> const context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
-    return checked(
-        ZSTD_compressCCtx(context.get(), out, static_cast<std::size_t>(most_bytes(count)), gaps.data(), 2 * size, 1));
+    return size;
   }
 
-  static void uncode(std::byte const* in, std::int64_t bytes, std::int64_t count, std::int64_t begin,
-                     std::int32_t* indices) {
-    std::vector<std::uint16_t>& gaps = room(count);
-    static std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> const context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-    checked(ZSTD_decompressDCtx(context.get(), gaps.data(), 2 * gaps.size(), in, static_cast<std::size_t>(bytes)));
+  /// Gives how many of the numbers the gaps took.
+  static std::size_t take_gaps(std::uint16_t const* gaps, std::int64_t count, std::int64_t begin,
+                               std::int32_t* indices) {
     std::size_t at = 0;
     std::int64_t before = begin - 1;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -204,22 +214,61 @@ struct zstd : rival<zstd> {
       before += gap + 1;
       indices[i] = static_cast<std::int32_t>(before);
     }
+    return at;
+  }
+
+  static std::int64_t compress(void const* from, std::size_t bytes, std::byte* out, std::int64_t room) {
+    static std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> const context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
+    return checked(ZSTD_compressCCtx(context.get(), out, static_cast<std::size_t>(room), from, bytes, 1));
+  }
+
+  static void decompress(std::byte const* in, std::int64_t bytes, void* to, std::size_t room) {
+    static std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> const context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+    checked(ZSTD_decompressDCtx(context.get(), to, room, in, static_cast<std::size_t>(bytes)));
+  }
+
+  static std::vector<std::uint16_t>& room(std::int64_t numbers) {
+    static std::vector<std::uint16_t> kept;
+    if (kept.size() < static_cast<std::size_t>(numbers)) {
+      kept.resize(static_cast<std::size_t>(numbers));
+    }
+    return kept;
   }
 
 private:
-  static std::vector<std::uint16_t>& room(std::int64_t count) {
-    static std::vector<std::uint16_t> gaps;
-    if (gaps.size() < static_cast<std::size_t>(3 * count)) {
-      gaps.resize(static_cast<std::size_t>(3 * count));
-    }
-    return gaps;
-  }
-
   static std::int64_t checked(std::size_t result) {
     if (ZSTD_isError(result) != 0) {
       throw std::runtime_error(std::string("zstd: ") + ZSTD_getErrorName(result));
     }
     return static_cast<std::int64_t>(result);
+  }
+};
+
+/// The same of gaps and values together.
+struct zstd_all {
+  static constexpr bool lossless = true;
+
+  static std::int64_t max_encoded_bytes(std::int64_t count, oktopk::region) {
+    return static_cast<std::int64_t>(ZSTD_compressBound(static_cast<std::size_t>(count) * 10));
+  }
+
+  template <class E>
+  static std::int64_t encode(E const&, entry_list from, oktopk::region where, std::byte* out) {
+    std::int64_t const count = from.size();
+    std::uint16_t* const all = zstd::room(5 * count).data();
+    std::size_t const size = zstd::put_gaps(from.indices.data(), count, where.begin, all);
+    auto const more = static_cast<std::size_t>(count) * sizeof(float);
+    std::memcpy(all + size, from.values.data(), more);
+    return zstd::compress(all, 2 * size + more, out, max_encoded_bytes(count, where));
+  }
+
+  template <class E>
+  static void decode(E const&, std::byte const* in, std::int64_t bytes, std::int64_t count, oktopk::region where,
+                     std::int32_t* indices, float* values) {
+    std::vector<std::uint16_t>& all = zstd::room(5 * count);
+    zstd::decompress(in, bytes, all.data(), 2 * all.size());
+    std::size_t const size = zstd::take_gaps(all.data(), count, where.begin, indices);
+    std::memcpy(values, all.data() + size, static_cast<std::size_t>(count) * sizeof(float));
   }
 };
 #endif

@@ -3,6 +3,7 @@
 """Runs format_bench as a user would and checks what it writes, from outside."""
 
 import csv
+import importlib.util
 import json
 import random
 import struct
@@ -95,13 +96,15 @@ def test_refuses_files_of_different_lengths(program, tmp_path):
 def test_driver(program, driver, tmp_path):
     """The command of run.py writes a table and a CSV file, of which `show` makes the same table."""
     rows = tmp_path / "rows.csv"
-    done = driver("formats", "--program", program.path, "--csv", rows, "--plot", "none", "--",
+    picture = tmp_path / "picture.png" if importlib.util.find_spec("matplotlib") else "none"
+    done = driver("formats", "--program", program.path, "--csv", rows, "--plot", picture, "--",
                   "--n", 2000, "--input", "uniform,clustered", "--density", 0.1, *QUICK)
     assert done.returncode == 0, done.stderr
     with open(rows, newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert {row["input"] for row in written} == {"uniform", "clustered"}
     assert set(LOSSLESS) <= {row["format"] for row in written}
+    assert picture == "none" or picture.stat().st_size > 1000
     shown = driver("show", rows)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.strip() in done.stdout
