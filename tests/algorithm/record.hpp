@@ -19,6 +19,7 @@
 //   algorithm<Comm>            the algorithm on a communicator
 //   communicator               a counted one of its own, where it is not to run on `counting` (optional)
 //   options(length, k)         short periods, so that a few iterations see all of them
+//   rounds                     whether messages round values: then whole numbers do not stay whole (optional)
 //   volume_fault(...)          what is wrong with the words of one call, or nothing (optional)
 //   reference_fault(...)       what is wrong with the results of a run, or nothing (optional)
 namespace oktopk_tests {

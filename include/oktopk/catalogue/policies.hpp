@@ -5,11 +5,17 @@
 #include <oktopk/algorithm/paper/gathered_threshold.hpp>
 #include <oktopk/catalogue/one_of_partitioners.hpp>
 #include <oktopk/catalogue/one_of_selectors.hpp>
+#include <oktopk/catalogue/one_of_values.hpp>
 #include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/identity.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/format/packed.hpp>
+#include <oktopk/format/values/bfloat16.hpp>
+#include <oktopk/format/values/exact.hpp>
+#include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/sign.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -55,9 +61,26 @@ struct format_alternative {
   std::string_view about;
 };
 
+/// Values of a packed format.
+inline constexpr std::tuple value_codecs{
+    alternative<exact_values>{"exact", "as they are, exponents packed"},
+    alternative<bfloat16_values>{"bfloat16", "7 bits of mantissa, exponents packed"},
+    alternative<fixed_values<8>>{"fixed8", "255 levels a block"},
+    alternative<fixed_values<4>>{"fixed4", "15 levels a block"},
+    alternative<fixed_values<2>>{"fixed2", "two magnitudes a block"},
+    alternative<sign_values>{"sign", "one magnitude a block"},
+};
+
+using any_values = detail::one_of_list<one_of_values, decltype(value_codecs)>::type;
+
+/// `packed` with values that are chosen at run time.
+template <gradient_value Value, gradient_index Index>
+using any_packed = packed<Value, Index, any_values>;
+
 inline constexpr std::tuple formats{
     format_alternative<coo>{"coo", "indices and values"},
     format_alternative<coo_or_dense>{"coo_or_dense", "the same, or all values of a region where that is less"},
+    format_alternative<any_packed>{"packed", "gaps of indices as a Rice code, values by a code of their own"},
 };
 
 /// The codecs of dense messages that need no other library.

@@ -7,8 +7,10 @@
 #include <oktopk/dense/wire/coded.hpp>
 #include <oktopk/dense/wire/concept.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +29,20 @@ void read_choice(option_reader& in, std::string_view key, List const& list, std:
     read_options(in, choice.options);
     chosen = choice;
   });
+}
+
+/// Reads which of several value codecs a format has.
+template <class Format>
+void read_values(option_reader& in, Format& format) {
+  auto values = format.values();
+  values.chosen = 0;
+  std::int32_t position = 0;
+  auto const names = oktopk::detail::names_of(value_codecs);
+  in.choose("values", value_codecs, names.front(), "values of a packed format", [&]<class Codec>(Codec const& codec) {
+    position = static_cast<std::int32_t>(std::find(names.begin(), names.end(), codec.name) - names.begin());
+  });
+  values.chosen = position;
+  format = Format(values);
 }
 
 /// Offers a reader every option that a struct of options has, by its member: one line an option, whichever policies
@@ -57,6 +73,9 @@ void read_options(option_reader& in, Options& how) {
     constexpr std::array<std::pair<std::string_view, codec_level>, 2> levels{
         {{"collective", codec_level::collective}, {"message", codec_level::message}}};
     in("codec_level", how.level, levels, "code once a collective, or once a message");
+  }
+  if constexpr (requires { how.format.values().chosen; }) {
+    read_values(in, how.format);
   }
   if constexpr (requires { how.local_select.chosen; }) {
     read_choice(in, "local_select", local_selectors, "selection of a rank's own entries", how.local_select.chosen);

@@ -79,6 +79,11 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   if constexpr (requires { how.return_dropped; }) {
     promised.exact_sums = promised.all_contribute = how.return_dropped;
   }
+  if constexpr (requires { how.format; }) {
+    if (loses(how.format) && promised.global) {
+      promised.global->exact = false; // of the rounded sums
+    }
+  }
   return promised;
 }
 

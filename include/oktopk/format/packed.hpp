@@ -37,7 +37,7 @@ public:
   static constexpr bool exact_size = false;
 
   /// The most bytes that a message takes more when it is cut in two.
-  static constexpr std::int64_t bytes_per_cut = 64;
+  static constexpr std::int64_t bytes_per_cut = 48;
 
   packed() = default;
   explicit packed(Values const& values) : values_(values) {}
@@ -46,6 +46,8 @@ public:
     return "packed<" + values_.name() + ", float" + std::to_string(8 * sizeof(Value)) + ", int" +
            std::to_string(8 * sizeof(Index)) + ">";
   }
+
+  Values const& values() const { return values_; }
 
   /// Whether values are rounded.
   bool loses() const {
