@@ -16,6 +16,7 @@ struct pairs {
 
   static constexpr bool lossless = true;
   static constexpr bool exact_size = true;
+  static constexpr std::int64_t bytes_per_cut = 0;
 
   static std::string name() {
     return "pairs<float" + std::to_string(8 * sizeof(Value)) + ", int" + std::to_string(8 * sizeof(Index)) + ">";

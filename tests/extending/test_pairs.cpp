@@ -14,4 +14,5 @@ TEMPLATE_TEST_CASE("pairs is a format", "", (pairs<float, std::int32_t>), (pairs
     round_trip<TestType>(count, {123457, 123457 + 101});
   }
   check_bound_grows<TestType>({0, 1000}, 100);
+  check_bound_of_cuts<TestType>();
 }
