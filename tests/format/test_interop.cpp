@@ -135,24 +135,24 @@ TEST_CASE("entries of a chunk in any order come out in order, with their values"
   CHECK(read.values == values_type{2, 1, 3, 4});
 }
 
-// Places 001, fff, low byte first: 01 00 ff 0f. Signs + - + + - - - + | +, from the lowest bit on:
-// 1 + 4 + 8 + 128 = 141 = 8d, and 01.
+// Places 001, fff, low byte first: 01 00 ff 0f. Signs + - + + - - - + | -, a bit for each minus, from
+// the lowest bit on: 2 + 16 + 32 + 64 = 114 = 72, and 01.
 TEST_CASE("indices of 16 bits and signs of one bit, as Psyche has them") {
   chunk_layout const two{4096, 4096, 2};
   auto const few = written_signed(two, {0x001, 0xfff}, {2.5F, -1e-30F});
   CHECK(few.places == bytes_of({0x01, 0x00, 0xff, 0x0f}));
-  CHECK(few.signs == bytes_of({0x01}));
+  CHECK(few.signs == bytes_of({0x02}));
 
   chunk_layout const nine{4096, 4096, 9};
   indices_type const indices = {0, 1, 2, 3, 4, 5, 6, 7, 0x0100};
-  values_type const values = {1, -1, 1, 1, -1, -1, -1, 1, 1};
+  values_type const values = {1, -1, 1, 1, -1, -1, -1, 1, -1};
   auto const many = written_signed(nine, indices, values);
   CHECK(many.places == bytes_of({0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 0x00, 0x01}));
-  CHECK(many.signs == bytes_of({0x8d, 0x01}));
+  CHECK(many.signs == bytes_of({0x72, 0x01}));
 
   auto const read = read_signed(nine, many.places, many.signs);
   CHECK(read.indices == indices);
-  CHECK(read.values == values_type{0.5F, -0.5F, 0.5F, 0.5F, -0.5F, -0.5F, -0.5F, 0.5F, 0.5F});
+  CHECK(read.values == values_type{0.5F, -0.5F, 0.5F, 0.5F, -0.5F, -0.5F, -0.5F, 0.5F, -0.5F});
 }
 
 TEST_CASE("signs go with indices as wide as the chunk needs") {

@@ -29,11 +29,12 @@ constexpr std::int64_t bytes_of_signs(std::int64_t count) {
 
 /// Writes the places of entries in their chunks and the signs of their values, as Psyche sends them.
 ///
-/// Places are unsigned integers of `bytes_of_place`, the low byte first: 16 bits in chunks of 4,096
-/// (`compress_idx` in shared/modeling/src/distro.rs of PsycheFoundation/psyche). A sign is one bit, 1 where the value
-/// is above 0; eight of them lie in a byte from its lowest bit on, and what is left of the last byte is 0
-/// (`SerializableTensorData::OneBit` in shared/network/src/serializable_tensor.rs). These are the data of the two
-/// tensors of a `SerializedDistroResult`; what its serialisation puts around them is not written.
+/// Places are unsigned integers of `bytes_of_place`, the low byte first: 16 bits in chunks of 4,096 (`compress_idx` in
+/// shared/modeling/src/distro.rs of PsycheFoundation/psyche). A sign is one bit, 1 where the value is negative
+/// (`quantize_nozeros_tensor_to_boolean_sign`, same file); eight of them lie in a byte from its lowest bit on, and what
+/// is left of the last byte is 0 (`SerializableTensorData::OneBit` in shared/network/src/serializable_tensor.rs). These
+/// are the data of the two tensors of a `SerializedDistroResult`; what its serialisation puts around them is not
+/// written.
 ///
 /// `indices` and `values` are all of the layout, as `chunked` selects them; `places` has room for `bytes_of_places` and
 /// `signs` for `bytes_of_signs`. Throws `error` (option_out_of_range) for a wrong number of entries, an index outside
@@ -58,7 +59,7 @@ void write_signs(chunk_layout const& layout, std::span<Index const> indices, std
     if (!(value > 0) && !(value < 0)) {
       detail::refuse("the value of entry " + std::to_string(entry) + " has no sign");
     }
-    byte |= (value > 0 ? 1U : 0U) << (entry % 8);
+    byte |= (value < 0 ? 1U : 0U) << (entry % 8);
     if (entry % 8 == 7 || entry + 1 == layout.entries()) {
       signs[static_cast<std::size_t>(entry / 8)] = static_cast<std::byte>(byte);
       byte = 0;
@@ -91,7 +92,7 @@ void read_signs(chunk_layout const& layout, std::span<std::byte const> places, s
     }
     auto const byte = std::to_integer<std::uint32_t>(signs[static_cast<std::size_t>(entry / 8)]);
     indices[static_cast<std::size_t>(entry)] = detail::index_in_vector<Index>(layout, entry, place);
-    values[static_cast<std::size_t>(entry)] = ((byte >> (entry % 8)) & 1U) != 0 ? magnitude : -magnitude;
+    values[static_cast<std::size_t>(entry)] = ((byte >> (entry % 8)) & 1U) != 0 ? -magnitude : magnitude;
   }
   if (std::int64_t const left = layout.entries() % 8;
       left != 0 && (std::to_integer<std::uint32_t>(signs.back()) >> left) != 0) {
