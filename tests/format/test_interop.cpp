@@ -8,6 +8,7 @@
 #include "support/generators.hpp"
 
 #include <oktopk/format/interop/indices12.hpp>
+#include <oktopk/format/interop/psyche_result.hpp>
 #include <oktopk/format/interop/signs.hpp>
 #include <oktopk/select/chunked.hpp>
 
@@ -226,6 +227,72 @@ TEST_CASE("readers refuse damaged messages and name the fault") {
   });
   check_refused(theirs, "index 3 stands twice in a message", [&] {
     read_signed(one, bytes_of({3, 2, 3}), bytes_of({0}));
+  });
+}
+
+// Two chunks of 4,096 with two entries each: places 001, fff and 100, 101; signs + - - +.
+//   indices: 2 dimensions, 2 (doubled 4) by 4 bytes (8); kind 0, no gradient, form 0; 8 bytes
+//   values: 2 dimensions, 2 (4) by 2 (4); kind 11 = 0b, no gradient, form 1; 1 byte: 2 + 4 = 06
+//   shape: 2 lengths, 2 and 4096 = 80 20 (32 x 128); size of a chunk 80 20
+std::vector<int> const result_in_bytes = {0x02, 0x04, 0x08, 0x00, 0x00, 0x00, 0x08, 0x01, 0x00, 0xff,
+                                          0x0f, 0x00, 0x01, 0x01, 0x01, 0x02, 0x04, 0x04, 0x0b, 0x00,
+                                          0x01, 0x01, 0x06, 0x02, 0x02, 0x80, 0x20, 0x80, 0x20};
+
+TEST_CASE("a result of Psyche is two tensors, a shape and the size of a chunk") {
+  chunk_layout const layout{8192, 4096, 2};
+  indices_type const indices = {0x001, 0xfff, 4096 + 0x100, 4096 + 0x101};
+  values_type const values = {0.5F, -0.5F, -0.5F, 0.5F};
+  auto const bytes = bytes_of(result_in_bytes);
+  CHECK(write_psyche_result<std::int32_t, float>(layout, indices, values) == bytes);
+
+  auto twice = bytes; // results follow each other
+  twice.insert(twice.end(), bytes.begin(), bytes.end());
+  auto const read = read_psyche_result<std::int32_t, float>(twice, 0.5F);
+  CHECK(read.bytes == bytes.size());
+  CHECK(read.indices == indices);
+  CHECK(read.values == values);
+  CHECK(read.shape == std::vector<std::int64_t>{2, 4096});
+  CHECK((read.layout.length == 8192 && read.layout.chunk == 4096 && read.layout.per_chunk == 2));
+}
+
+TEST_CASE("a result of Psyche that is damaged is refused or is a result") {
+  auto const good = bytes_of(result_in_bytes);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    check_refused(theirs, "a message of " + std::to_string(size) + " bytes is cut short",
+                  [&] { read_psyche_result<std::int32_t, float>(std::span(good).first(size), 1.F); });
+  }
+  auto const changed = [&](std::size_t at, int byte, std::string const& sentence) {
+    auto bytes = good;
+    bytes[at] = static_cast<std::byte>(byte);
+    check_refused(theirs, sentence, [&] { read_psyche_result<std::int32_t, float>(bytes, 1.F); });
+  };
+  changed(0, 9, "the number of dimensions in a message is 9, more than 8");
+  changed(1, 3, "a dimension in a message is negative");
+  changed(3, 6, "the indices of a message are of kind 6 and form 0, not 0 and 0");
+  changed(6, 7, "the values of a message are of kind 4 and form 11, not 11 and 1");
+  changed(8, 0x10, "entry 0 of a message has place 4097 of a chunk of 4096 values");
+  changed(18, 6, "the values of a message are of kind 6 and form 1, not 11 and 1");
+  changed(22, 0x16, "a bit after the last sign of a message is not 0");
+  changed(24, 3, "a message has 8 bytes of indices, where 12 are right");
+  changed(28, 0x1f, "chunks of 3968 values with 2 entries do not fit a shape of 8192 values");
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (int byte = 0; byte < 256; ++byte) {
+      auto bytes = good;
+      bytes[at] = static_cast<std::byte>(byte);
+      try {
+        auto const read = read_psyche_result<std::int32_t, float>(bytes, 1.F);
+        CHECK(read.indices.size() == 4);
+        CHECK(read.indices.back() < read.layout.length);
+      } catch (oktopk::error const& thrown) {
+        CHECK(thrown.code() == theirs);
+      }
+    }
+  }
+  bytes_type const endless(40, std::byte(0xff));
+  check_refused(theirs, "the number of dimensions in a message is no number of 64 bits",
+                [&] { read_psyche_result<std::int32_t, float>(endless, 1.F); });
+  check_refused(ours, "a vector of 100 values is not 0 to 65535 whole chunks of 64", [&] {
+    write_psyche_result<std::int32_t, float>({100, 64, 1}, indices_type{1, 70}, values_type{1, 1});
   });
 }
 

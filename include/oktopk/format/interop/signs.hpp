@@ -33,8 +33,7 @@ constexpr std::int64_t bytes_of_signs(std::int64_t count) {
 /// shared/modeling/src/distro.rs of PsycheFoundation/psyche). A sign is one bit, 1 where the value is negative
 /// (`quantize_nozeros_tensor_to_boolean_sign`, same file); eight of them lie in a byte from its lowest bit on, and what
 /// is left of the last byte is 0 (`SerializableTensorData::OneBit` in shared/network/src/serializable_tensor.rs). These
-/// are the data of the two tensors of a `SerializedDistroResult`; what its serialisation puts around them is not
-/// written.
+/// are the data of the two tensors of a `SerializedDistroResult`; `write_psyche_result` writes the rest.
 ///
 /// `indices` and `values` are all of the layout, as `chunked` selects them; `places` has room for `bytes_of_places` and
 /// `signs` for `bytes_of_signs`. Throws `error` (option_out_of_range) for a wrong number of entries, an index outside
