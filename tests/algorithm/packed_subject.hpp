@@ -35,6 +35,11 @@ struct packed_subject {
     how.length = length;
     how.k = k;
     how.format = packed_of_every_codec(every_value_codec{Codec});
+    if constexpr (requires { how.gather.ratio; }) { // balance as often as can be
+      if (Codec % 2 == 1) {
+        how.gather.ratio = 1;
+      }
+    }
     return how;
   }
 

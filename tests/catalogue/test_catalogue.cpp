@@ -97,6 +97,9 @@ using coded_ring = dense_ring_chunked<E, C, float, std::int32_t, coded_wire<Code
 void compare_sparse_algorithms() {
   check_twin<ok_topk<E, C>>("ok_topk");
   check_twin<ok_topk<E, C, coo_or_dense<>>>("ok_topk(format=coo_or_dense)");
+  check_twin<ok_topk<E, C, packed<>>>("ok_topk(format=packed)");
+  check_twin<ok_topk<E, C, packed<float, std::int32_t, bfloat16_values>>>("ok_topk(format=packed, values=bfloat16)");
+  check_twin<gtopk<E, C, packed<float, std::int32_t, fixed_values<4>>>>("gtopk(format=packed, values=fixed4)");
   typename reusing::options reused;
   reused.local_select = {.tau_prime = 2, .low = 0.5};
   reused.global_select = {.tau_prime = 2, .low = 0.5};
@@ -180,7 +183,9 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, balanced, uniform");
   refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
-  refused("topk_a(format=gzip)", "there are coo, coo_or_dense");
+  refused("topk_a(format=gzip)", "there are coo, coo_or_dense, packed");
+  refused("topk_a(format=packed, values=gzip)", "there are exact, bfloat16, fixed8, fixed4, fixed2, sign");
+  refused("ok_topk(values=sign)", "no option \"values\" here"); // an option of packed
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
   refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");
   refused("ok_topk(partition=uniform, tau=3)", "no option \"tau\" here"); // an option of other partitioners
@@ -200,6 +205,13 @@ TEST_CASE("texts that differ between ranks are an error on every rank") {
   CHECK(unlike(one, fault::option_out_of_range, "rank 1: there is no algorithm \"okk\"") == "");
 }
 
+TEST_CASE("value codecs that differ between ranks are an error on every rank") {
+  auto const all = failures_of(3, [](in_process_communicator comm) {
+    made(C(comm), comm.rank() == 1 ? "ok_topk(format=packed, values=sign)" : "ok_topk(format=packed)");
+  });
+  CHECK(unlike(all, fault::ranks_disagree, "values=sign") == "");
+}
+
 TEST_CASE("promises follow from the policies") {
   in_process::run(1, [](in_process_communicator comm) {
     auto const of = [&](std::string const& text) { return made(C(comm), text).promises(); };
@@ -212,6 +224,7 @@ TEST_CASE("promises follow from the policies") {
     auto const fixed = of("ok_topk(local_select=chunked, chunk=64, per_chunk=2)").local;
     CHECK((fixed.low == 0 && !fixed.one_threshold && own.local.one_threshold));
     CHECK((of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
+    CHECK((of("ok_topk(format=packed)").global->exact && !of("ok_topk(format=packed, values=sign)").global->exact));
     CHECK((of("gtopk").exact_sums && !of("gtopk(return_dropped=false)").exact_sums));
     CHECK((of("ring").everything && !of("dense_bfloat16").everything));
     CHECK((of("ring_chunked(codec=identity)").everything && !of("ring_chunked(codec=bfloat16)").everything));

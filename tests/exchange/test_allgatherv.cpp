@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/format/packed.hpp>
 
 #include <cstdint>
 #include <numeric>
@@ -75,6 +76,55 @@ TEST_CASE("allgatherv with wide entries") {
   for (std::uint64_t seed = 200; seed < 210; ++seed) {
     check_sizes<oktopk::coo<double, std::int64_t>>(random_sizes(seed), seed);
   }
+}
+
+TEST_CASE("allgatherv of a format of open size: sizes travel with the parts, in no message more") {
+  using packed = oktopk::packed<>;
+  for (std::uint64_t seed = 300; seed < 340; ++seed) {
+    auto const sizes = random_sizes(seed);
+    auto const parts = random_parts<float>(sizes, seed);
+    oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
+      device_part<packed> const mine(parts[static_cast<std::size_t>(comm.rank())]);
+      counting with_coo(comm);
+      counting with_packed(comm);
+      oktopk::allgatherv<execution, counting, oktopk::coo<>> coo_room;
+      oktopk::allgatherv<execution, counting, packed> packed_room;
+      auto coo_call = call_on(with_coo, length_of_parts);
+      auto packed_call = call_on(with_packed, length_of_parts);
+      coo_room.run(coo_call, mine.entries, std::span<std::int64_t const>(sizes));
+      auto const all =
+          host_part<packed>(packed_room.run(packed_call, mine.entries, std::span<std::int64_t const>(sizes)));
+      CHECK((all == joined(parts)));
+      CHECK(with_packed.total().messages_sent == with_coo.total().messages_sent);
+      CHECK(with_packed.total().messages_sent == with_packed.of_phase(oktopk::phase::gather).messages_sent);
+    });
+  }
+}
+
+TEST_CASE("encoded pieces that cannot be as long as they say are an error") {
+  using packed = oktopk::packed<>;
+  execution const exec;
+  oktopk::in_process::run(1, [&](oktopk::in_process_communicator comm) {
+    oktopk::message_buffer<execution> buffer("buffer");
+    buffer.reserve(exec, comm, 64);
+    oktopk::encoded_pieces<execution, packed> const pieces{packed()};
+    oktopk::region const where{0, 1000};
+    auto const refused = [&](std::uint64_t told, std::int64_t available) {
+      buffer.put(exec, 0, told);
+      try {
+        pieces.encoded_bytes(exec, 2, where, buffer, 0, available);
+      } catch (oktopk::error const& caught) {
+        return caught.code() == oktopk::fault::communication;
+      }
+      return false;
+    };
+    CHECK(!refused(24, 32));
+    CHECK(refused(25, 32));                // the message is shorter
+    CHECK(refused(~std::uint64_t(0), 64)); // no size at all
+    CHECK(refused(static_cast<std::uint64_t>(packed().max_encoded_bytes(2, where)) + 1,
+                  64));   // more than two entries take
+    CHECK(refused(0, 4)); // no room for the header
+  });
 }
 
 TEST_CASE("allgatherv with entries of 12 bytes, which end between multiples of 8") {

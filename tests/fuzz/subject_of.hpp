@@ -6,6 +6,7 @@
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/format/packed.hpp>
 
 #include <string>
 #include <type_traits>

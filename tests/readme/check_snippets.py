@@ -282,7 +282,8 @@ def main():
     what, source, *rest = sys.argv[1:]
     source = pathlib.Path(source).resolve()
     if what == "cpp":
-        folders = rest[0].removeprefix("--includes=").split(":")
+        # A system folder that is named would come before the compiler's own, which include it.
+        folders = [folder for folder in rest[0].removeprefix("--includes=").split(":") if folder != "/usr/include"]
         compile_pieces(source, [*rest[1:], *(flag for folder in folders for flag in ("-isystem", folder))])
     elif what == "commands":
         run_commands(source, pathlib.Path(rest[0]).resolve())

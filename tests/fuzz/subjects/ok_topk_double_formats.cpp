@@ -16,6 +16,8 @@ std::vector<subject<double>> ok_topk_of_doubles_other_formats() {
       ok_topk_subject<narrow, unguarded_threshold, exact, oktopk::balanced>("f64_i32.unguarded.exact.balanced"),
       ok_topk_subject<narrow, reused_threshold, reused_threshold, uniform>("f64_i32.reused.reused.uniform"),
       ok_topk_subject<mixed, exact, unguarded_threshold, evened>("f64_i32_or_dense.exact.unguarded.evened"),
+      ok_topk_subject<packed<double, std::int64_t>, exact, reused_threshold, uniform>(
+          "f64_i64_packed.exact.reused.uniform"),
       ok_topk_subject<wide_mixed, exact, exact, oktopk::balanced>("f64_i64_or_dense.exact.exact.balanced"),
   };
 }

@@ -13,6 +13,7 @@ std::vector<subject<float>> ok_topk_of_floats_other_formats() {
   return {
       ok_topk_subject<wide, exact, exact, evened>("f32_i64.exact.exact.evened"),
       ok_topk_subject<wide, reused_threshold, unguarded_threshold, uniform>("f32_i64.reused.unguarded.uniform"),
+      ok_topk_subject<packed<float, std::int32_t>, exact, exact, evened>("f32_i32_packed.exact.exact.evened"),
       ok_topk_subject<mixed, exact, exact, evened>("f32_i32_or_dense.exact.exact.evened"),
       ok_topk_subject<mixed, reused_threshold, reused_threshold, uniform>("f32_i32_or_dense.reused.reused.uniform"),
   };

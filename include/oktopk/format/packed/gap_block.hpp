@@ -5,6 +5,7 @@
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/format/packed/bit_stream.hpp>
+#include <oktopk/format/packed/ones.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +88,23 @@ struct gap_block {
       out = quotient;
     }
     bit_writer unary(out);
-    for (int i = 0; i < gap_count; ++i) {
+    int i = 0;
+    for (; i + 4 <= gap_count; i += 4) { // four at a time where they are short, as most are
+      gap_type const sum_of_four = gaps[i] + gaps[i + 1] + gaps[i + 2] + gaps[i + 3];
+      if (sum_of_four + 4 <= widest_put) {
+        auto const second = static_cast<int>(gaps[i]) + 1;
+        auto const third = second + static_cast<int>(gaps[i + 1]) + 1;
+        auto const fourth = third + static_cast<int>(gaps[i + 2]) + 1;
+        auto const end = fourth + static_cast<int>(gaps[i + 3]) + 1;
+        std::uint64_t const one = 1;
+        unary.put(one << (second - 1) | one << (third - 1) | one << (fourth - 1) | one << (end - 1), end);
+      } else {
+        for (int each = i; each < i + 4; ++each) {
+          put_quotient(unary, static_cast<int>(gaps[each]));
+        }
+      }
+    }
+    for (; i < gap_count; ++i) {
       put_quotient(unary, static_cast<int>(gaps[i]));
     }
     return unary.end();
@@ -110,27 +127,9 @@ struct gap_block {
     if (width > widest || end - in < header_bytes || unary > end) {
       return false;
     }
-    gap_type highs[block_entries]; // sums of quotients
-    int found = 0;
-    for (std::byte const* word = unary; word < end && found < gap_count; word += 8) {
-      auto const before = static_cast<int>(word - unary) * 8;
-      auto ones = load_from<std::uint64_t>(word);
-      if (end - word < 8) {
-        ones &= low_bits(static_cast<int>(end - word) * 8);
-      }
-      for (; ones != 0 && found < gap_count; ones &= ones - 1) {
-        highs[found] = static_cast<gap_type>(before + lowest_bit(ones) - found);
-        found += 1;
-      }
-    }
-    if (found < gap_count) {
+    std::uint16_t ones[block_entries + 8]; // of which the i-th stands behind the zeros of i quotients and i ones
+    if (find_ones(unary, end, gap_count, ones) < gap_count) {
       return false;
-    }
-    for (int patch = 0; patch < patches; ++patch) {
-      auto const quotient = load_from<gap_type>(places + patches + patch * static_cast<int>(sizeof(gap_type)));
-      for (int i = static_cast<int>(places[patch]); i < gap_count; ++i) {
-        highs[i] += quotient;
-      }
     }
     std::uint64_t const mask = low_bits(width);
     auto index = static_cast<std::uint64_t>(first);
@@ -138,7 +137,13 @@ struct gap_block {
     for (int i = 0; i < gap_count; ++i) {
       index += (bits_from(lows, bit) & mask) + 1;
       bit += width;
-      indices[i + 1] = static_cast<Index>(index + (static_cast<std::uint64_t>(highs[i]) << width));
+      indices[i + 1] = static_cast<Index>(index + (static_cast<std::uint64_t>(ones[i] - i) << width));
+    }
+    for (int patch = 0; patch < patches; ++patch) {
+      auto const quotient = load_from<gap_type>(places + patches + patch * static_cast<int>(sizeof(gap_type)));
+      for (int i = static_cast<int>(places[patch]); i < gap_count; ++i) {
+        indices[i + 1] = static_cast<Index>(static_cast<gap_type>(indices[i + 1]) + (quotient << width));
+      }
     }
     return true;
   }
