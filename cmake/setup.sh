@@ -35,6 +35,8 @@ sign_of() {
     libcli11-dev) echo /usr/include/CLI/CLI.hpp ;;
     libbenchmark-dev) echo /usr/include/benchmark/benchmark.h ;;
     libfmt-dev) echo /usr/include/fmt/core.h ;;
+    libstreamvbyte-dev) echo /usr/include/streamvbytedelta.h ;;
+    libzstd-dev) echo /usr/include/zstd.h ;;
     libzfp-dev) echo /usr/include/zfp.h ;;
     zlib1g-dev) echo /usr/include/zlib.h ;;
     libopenblas0-pthread) echo '/usr/lib/*/openblas-*/libblas.so.3' ;;

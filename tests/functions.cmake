@@ -61,7 +61,8 @@ function(oktopk_add_program_checks)
     set(launcher "--launcher=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
   endif()
   foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench benchmarks/scripts=oktopk_bench
-                         benchmarks/select_bench=select_bench examples/training=train_fashion_mnist)
+                         benchmarks/select_bench=select_bench benchmarks/format_bench=format_bench
+                         examples/training=train_fashion_mnist)
     string(REGEX MATCH "(.*)/(.*)=(.*)" check ${check})
     if(TARGET ${CMAKE_MATCH_3})
       set(name programs.check_${CMAKE_MATCH_2})

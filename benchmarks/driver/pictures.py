@@ -12,7 +12,7 @@ import textwrap
 
 from . import programs
 from .results import column, grouped, median, most
-from .tables import is_floor, is_ours, kind_of
+from .tables import SPEEDS, is_floor, is_ours, kind_of
 
 # The colour of a scheme is the same in every picture: that of the first name in this table that its
 # own name begins with. Okabe and Ito's colours, which the colour-blind can tell apart; dense
@@ -260,6 +260,44 @@ def accuracy(rows, title, note):
     local.set_ylabel("entries selected (logarithmic axis)")
     figure.legend(*result.get_legend_handles_labels(), loc="lower center", ncols=2,
                   frameon=False)
+    return figure
+
+
+def coding(rows, title, note):
+    """Bits an entry, and entries a second, of each format: a mark for each input."""
+    from matplotlib import ticker
+
+    formats = list(grouped(rows, "format"))
+    places = {name: len(formats) - 1 - place for place, name in enumerate(formats)}
+    figure, (bits, speed) = figure_of(0.9 + 0.3 * len(formats), title, note, bottom=0.3, ncols=2,
+                                      sharey=True)
+    heights = [places[row["format"]] for row in rows]
+    ours = [row["format"].startswith("packed") for row in rows]
+    colors = ["#d55e00" if own else "#0072b2" for own in ours]
+    bits.scatter(column(rows, "bits_per_entry"), heights, s=42, c=colors, alpha=0.75, linewidth=0)
+    bits.set_xlim(0, 68)
+    bits.set_xticks(range(0, 65, 8))
+    bits.set_xlabel("bits an entry")
+    for name, marker, face in (("encode", "o", "none"), ("decode", "D", None)):
+        values = column(rows, f"{name}_per_second")
+        offset = 0.16 if name == "encode" else -0.16
+        speed.scatter([value / 1e6 for value in values], [y + offset for y in heights], s=30,
+                      marker=marker, facecolors=face or colors, edgecolors=colors, alpha=0.75,
+                      linewidth=1.2)
+        speed.scatter([], [], s=30, marker=marker, facecolors=face or "#555555",
+                      edgecolors="#555555", label=name)
+    speeds = [value / 1e6 for name in SPEEDS for value in column(rows, name)]
+    logarithmic(speed.xaxis, min(speeds) / 1.3, max(speeds) * 1.3)
+    speed.xaxis.set_major_locator(ticker.LogLocator(subs=(1,)))
+    speed.set_xlabel("million entries a second (logarithmic axis)")
+    bits.set_yticks(list(places.values()), list(places))
+    bits.set_ylim(-0.6, len(formats) - 0.4)
+    for axes in (bits, speed):
+        grid(axes.xaxis)
+        axes.tick_params(axis="y", length=0)
+        for place in range(0, len(formats), 2):
+            axes.axhspan(place - 0.5, place + 0.5, color="#f3f3f3", zorder=0, linewidth=0)
+    figure.legend(*speed.get_legend_handles_labels(), loc="lower right", ncols=2, frameon=False)
     return figure
 
 

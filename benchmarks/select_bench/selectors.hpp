@@ -5,6 +5,7 @@
 #include "rivals_cuda.hpp"
 #include "vectors.hpp"
 
+#include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
@@ -176,6 +177,7 @@ inline constexpr selector_entry selectors[] = {
     {"refine", make_whole<oktopk::exact>, 3},
     {"reused_threshold", make_whole<oktopk::reused_threshold>, 3},
     {"gaussian_k", make_whole<oktopk::gaussian>, 3},
+    {"chunked", make_whole<oktopk::chunked>, 3},
     {"kokkos_scan", make_kokkos_scan, 1},
     {"nth_element", on_device ? nullptr : make_nth_element, 1},
     {"thrust_sort", make_thrust_sort, 1},

@@ -18,6 +18,7 @@ enum class rule {
   exact,     ///< the k largest in every iteration
   guarded,   ///< reused for a while, evaluated anew when the count leaves [2/3 k, 3/2 k]
   unguarded, ///< reused for a while, whatever it selects
+  chunked,   ///< k in all from chunks of 64
 };
 
 /// How an ok_topk is to choose and to partition.
@@ -28,6 +29,28 @@ struct ok_topk_rules {
   int tau_prime = 1;
   int tau = 0; ///< regions are decided every tau iterations; once where 0
 };
+
+/// The largest of each chunk of 64, k in all: as many of each as it has values in proportion, the last chunk rounded
+/// down.
+template <class Value>
+sparse_vector<Value> top_of_chunks(sparse_vector<Value> const& from, std::int64_t k) {
+  constexpr std::int64_t chunk = 64;
+  std::int64_t const whole = from.size() / chunk;
+  std::int64_t const rest = from.size() % chunk;
+  std::int64_t const last = rest > 0 ? k * rest / from.size() : 0;
+  sparse_vector<Value> chosen;
+  for (std::int64_t which = 0; which * chunk < from.size(); ++which) {
+    sparse_vector<Value> own;
+    for (std::int64_t i = which * chunk; i < std::min((which + 1) * chunk, from.size()); ++i) {
+      own.push_back(from.indices[static_cast<std::size_t>(i)], from.values[static_cast<std::size_t>(i)]);
+    }
+    auto const best = top(own, which == whole ? last : (which + 1) * (k - last) / whole - which * (k - last) / whole);
+    for (std::size_t i = 0; i < best.indices.size(); ++i) {
+      chosen.push_back(best.indices[i], best.values[i]);
+    }
+  }
+  return chosen;
+}
 
 /// A threshold with its age, followed from call to call.
 template <class Value>
@@ -42,6 +65,9 @@ struct followed_threshold {
                               std::string& fault) {
     if (k == 0) {
       return {};
+    }
+    if (how == rule::chunked) {
+      return top_of_chunks(from, k);
     }
     sparse_vector<Value> const reused = at_least(from, threshold);
     bool const in_band = 3 * reused.size() >= 2 * k && 2 * reused.size() <= 3 * k;

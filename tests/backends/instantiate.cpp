@@ -11,6 +11,7 @@
 #include <oktopk/codec/identity.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/select/chunked.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sgd.hpp>
 #ifdef OKTOPK_TESTS_WITH_MPI
@@ -93,6 +94,7 @@ std::int64_t every_policy(in_process comm) {
   using wide = coo<double, std::int64_t>;
   return all_of<oktopk::ok_topk<space, in_process, coo<>, reused_threshold, reused_threshold>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, coo<>, gaussian, exact, uniform>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, wide, oktopk::chunked>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, coo_or_dense<>>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, wide>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, wide, reused_threshold, reused_threshold, balanced>>(comm) +

@@ -135,6 +135,11 @@ TEST_CASE("verify tells wrong contributions") {
   CHECK(changed(right_call, 0, [](call& made) { made.result.contributed = {1, 4}; }).says("not in the result"));
   CHECK(
       changed(threshold_call, 1, [](call& made) { made.result.contributed = {0}; }).says("larger entry was left out"));
+  // A selection by chunks has no one threshold: only the sum tells that rank 1's -4 is missing.
+  CHECK(changed(threshold_call, 1, [](call& made) {
+          made.result.contributed = {0};
+          made.promised.local.one_threshold = false;
+        }).says("value at index 1"));
   // Rank 2's 1 at index 1 is no part of the sum there.
   CHECK(changed(threshold_call, 2, [](call& made) { made.result.contributed = {0, 1}; }).says("value at index 1"));
 }

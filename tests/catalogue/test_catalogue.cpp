@@ -111,6 +111,7 @@ void compare_sparse_algorithms() {
                       "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
                       reused);
   check_twin<ok_topk<E, C, coo<>, gaussian, exact, uniform>>("ok_topk(local_select=gaussian, partition=uniform)");
+  check_twin<ok_topk<E, C, coo<>, chunked, exact>>("ok_topk(local_select=chunked)");
   typename published::options paper;
   paper.local_select.tau_prime = 3;
   paper.global_select.tau_prime = 3;
@@ -180,7 +181,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("okk", "\"okk\"; there are ok_topk, paper_ok_topk, topk_a, topk_dsa, gtopk, gaussian_k, dense, ");
   refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local_select, ");
   refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, balanced, uniform");
-  refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian");
+  refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense, packed");
   refused("topk_a(format=packed, values=gzip)", "there are exact, bfloat16, fixed8, fixed4, fixed2, sign");
@@ -218,6 +219,10 @@ TEST_CASE("promises follow from the policies") {
     CHECK((own.local.exact && own.global && own.global->exact && !own.all_contribute && !own.everything));
     auto const reused = of("ok_topk(local_select=reused, low=0.25, global_select=gathered)");
     CHECK((!reused.local.exact && reused.local.low == 0.25 && reused.local.high == 1.5 && reused.global->low == 0));
+    auto const chunked = of("ok_topk(local_select=chunked)").local;
+    CHECK((!chunked.exact && chunked.low == 1 && chunked.high == 1 && !chunked.one_threshold));
+    auto const fixed = of("ok_topk(local_select=chunked, chunk=64, per_chunk=2)").local;
+    CHECK((fixed.low == 0 && !fixed.one_threshold && own.local.one_threshold));
     CHECK((of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
     CHECK((of("ok_topk(format=packed)").global->exact && !of("ok_topk(format=packed, values=sign)").global->exact));
     CHECK((of("gtopk").exact_sums && !of("gtopk(return_dropped=false)").exact_sums));

@@ -28,6 +28,7 @@ namespace oktopk_tests::selecting {
 struct promises {
   bool exactly_k = false;    ///< min(k, n) entries in every call
   bool several_ranks = true; ///< all ranks together select as one rank would that has everything
+  std::int64_t chunk = 0;    ///< selects in each chunk of so many values by itself; 0 where it selects among all
 };
 
 /// The `count` largest by the patterns of their magnitudes, ties to the lower index.
@@ -78,19 +79,40 @@ State loaded(std::string const& bytes) {
   return oktopk::load<stored<State>>(in).state;
 }
 
+/// The largest of each chunk, as many as were chosen of it.
+template <class Value>
+sparse_vector<Value> largest_of_chunks(std::vector<Value> const& values, std::int64_t chunk,
+                                       sparse_vector<Value> const& chosen) {
+  sparse_vector<Value> all;
+  auto const size = static_cast<std::int64_t>(values.size());
+  for (std::int64_t begin = 0; begin < size; begin += chunk) {
+    std::int64_t const end = std::min(begin + chunk, size);
+    auto const own = std::count_if(chosen.indices.begin(), chosen.indices.end(),
+                                   [&](std::int64_t i) { return i >= begin && i < end; });
+    auto const of_chunk = largest(std::vector<Value>(values.begin() + begin, values.begin() + end), own);
+    for (std::size_t i = 0; i < of_chunk.indices.size(); ++i) {
+      all.push_back(begin + of_chunk.indices[i], of_chunk.values[i]);
+    }
+  }
+  return all;
+}
+
 /// Promises 1 to 4, of a selection of k from these values by all ranks together: it is ascending and unique, by one
 /// threshold, with ties to the lower index; exactly k where that is promised; nothing where k is 0; all that is not
-/// finite, or k of them.
+/// finite, or k of them. With chunks, one threshold for each of them; and of what is not finite, something.
 template <class Value>
 void check_chosen(sparse_vector<Value> const& chosen, std::vector<Value> const& values, std::int64_t k,
                   promises const& given) {
   auto const size = static_cast<std::int64_t>(values.size());
   REQUIRE(chosen.size() <= size);
-  CHECK(same(chosen, largest(values, chosen.size())));
+  CHECK(
+      same(chosen, given.chunk > 0 ? largest_of_chunks(values, given.chunk, chosen) : largest(values, chosen.size())));
   CHECK((k > 0 || chosen.size() == 0));
   CHECK((!given.exactly_k || chosen.size() == std::min(k, size)));
-  CHECK(chosen.size() >= std::min<std::int64_t>(k, std::count_if(values.begin(), values.end(),
-                                                                 [](Value x) { return !std::isfinite(x); })));
+  auto const not_finite = [](Value x) { return !std::isfinite(x); };
+  std::int64_t const lost = std::min<std::int64_t>(k, std::count_if(values.begin(), values.end(), not_finite));
+  CHECK((given.chunk > 0 || chosen.size() >= lost));
+  CHECK((lost == 0 || std::any_of(chosen.values.begin(), chosen.values.end(), not_finite)));
 }
 
 /// A selector with its state and buffers, on a rank of a group.

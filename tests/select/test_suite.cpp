@@ -4,6 +4,7 @@
 #include "select/suite.hpp"
 
 #include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
@@ -25,6 +26,12 @@ TEST_CASE("unguarded_threshold is a selector") {
 
 TEST_CASE("gaussian is a selector of one rank") {
   check_selector(oktopk::gaussian(), {.several_ranks = false});
+}
+
+TEST_CASE("chunked is a selector of one rank") {
+  check_selector(oktopk::chunked(), {.exactly_k = true, .several_ranks = false});
+  check_selector(oktopk::chunked({.chunk = 64}), {.exactly_k = true, .several_ranks = false, .chunk = 64});
+  check_selector(oktopk::chunked({.chunk = 100, .per_chunk = 3}), {.several_ranks = false, .chunk = 100});
 }
 
 TEST_CASE("gathered_threshold is a selector of several ranks") {

@@ -19,6 +19,7 @@
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
+#include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
@@ -35,6 +36,7 @@ inline constexpr std::tuple local_selectors{
     alternative<reused_threshold>{"reused", "about k: an exact threshold every tau' iterations, reused in between"},
     alternative<unguarded_threshold>{"unguarded", "the same without a band around k: the paper to the letter"},
     alternative<gaussian>{"gaussian", "the threshold of a normal distribution"},
+    alternative<chunked>{"chunked", "the largest of every chunk of 4,096 values, k in all"},
 };
 
 inline constexpr std::tuple global_selectors{

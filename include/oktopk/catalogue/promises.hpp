@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 
 #include <concepts>
@@ -15,6 +16,7 @@ struct selection_promise {
   bool exact = false; ///< the k largest magnitudes, ties to the lower index
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
+  bool one_threshold = true; ///< nothing that is left out is larger than what is selected
 };
 
 /// The properties of an algorithm's results that follow from its policies, for programs that verify them.
@@ -29,11 +31,14 @@ struct allreduce_promises {
 
 namespace detail {
 
-/// The promise of the selector that has these options: exact, a band, or none.
+/// The promise of the selector that has these options: exact, a band, k in all from chunks, or none.
 template <class Options>
 selection_promise promise_of(Options const& how) {
   if constexpr (std::same_as<Options, exact::options>) {
     return {true, 1, 1};
+  } else if constexpr (std::same_as<Options, chunked::options>) {
+    return how.per_chunk == 0 ? selection_promise{.low = 1, .high = 1, .one_threshold = false}
+                              : selection_promise{.one_threshold = false};
   } else if constexpr (requires { selection_promise{false, how.low, how.high}; }) {
     return {false, how.low, how.high};
   } else {

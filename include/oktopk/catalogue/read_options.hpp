@@ -55,6 +55,8 @@ void read_options(option_reader& in, Options& how) {
   if constexpr (requires { how.tau_prime; }) { in("tau_prime", how.tau_prime, "iterations that a threshold holds, local and global"); }
   if constexpr (requires { how.low; }) { in("low", how.low, "fewest entries that a reused threshold may select, in multiples of k"); }
   if constexpr (requires { how.high; }) { in("high", how.high, "most entries that a reused threshold may select, in multiples of k"); }
+  if constexpr (requires { how.chunk; }) { in("chunk", how.chunk, "values in a chunk, 64 to 1048576"); }
+  if constexpr (requires { how.per_chunk; }) { in("per_chunk", how.per_chunk, "entries of each chunk; 0 for what k asks for"); }
   if constexpr (requires { how.bucket; }) { in("bucket", how.bucket, "messages each way in flight together"); }
   if constexpr (requires { how.ratio; }) { in("ratio", how.ratio, "largest part to mean above which the gather balances"); }
   if constexpr (requires { how.bound_sent; }) { in("bound_sent", how.bound_sent, "balance also where a rank would send over the bound"); }

@@ -24,7 +24,7 @@ enum class fault : std::uint8_t {
   bad_state,            ///< a saved state that does not fit the object it is restored into
   communication,        ///< the communicator reported a failure
   deadlock,             ///< every rank waits and no message can come
-  bad_file,             ///< a file that is missing, cut short or of the wrong kind
+  bad_file,             ///< a file, or a message of another program, that is missing, cut short or of the wrong kind
   timed_out,            ///< a wait that took longer than the communicator's time limit
 };
 

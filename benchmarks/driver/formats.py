@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bits an entry and speed of the sparse formats, on one core.
+
+Encodes and decodes messages in every format of the library, beside what others would do: copies of
+the arrays, a Rice code, StreamVByte and zstd, the last two where they are installed. Builds what it
+needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks first,
+unless --yes says so. Table and picture go to formats/ there, or where --csv and --plot say. What
+follows "--" goes to format_bench as it is: --files names accumulators of your own, for instance.
+"""
+
+import json
+import pathlib
+import re
+import tempfile
+
+from . import arguments, pictures, programs, results, tables
+
+FIGURES = ["entries", "messages", "bits_per_entry", "gap_entropy", "choice_bits", "value_error"]
+NAME = r"(?P<format>[^/]+)/(?P<what>\w+)/(?P<input>.*)/n:(?P<length>\d+)/density:(?P<density>[^/]+)" \
+       r"/parts:(?P<parts>\d+)"
+
+
+def add_options(parser):
+    """The options of `formats`."""
+    arguments.add(parser, "--csv", "--plot", "--build", plot=False, build=programs.builds(),
+                  passed_on=[])
+    arguments.add_yes(parser)
+    parser.add_argument("--program", type=arguments.program, metavar="PATH",
+                        help="format_bench (default: built below --build)")
+
+
+def built(given):
+    """format_bench, which is built unless it is given."""
+    packages = pictures.missing() if given.plot else []
+    if given.program:
+        programs.prepare(given, packages)
+        return given.program
+    packages += [*programs.COMPILER, "libbenchmark-dev", "libstreamvbyte-dev", "libzstd-dev"]
+    folder = given.build / "benchmarks"
+    programs.prepare(given, packages, folder, "format_bench", *programs.RELEASE,
+                     "-DOKTOPK_ENABLE_EXAMPLES=OFF", "-DOKTOPK_ENABLE_MPI=OFF")
+    return folder / "benchmarks" / "format_bench"
+
+
+def rows_of(measured):
+    """A row for each format and input, of what Google Benchmark has written."""
+    table = {}
+    for each in measured:
+        parts = re.fullmatch(NAME, each["run_name"])
+        if each["aggregate_name"] != "median" or parts is None:
+            continue
+        case = {name: parts[name] for name in ("input", "length", "density", "parts", "format")}
+        row = table.setdefault(tuple(case.values()),
+                               {**case, **{name: f"{each[name]:.6g}" for name in FIGURES}})
+        row[f"{parts['what']}_per_second"] = f"{each['entries_per_second']:.4g}"
+    return [row for row in table.values() if all(name in row for name in tables.SPEEDS)]
+
+
+def run(given):
+    """Measures, prints the tables and writes the files."""
+    programs.set_outputs(given, "formats", "formats")
+    program = built(given)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "out.json"
+        programs.say("Measuring")
+        programs.run([program, f"--benchmark_out={out}", "--benchmark_repetitions=5",
+                      *given.passed_on], "the measurement failed")
+        rows = rows_of(json.loads(out.read_text(encoding="utf-8"))["benchmarks"])
+    if not rows:
+        programs.fail("no format was both encoded and decoded")
+    programs.headline("Sparse formats on one core")
+    print(tables.coding(rows))
+    results.write(given.csv, rows)
+    if given.plot:
+        pictures.draw(results.read(given.csv), given.plot, "Sparse formats on one core",
+                      f"Measured on {programs.machine()}. A mark for each input.")
+    programs.wrote(given.csv, given.plot)

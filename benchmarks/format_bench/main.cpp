@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Measures sparse formats: bits an entry, and entries encoded and decoded a second, beside what others would do.
+
+#include "messages.hpp"
+#include "rivals.hpp"
+#include "subject.hpp"
+
+#include "programs/version.hpp"
+
+#include <CLI/CLI.hpp>
+#include <benchmark/benchmark.h>
+#include <oktopk/format/coo.hpp>
+#include <oktopk/format/packed.hpp>
+#include <oktopk/format/values/bfloat16.hpp>
+#include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/sign.hpp>
+#include <oktopk/select/kernel/magnitude_mask.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace format_bench {
+namespace {
+
+struct options {
+  std::int64_t length = 14'728'266;
+  std::vector<double> densities = {0.001, 0.01, 0.05};
+  std::vector<std::int64_t> parts = {1};
+  std::vector<std::string> kinds = {format_bench::kinds, std::end(format_bench::kinds)};
+  std::vector<std::string> files;
+  std::string label = "files";
+};
+
+template <class Values>
+using packed_with = oktopk::packed<float, std::int32_t, Values>;
+
+/// A value codec that sends no values: what is left are the indices, with all that belongs to them.
+struct no_values {
+  static constexpr bool lossless = false;
+  static std::string name() { return "none"; }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION static int most_bytes(int) {
+    return 0;
+  }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const*, int, std::byte* out) {
+    return out;
+  }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const*, int, Value*) {
+    return in;
+  }
+};
+
+/// All formats: a new one is a line here.
+void bench_all(measurements& all, case_of const& on) {
+  bench_format<copied>(all, "memcpy", on);
+  bench_format<oktopk::coo<>>(all, "coo", on);
+  bench_format<rice>(all, "rice", on);
+  bench_format<oktopk::packed<>>(all, "packed", on);
+  bench_format<packed_with<oktopk::bfloat16_values>>(all, "packed_bfloat16", on);
+  bench_format<packed_with<oktopk::fixed_values<8>>>(all, "packed_fixed8", on);
+  bench_format<packed_with<oktopk::fixed_values<4>>>(all, "packed_fixed4", on);
+  bench_format<packed_with<oktopk::fixed_values<2>>>(all, "packed_fixed2", on);
+  bench_format<packed_with<oktopk::sign_values>>(all, "packed_sign", on);
+  bench_format<packed_with<no_values>>(all, "packed_indices", on);
+#ifdef FORMAT_BENCH_WITH_STREAMVBYTE
+  bench_format<streamvbyte>(all, "streamvbyte", on);
+#endif
+#ifdef FORMAT_BENCH_WITH_ZSTD
+  bench_format<zstd>(all, "zstd", on);
+  bench_format<zstd_all>(all, "zstd_all", on);
+#endif
+}
+
+/// Tells the benchmark library our defaults, then what was asked for.
+void initialize_library(char* program, std::vector<std::string> const& asked) {
+  std::vector<std::string> arguments = {"--benchmark_repetitions=5", "--benchmark_min_time=0.02",
+                                        "--benchmark_report_aggregates_only=true"};
+  arguments.insert(arguments.end(), asked.begin(), asked.end());
+  std::vector<char*> pointers = {program};
+  for (std::string& each : arguments) {
+    pointers.push_back(each.data());
+  }
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+  for (int i = 1; i < count; ++i) {
+    std::string const left = pointers[static_cast<std::size_t>(i)];
+    if (!left.starts_with("--kokkos")) {
+      throw std::runtime_error("unknown argument " + left);
+    }
+  }
+}
+
+/// Measures; false where nothing was asked for.
+bool run(options const& asked) {
+  std::deque<input> inputs;
+  measurements all;
+  for (double const density : asked.densities) {
+    for (std::int64_t const parts : asked.parts) {
+      if (!asked.files.empty()) {
+        bench_all(all, {inputs.emplace_back(read_input(asked.files, asked.label, density, parts)), density, parts});
+        continue;
+      }
+      for (std::string const& kind : asked.kinds) {
+        bench_all(all, {inputs.emplace_back(make_input(kind, asked.length, density, parts)), density, parts});
+      }
+    }
+  }
+  benchmark::AddCustomContext("space", space::name());
+  benchmark::AddCustomContext("masks", name(oktopk::detail::best_mask_instructions()));
+  return benchmark::RunSpecifiedBenchmarks() > 0;
+}
+
+std::string fault_of_density(std::string const& text) {
+  double value = 0;
+  bool const good = CLI::detail::lexical_cast(text, value) && value > 0 && value <= 1;
+  return good ? "" : "must be over 0 and at most 1, not " + text;
+}
+
+std::string fault_of_kind(std::string const& text) {
+  return is_kind(text) ? "" : "must be uniform, clustered, alternating or random_bits, not " + text;
+}
+
+int run_program(int argc, char** argv) {
+  options asked;
+  CLI::App app("Measures sparse formats on one core: bits an entry, and entries a second.", "format_bench");
+  app.add_option("--n", asked.length, "Length of the gradient")
+      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--density", asked.densities, "Shares of the entries to send, in (0, 1]")
+      ->delimiter(',')
+      ->check(fault_of_density)
+      ->type_name("D[,D...]")
+      ->capture_default_str();
+  app.add_option("--parts", asked.parts, "Messages that a selection is cut into")
+      ->delimiter(',')
+      ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 30))
+      ->type_name("P[,P...]")
+      ->capture_default_str();
+  app.add_option("--input", asked.kinds, "How the entries lie: uniform, clustered, alternating, random_bits")
+      ->delimiter(',')
+      ->check(fault_of_kind)
+      ->type_name("NAME[,NAME...]")
+      ->capture_default_str();
+  app.add_option("--files", asked.files,
+                 "Accumulators in their place, .npy or raw little-endian float32,\nthe largest of each are sent")
+      ->delimiter(',')
+      ->type_name("FILE[,FILE...]");
+  app.add_option("--label", asked.label, "Name of what is in the files")->type_name("NAME")->capture_default_str();
+  app.set_version_flag("--version", oktopk_programs::version_text("format_bench"), "Print the version");
+  app.allow_extras(); // those of the benchmark library and of Kokkos
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    benchmark::PrintDefaultHelp();
+    return 0;
+  } catch (CLI::CallForVersion const& version) {
+    std::printf("%s\n", version.what());
+    return 0;
+  }
+  initialize_library(argv[0], app.remaining());
+  Kokkos::ScopeGuard const kokkos(argc, argv);
+  return run(asked) ? 0 : 1;
+}
+
+} // namespace
+} // namespace format_bench
+
+int main(int argc, char** argv) {
+  try {
+    return format_bench::run_program(argc, argv);
+  } catch (std::exception const& fault) {
+    std::fprintf(stderr, "format_bench: %s\n", fault.what());
+    return 1;
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/kernel/chunk_shares.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/kernel/select_chunks_on_device.hpp>
+#include <oktopk/select/kernel/select_chunks_on_host.hpp>
+#include <oktopk/select/search/exact_search.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace oktopk {
+
+/// The largest magnitudes of every chunk of so many values (DeMo and DisTrO, Peng et al. 2024; Templar and Psyche send
+/// such selections): no threshold of the whole vector, so each part of it is heard.
+///
+/// 1. With `per_chunk`: that many of every chunk, whatever k is, unless k is 0. A shorter chunk at the end gives as
+///    many, or all it has.
+/// 2. Without: exactly k in all. The shorter chunk at the end, of r values, gives floor(k r / n); of the rest each
+/// whole
+///    chunk gives the same number, or one more: those lie evenly among the others. With fewer entries than chunks, some
+///    chunks give nothing.
+///
+/// In a chunk, ties go to the lower index, and values that are not finite come first. Where a chunk gives nothing and
+/// has a value that is not finite, the k largest of the whole vector are selected, so that the fault is found.
+///
+/// Reads the values once and carries nothing from call to call. For local selections.
+struct chunked {
+  struct options {
+    std::int64_t chunk = 4096;  ///< values in a chunk, 64 to 1,048,576
+    std::int64_t per_chunk = 0; ///< entries of each chunk, up to `chunk`; 0 for what k asks for
+  };
+
+  template <gradient_value Value>
+  struct state {
+    static bool is_sound(std::int64_t) { return true; }
+    static void list_facts(agreement&) {}
+
+    /// For `save` and `load`: it carries nothing.
+    template <class State, class Visit>
+    static void each_part(State&, Visit&) {}
+  };
+
+  chunked() : chunked(options{}) {}
+  explicit chunked(options how) : options_(how) {}
+
+  static std::string name() { return "chunked"; }
+
+  std::string describe() const {
+    return name() + "(chunk=" + std::to_string(options_.chunk) + ", per_chunk=" + std::to_string(options_.per_chunk) +
+           ")";
+  }
+
+  std::string problem() const {
+    if (options_.chunk < 64 || options_.chunk > (1 << 20)) {
+      return "chunk must be 64 to 1048576, not " + std::to_string(options_.chunk);
+    }
+    if (options_.per_chunk < 0 || options_.per_chunk > options_.chunk) {
+      return "per_chunk must be 0 to chunk, which is " + std::to_string(options_.chunk) + ", not " +
+             std::to_string(options_.per_chunk);
+    }
+    return {};
+  }
+
+  bool bounded() const { return options_.per_chunk == 0; }
+
+  std::int64_t capacity(std::int64_t k, std::int64_t length) const {
+    return k > 0 ? shares(std::min(k, length), length).total() : 0;
+  }
+
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
+            selection_source Source>
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& source, state<Value>&) const {
+    auto const& [exec, k, iteration, group, workspace] = context;
+    std::int64_t const size = source.size();
+    if (k <= 0 || size == 0) {
+      source.materialize(exec);
+      return {workspace.entries(0), group.gather_counts(0), true};
+    }
+    auto const each = shares(std::min(k, size), size);
+    std::int64_t count = each.total();
+    workspace.reserve(exec, std::max<std::int64_t>(count, 1));
+    if constexpr (detail::is_device<E>) {
+      detail::select_chunks_on_device(exec, source, each, workspace.indices.data(), workspace.values.data());
+    } else {
+      detail::select_chunks_on_host(exec, source, each, workspace.indices.data(), workspace.values.data());
+    }
+    if (is_any_overlooked<E, Index, Value>(exec, source.materialized(), each.first_without_share())) {
+      one_rank alone;
+      detail::exact_search<E, Index, Value, one_rank> search({exec, k, iteration, alone, workspace});
+      count = search.select_all(source.materialized()).entries.size();
+    }
+    detail::fence(exec, "oktopk::select::chunks");
+    return {workspace.entries(count), group.gather_counts(count), true};
+  }
+
+private:
+  detail::chunk_shares shares(std::int64_t k, std::int64_t length) const {
+    return options_.per_chunk > 0 ? detail::same_shares(length, options_.chunk, options_.per_chunk)
+                                  : detail::proportional_shares(length, options_.chunk, k);
+  }
+
+  /// Whether a value from `begin` on is not finite.
+  template <execution_space E, gradient_index Index, gradient_value Value>
+  static bool is_any_overlooked(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                                std::int64_t begin) {
+    if (begin == from.size()) {
+      return false;
+    }
+    array_ref<Value const, typename E::memory_space> const rest(from.values.data() + begin,
+                                                                static_cast<std::size_t>(from.size() - begin));
+    return detail::first_non_finite<E, Value>(exec, rest) < from.size() - begin;
+  }
+
+  options options_;
+};
+
+} // namespace oktopk
