@@ -161,6 +161,18 @@ def accuracy(rows):
         "selections.")
 
 
+def training(rows):
+    """Of the rows of `training`, a line per scheme: how it ended, and what it sent."""
+    heading = ["scheme", "epochs", "loss", "accuracy, %", "words a rank", "of the first"]
+    schemes = grouped(rows)
+    first = float(next(iter(schemes.values()))[-1]["words_so_far"])
+    lines = [[name, of[-1]["epoch"], of[-1]["loss"], f"{100 * float(of[-1]['accuracy']):.2f}",
+              f"{float(of[-1]['words_so_far']):,.0f}",
+              f"{float(of[-1]['words_so_far']) / first:.3f}" if first else "-"]
+             for name, of in schemes.items()]
+    return aligned(heading, lines)
+
+
 def case_of(row):
     """What a format was measured on, for people."""
     cut = f", in {row['parts']} messages" * (row["parts"] != "1")
@@ -194,7 +206,7 @@ def deviation(ratios):
 # A kind of CSV file is known by a column that no other kind has; its table and its picture are
 # functions of that name.
 KINDS = {"speedup_over_dense": "comparison", "milliseconds": "scaling", "iteration": "accuracy",
-         "bits_per_entry": "coding", "select_seconds": "steps"}
+         "bits_per_entry": "coding", "words_so_far": "training", "select_seconds": "steps"}
 
 
 def kind_of(rows):

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loss and accuracy of a training against the words that it sends.
+
+Trains a network on Fashion-MNIST with the same scheme in several formats, or with several schemes,
+and shows after each epoch how far the training has come and how many words a rank has sent so far.
+Builds what it needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal
+it asks first, unless --yes says so. Table and picture go to training/ there, or where --csv and
+--plot say. What follows "--" goes to train_fashion_mnist as it is.
+"""
+
+import pathlib
+import tempfile
+
+from . import arguments, pictures, programs, results, selection_accuracy, tables
+
+PACKED = "ok_topk(format=packed, values={})"
+CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
+
+
+def add_options(parser):
+    """The options of `training`."""
+    schemes = ", ".join(["ok_topk", "ok_topk(format=packed)", *map(PACKED.format, CODECS)])
+    arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
+                  ranks=4, density=0.01, algorithm=schemes,
+                  plot=False, build=programs.builds(), passed_on=[])
+    arguments.add_yes(parser)
+    parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
+                        help="passes over the training images")
+    parser.add_argument("--data", metavar="DIR",
+                        help="folder with Fashion-MNIST (default: where Debian installs it)")
+    parser.add_argument("--program", type=arguments.program, metavar="PATH",
+                        help="train_fashion_mnist (default: built below --build)")
+
+
+def rows_of(name, epochs, iterations):
+    """A row for each epoch of a training; `iterations` is their number in all epochs."""
+    words, rows = 0.0, []
+    for epoch in epochs:
+        words += float(epoch["words_per_iteration_mean"]) * iterations / len(epochs)
+        rows.append({"algorithm": name, "epoch": epoch["epoch"], "loss": epoch["loss"],
+                     "accuracy": epoch["accuracy"], "words_so_far": f"{words:.0f}"})
+    return rows
+
+
+def run(given):
+    """Trains, prints the table and writes the files."""
+    programs.set_outputs(given, "training", "words")
+    program = selection_accuracy.built(given)
+    options = ["--density", given.density, "--epochs", given.epochs]
+    options += ["--data", given.data] if given.data else []
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        csv, summary = pathlib.Path(scratch) / "epochs.csv", pathlib.Path(scratch) / "summary"
+        for name in given.algorithm:
+            programs.say(f"Training with {name} on {given.ranks} ranks")
+            command = programs.on_one_machine(["mpirun.openmpi", "-n", given.ranks, program])
+            programs.run([*command, "--algorithm", name, *options, "--csv", csv,
+                          "--summary", summary, *given.passed_on],
+                         f"the training with {name} failed")
+            facts = dict(fact.split("=", 1) for fact in reversed(summary.read_text().split()))
+            rows += rows_of(name, results.read(csv), int(facts["iterations"]))
+    title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g}"
+    programs.headline(title)
+    print(tables.training(rows))
+    results.write(given.csv, rows)
+    if given.plot:
+        pictures.draw(rows, given.plot, "Training against the words that a rank sends",
+                      f"Measured: {title}, on {programs.machine()}. A mark for each epoch.")
+    programs.wrote(given.csv, given.plot)
