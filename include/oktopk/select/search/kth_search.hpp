@@ -91,8 +91,10 @@ public:
     int const digit_bits = group_.kth_digit_bits(wanted, range.bits);
     std::int64_t const most_bins = std::int64_t(1) << digit_bits;
     std::int64_t const rows = is_device<E> ? 64 : std::max<std::int64_t>(1, exec_.concurrency());
-    workspace_.histograms.reserve(exec_, rows * most_bins);
-    workspace_.numbers.reserve(exec_, 2 * most_bins);
+    // One rank's widest digit at once: a search among few candidates can come before one among many.
+    std::int64_t const room = Group::alone ? std::max<std::int64_t>(most_bins, 1 << 12) : most_bins;
+    workspace_.histograms.reserve(exec_, rows * room);
+    workspace_.numbers.reserve(exec_, 2 * room);
 
     kth_bracket<Value> result;
     digit<Value> which{range, 0, 0, 0};
