@@ -87,7 +87,7 @@ TEST_CASE("balanced_allgatherv balances when the largest part exceeds the ratio"
 }
 
 TEST_CASE("balanced_allgatherv also balances where a rank would send more than twice its even share") {
-  balanced_allgatherv const ours;
+  balanced_allgatherv const ours({.message_entries = 1 << 20}); // for no other reason
   // Rank 0 would forward its 300 entries twice: 600 > 2 x 75 x 3.
   CHECK(wants_balance(ours, std::vector<std::int64_t>{300, 0, 0, 0}));
   CHECK_FALSE(wants_balance(ours, std::vector<std::int64_t>{100, 100, 100, 0}));
@@ -191,5 +191,36 @@ TEST_CASE("what the steps and the balancing take one after the other is what the
     auto const cost = oktopk::cost_of(scheme);
     CHECK(cost.entries == *std::max_element(entries.begin(), entries.end()));
     CHECK(cost.messages == *std::max_element(messages.begin(), messages.end()));
+  }
+}
+
+TEST_CASE("balanced_allgatherv balances where the rank that sends most sends noticeably less that way") {
+  balanced_allgatherv const ours;
+  // The last of 16 regions has drifted to twice its share: it would be forwarded four times.
+  std::vector<std::int64_t> sizes(16, 700);
+  sizes.back() = 1400;
+  CHECK(wants_balance(ours, sizes));
+  CHECK_FALSE(wants_balance(balanced_allgatherv({.bound_sent = false}), sizes));
+  CHECK_FALSE(wants_balance(balanced_allgatherv({.message_entries = -1}), sizes));
+  // What little is saved is worth no message where there are few entries.
+  std::vector<std::int64_t> few(16, 100);
+  few.back() = 200;
+  CHECK_FALSE(wants_balance(ours, few));
+  sizes.back() = 1050; // 13 % more than balanced
+  CHECK_FALSE(wants_balance(ours, sizes));
+  // Of two ranks each sends its part but once.
+  CHECK_FALSE(wants_balance(ours, std::vector<std::int64_t>{20000, 10000}));
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    std::vector<std::int64_t> drifted(16);
+    for (std::size_t rank = 0; rank < drifted.size(); ++rank) {
+      drifted[rank] = number_in(500, 2000, noise(seed, rank));
+    }
+    std::int64_t const total = std::accumulate(drifted.begin(), drifted.end(), std::int64_t(0));
+    if (!wants_balance(ours, drifted)) {
+      for (std::size_t rank = 0; rank < drifted.size(); ++rank) {
+        CHECK(static_cast<double>(oktopk::allgatherv_entries_sent(drifted, rank)) <
+              1.15 * static_cast<double>(total + 16) * 15 / 16 + 512 + 2000);
+      }
+    }
   }
 }

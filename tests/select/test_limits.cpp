@@ -63,11 +63,37 @@ TEMPLATE_TEST_CASE("the digits of a range that ends above every magnitude count 
         oktopk::detail::digit<value> const which{range, prefix, shift, width};
         CAPTURE(range_bits, middle, prefix);
         std::vector<std::int64_t> counted(static_cast<std::size_t>(which.bins()), 0);
-        oktopk::detail::count_stretch(values.data(), static_cast<std::int64_t>(values.size()), which, false,
-                                      counted.data());
+        oktopk::detail::count_stretch(values.data(), static_cast<std::int64_t>(values.size()), which, counted.data());
         CHECK((counted == histogram_by_definition(values, which)));
         CHECK(static_cast<bits>(which.beyond() >> all_bits) == 0);
       }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("the first digit of a range counts all candidates above it in its last bin", "", float, double) {
+  using value = TestType;
+  using bits = bits_of<value>;
+  bits const largest = static_cast<bits>(~bits(0) >> 1);
+  constexpr int octave = std::numeric_limits<value>::digits - 1;
+  for (int const range_bits : {4, 12, octave - 1, octave, octave + 2}) {
+    bits const span = bits(1) << range_bits;
+    for (bits const floor :
+         {bits(0), bits(77), oktopk::detail::magnitude_bits(value(1)), oktopk::detail::infinity_bits<value>,
+          static_cast<bits>(largest - span + 1), static_cast<bits>(largest - 3)}) {
+      CAPTURE(range_bits, floor);
+      std::vector<value> values;
+      for (std::uint64_t i = 0; i < 1000; ++i) { // most of them inside, and some below and above
+        auto const away = static_cast<bits>(noise(floor, i) % (span + span / 4));
+        values.push_back(from_bits<value>(std::min<bits>(largest, away + (floor > span / 8 ? floor - span / 8 : 0))));
+      }
+      values.insert(values.end(), 70, from_bits<value>(largest));
+      values.insert(values.end(), 70, value(0));
+      int const width = std::min(range_bits, 6);
+      oktopk::detail::digit<value> const which{{floor, range_bits}, 0, range_bits - width, width};
+      std::vector<std::int64_t> counted(static_cast<std::size_t>(which.bins()), 0);
+      oktopk::detail::count_stretch(values.data(), static_cast<std::int64_t>(values.size()), which, counted.data());
+      CHECK((counted == histogram_by_definition(values, which)));
     }
   }
 }

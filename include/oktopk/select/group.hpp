@@ -73,8 +73,10 @@ public:
   int rank() const { return 0; }
   void sum(std::span<std::int64_t>) const {}
 
-  int kth_digit_bits(std::int64_t, int bits) const {
-    int const digits = (bits + 11) / 12;
+  /// A histogram is cleared and read, too: that of few candidates is narrow.
+  int kth_digit_bits(std::int64_t k, int bits) const {
+    int const most = k < 4096 ? 9 : 12;
+    int const digits = (bits + most - 1) / most;
     return (bits + digits - 1) / digits;
   }
 

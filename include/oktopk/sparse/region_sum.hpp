@@ -4,6 +4,7 @@
 
 #include <oktopk/core/kokkos_ext/atomic.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/prefetch.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
@@ -57,8 +58,13 @@ public:
     std::int64_t const begin = where_.begin;
     counted_ += entries.size();
     filled_ = true;
+    constexpr std::int64_t ahead = 24;
+    std::int64_t const last = entries.size() - 1;
     Kokkos::parallel_for(
         "oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()), KOKKOS_LAMBDA(std::int64_t i) {
+          // The sums are far apart and have left the cache since the last call.
+          std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
+          detail::prefetch_for_writing<E>(&sums[later - begin]);
           std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
           sums[place] += entries.values(i);
           detail::set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));

@@ -6,6 +6,7 @@
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/sparse/common_indices.hpp>
 #include <oktopk/sparse/lower_bound.hpp>
 
 #include <cstdint>
@@ -19,39 +20,65 @@ namespace detail {
 template <execution_space E>
 inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
 
-} // namespace detail
-
-/// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
+/// On a device: one index a thread.
 template <execution_space E, gradient_index Index>
-std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
-                          array_ref<Index const, typename E::memory_space> those, Index* out) {
-  std::int64_t const width = detail::search_block<E>;
+std::int64_t intersection_on_device(E const& exec, array_ref<Index const, typename E::memory_space> these,
+                                    array_ref<Index const, typename E::memory_space> those, Index* out) {
+  auto const those_size = static_cast<std::int64_t>(those.extent(0));
+  Index const* const mine = these.data();
+  Index const* const theirs = those.data();
+  std::int64_t count = 0;
+  Kokkos::parallel_scan(
+      "oktopk::intersection", index_range<E>(exec, 0, static_cast<std::int64_t>(these.extent(0))),
+      KOKKOS_LAMBDA(std::int64_t at, std::int64_t & position, bool final) {
+        std::int64_t const other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[at]));
+        if (other < those_size && theirs[other] == mine[at]) {
+          if (final) {
+            out[position] = mine[at];
+          }
+          position += 1;
+        }
+      },
+      count);
+  return count;
+}
+
+/// On a CPU: a stretch of one list and its like of the other a thread at a time.
+template <execution_space E, gradient_index Index>
+std::int64_t intersection_on_host(E const& exec, array_ref<Index const, typename E::memory_space> these,
+                                  array_ref<Index const, typename E::memory_space> those, Index* out) {
+  constexpr std::int64_t width = 2048;
+  constexpr writing written = is_one_thread<E> ? writing::free : writing::exact; // another's place is left alone
   auto const size = static_cast<std::int64_t>(these.extent(0));
   auto const those_size = static_cast<std::int64_t>(those.extent(0));
   Index const* const mine = these.data();
   Index const* const theirs = those.data();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::intersection", detail::index_range<E>(exec, 0, (size + width - 1) / width),
+      "oktopk::intersection", index_range<E>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
-        std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
-        std::int64_t at = block * width;
-        std::int64_t other = detail::lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[at]));
-        while (at < end && other < those_size) {
-          Index const x = mine[at];
-          Index const y = theirs[other];
-          // One thread writes everything, for the next match overwrites what does not belong, and whether it does
-          // cannot be predicted. Another thread's place must be left alone.
-          if (final && (detail::is_one_thread<E> || x == y)) {
-            out[position] = x;
-          }
-          position += x == y ? 1 : 0;
-          at += x <= y ? 1 : 0;
-          other += y <= x ? 1 : 0;
-        }
+        std::int64_t const begin = block * width;
+        sorted_part<Index> const part{mine, begin, begin + width < size ? begin + width : size};
+        sorted_part<Index> const other{theirs, lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[begin])),
+                                       those_size};
+        position += final ? common_indices<written>(part, other, out + position)
+                          : common_indices<writing::none>(part, other, out);
       },
       count);
   return count;
+}
+
+} // namespace detail
+
+/// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
+template <execution_space E, gradient_index Index>
+std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
+                          array_ref<Index const, typename E::memory_space> those, Index* out) {
+  if constexpr (detail::is_device<E>) {
+    return detail::intersection_on_device<E, Index>(exec, these, those, out);
+  } else {
+    return detail::intersection_on_host<E, Index>(exec, these, those, out);
+  }
 }
 
 /// Writes the entries whose indices are not among `those`, ascending, to arrays with room for all; gives their number.

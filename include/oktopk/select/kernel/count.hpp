@@ -27,20 +27,6 @@ std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::
   return count;
 }
 
-/// The largest pattern of a magnitude among the candidates; 0 where there are none. Waits for `exec`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-bits_of<Value> largest_magnitude_bits(E const& exec, candidates<Index, Value, typename E::memory_space> from) {
-  signed_bits_of<Value> largest = 0;
-  Kokkos::parallel_reduce(
-      "oktopk::select::largest", index_range<E>(exec, 0, from.size()),
-      KOKKOS_LAMBDA(std::int64_t i, signed_bits_of<Value> & most) {
-        auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(from.values.data()[i]));
-        most = magnitude > most ? magnitude : most;
-      },
-      Kokkos::Max<signed_bits_of<Value>>(largest));
-  return static_cast<bits_of<Value>>(largest);
-}
-
 /// On a CPU: looks no further than the tie is.
 template <execution_space E, gradient_index Index, gradient_value Value>
 void find_tie_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from, bits_of<Value> magnitude,

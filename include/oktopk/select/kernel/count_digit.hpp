@@ -9,6 +9,7 @@
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <cstdint>
+#include <limits>
 
 // Histograms of one digit of the patterns of magnitudes: what the search for the k-th reads candidates for.
 namespace oktopk::detail {
@@ -51,48 +52,60 @@ struct digit {
     return static_cast<std::int64_t>((place >> shift) & ((bits_of<Value>(1) << width) - 1));
   }
 
-  bool first() const { return shift + width >= range.bits; }
+  KOKKOS_INLINE_FUNCTION bool first() const { return shift + width >= range.bits; }
   /// The lowest pattern that counts.
   KOKKOS_INLINE_FUNCTION bits_of<Value> lowest() const { return range.floor + (prefix << shift << width); }
-  /// The first pattern above those that count; zero where all above count as the last place, and where the range ends
-  /// above every magnitude: such a pattern would have the sign bit set, and masks compare patterns as signed numbers.
+  /// The first pattern above those that must be looked at: of the first digit all from there on are in its last bin, of
+  /// a later one they do not count. Zero where all above count as the last place of a later digit, and where there is
+  /// none: such a pattern would have the sign bit set, and masks compare patterns as signed numbers.
   KOKKOS_INLINE_FUNCTION bits_of<Value> beyond() const {
     bits_of<Value> const next = (prefix + 1) << shift << width;
     bits_of<Value> const above = range.floor + next;
-    return next >> range.bits != 0 || above >> magnitude_bit_count<Value> != 0 ? 0 : above;
+    bool const open = !first() && next >> range.bits != 0;
+    return open || above >> magnitude_bit_count<Value> != 0 ? 0 : above;
   }
 };
 
-/// Counts a stretch on a CPU. Of the first digit almost all candidates count, of the later ones almost none: there one
-/// mask passes over 64 of them.
+/// Counts whole blocks of 64 of a stretch on a CPU, of a digit that few of the candidates decide: masks pass over the
+/// others. Returns how many candidates these blocks have.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which, bool first,
-                                          std::int64_t* histogram) {
+KOKKOS_INLINE_FUNCTION std::int64_t count_few(Value const* values, std::int64_t size, digit<Value> which,
+                                              std::int64_t* histogram) {
+  bits_of<Value> const lowest = which.lowest();
+  bits_of<Value> const beyond = which.beyond();
+  constexpr int at_once = 32;
+  std::uint64_t reaching[at_once];
+  std::uint64_t passing[at_once] = {}; // those that are too large
   std::int64_t i = 0;
-  if (!first) {
-    bits_of<Value> const lowest = which.lowest();
-    bits_of<Value> const beyond = which.beyond();
-    constexpr int at_once = 32;
-    std::uint64_t reaching[at_once];
-    std::uint64_t passing[at_once] = {}; // those that are too large
-    while (i + mask_width <= size) {
-      std::int64_t const whole = (size - i) / mask_width;
-      int const blocks = whole < at_once ? static_cast<int>(whole) : at_once;
-      magnitude_masks(values + i, blocks, lowest, reaching);
-      if (beyond != 0) {
-        magnitude_masks(values + i, blocks, beyond, passing);
-      }
-      for (int block = 0; block < blocks; ++block, i += mask_width) {
-        for (std::uint64_t left = reaching[block] & ~passing[block]; left != 0; left &= left - 1) {
-          std::int64_t const bin = which.bin(magnitude_bits(values[i + lowest_bit(left)]));
-          if (bin >= 0) {
-            histogram[bin] += 1;
-          }
+  while (i + mask_width <= size) {
+    std::int64_t const whole = (size - i) / mask_width;
+    int const blocks = whole < at_once ? static_cast<int>(whole) : at_once;
+    magnitude_masks(values + i, blocks, lowest, reaching);
+    if (beyond != 0) {
+      magnitude_masks(values + i, blocks, beyond, passing);
+    }
+    std::int64_t above = 0;
+    for (int block = 0; block < blocks; ++block, i += mask_width) {
+      above += popcount(passing[block]);
+      for (std::uint64_t left = reaching[block] & ~passing[block]; left != 0; left &= left - 1) {
+        std::int64_t const bin = which.bin(magnitude_bits(values[i + lowest_bit(left)]));
+        if (bin >= 0) {
+          histogram[bin] += 1;
         }
       }
     }
+    histogram[which.bins() - 1] += which.first() ? above : 0;
   }
-  for (; i < size; ++i) {
+  return i;
+}
+
+/// Counts a stretch on a CPU. Of the first digit almost all candidates count, of the later ones, and of a range within
+/// an octave, almost none.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which,
+                                          std::int64_t* histogram) {
+  bool const few = !which.first() || which.range.bits < std::numeric_limits<Value>::digits - 1;
+  for (std::int64_t i = few ? count_few(values, size, which, histogram) : 0; i < size; ++i) {
     std::int64_t const bin = which.bin(magnitude_bits(values[i]));
     if (bin >= 0) {
       histogram[bin] += 1;
@@ -109,7 +122,6 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
                  std::int64_t rows, std::int64_t* histograms) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t const bins = which.bins();
-  bool const first = which.first();
   Kokkos::parallel_for(
       "oktopk::select::clear_histograms", index_range<E>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
@@ -126,7 +138,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
         "oktopk::select::count_digit", index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
           std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
           std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
-          count_stretch(values.data() + begin, end - begin, which, first, histograms + row * bins);
+          count_stretch(values.data() + begin, end - begin, which, histograms + row * bins);
         });
   }
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -90,8 +91,10 @@ public:
     int const digit_bits = group_.kth_digit_bits(wanted, range.bits);
     std::int64_t const most_bins = std::int64_t(1) << digit_bits;
     std::int64_t const rows = is_device<E> ? 64 : std::max<std::int64_t>(1, exec_.concurrency());
-    workspace_.histograms.reserve(exec_, rows * most_bins);
-    workspace_.numbers.reserve(exec_, 2 * most_bins);
+    // One rank's widest digit at once: a search among few candidates can come before one among many.
+    std::int64_t const room = Group::alone ? std::max<std::int64_t>(most_bins, 1 << 12) : most_bins;
+    workspace_.histograms.reserve(exec_, rows * room);
+    workspace_.numbers.reserve(exec_, 2 * room);
 
     kth_bracket<Value> result;
     digit<Value> which{range, 0, 0, 0};
@@ -156,16 +159,11 @@ public:
                      : kth_above(candidates_type(workspace_.previous(count)), magnitude_bits(sampled.safe));
   }
 
-  /// The k-th magnitude among at least k candidates of one rank that all reach `floor`. The range from there to the
-  /// largest of them takes the fewer digits, the narrower it is.
+  /// The k-th magnitude among at least k candidates of one rank that all reach `floor`. Where it is no more than about
+  /// twice as large, as behind a prefilter, that takes a digit less than elsewhere.
   kth<Value> kth_above(candidates_type from, bits_type floor) {
-    bits_type const largest = largest_magnitude_bits<E, Index, Value>(exec_, from);
-    magnitude_range<Value> range{floor, 1};
-    // The last place of a range is nobody's.
-    while (range.bits < magnitude_bit_count<Value> && (largest - floor + 1) >> range.bits != 0) {
-      range.bits += 1;
-    }
-    return kth_magnitude(from, k_, range.bits < magnitude_bit_count<Value> ? range : magnitude_range<Value>{});
+    auto const near = bracket(from, k_, {floor, std::numeric_limits<Value>::digits}, 0);
+    return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
   }
 
   /// The k-th magnitude of one rank's candidates where no prefilter leaves few: it is `likely` where very many tie

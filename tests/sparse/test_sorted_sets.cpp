@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+#include "support/collect.hpp"
+#include "support/generators.hpp"
+
+#include <oktopk/sparse/sorted_sets.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+/// Ascending indices from `first` on, with gaps of 1 to `widest`.
+template <class Index>
+std::vector<Index> ascending(std::int64_t count, std::int64_t first, std::int64_t widest, std::uint64_t seed) {
+  std::vector<Index> indices;
+  std::int64_t next = first;
+  for (std::int64_t i = 0; i < count; ++i) {
+    indices.push_back(static_cast<Index>(next));
+    next += number_in(1, widest, noise(seed, static_cast<std::uint64_t>(i)));
+  }
+  return indices;
+}
+
+template <class Index>
+void check(std::vector<Index> const& these, std::vector<Index> const& those) {
+  std::vector<Index> expected;
+  std::set_intersection(these.begin(), these.end(), those.begin(), those.end(), std::back_inserter(expected));
+  auto const a = to_view(these);
+  auto const b = to_view(those);
+  Index const guard = std::numeric_limits<Index>::max();
+  auto const out = to_view(std::vector<Index>(these.size() + 1, guard));
+  using list = oktopk::array_ref<Index const, memory>;
+  std::int64_t const count = oktopk::intersection<execution, Index>(execution(), list(a.data(), a.extent(0)),
+                                                                    list(b.data(), b.extent(0)), out.data());
+  auto found = to_vector(out);
+  CHECK(found.back() == guard); // there is room for these and no more
+  REQUIRE(count == static_cast<std::int64_t>(expected.size()));
+  found.resize(expected.size());
+  CHECK((found == expected));
+}
+
+template <class Index>
+void check_lists(std::int64_t offset) {
+  std::uint64_t seed = 1;
+  for (std::int64_t const count : {0, 1, 15, 16, 17, 300, 2047, 2048, 2049, 9000}) {
+    for (std::int64_t const widest : {1, 2, 100, 4095, 4096, 5000, 200000}) {
+      INFO("lists of " << count << " with gaps up to " << widest << " from " << offset);
+      auto const these = ascending<Index>(count, offset, widest, seed++);
+      check(these, these);
+      check(these, {});
+      check({}, these);
+      check(these, ascending<Index>(count, offset, widest, seed++));
+      check(these, ascending<Index>(count / 3, offset + 50, 3 * widest, seed++));
+      check(these, ascending<Index>(2 * count, offset, 1, seed++));
+      check(ascending<Index>(2 * count, offset, 1, seed++), these);
+      if (count > 0) {
+        check(these, {these.front()});
+        check(these, {these.back()});
+        check({these.back()}, these);
+      }
+    }
+  }
+}
+
+} // namespace
+
+TEST_CASE("an intersection is what two ascending lists have in common, and writes nothing past its room") {
+  check_lists<std::int32_t>(0);
+  check_lists<std::int64_t>(0);
+}
+
+TEST_CASE("an intersection takes indices up to the largest") {
+  constexpr std::int32_t last = std::numeric_limits<std::int32_t>::max();
+  check_lists<std::int64_t>((std::int64_t(1) << 40) - 3);
+  check<std::int32_t>({0, last}, {0, last});
+  check<std::int32_t>({last}, {0, 1, last - 1, last});
+  std::vector<std::int32_t> high;
+  for (std::int32_t i = 99; i >= 0; --i) {
+    high.push_back(last - 7 * i);
+  }
+  check(high, high);
+  check<std::int32_t>(high, {0, last - 14, last});
+}
+
+TEST_CASE("an intersection of lists with crowds and deserts") {
+  std::vector<std::int64_t> these;
+  std::vector<std::int64_t> those;
+  for (std::int64_t part = 0; part < 40; ++part) {
+    std::int64_t const begin = part * part * (std::int64_t(1) << 16) + part % 2 * ((std::int64_t(1) << 15) - 1);
+    auto const seed = static_cast<std::uint64_t>(part);
+    auto const some = ascending<std::int64_t>(part % 3 == 0 ? 2 : 700, begin, 20, 2 * seed);
+    auto const others = ascending<std::int64_t>(part % 5 == 0 ? 1 : 900, begin, 15, 2 * seed + 1);
+    these.insert(these.end(), some.begin(), some.end());
+    those.insert(those.end(), others.begin(), others.end());
+  }
+  check(these, those);
+  check(those, these);
+}
