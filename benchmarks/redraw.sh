@@ -31,6 +31,9 @@ results=benchmarks/selection_accuracy/results
 draw $results/fashion_mnist.csv $results/fashion_mnist.png 'Entries that the schemes select while a network is trained' \
   'Measured: Fashion-MNIST, n = 1,863,690, density 1 %, 4 MPI ranks. One iteration in 10 of 5 epochs; the band spans 7 of
 these.'
+results=benchmarks/training/results
+draw $results/fashion_mnist.csv $results/fashion_mnist.png 'Training against the words that a rank sends' \
+  'Measured: Fashion-MNIST, n = 1,863,690, density 1 %, 4 MPI ranks, 5 epochs. A mark for each epoch.'
 results=benchmarks/format_bench/results
 draw $results/fashion_mnist.csv $results/fashion_mnist.png 'Sparse formats on one core' \
   'Accumulators of training: Fashion-MNIST, n = 1,863,690, density 1 %, 16 ranks, each selection as 1, 16 and 37 messages: a

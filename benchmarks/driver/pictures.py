@@ -263,6 +263,11 @@ def accuracy(rows, title, note):
     return figure
 
 
+def millions(rows):
+    """Words in millions; a scheme that sends none has a word, for an axis that is logarithmic."""
+    return [max(1, value) / 1e6 for value in column(rows, "words_so_far")]
+
+
 def training(rows, title, note):
     """Loss and accuracy against the words that a rank has sent so far: a mark for each epoch."""
     schemes = grouped(rows)
@@ -270,17 +275,17 @@ def training(rows, title, note):
     figure, (loss, accuracy) = figure_of(3.4, title, note, bottom=0.25 + 0.22 * lines_below, ncols=2)
     for place, (name, of) in enumerate(schemes.items()):
         color, marker, _ = list(SCHEMES.values())[place % len(SCHEMES)]
-        words = [max(1, value) for value in column(of, "words_so_far")]
+        words = millions(of)
         style = {"color": color, "marker": marker, "markersize": 4.5, "linewidth": 1.3}
         loss.plot(words, column(of, "loss"), label=name, **style)
         accuracy.plot(words, [100 * value for value in column(of, "accuracy")], **style)
-    words = [max(1, value) for value in column(rows, "words_so_far")]
+    words = millions(rows)
     for axes, what in ((loss, "training loss"), (accuracy, "test accuracy, %")):
-        logarithmic(axes.xaxis, min(words) / 1.3, most(rows, "words_so_far") * 1.3 + 1)
+        logarithmic(axes.xaxis, min(words) / 1.3, max(words) * 1.3)
         grid(axes.xaxis)
         grid(axes.yaxis)
         axes.set_title(what, fontsize=10.5)
-        axes.set_xlabel("words sent by a rank (logarithmic)")
+        axes.set_xlabel("million words sent by a rank (logarithmic axis)")
     figure.legend(*loss.get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
     return figure
 

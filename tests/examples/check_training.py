@@ -134,6 +134,20 @@ def test_codec(training, scheme, bits):
     assert abs(loss - plain_loss) < 0.02 * plain_loss
 
 
+def test_packed_formats(training):
+    """Lossless: the same training in fewer words. Rounded: fewer still, and about the same loss."""
+    _, plain = training.summary_of("ok_topk")
+    _, packed = training.summary_of("ok_topk(format=packed)")
+    assert (packed["loss"], packed["accuracy"]) == (plain["loss"], plain["accuracy"])
+    words, loss = float(plain["words_per_iteration_mean"]), float(plain["loss"])
+    assert float(packed["words_per_iteration_mean"]) < 0.62 * words
+    for values, share in (("bfloat16", 0.4), ("fixed2", 0.32)):
+        _, rounded = training.summary_of(f"ok_topk(format=packed, values={values})")
+        assert float(rounded["calls_over_bound"]) == 0
+        assert float(rounded["words_per_iteration_mean"]) < share * words
+        assert abs(float(rounded["loss"]) - loss) < 0.05 * loss
+
+
 def is_open_mpi(launcher):
     said = run(launcher[0], "--version").stdout
     return "Open MPI" in said or "OpenRTE" in said
@@ -156,6 +170,23 @@ def test_selection_accuracy(training, driver, tmp_path):
         check_row(row["algorithm"], numbers(row))
     line = re.search(r"^\| gtopk .*$", done.stdout, re.MULTILINE)
     assert [cell.strip() for cell in line[0].split("|")[2:5]] == [f"{ITERATIONS}", "1.000", "0.0 %"]
+
+
+def test_words(training, driver, tmp_path):
+    """The command that compares trainings by the words that they send."""
+    if not is_open_mpi(training.program.launcher):
+        pytest.skip("the command is for Open MPI")
+    done = driver("training", "--program", training.program.path, "--data", training.folder,
+                  "--ranks", RANKS, "--epochs", EPOCHS, "--algorithm",
+                  "ok_topk, ok_topk(format=packed, values=sign)", "--csv", "all.csv",
+                  "--plot", "none", "--", "--batch", BATCH, cwd=tmp_path)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    with (tmp_path / "all.csv").open(newline="", encoding="ascii") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * EPOCHS
+    words = [float(row["words_so_far"]) for row in rows]
+    assert 0 < words[-1] < 0.4 * words[EPOCHS - 1]
+    assert "| ok_topk(format=packed, values=sign) |" in done.stdout
 
 
 def test_version(mpi_program):
