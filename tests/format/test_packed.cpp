@@ -285,6 +285,9 @@ TEMPLATE_LIST_TEST_CASE("damaged packed messages are refused, or give indices in
       for (auto const index : received.indices) {
         REQUIRE((index >= where.begin && index < where.end));
       }
+      for (std::size_t i = 1; i < 256; ++i) { // a block ascends, or is spoiled as a whole
+        REQUIRE((received.indices[i] > received.indices[i - 1] || std::isnan(received.values[i])));
+      }
     } catch (oktopk::error const& refused) {
       CHECK(refused.code() == oktopk::fault::communication);
     }

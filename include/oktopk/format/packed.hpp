@@ -119,8 +119,9 @@ public:
     std::int64_t values = full * values_.template most_bytes<Value>(static_cast<int>(block_entries));
     values += rest > 0 ? values_.template most_bytes<Value>(static_cast<int>(rest)) : 0;
     std::int64_t const gaps = gap_block::bits_at_most(count, where.width()) / 8;
-    // Each of the two streams of a block ends with a byte that is filled in part, and a block is aligned to 4.
-    return layout.table + values + gaps + layout.blocks * (gap_block::header_bytes + 2 + 3);
+    // The low bits of a block have room for a gap more, its quotients end with a byte that is filled in part, and a
+    // block is aligned to 4.
+    return layout.table + values + gaps + layout.blocks * (gap_block::header_bytes + 5 + 2 + 3);
   }
 
   template <execution_space E>
@@ -201,9 +202,8 @@ public:
     __builtin_memcpy(room, in, static_cast<std::size_t>(size));
     std::byte const* const end = room + size;
     std::byte const* const gaps = codec.decode(static_cast<std::byte const*>(room), end, count, values);
-    return gaps != nullptr &&
-           gap_block::decode(gaps, end, where.begin + static_cast<std::int64_t>(first_index), count, indices) &&
-           indices[count - 1] >= indices[0] && static_cast<std::int64_t>(indices[count - 1]) < where.end;
+    return gaps != nullptr && gap_block::decode(gaps, end, where.begin + static_cast<std::int64_t>(first_index),
+                                                where.end, count, indices);
   }
 
   /// Entries for a block that is none.

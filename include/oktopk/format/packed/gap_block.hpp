@@ -6,6 +6,7 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/format/packed/bit_stream.hpp>
 #include <oktopk/format/packed/ones.hpp>
+#include <oktopk/format/packed/rows.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ struct gap_block {
 
   /// The most bytes that the indices of a block take: what they take with the widest width is never exceeded.
   static constexpr int most_bytes =
-      header_bytes + block_entries * (widest + 1 + (sizeof(Index) == 4 ? 0 : 8 * patch_bytes)) / 8 + 2;
+      header_bytes + block_entries * (widest + 1 + (sizeof(Index) == 4 ? 0 : 8 * patch_bytes)) / 8 + 6;
 
   /// The most bits that the gaps of `count` indices in a region of `span` places take, wherever they lie and however
   /// they are cut into blocks: evenly spread they take the most, and then one width is the best for all.
@@ -63,12 +64,13 @@ struct gap_block {
     out[0] = static_cast<std::byte>(width);
     std::byte* const patch_count = out + 1;
     gap_type lows[block_entries];
+    lows[block_entries - 1] = 0;
     auto const mask = static_cast<gap_type>(low_bits(width));
     for (int i = 0; i < gap_count; ++i) {
       lows[i] = gaps[i] & mask;
       gaps[i] >>= width; // the quotients
     }
-    out = put_all(out + header_bytes, lows, gap_count, width);
+    out = pack_numbers(out + header_bytes, lows, gap_count, width);
     int patches = 0;
     for (int i = 0; i < gap_count; ++i) {
       patches += gaps[i] > 8 * patch_bytes ? 1 : 0;
@@ -111,33 +113,38 @@ struct gap_block {
   }
 
   /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. Whether the
-  /// bytes were a block; indices ascend in any case, and nothing else is read or written.
-  KOKKOS_INLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first, int count,
-                                            Index* indices) {
+  /// bytes were a block whose indices ascend below `limit`; nothing else is read or written in any case.
+  KOKKOS_INLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first,
+                                            std::int64_t limit, int count, Index* indices) {
     indices[0] = static_cast<Index>(first);
     if (count < 2) {
       return true;
     }
+    if (end - in < header_bytes) {
+      return false;
+    }
     int const gap_count = count - 1;
     auto const width = static_cast<int>(in[0]);
     auto const patches = static_cast<int>(in[1]);
-    std::byte const* const lows = in + header_bytes;
-    std::byte const* const places = lows + stream_bytes(std::int64_t(gap_count) * width);
+    std::byte const* const places = in + header_bytes + packed_bytes<gap_type>(gap_count, width);
     std::byte const* const unary = places + patches * patch_bytes;
-    if (width > widest || end - in < header_bytes || unary > end) {
+    if (width > widest || unary > end) {
       return false;
     }
     std::uint16_t ones[block_entries + 8]; // of which the i-th stands behind the zeros of i quotients and i ones
     if (find_ones(unary, end, gap_count, ones) < gap_count) {
       return false;
     }
-    std::uint64_t const mask = low_bits(width);
-    auto index = static_cast<std::uint64_t>(first);
-    std::int64_t bit = 0;
+    gap_type lows[block_entries];
+    unpack_numbers(in + header_bytes, gap_count, width, lows);
+    auto index = static_cast<std::uint64_t>(first); // 64 bits, in which damaged gaps do not wrap around
     for (int i = 0; i < gap_count; ++i) {
-      index += (bits_from(lows, bit) & mask) + 1;
-      bit += width;
+      index += lows[i] + std::uint64_t(1);
       indices[i + 1] = static_cast<Index>(index + (static_cast<std::uint64_t>(ones[i] - i) << width));
+    }
+    if (patches == 0) {
+      return index + (static_cast<std::uint64_t>(ones[gap_count - 1] - gap_count + 1) << width) <
+             static_cast<std::uint64_t>(limit);
     }
     for (int patch = 0; patch < patches; ++patch) {
       auto const quotient = load_from<gap_type>(places + patches + patch * static_cast<int>(sizeof(gap_type)));
@@ -145,7 +152,11 @@ struct gap_block {
         indices[i + 1] = static_cast<Index>(static_cast<gap_type>(indices[i + 1]) + (quotient << width));
       }
     }
-    return true;
+    bool sound = static_cast<std::int64_t>(indices[gap_count]) < limit;
+    for (int i = 0; i < gap_count; ++i) {
+      sound = sound && indices[i] < indices[i + 1];
+    }
+    return sound;
   }
 
 private:

@@ -85,7 +85,7 @@ struct fixed_values<2> {
 
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
-    return 2 * detail::scale_half<Value>::bytes + (2 * count + 7) / 8;
+    return 2 * detail::scale_half<Value>::bytes + detail::packed_bytes<std::uint32_t>(count, 2);
   }
 
   template <gradient_value Value>
@@ -116,9 +116,12 @@ struct fixed_values<2> {
     for (int i = 0; i < count; ++i) {
       codes[i] = (magnitudes[i] > threshold ? 2U : 0U) | (detail::sign_bit(values[i]) ? 1U : 0U);
     }
+    if (count < detail::block_values) {
+      codes[count] = 0;
+    }
     detail::store_to(out, half::nearest(times(low, count)));
     detail::store_to(out + half::bytes, half::nearest(times(high, count)));
-    return detail::put_all(out + 2 * half::bytes, codes, count, 2);
+    return detail::pack_numbers(out + 2 * half::bytes, codes, count, 2);
   }
 
   template <gradient_value Value>
@@ -131,9 +134,10 @@ struct fixed_values<2> {
     }
     Value const low = half::value(detail::load_from<typename half::type>(in));
     Value const high = half::value(detail::load_from<typename half::type>(in + half::bytes));
+    std::uint32_t unpacked[detail::block_values];
+    detail::unpack_numbers(codes, count, 2, unpacked);
     for (int i = 0; i < count; ++i) {
-      auto const code = detail::number_at<std::uint32_t>(codes, i, 2);
-      values[i] = detail::with_sign<Value>(code >= 2 ? high : low, code);
+      values[i] = detail::with_sign<Value>(unpacked[i] >= 2 ? high : low, unpacked[i]);
     }
     return in + most_bytes<Value>(count);
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/format/packed/bit_stream.hpp>
+#include <oktopk/format/packed/rows.hpp>
 #include <oktopk/format/values/concept.hpp>
 
 #include <cstddef>
@@ -30,10 +30,10 @@ struct magnitude_block {
 
   /// The most bytes of a block: those of the full width without patches, which is always tried.
   KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
-    return header_bytes + (count * (Bits + 1) + 7) / 8;
+    return header_bytes + packed_bytes<word>(count, Bits + 1);
   }
 
-  /// Encodes `codes`, each 2 x magnitude + sign, which are overwritten; gives the end.
+  /// Encodes `codes`, each 2 x magnitude + sign, which are overwritten, in an array of 256; gives the end.
   KOKKOS_INLINE_FUNCTION static std::byte* encode(word* codes, int count, std::byte* out) {
     word smallest = ~word(0);
     word largest = 0;
@@ -44,6 +44,9 @@ struct magnitude_block {
     word const base = smallest >> 1 >> base_shift << base_shift;
     for (int i = 0; i < count; ++i) {
       codes[i] -= base << 1;
+    }
+    if (count == block_values - 1) {
+      codes[count] = 0;
     }
     int const width = best_width(codes, count, bit_width((largest - (base << 1)) >> 1));
     store_to(out, static_cast<base_type>(base >> base_shift));
@@ -63,7 +66,7 @@ struct magnitude_block {
       }
     }
     *patch_count = static_cast<std::byte>(patches);
-    out = put_all(out, codes, count, width + 1);
+    out = pack_numbers(out, codes, count, width + 1);
     for (int i = 0; i < patches; ++i) {
       out[i] = static_cast<std::byte>(places[i]);
       store_to(out + patches + i * static_cast<int>(sizeof(patch_type)), uppers[i]);
@@ -71,8 +74,7 @@ struct magnitude_block {
     return out + patches * patch_bytes;
   }
 
-  /// Hands each code to `give(i, code)`, outliers twice, the second time as they are; gives the end of the block, or
-  /// null.
+  /// Hands each code to `give(i, code)`, in order; gives the end of the block, or null.
   template <class Give>
   KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
                                                         Give const& give) {
@@ -83,29 +85,22 @@ struct magnitude_block {
     auto const width = static_cast<int>(in[sizeof(base_type)]);
     auto const patches = static_cast<int>(in[sizeof(base_type) + 1]);
     in += header_bytes;
-    std::byte const* const places = in + stream_bytes(std::int64_t(count) * (width + 1));
+    std::byte const* const places = in + packed_bytes<word>(count, width + 1);
     if (width > Bits || end - places < patches * patch_bytes) {
       return nullptr;
     }
-    if constexpr (sizeof(word) == 4) {
-      auto const mask = static_cast<word>(low_bits(width + 1));
-      std::int64_t bit = 0;
-      for (int i = 0; i < count; ++i) {
-        give(i, base + (static_cast<word>(bits_from(in, bit)) & mask));
-        bit += width + 1;
-      }
-    } else {
-      for (int i = 0; i < count; ++i) {
-        give(i, base + number_at<word>(in, i, width + 1));
-      }
-    }
+    word codes[block_values];
+    unpack_numbers(in, count, width + 1, codes);
     for (int patch = 0; patch < patches; ++patch) {
       auto const i = static_cast<int>(places[patch]);
       if (i >= count) {
         return nullptr;
       }
       auto const upper = load_from<patch_type>(places + patches + patch * static_cast<int>(sizeof(patch_type)));
-      give(i, base + number_at<word>(in, i, width + 1) + (word(upper) << 1 << width));
+      codes[i] += word(upper) << 1 << width;
+    }
+    for (int i = 0; i < count; ++i) {
+      give(i, base + codes[i]);
     }
     return places + patches * patch_bytes;
   }

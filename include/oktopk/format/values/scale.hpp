@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/format/packed/bit_stream.hpp>
+#include <oktopk/format/packed/rows.hpp>
 
 #include <cstddef>
 #include <cstdint>

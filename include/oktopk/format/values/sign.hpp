@@ -18,7 +18,7 @@ struct sign_values {
 
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
-    return detail::scale_half<Value>::bytes + (count + 7) / 8;
+    return detail::scale_half<Value>::bytes + detail::packed_bytes<std::uint32_t>(count, 1);
   }
 
   template <gradient_value Value>
@@ -31,9 +31,12 @@ struct sign_values {
       mean += detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * share;
       codes[i] = detail::sign_bit(values[i]) ? 1U : 0U;
     }
+    if (count < detail::block_values) {
+      codes[count] = 0;
+    }
     Value const most = detail::largest_finite<Value>;
     detail::store_to(out, half::nearest(mean < most ? mean : most));
-    return detail::put_all(out + half::bytes, codes, count, 1);
+    return detail::pack_numbers(out + half::bytes, codes, count, 1);
   }
 
   template <gradient_value Value>
@@ -44,8 +47,10 @@ struct sign_values {
       return nullptr;
     }
     Value const scale = half::value(detail::load_from<typename half::type>(in));
+    std::uint32_t signs[detail::block_values];
+    detail::unpack_numbers(in + half::bytes, count, 1, signs);
     for (int i = 0; i < count; ++i) {
-      values[i] = detail::with_sign<Value>(scale, detail::number_at<std::uint32_t>(in + half::bytes, i, 1));
+      values[i] = detail::with_sign<Value>(scale, signs[i]);
     }
     return in + most_bytes<Value>(count);
   }
