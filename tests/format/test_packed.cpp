@@ -267,6 +267,34 @@ TEST_CASE("a packed message of three entries is these bytes") {
   CHECK(bytes == expected);
 }
 
+TEMPLATE_LIST_TEST_CASE("a block has the same bytes and the same entries with AVX2 and without", "", lossy_formats) {
+  using value = typename TestType::value_type;
+  using index = typename TestType::index_type;
+  if (!oktopk::detail::processor_has_avx2()) {
+    return;
+  }
+  auto const codec = TestType().values();
+  for (int count = 1; count <= 256; ++count) {
+    auto const sent = selected_entries<TestType>(count, 1 + count % 9 * 30, {7, 8}, static_cast<std::uint64_t>(count));
+    std::vector<std::byte> plain(16384, std::byte{0xab});
+    std::vector<std::byte> wide(16384, std::byte{0xab});
+    auto const size = TestType::encode_block(codec, sent.indices.data(), sent.values.data(), count, plain.data());
+    REQUIRE(TestType::encode_with_avx2(codec, sent.indices.data(), sent.values.data(), count, wide.data()) == size);
+    REQUIRE(std::equal(plain.begin(), plain.begin() + size, wide.begin()));
+    std::vector<index> indices(256);
+    std::vector<index> wide_indices(256);
+    std::vector<value> values(256);
+    std::vector<value> wide_values(256);
+    region const where{0, sent.indices.back() + 1};
+    auto const first = static_cast<std::uint64_t>(sent.indices.front());
+    std::byte const* const in = plain.data();
+    REQUIRE(TestType::decode_block(codec, in, size, where, first, count, indices.data(), values.data()));
+    REQUIRE(TestType::decode_with_avx2(codec, in, size, where, first, count, wide_indices.data(), wide_values.data()));
+    REQUIRE(indices == wide_indices);
+    REQUIRE(same_bits(values, wide_values));
+  }
+}
+
 TEMPLATE_LIST_TEST_CASE("damaged packed messages are refused, or give indices inside the region", "", exact_formats) {
   seeded draw(21);
   region const where{500, 500 + 60000};

@@ -28,18 +28,18 @@ struct one_of_values {
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION int most_bytes(int count) const {
+  KOKKOS_FORCEINLINE_FUNCTION int most_bytes(int count) const {
     return at<0, First, Others...>::template most_bytes<Value>(chosen, count);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION std::byte* encode(Value const* values, int count, std::byte* out) const {
+  KOKKOS_FORCEINLINE_FUNCTION std::byte* encode(Value const* values, int count, std::byte* out) const {
     return at<0, First, Others...>::encode(chosen, values, count, out);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                 Value* values) const {
+  KOKKOS_FORCEINLINE_FUNCTION std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                      Value* values) const {
     return at<0, First, Others...>::decode(chosen, in, end, count, values);
   }
 
@@ -48,7 +48,7 @@ private:
   template <std::int32_t Position, class Codec, class... Rest>
   struct at {
     template <gradient_value Value>
-    KOKKOS_INLINE_FUNCTION static int most_bytes(std::int32_t chosen, int count) {
+    KOKKOS_FORCEINLINE_FUNCTION static int most_bytes(std::int32_t chosen, int count) {
       if constexpr (sizeof...(Rest) > 0) {
         if (chosen != Position) {
           return at<Position + 1, Rest...>::template most_bytes<Value>(chosen, count);
@@ -58,8 +58,8 @@ private:
     }
 
     template <gradient_value Value>
-    KOKKOS_INLINE_FUNCTION static std::byte* encode(std::int32_t chosen, Value const* values, int count,
-                                                    std::byte* out) {
+    KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(std::int32_t chosen, Value const* values, int count,
+                                                         std::byte* out) {
       if constexpr (sizeof...(Rest) > 0) {
         if (chosen != Position) {
           return at<Position + 1, Rest...>::encode(chosen, values, count, out);
@@ -69,8 +69,8 @@ private:
     }
 
     template <gradient_value Value>
-    KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::int32_t chosen, std::byte const* in,
-                                                          std::byte const* end, int count, Value* values) {
+    KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::int32_t chosen, std::byte const* in,
+                                                               std::byte const* end, int count, Value* values) {
       if constexpr (sizeof...(Rest) > 0) {
         if (chosen != Position) {
           return at<Position + 1, Rest...>::decode(chosen, in, end, count, values);

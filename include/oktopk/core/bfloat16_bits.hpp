@@ -12,7 +12,7 @@ namespace oktopk::detail {
 /// largest bfloat16 become infinite, as that rounding has it; a NaN stays one. A binary64 value is rounded to binary32
 /// first.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION std::uint16_t bfloat16_bits(Value value) {
+KOKKOS_FORCEINLINE_FUNCTION std::uint16_t bfloat16_bits(Value value) {
   auto const bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(value));
   if ((bits & 0x7fffffffU) > 0x7f800000U) {
     return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
@@ -21,7 +21,7 @@ KOKKOS_INLINE_FUNCTION std::uint16_t bfloat16_bits(Value value) {
 }
 
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION Value from_bfloat16_bits(std::uint16_t half) {
+KOKKOS_FORCEINLINE_FUNCTION Value from_bfloat16_bits(std::uint16_t half) {
   return static_cast<Value>(__builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16));
 }
 

@@ -4,6 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/processor.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/format/packed/gap_block.hpp>
@@ -135,6 +136,7 @@ public:
     Index const* const indices = entries.indices.data();
     Value const* const values = entries.values.data();
     Values const codec = values_;
+    bool const has_avx2 = detail::processor_has_avx2();
     std::int64_t bytes = 0;
     Kokkos::parallel_scan(
         "oktopk::packed::encode", detail::index_range<E>(exec, 0, layout.blocks),
@@ -142,12 +144,8 @@ public:
           alignas(8) std::byte room[block_room];
           std::int64_t const first = block * block_entries;
           auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
-          std::byte* end = codec.encode(values + first, many, room);
-          end = gap_block::encode(indices + first, many, end);
-          while ((end - room) % 4 != 0) {
-            *end++ = std::byte(0);
-          }
-          std::int64_t const size = end - room;
+          std::int64_t const size = has_avx2 ? encode_with_avx2(codec, indices + first, values + first, many, room)
+                                             : encode_block(codec, indices + first, values + first, many, room);
           if (final) {
             layout.put(out, block, static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[first]) - where.begin),
                        size);
@@ -171,6 +169,7 @@ public:
                                             std::to_string(count) + " entries");
     }
     Values const codec = values_;
+    bool const has_avx2 = detail::processor_has_avx2();
     Kokkos::parallel_scan(
         "oktopk::packed::decode", detail::index_range<E>(exec, 0, layout.blocks),
         KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
@@ -178,9 +177,13 @@ public:
           if (final) {
             std::int64_t const first = block * block_entries;
             auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
-            bool const sound = layout.table + position + size <= bytes &&
-                               decode_block(codec, in + layout.table + position, size, where,
-                                            layout.first_index(in, block), many, indices + first, values + first);
+            std::byte const* const from = in + layout.table + position;
+            std::uint64_t const first_index = layout.first_index(in, block);
+            bool const sound =
+                layout.table + position + size <= bytes &&
+                (has_avx2
+                     ? decode_with_avx2(codec, from, size, where, first_index, many, indices + first, values + first)
+                     : decode_block(codec, from, size, where, first_index, many, indices + first, values + first));
             if (!sound) {
               spoil(where, many, indices + first, values + first);
             }
@@ -189,10 +192,21 @@ public:
         });
   }
 
-  /// Decodes a block; whether it was one, with all indices in the region. Public because nvcc wants it to be.
-  KOKKOS_INLINE_FUNCTION static bool decode_block(Values const& codec, std::byte const* in, std::int64_t size,
-                                                  region where, std::uint64_t first_index, int count, Index* indices,
-                                                  Value* values) {
+  /// Encodes a block into `room`; gives its bytes. Public, as the next ones, because nvcc wants them to be.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t encode_block(Values const& codec, Index const* indices,
+                                                               Value const* values, int count, std::byte* room) {
+    std::byte* end = codec.encode(values, count, room);
+    end = gap_block::encode(indices, count, end);
+    while ((end - room) % 4 != 0) {
+      *end++ = std::byte(0);
+    }
+    return end - room;
+  }
+
+  /// Decodes a block; whether it was one, with ascending indices in the region.
+  KOKKOS_FORCEINLINE_FUNCTION static bool decode_block(Values const& codec, std::byte const* in, std::int64_t size,
+                                                       region where, std::uint64_t first_index, int count,
+                                                       Index* indices, Value* values) {
     if (size > static_cast<std::int64_t>(block_room) - detail::stream_slack ||
         first_index >= static_cast<std::uint64_t>(where.end - where.begin)) {
       return false;
@@ -205,6 +219,30 @@ public:
     return gaps != nullptr && gap_block::decode(gaps, end, where.begin + static_cast<std::int64_t>(first_index),
                                                 where.end, count, indices);
   }
+
+#if defined(OKTOPK_FOR_AVX2)
+  OKTOPK_FOR_AVX2 static std::int64_t encode_with_avx2(Values const& codec, Index const* indices, Value const* values,
+                                                       int count, std::byte* room) {
+    return encode_block(codec, indices, values, count, room);
+  }
+
+  OKTOPK_FOR_AVX2 static bool decode_with_avx2(Values const& codec, std::byte const* in, std::int64_t size,
+                                               region where, std::uint64_t first_index, int count, Index* indices,
+                                               Value* values) {
+    return decode_block(codec, in, size, where, first_index, count, indices, values);
+  }
+#else
+  KOKKOS_INLINE_FUNCTION static std::int64_t encode_with_avx2(Values const& codec, Index const* indices,
+                                                              Value const* values, int count, std::byte* room) {
+    return encode_block(codec, indices, values, count, room);
+  }
+
+  KOKKOS_INLINE_FUNCTION static bool decode_with_avx2(Values const& codec, std::byte const* in, std::int64_t size,
+                                                      region where, std::uint64_t first_index, int count,
+                                                      Index* indices, Value* values) {
+    return decode_block(codec, in, size, where, first_index, count, indices, values);
+  }
+#endif
 
   /// Entries for a block that is none.
   KOKKOS_INLINE_FUNCTION static void spoil(region where, int count, Index* indices, Value* values) {

@@ -20,12 +20,12 @@ inline constexpr int widest_put = 56;
 /// Bytes around a stream that are written and read beside its own.
 inline constexpr int stream_slack = 8;
 
-KOKKOS_INLINE_FUNCTION constexpr std::uint64_t low_bits(int width) {
+KOKKOS_FORCEINLINE_FUNCTION constexpr std::uint64_t low_bits(int width) {
   return width >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << width) - 1;
 }
 
 /// Bits of the smallest width that holds x: 0 for 0.
-KOKKOS_INLINE_FUNCTION constexpr int bit_width(std::uint64_t x) {
+KOKKOS_FORCEINLINE_FUNCTION constexpr int bit_width(std::uint64_t x) {
   int width = 0;
   for (int half = 32; half > 0; half /= 2) {
     if (x >> half != 0) {
@@ -37,24 +37,24 @@ KOKKOS_INLINE_FUNCTION constexpr int bit_width(std::uint64_t x) {
 }
 
 template <class T>
-KOKKOS_INLINE_FUNCTION T load_from(std::byte const* from) {
+KOKKOS_FORCEINLINE_FUNCTION T load_from(std::byte const* from) {
   T loaded;
   __builtin_memcpy(&loaded, from, sizeof loaded);
   return loaded;
 }
 
 template <class T>
-KOKKOS_INLINE_FUNCTION void store_to(std::byte* to, T stored) {
+KOKKOS_FORCEINLINE_FUNCTION void store_to(std::byte* to, T stored) {
   __builtin_memcpy(to, &stored, sizeof stored);
 }
 
 /// Writes a stream; up to `stream_slack` bytes behind it are overwritten.
 class bit_writer {
 public:
-  KOKKOS_INLINE_FUNCTION explicit bit_writer(std::byte* to) : to_(to) {}
+  KOKKOS_FORCEINLINE_FUNCTION explicit bit_writer(std::byte* to) : to_(to) {}
 
   /// Appends a number below 2^width, of `widest_put` bits at most.
-  KOKKOS_INLINE_FUNCTION void put(std::uint64_t number, int width) {
+  KOKKOS_FORCEINLINE_FUNCTION void put(std::uint64_t number, int width) {
     pending_ |= number << filled_;
     store_to(to_, pending_);
     filled_ += width;
@@ -64,7 +64,7 @@ public:
   }
 
   /// The first byte behind the stream, whose last byte may be filled in part.
-  KOKKOS_INLINE_FUNCTION std::byte* end() const { return to_ + (filled_ > 0 ? 1 : 0); }
+  KOKKOS_FORCEINLINE_FUNCTION std::byte* end() const { return to_ + (filled_ > 0 ? 1 : 0); }
 
 private:
   std::byte* to_;
@@ -74,18 +74,18 @@ private:
 
 /// The number of `widest_put` bits at most that begins at a bit of a stream, with the bits that follow it; up to
 /// `stream_slack` bytes behind the stream are read.
-KOKKOS_INLINE_FUNCTION std::uint64_t bits_from(std::byte const* stream, std::int64_t bit) {
+KOKKOS_FORCEINLINE_FUNCTION std::uint64_t bits_from(std::byte const* stream, std::int64_t bit) {
   return load_from<std::uint64_t>(stream + (bit >> 3)) >> (bit & 7);
 }
 
 /// Bytes of a stream of so many bits.
-KOKKOS_INLINE_FUNCTION constexpr std::int64_t stream_bytes(std::int64_t bits) {
+KOKKOS_FORCEINLINE_FUNCTION constexpr std::int64_t stream_bytes(std::int64_t bits) {
   return (bits + 7) / 8;
 }
 
 /// Appends `count` numbers below 2^width; gives the end of the stream.
 template <class Word>
-KOKKOS_INLINE_FUNCTION std::byte* put_all(std::byte* to, Word const* numbers, int count, int width) {
+KOKKOS_FORCEINLINE_FUNCTION std::byte* put_all(std::byte* to, Word const* numbers, int count, int width) {
   bit_writer out(to);
   int i = 0;
   if (width <= widest_put / 4) { // four at a time, for each `put` waits for the one before
@@ -113,7 +113,7 @@ KOKKOS_INLINE_FUNCTION std::byte* put_all(std::byte* to, Word const* numbers, in
 
 /// Reads number i of a stream of numbers of one width.
 template <class Word>
-KOKKOS_INLINE_FUNCTION Word number_at(std::byte const* stream, std::int64_t i, int width) {
+KOKKOS_FORCEINLINE_FUNCTION Word number_at(std::byte const* stream, std::int64_t i, int width) {
   if constexpr (sizeof(Word) == 8) {
     if (width > widest_put) {
       std::int64_t const bit = i * width;

@@ -49,7 +49,7 @@ struct gap_block {
   }
 
   /// Encodes; gives the end.
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(Index const* indices, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Index const* indices, int count, std::byte* out) {
     if (count < 2) {
       return out;
     }
@@ -114,8 +114,8 @@ struct gap_block {
 
   /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. Whether the
   /// bytes were a block whose indices ascend below `limit`; nothing else is read or written in any case.
-  KOKKOS_INLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first,
-                                            std::int64_t limit, int count, Index* indices) {
+  KOKKOS_FORCEINLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first,
+                                                 std::int64_t limit, int count, Index* indices) {
     indices[0] = static_cast<Index>(first);
     if (count < 2) {
       return true;
@@ -161,7 +161,7 @@ struct gap_block {
 
 private:
   // Beside the low bits; quotients that are longer than a patch are patched.
-  KOKKOS_INLINE_FUNCTION static std::int64_t quotient_bits(gap_type const* gaps, int count, int width) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t quotient_bits(gap_type const* gaps, int count, int width) {
     std::uint32_t bits = 0;
     for (int i = 0; i < count; ++i) {
       gap_type const quotient = gaps[i] >> width;
@@ -170,13 +170,13 @@ private:
     return bits;
   }
 
-  KOKKOS_INLINE_FUNCTION static std::int64_t bits_with(gap_type const* gaps, int count, int width) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t bits_with(gap_type const* gaps, int count, int width) {
     return std::int64_t(count) * width + quotient_bits(gaps, count, width);
   }
 
   // Without outliers the best is log2 of the mean, rounded down, or one more or less: the first two that are tried have
   // it among them, so `bits_at_most` holds. Outliers raise the mean, so the way down is searched until it rises.
-  KOKKOS_INLINE_FUNCTION static int best_width(gap_type const* gaps, int count, std::uint64_t sum) {
+  KOKKOS_FORCEINLINE_FUNCTION static int best_width(gap_type const* gaps, int count, std::uint64_t sum) {
     std::uint64_t const mean = sum / static_cast<std::uint64_t>(count);
     int best = bit_width(mean / 16 * 11 + mean % 16 * 11 / 16); // ln 2 of the mean
     best = best > widest ? widest : best;
@@ -194,7 +194,7 @@ private:
     return best;
   }
 
-  KOKKOS_INLINE_FUNCTION static void put_quotient(bit_writer& out, int quotient) {
+  KOKKOS_FORCEINLINE_FUNCTION static void put_quotient(bit_writer& out, int quotient) {
     if constexpr (8 * patch_bytes >= widest_put) {
       for (; quotient >= widest_put; quotient -= widest_put) {
         out.put(0, widest_put);

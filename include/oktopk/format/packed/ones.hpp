@@ -31,7 +31,8 @@ inline constexpr auto ones_of_bytes = [] {
 
 /// Writes the positions of the first `most` ones of the bytes [from, end), ascending; gives their number. `positions`
 /// has room for 8 more, which may be written, and the bytes are 8192 at most.
-KOKKOS_INLINE_FUNCTION int find_ones(std::byte const* from, std::byte const* end, int most, std::uint16_t* positions) {
+KOKKOS_FORCEINLINE_FUNCTION int find_ones(std::byte const* from, std::byte const* end, int most,
+                                          std::uint16_t* positions) {
   int found = 0;
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
   // A byte at a time, all of its positions at once: nothing to predict.

@@ -35,7 +35,7 @@ inline void store_row(void* to, row_vector const& row) {
 #endif
 
 /// Writes 256 numbers below 2^width, 1 to 32 bits each: 32 x width bytes.
-KOKKOS_INLINE_FUNCTION void pack_rows(std::uint32_t const* numbers, int width, std::byte* to) {
+KOKKOS_FORCEINLINE_FUNCTION void pack_rows(std::uint32_t const* numbers, int width, std::byte* to) {
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
   row_vector pending{};
   int filled = 0;
@@ -76,7 +76,7 @@ KOKKOS_INLINE_FUNCTION void pack_rows(std::uint32_t const* numbers, int width, s
 }
 
 /// Reads what `pack_rows` wrote.
-KOKKOS_INLINE_FUNCTION void unpack_rows(std::byte const* from, int width, std::uint32_t* numbers) {
+KOKKOS_FORCEINLINE_FUNCTION void unpack_rows(std::byte const* from, int width, std::uint32_t* numbers) {
   auto const mask = static_cast<std::uint32_t>(low_bits(width));
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
   row_vector words;
@@ -122,20 +122,20 @@ KOKKOS_INLINE_FUNCTION void unpack_rows(std::byte const* from, int width, std::u
 
 /// Whether so many numbers lie in rows: those of a whole block, of which one may be missing, as among gaps.
 template <class Word>
-KOKKOS_INLINE_FUNCTION constexpr bool in_rows(int count) {
+KOKKOS_FORCEINLINE_FUNCTION constexpr bool in_rows(int count) {
   return sizeof(Word) == 4 && count >= row_lanes * rows_of_block - 1;
 }
 
 /// Bytes of `count` numbers of one width, 256 at most.
 template <class Word>
-KOKKOS_INLINE_FUNCTION constexpr int packed_bytes(int count, int width) {
+KOKKOS_FORCEINLINE_FUNCTION constexpr int packed_bytes(int count, int width) {
   return in_rows<Word>(count) ? rows_of_block * width : (count * width + 7) / 8;
 }
 
 /// Appends `count` numbers below 2^width; gives the end. `numbers` has 256 places, of which the last is 0 where there
 /// is no number.
 template <class Word>
-KOKKOS_INLINE_FUNCTION std::byte* pack_numbers(std::byte* to, Word const* numbers, int count, int width) {
+KOKKOS_FORCEINLINE_FUNCTION std::byte* pack_numbers(std::byte* to, Word const* numbers, int count, int width) {
   if constexpr (sizeof(Word) == 4) {
     if (in_rows<Word>(count)) {
       if (width > 0) {
@@ -149,7 +149,7 @@ KOKKOS_INLINE_FUNCTION std::byte* pack_numbers(std::byte* to, Word const* number
 
 /// Reads what `pack_numbers` wrote; `numbers` has 256 places.
 template <class Word>
-KOKKOS_INLINE_FUNCTION void unpack_numbers(std::byte const* from, int count, int width, Word* numbers) {
+KOKKOS_FORCEINLINE_FUNCTION void unpack_numbers(std::byte const* from, int count, int width, Word* numbers) {
   if constexpr (sizeof(Word) == 4) {
     if (in_rows<Word>(count) && width > 0) {
       unpack_rows(from, width, numbers);

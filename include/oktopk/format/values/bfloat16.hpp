@@ -19,12 +19,12 @@ struct bfloat16_values {
   static std::string name() { return "bfloat16"; }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return block::most_bytes(count);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     std::uint32_t codes[detail::block_values];
     for (int i = 0; i < count; ++i) {
       std::uint32_t const half = detail::bfloat16_bits(values[i]);
@@ -35,8 +35,8 @@ struct bfloat16_values {
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                        Value* values) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
     return block::decode(in, end, count, [values](int i, std::uint32_t code) {
       values[i] = detail::from_bfloat16_bits<Value>(static_cast<std::uint16_t>(code >> 1 | code << 15));
     });

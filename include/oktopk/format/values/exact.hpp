@@ -16,12 +16,12 @@ struct exact_values {
   static std::string name() { return "exact"; }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return block<Value>::most_bytes(count);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     using bits = detail::bits_of<Value>;
     bits codes[detail::block_values];
     for (int i = 0; i < count; ++i) {
@@ -32,8 +32,8 @@ struct exact_values {
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                        Value* values) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
     using bits = detail::bits_of<Value>;
     return block<Value>::decode(in, end, count, [values](int i, bits code) {
       values[i] = __builtin_bit_cast(Value, static_cast<bits>(code >> 1 | code << (8 * sizeof(Value) - 1)));

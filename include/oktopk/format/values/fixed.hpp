@@ -23,12 +23,12 @@ struct fixed_values {
   static std::string name() { return "fixed" + std::to_string(Bits); }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return detail::scale_half<Value>::bytes + block::most_bytes(count);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     using half = detail::scale_half<Value>;
     detail::bits_of<Value> largest = 0;
     for (int i = 0; i < count; ++i) {
@@ -50,8 +50,8 @@ struct fixed_values {
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                        Value* values) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
     using half = detail::scale_half<Value>;
     if (end - in < half::bytes) {
       return nullptr;
@@ -69,7 +69,7 @@ private:
   static constexpr std::uint32_t outermost = (1U << (Bits - 1)) - 1;
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value magnitude(Value value) {
+  KOKKOS_FORCEINLINE_FUNCTION static Value magnitude(Value value) {
     return detail::magnitude_from_bits<Value>(detail::magnitude_bits(value));
   }
 };
@@ -84,12 +84,12 @@ struct fixed_values<2> {
   static std::string name() { return "fixed2"; }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return 2 * detail::scale_half<Value>::bytes + detail::packed_bytes<std::uint32_t>(count, 2);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     using half = detail::scale_half<Value>;
     Value magnitudes[detail::block_values];
     Value total = 0;
@@ -125,8 +125,8 @@ struct fixed_values<2> {
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                        Value* values) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
     using half = detail::scale_half<Value>;
     std::byte const* const codes = in + 2 * half::bytes;
     if (end - in < most_bytes<Value>(count)) {
@@ -144,7 +144,7 @@ struct fixed_values<2> {
 
 private:
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value times(Value share, int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static Value times(Value share, int count) {
     Value const most = detail::largest_finite<Value> / static_cast<Value>(count);
     return share < most ? share * static_cast<Value>(count) : detail::largest_finite<Value>;
   }

@@ -29,12 +29,12 @@ struct magnitude_block {
   static constexpr int patch_bytes = 1 + static_cast<int>(sizeof(patch_type));
 
   /// The most bytes of a block: those of the full width without patches, which is always tried.
-  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return header_bytes + packed_bytes<word>(count, Bits + 1);
   }
 
   /// Encodes `codes`, each 2 x magnitude + sign, which are overwritten, in an array of 256; gives the end.
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(word* codes, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(word* codes, int count, std::byte* out) {
     word smallest = ~word(0);
     word largest = 0;
     for (int i = 0; i < count; ++i) {
@@ -76,8 +76,8 @@ struct magnitude_block {
 
   /// Hands each code to `give(i, code)`, in order; gives the end of the block, or null.
   template <class Give>
-  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                        Give const& give) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Give const& give) {
     if (end - in < header_bytes) {
       return nullptr;
     }
@@ -106,10 +106,12 @@ struct magnitude_block {
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION static word upper_part(word code, int width) { return width >= Bits ? 0 : code >> 1 >> width; }
+  KOKKOS_FORCEINLINE_FUNCTION static word upper_part(word code, int width) {
+    return width >= Bits ? 0 : code >> 1 >> width;
+  }
 
   // The width with the fewest bits, from the one that takes no patches down to where they become too many.
-  KOKKOS_INLINE_FUNCTION static int best_width(word const* codes, int count, int full) {
+  KOKKOS_FORCEINLINE_FUNCTION static int best_width(word const* codes, int count, int full) {
     int const narrowest =
         full > 8 * static_cast<int>(sizeof(patch_type)) ? full - 8 * static_cast<int>(sizeof(patch_type)) : 0;
     int best = full;

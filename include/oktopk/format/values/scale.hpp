@@ -28,7 +28,7 @@ struct scale_half {
   static constexpr int shift = 8 * bytes;
 
   /// The least scale that is not below a finite value, or the largest there is.
-  KOKKOS_INLINE_FUNCTION static type at_least(Value value) {
+  KOKKOS_FORCEINLINE_FUNCTION static type at_least(Value value) {
     bits_of<Value> const bits = magnitude_bits(value);
     auto const up = static_cast<bits_of<Value>>((bits + low_bits(shift)) >> shift);
     bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
@@ -36,14 +36,14 @@ struct scale_half {
   }
 
   /// The scale next to a finite value, or the largest there is.
-  KOKKOS_INLINE_FUNCTION static type nearest(Value value) {
+  KOKKOS_FORCEINLINE_FUNCTION static type nearest(Value value) {
     bits_of<Value> const bits = magnitude_bits(value);
     bits_of<Value> const near = (bits + (bits_of<Value>(1) << (shift - 1))) >> shift;
     bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
     return static_cast<type>(near < most ? near : most);
   }
 
-  KOKKOS_INLINE_FUNCTION static Value value(type half) {
+  KOKKOS_FORCEINLINE_FUNCTION static Value value(type half) {
     return magnitude_from_bits<Value>(static_cast<bits_of<Value>>(half & static_cast<type>(low_bits(shift - 1)))
                                       << shift);
   }
@@ -51,7 +51,7 @@ struct scale_half {
 
 /// A magnitude with the sign of a code: its lowest bit.
 template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION Value with_sign(Value magnitude, std::uint32_t code) {
+KOKKOS_FORCEINLINE_FUNCTION Value with_sign(Value magnitude, std::uint32_t code) {
   auto const sign = static_cast<bits_of<Value>>(code & 1U) << (8 * sizeof(Value) - 1);
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(__builtin_bit_cast(bits_of<Value>, magnitude) | sign));
 }

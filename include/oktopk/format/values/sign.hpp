@@ -17,12 +17,12 @@ struct sign_values {
   static std::string name() { return "sign"; }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static constexpr int most_bytes(int count) {
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return detail::scale_half<Value>::bytes + detail::packed_bytes<std::uint32_t>(count, 1);
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     using half = detail::scale_half<Value>;
     Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
     Value mean = 0;
@@ -40,8 +40,8 @@ struct sign_values {
   }
 
   template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                        Value* values) {
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
     using half = detail::scale_half<Value>;
     if (end - in < most_bytes<Value>(count)) {
       return nullptr;
