@@ -11,6 +11,9 @@
 #include <oktopk/codec/identity.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/format/packed.hpp>
+#include <oktopk/format/values/bfloat16.hpp>
+#include <oktopk/format/values/fixed.hpp>
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sgd.hpp>
@@ -96,6 +99,10 @@ std::int64_t every_policy(in_process comm) {
          all_of<oktopk::ok_topk<space, in_process, coo<>, gaussian, exact, uniform>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, wide, oktopk::chunked>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, coo_or_dense<>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk::packed<>>>(comm) +
+         all_of<oktopk::gtopk<space, in_process, oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>>>(comm) +
+         all_of<oktopk::topk_dsa<space, in_process, oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>>>(
+             comm) +
          all_of<oktopk::ok_topk<space, in_process, wide>>(comm) +
          all_of<oktopk::ok_topk<space, in_process, wide, reused_threshold, reused_threshold, balanced>>(comm) +
          all_of<oktopk::paper_ok_topk<space, in_process, wide>>(comm) +
