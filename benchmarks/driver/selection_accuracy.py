@@ -17,15 +17,20 @@ from . import arguments, pictures, programs, results, tables
 
 def add_options(parser):
     """The options of `selection-accuracy`."""
-    schemes = "ok_topk(local_select=reused, global_select=reused), paper_ok_topk, gaussian_k"
+    add_training_options(
+        parser, "ok_topk(local_select=reused, global_select=reused), paper_ok_topk, gaussian_k")
+    parser.add_argument("--every", type=arguments.whole, metavar="N", default=1,
+                        help="keep every N-th iteration in the CSV file and the picture")
+
+
+def add_training_options(parser, schemes):
+    """The options of every command that trains with several schemes."""
     arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
                   ranks=4, density=0.01, algorithm=schemes,
                   plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
                         help="passes over the training images")
-    parser.add_argument("--every", type=arguments.whole, metavar="N", default=1,
-                        help="keep every N-th iteration in the CSV file and the picture")
     parser.add_argument("--data", metavar="DIR",
                         help="folder with Fashion-MNIST (default: where Debian installs it)")
     parser.add_argument("--program", type=arguments.program, metavar="PATH",

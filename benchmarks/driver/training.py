@@ -12,7 +12,7 @@ it asks first, unless --yes says so. Table and picture go to training/ there, or
 import pathlib
 import tempfile
 
-from . import arguments, pictures, programs, results, selection_accuracy, tables
+from . import pictures, programs, results, selection_accuracy, tables
 
 PACKED = "ok_topk(format=packed, values={})"
 CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
@@ -21,16 +21,7 @@ CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
 def add_options(parser):
     """The options of `training`."""
     schemes = ", ".join(["ok_topk", "ok_topk(format=packed)", *map(PACKED.format, CODECS)])
-    arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
-                  ranks=4, density=0.01, algorithm=schemes,
-                  plot=False, build=programs.builds(), passed_on=[])
-    arguments.add_yes(parser)
-    parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
-                        help="passes over the training images")
-    parser.add_argument("--data", metavar="DIR",
-                        help="folder with Fashion-MNIST (default: where Debian installs it)")
-    parser.add_argument("--program", type=arguments.program, metavar="PATH",
-                        help="train_fashion_mnist (default: built below --build)")
+    selection_accuracy.add_training_options(parser, schemes)
 
 
 def rows_of(name, epochs, iterations):

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
+#include "support/reference.hpp"
 
 #include <oktopk/sparse/sorted_sets.hpp>
 
@@ -103,4 +104,45 @@ TEST_CASE("an intersection of lists with crowds and deserts") {
   }
   check(these, those);
   check(those, these);
+}
+
+TEST_CASE("entries are parted by whether their indices are in another list") {
+  execution const exec;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    auto const count = static_cast<std::size_t>(number_in(0, 700, noise(seed, 1)));
+    sparse_vector<float> entries;
+    std::vector<std::int32_t> those;
+    std::int64_t index = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      index += number_in(1, 9, noise(seed, 2, i));
+      entries.push_back(index, static_cast<float>(i) + 1);
+      if (noise(seed, 3, i) % 3 != 0) {
+        those.push_back(static_cast<std::int32_t>(index + (noise(seed, 4, i) % 4 == 0 ? 1 : 0)));
+      }
+    }
+    those.erase(std::unique(those.begin(), those.end()), those.end());
+    sparse_vector<float> expected[2];
+    for (std::size_t i = 0; i < count; ++i) {
+      bool const among = std::binary_search(those.begin(), those.end(), static_cast<std::int32_t>(entries.indices[i]));
+      expected[among ? 1 : 0].push_back(entries.indices[i], entries.values[i]);
+    }
+    auto const indices = to_view(std::vector<std::int32_t>(entries.indices.begin(), entries.indices.end()));
+    auto const values = to_view(entries.values);
+    auto const others = to_view(those);
+    oktopk::sparse_ref<std::int32_t, float, memory> const given(indices.data(), values.data(), entries.size());
+    oktopk::array_ref<std::int32_t const, memory> const list(others.data(), those.size());
+    Kokkos::View<std::int32_t*, memory> const found("found", count + 1);
+    Kokkos::View<float*, memory> const found_values("found_values", count + 1);
+    auto const check = [&](std::int64_t size, sparse_vector<float> const& right) {
+      auto const got = to_vector(found);
+      auto const got_values = to_vector(found_values);
+      REQUIRE(size == right.size());
+      CHECK(std::equal(right.indices.begin(), right.indices.end(), got.begin()));
+      CHECK(std::equal(right.values.begin(), right.values.end(), got_values.begin()));
+    };
+    check(oktopk::difference<execution, std::int32_t, float>(exec, given, list, found.data(), found_values.data()),
+          expected[0]);
+    check(oktopk::common_entries<execution, std::int32_t, float>(exec, given, list, found.data(), found_values.data()),
+          expected[1]);
+  }
 }

@@ -11,7 +11,6 @@
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/kernel/overflow.hpp>
 #include <oktopk/select/search/one_rank_search.hpp>
-#include <oktopk/sparse/common_entries.hpp>
 #include <oktopk/sparse/losses_of.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>

@@ -81,11 +81,14 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
   }
 }
 
-/// Writes the entries whose indices are not among `those`, ascending, to arrays with room for all; gives their number.
-template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
-                        array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
-  std::int64_t const width = detail::search_block<E>;
+namespace detail {
+
+/// Writes the entries whose indices are among `those`, or are not, ascending; gives their number.
+template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                                   array_ref<Index const, typename E::memory_space> those, Index* indices,
+                                   Value* values) {
+  std::int64_t const width = search_block<E>;
   std::int64_t const size = entries.size();
   auto const those_size = static_cast<std::int64_t>(those.extent(0));
   Index const* const mine = entries.indices.data();
@@ -93,15 +96,15 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
   Index const* const theirs = those.data();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
-      "oktopk::difference", detail::index_range<E>(exec, 0, (size + width - 1) / width),
+      Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
         std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
-        std::int64_t other = detail::lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
+        std::int64_t other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
         for (std::int64_t at = block * width; at < end; ++at) {
           while (other < those_size && theirs[other] < mine[at]) {
             other += 1;
           }
-          if (other < those_size && theirs[other] == mine[at]) {
+          if ((other < those_size && theirs[other] == mine[at]) != Among) {
             continue;
           }
           if (final) {
@@ -113,6 +116,22 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
       },
       count);
   return count;
+}
+
+} // namespace detail
+
+/// Writes the entries whose indices are not among `those`, ascending, to arrays with room for all; gives their number.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                        array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
+  return detail::entries_by_membership<false, E, Index, Value>(exec, entries, those, indices, values);
+}
+
+/// Writes the entries whose indices are among `those`, in the same way.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                            array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
+  return detail::entries_by_membership<true, E, Index, Value>(exec, entries, those, indices, values);
 }
 
 } // namespace oktopk
