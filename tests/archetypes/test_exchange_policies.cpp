@@ -216,7 +216,7 @@ public:
   template <class E, class Comm, class Format>
   class step {
   public:
-    explicit step(archetype_gather const&) {}
+    step(archetype_gather const&, Format const&) {}
     step(step const&) = delete;
     step& operator=(step const&) = delete;
 
@@ -290,7 +290,7 @@ struct gather_of_entries_alone : archetype_gather {
   using archetype_gather::archetype_gather;
   template <class E, class Comm, class Format>
   struct step {
-    explicit step(archetype_gather const&);
+    step(archetype_gather const&, Format const&);
     template <class... Arguments>
     oktopk::entries_of<Format, E> run(Arguments&&...);
   };

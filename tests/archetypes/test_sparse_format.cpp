@@ -30,6 +30,7 @@ struct archetype {
   static char const* name() { return "archetype"; }
   static constexpr bool lossless = true;
   static constexpr bool exact_size = true;
+  static constexpr int bytes_per_cut = 0;
   static std::int64_t max_encoded_bytes(std::int64_t count, oktopk::region) { return count * 12; }
 
   static std::int64_t encode(host_execution const& exec, host_entries entries, oktopk::region, std::byte* out) {
@@ -100,15 +101,19 @@ struct without_max_encoded_bytes : archetype {
 struct max_encoded_bytes_is_narrow : archetype {
   static int max_encoded_bytes(std::int64_t, oktopk::region);
 };
-struct max_encoded_bytes_needs_an_object : archetype {
+struct max_encoded_bytes_changes_the_format : archetype {
   std::int64_t max_encoded_bytes(std::int64_t, oktopk::region);
+};
+struct without_bytes_per_cut : archetype {
+  void bytes_per_cut();
 };
 static_assert(only_boundless<without_lossless> && !oktopk::sparse_format<without_lossless>);
 static_assert(only_boundless<without_exact_size> && !oktopk::sparse_format<without_exact_size>);
 static_assert(only_boundless<without_max_encoded_bytes> && !oktopk::sparse_format<without_max_encoded_bytes>);
 static_assert(only_boundless<max_encoded_bytes_is_narrow> && !oktopk::sparse_format<max_encoded_bytes_is_narrow>);
-static_assert(only_boundless<max_encoded_bytes_needs_an_object> &&
-              !oktopk::sparse_format<max_encoded_bytes_needs_an_object>);
+static_assert(only_boundless<max_encoded_bytes_changes_the_format> &&
+              !oktopk::sparse_format<max_encoded_bytes_changes_the_format>);
+static_assert(only_boundless<without_bytes_per_cut> && !oktopk::sparse_format<without_bytes_per_cut>);
 
 struct without_encode : archetype {
   void encode() = delete;

@@ -33,7 +33,7 @@ public:
   /// Collective: the ranks agree on length, k, format and selector, or throw the same error.
   sum_of_largest(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), local_selection_(oktopk::exact()) {
-    this->k_ = oktopk::detail::agree_on_selection<Format>(name().data(), this->length_, how.k, how.density,
+    this->k_ = oktopk::detail::agree_on_selection<Format>(name().data(), this->length_, how.k, how.density, Format(),
                                                           oktopk::exact(), this->comm_, [](oktopk::agreement&) {});
   }
 
@@ -41,7 +41,7 @@ public:
 
   double bound_words() const {
     int const ranks = this->comm_.size();
-    return oktopk::allgatherv_words_at_most<Format>(ranks, this->k_, {0, this->length_}) + 2 * (ranks - 1);
+    return oktopk::allgatherv_words_at_most(Format(), ranks, this->k_, {0, this->length_}) + 2 * (ranks - 1);
   }
 
   state_type const& state() const { return state_; }
