@@ -187,7 +187,7 @@ private:
   }
 
   // Finds the pieces of the parts [first, last) that have arrived, of which the bytes before `end` are there. Whether
-  // they are one piece.
+  // they are one piece, encoded by the rank of its part.
   template <class Where>
   bool find_pieces(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where, std::size_t first,
                    std::size_t last, std::int64_t end) {
@@ -204,7 +204,7 @@ private:
                                   parts_, offset, end - offset);
         places_[static_cast<std::size_t>(piece - scheme.begin())] = {offset, bytes};
         offset += encoded_pieces<E, Format>::header_bytes + detail::round_up_to_8(bytes);
-        pieces += 1;
+        pieces += piece->from == part ? 1U : 2U; // what another rank has encoded is not there for kernels
       }
       offsets_[step + 1] = offset;
     }
