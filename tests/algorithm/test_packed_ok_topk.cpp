@@ -12,15 +12,13 @@
 
 using namespace oktopk_tests;
 
-namespace {
-
+// A name of its own: g++ gives what is made of an alias template the same symbols in every file, unnamed namespace or
+// not.
 template <class Comm, class Format>
-using algorithm = oktopk::ok_topk<execution, Comm, Format>;
-
-} // namespace
+using ok_topk_of = oktopk::ok_topk<execution, Comm, Format>;
 
 TEST_CASE("ok_topk with packed messages: lossless as COO, lossy with every error returned") {
-  check_packed<algorithm>();
+  check_packed<ok_topk_of>();
 }
 
 TEST_CASE("the bound of packed messages holds where entries are evenly spread and exponents are not alike") {
@@ -36,7 +34,7 @@ TEST_CASE("the bound of packed messages holds where entries are evenly spread an
   for (int const ranks : {2, 3, 8, 16}) {
     CAPTURE(ranks);
     shape const what{100000, 1000, 3};
-    using exact = packed_subject<algorithm, 0>;
+    using exact = packed_subject<ok_topk_of, 0>;
     auto const all = run<exact>(ranks, what, spread);
     double most = 0;
     for (auto const& rank : all) {

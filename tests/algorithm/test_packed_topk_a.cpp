@@ -7,13 +7,11 @@
 
 using namespace oktopk_tests;
 
-namespace {
-
+// A name of its own: g++ gives what is made of an alias template the same symbols in every file, unnamed namespace or
+// not.
 template <class Comm, class Format>
-using algorithm = oktopk::topk_a<execution, Comm, Format>;
-
-} // namespace
+using topk_a_of = oktopk::topk_a<execution, Comm, Format>;
 
 TEST_CASE("topk_a with packed messages: lossless as COO, lossy with every error returned") {
-  check_packed<algorithm>();
+  check_packed<topk_a_of>();
 }

@@ -17,7 +17,7 @@ inline constexpr int rows_of_block = 32;
 
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
 
-typedef std::uint32_t four_words __attribute__((vector_size(16)));
+using four_words [[gnu::vector_size(16)]] = std::uint32_t;
 
 /// The 8 numbers of a row.
 struct row_vector {
