@@ -127,7 +127,7 @@ struct gap_block {
     auto const width = static_cast<int>(in[0]);
     auto const patches = static_cast<int>(in[1]);
     std::byte const* const places = in + header_bytes + packed_bytes<gap_type>(gap_count, width);
-    std::byte const* const unary = places + patches * patch_bytes;
+    std::byte const* const unary = places + std::ptrdiff_t(patches) * patch_bytes;
     if (width > widest || unary > end) {
       return false;
     }
@@ -147,7 +147,8 @@ struct gap_block {
              static_cast<std::uint64_t>(limit);
     }
     for (int patch = 0; patch < patches; ++patch) {
-      auto const quotient = load_from<gap_type>(places + patches + patch * static_cast<int>(sizeof(gap_type)));
+      auto const quotient =
+          load_from<gap_type>(places + patches + std::ptrdiff_t(patch) * static_cast<int>(sizeof(gap_type)));
       for (int i = static_cast<int>(places[patch]); i < gap_count; ++i) {
         indices[i + 1] = static_cast<Index>(static_cast<gap_type>(indices[i + 1]) + (quotient << width));
       }

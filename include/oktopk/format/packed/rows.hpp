@@ -41,7 +41,7 @@ KOKKOS_FORCEINLINE_FUNCTION void pack_rows(std::uint32_t const* numbers, int wid
   int filled = 0;
   for (int r = 0; r < rows_of_block; ++r) {
     row_vector row;
-    load_row(numbers + r * row_lanes, row);
+    load_row(numbers + std::ptrdiff_t(r) * row_lanes, row);
     pending.low |= row.low << filled;
     pending.high |= row.high << filled;
     filled += width;
@@ -60,7 +60,7 @@ KOKKOS_FORCEINLINE_FUNCTION void pack_rows(std::uint32_t const* numbers, int wid
   for (int lane = 0; lane < row_lanes; ++lane) {
     std::uint64_t pending = 0;
     int filled = 0;
-    std::byte* at = to + lane * 4;
+    std::byte* at = to + std::ptrdiff_t(lane) * 4;
     for (int r = 0; r < rows_of_block; ++r) {
       pending |= std::uint64_t(numbers[r * row_lanes + lane]) << filled;
       filled += width;
@@ -99,13 +99,13 @@ KOKKOS_FORCEINLINE_FUNCTION void unpack_rows(std::byte const* from, int width, s
     }
     row.low &= mask;
     row.high &= mask;
-    store_row(numbers + r * row_lanes, row);
+    store_row(numbers + std::ptrdiff_t(r) * row_lanes, row);
   }
 #else
   for (int lane = 0; lane < row_lanes; ++lane) {
     std::uint64_t words = 0;
     int left = 0;
-    std::byte const* at = from + lane * 4;
+    std::byte const* at = from + std::ptrdiff_t(lane) * 4;
     for (int r = 0; r < rows_of_block; ++r) {
       if (left < width) {
         words |= std::uint64_t(load_from<std::uint32_t>(at)) << left;

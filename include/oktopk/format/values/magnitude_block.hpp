@@ -69,9 +69,9 @@ struct magnitude_block {
     out = pack_numbers(out, codes, count, width + 1);
     for (int i = 0; i < patches; ++i) {
       out[i] = static_cast<std::byte>(places[i]);
-      store_to(out + patches + i * static_cast<int>(sizeof(patch_type)), uppers[i]);
+      store_to(out + patches + std::ptrdiff_t(i) * static_cast<int>(sizeof(patch_type)), uppers[i]);
     }
-    return out + patches * patch_bytes;
+    return out + std::ptrdiff_t(patches) * patch_bytes;
   }
 
   /// Hands each code to `give(i, code)`, in order; gives the end of the block, or null.
@@ -86,7 +86,7 @@ struct magnitude_block {
     auto const patches = static_cast<int>(in[sizeof(base_type) + 1]);
     in += header_bytes;
     std::byte const* const places = in + packed_bytes<word>(count, width + 1);
-    if (width > Bits || end - places < patches * patch_bytes) {
+    if (width > Bits || end - places < std::ptrdiff_t(patches) * patch_bytes) {
       return nullptr;
     }
     word codes[block_values];
@@ -96,13 +96,14 @@ struct magnitude_block {
       if (i >= count) {
         return nullptr;
       }
-      auto const upper = load_from<patch_type>(places + patches + patch * static_cast<int>(sizeof(patch_type)));
+      auto const upper =
+          load_from<patch_type>(places + patches + std::ptrdiff_t(patch) * static_cast<int>(sizeof(patch_type)));
       codes[i] += word(upper) << 1 << width;
     }
     for (int i = 0; i < count; ++i) {
       give(i, base + codes[i]);
     }
-    return places + patches * patch_bytes;
+    return places + std::ptrdiff_t(patches) * patch_bytes;
   }
 
 private:

@@ -31,7 +31,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(Source const& from, std::int6
     for (int block = 0; block < blocks; ++block) {
       count += popcount(masks[block]);
     }
-    i += blocks * mask_width;
+    i += std::int64_t(blocks) * mask_width;
   }
   for (; i < end; ++i) {
     count += magnitude_bits(from.load(i)) >= reach ? 1 : 0;
