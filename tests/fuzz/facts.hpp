@@ -53,6 +53,10 @@ struct facts {
   rounding codec = rounding::none;
   int value_bytes = 4;
   int index_bytes = 4;
+  bool exact_size = true; ///< of the format: `entry_words()` times the entries is what a message holds
+  /// The most bytes of so many entries of a gradient of this length, in one message.
+  std::int64_t (*most_bytes)(std::int64_t entries, std::int64_t length) = nullptr;
+  std::int64_t piece_bytes = 0; ///< the most that a message takes more for each piece that it is cut into
   std::string state_type;
   option_names has;
 

@@ -52,6 +52,11 @@ subject<typename Algorithm::value_type> subject_of(std::string name, family kind
   return made;
 }
 
+template <class Format>
+std::int64_t most_bytes_of(std::int64_t entries, std::int64_t length) {
+  return Format{}.max_encoded_bytes(entries, {0, length});
+}
+
 template <class Format, class Local, class Global, class Partitioner, class Gather = oktopk::balanced_allgatherv>
 subject<typename Format::value_type> ok_topk_subject(std::string name) {
   using algorithm =
@@ -61,6 +66,9 @@ subject<typename Format::value_type> ok_topk_subject(std::string name) {
   made.about.global = choice_of<Global>();
   made.about.uniform_regions = std::is_same_v<Partitioner, oktopk::uniform>;
   made.about.paper_gather = std::is_same_v<Gather, oktopk::paper_allgatherv>;
+  made.about.exact_size = Format::exact_size;
+  made.about.most_bytes = &most_bytes_of<Format>;
+  made.about.piece_bytes = oktopk::encoded_pieces<execution, Format>::room_per_cut;
   return made;
 }
 

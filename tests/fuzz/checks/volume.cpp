@@ -23,6 +23,14 @@ double levels(std::size_t ranks) {
   return std::ceil(std::log2(static_cast<double>(ranks)));
 }
 
+/// The most words of so many entries in so many pieces, in a format whose size depends on the entries.
+template <class Value>
+double words_of_pieces(seen_call<Value> const& seen, double entries, double pieces) {
+  auto const whole =
+      seen.about.most_bytes(static_cast<std::int64_t>(entries), static_cast<std::int64_t>(seen.length()));
+  return (static_cast<double>(whole) + pieces * static_cast<double>(seen.about.piece_bytes)) / 4;
+}
+
 /// The words of `ok_topk`, phase by phase, as docs/algorithms.md has them; for whatever was selected.
 template <class Value>
 verdict check_ok_topk(seen_call<Value> const& seen, std::vector<entries<Value>> const& selections, std::size_t rank) {
@@ -46,14 +54,18 @@ verdict check_ok_topk(seen_call<Value> const& seen, std::vector<entries<Value>> 
   auto const own = static_cast<double>(std::lower_bound(indices.begin(), indices.end(), b[rank + 1]) -
                                        std::lower_bound(indices.begin(), indices.end(), b[rank]));
   double const outside = static_cast<double>(indices.size()) - own;
-  if (auto more = more_than(rank, "reduce", sent(phase::reduce), e * outside + others * (2 + (e == 3 ? 1 : 0)))) {
+  double const reduced = about.exact_size ? e * outside + others * (2 + (e == 3 ? 1 : 0))
+                                          : words_of_pieces(seen, outside, others) + others * 2;
+  if (auto more = more_than(rank, "reduce", sent(phase::reduce), reduced)) {
     return more;
   }
   // Balancing and gathering: twice all but one part, parts that differ by an entry, each from a multiple of 8 bytes on.
   bool const bounded = !about.paper_gather && how.bound_sent;
   double const part_rounding = others * (e + (e == 3 ? 1 : 0));
-  double const balanced = 2 * e * chosen * others / ranks + part_rounding;
-  double const uneven = levels(seen.ranks.size()) * e * chosen + balanced; // each step may send all there is
+  // Where a format's size depends on the entries: every owner's piece, cut at most once for each part.
+  double const once = about.exact_size ? e * chosen : words_of_pieces(seen, chosen, 2 * ranks);
+  double const balanced = about.exact_size ? 2 * once * others / ranks + part_rounding : 2 * once;
+  double const uneven = levels(seen.ranks.size()) * once + balanced; // each step may send all there is
   if (!gathers) {
     double const gathering = sent(phase::balance) + sent(phase::gather);
     if (auto more = more_than(rank, "balance and gather", gathering, bounded ? balanced : uneven)) {

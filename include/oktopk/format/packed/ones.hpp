@@ -36,7 +36,7 @@ KOKKOS_FORCEINLINE_FUNCTION int find_ones(std::byte const* from, std::byte const
   int found = 0;
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
   // A byte at a time, all of its positions at once: nothing to predict.
-  typedef std::uint16_t eight __attribute__((vector_size(16)));
+  using eight [[gnu::vector_size(16)]] = std::uint16_t;
   auto base = static_cast<std::uint16_t>(0);
   for (; from < end && found < most; ++from) {
     auto const byte = static_cast<std::size_t>(*from);
