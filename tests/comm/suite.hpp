@@ -148,13 +148,13 @@ void check_groups(Comm comm) {
   host const exec;
   constexpr std::size_t room = 5000;
   bulk_numbers<int> out(3 * room);
-  bulk_numbers<int> in(3 * room);
+  bulk_numbers<int> in(4 * room);
   std::fill(in.all().begin(), in.all().end(), -7);
   for (std::size_t i = 0; i < out.all().size(); ++i) {
     out.all()[i] = 1000000 * comm.rank() + static_cast<int>(i);
   }
   oktopk::message_group<Comm> messages;
-  messages.reset(6);
+  messages.reset(8);
   oktopk::cancel_on_unwind const guard(comm, messages.requests());
   auto const part = [&](bulk_numbers<int> const& of, std::size_t which, std::size_t count) {
     return of.bytes().subspan(which * room * sizeof(int), count * sizeof(int));
@@ -168,7 +168,9 @@ void check_groups(Comm comm) {
   messages.start(exec, comm, "oktopk::tests::start");
   // The second, before the first is complete.
   std::size_t const later = messages.receive(part(in, 2, room), before(comm), oktopk::phase::reduce);
+  std::size_t const nothing = messages.receive(part(in, 3, room), before(comm), oktopk::phase::gather);
   messages.send(part(out, 2, 900), next(comm), oktopk::phase::reduce);
+  messages.send(part(out, 2, 0), next(comm), oktopk::phase::gather);
   messages.start(exec, comm);
   messages.wait(comm, later);
   messages.wait(comm, known);
@@ -176,6 +178,7 @@ void check_groups(Comm comm) {
   CHECK(messages.bytes(known) == static_cast<std::int64_t>(room * sizeof(int)));
   CHECK(messages.bytes(open) == static_cast<std::int64_t>(17 * sizeof(int)));
   CHECK(messages.bytes(later) == static_cast<std::int64_t>(900 * sizeof(int)));
+  CHECK(messages.bytes(nothing) == 0);
   int const from = 1000000 * before(comm);
   auto const arrived = in.all();
   CHECK(arrived[0] == from);
@@ -184,6 +187,7 @@ void check_groups(Comm comm) {
   CHECK(arrived[room + 17] == -7);
   CHECK(arrived[2 * room + 899] == from + static_cast<int>(2 * room) + 899);
   CHECK(arrived[2 * room + 900] == -7);
+  CHECK(arrived[3 * room] == -7);
 }
 
 /// Bulk 7: a sum, a minimum and a maximum on all ranks, with the same bits.
