@@ -209,8 +209,8 @@ private:
       ncclResult_t code = ncclSuccess;
       detail::check_nccl(ncclCommGetAsyncError(shared_->comm, &code), "ncclCommGetAsyncError");
       if (code != ncclSuccess && code != ncclInProgress) {
-        throw error(fault::communication,
-                    "rank " + std::to_string(rank()) + ", " + describe() + ": " + detail::nccl_text(code, "NCCL"));
+        throw error(fault::communication, "rank " + std::to_string(rank()) + ", " + describe() + ": " +
+                                              detail::nccl_text(code, "NCCL", shared_->comm));
       }
       if (shared_->time_limit <= std::chrono::nanoseconds(0) || mark.reached()) {
         return;

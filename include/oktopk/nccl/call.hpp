@@ -14,9 +14,14 @@
 
 namespace oktopk::detail {
 
-/// The text of a result of NCCL, after the name of the call.
-inline std::string nccl_text(ncclResult_t code, std::string const& call) {
-  return call + ": " + ncclGetErrorString(code);
+/// The text of a result of NCCL, after the name of the call, with the last error that NCCL noted.
+inline std::string nccl_text(ncclResult_t code, std::string const& call, ncclComm_t comm = nullptr) {
+  char const* const noted = ncclGetLastError(comm);
+  std::string text = call + ": " + ncclGetErrorString(code);
+  if (noted != nullptr && *noted != '\0') {
+    text += std::string(" (") + noted + ")";
+  }
+  return text;
 }
 
 /// Throws what a call of NCCL reports, with the name of the call.
