@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "counters.hpp"
-
 #include "errors.hpp"
 
 #include <cstdarg>
@@ -23,11 +21,3 @@ void stop(char const* format, ...) {
 }
 
 } // namespace cuda_emulator
-
-void oktopk_cuda_emulator_read_counts(oktopk_cuda_emulator_counts* counts) {
-  *counts = cuda_emulator::counters;
-}
-
-void oktopk_cuda_emulator_reset_counts(void) {
-  cuda_emulator::counters = {};
-}
