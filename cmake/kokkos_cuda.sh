@@ -19,8 +19,8 @@ correct_for_cuda_13() {
     "CUDA_SAFE_CALL(cudaMemPrefetchAsync(ptr, bytes, cudaMemLocation{cudaMemLocationTypeDevice, space.cuda_device()}, 0,"
 }
 
-# kokkos_cuda FOLDER SOURCES EMULATOR: Kokkos for CUDA and Serial, installed in FOLDER/installed; at once where it is
-# there already. SOURCES has what kokkos_source() unpacked, and EMULATOR is where tests/cuda_emulator was built.
+# kokkos_cuda FOLDER SOURCES: Kokkos for CUDA and Serial, installed in FOLDER/installed; at once where it is there
+# already. SOURCES is where kokkos_source() unpacks it, and $OKTOPK_CUDART where tests/cuda_emulator was built.
 kokkos_cuda() {
   [ ! -e "$1/installed/lib/cmake/Kokkos/KokkosConfig.cmake" ] || return 0
   mkdir -p "$1"
@@ -29,14 +29,13 @@ kokkos_cuda() {
   cp -r "$2/kokkos" "$1/kokkos"
   correct_for_cuda_13 "$1/kokkos"
   say "Building Kokkos for CUDA and Serial"
-  emulator=$(cd "$3" && pwd)
   {
     # It knows no C++20 with nvcc, and may be used with it.
     cmake -S "$1/kokkos" -B "$1/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=17 \
       -DCMAKE_CXX_EXTENSIONS=OFF -DCMAKE_CXX_COMPILER="$PWD/tests/cuda_emulator/nvcc.sh" \
       -DCMAKE_CXX_FLAGS_RELEASE="-O1 -w" -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_CUDA=ON \
-      -DKokkos_ENABLE_CUDA_LAMBDA=ON -DKokkos_ARCH_TURING75=ON -DCUDA_CUDART="$emulator/libcudart.so" \
-      -DCUDA_cuda_driver_LIBRARY="$emulator/libcuda.so" -DCMAKE_INSTALL_LIBDIR=lib \
+      -DKokkos_ENABLE_CUDA_LAMBDA=ON -DKokkos_ARCH_TURING75=ON -DCUDA_CUDART="$OKTOPK_CUDART/libcudart.so" \
+      -DCUDA_cuda_driver_LIBRARY="$OKTOPK_CUDART/libcuda.so" -DCMAKE_INSTALL_LIBDIR=lib \
       -DCMAKE_INSTALL_PREFIX="$(cd "$1" && pwd)/installed" &&
       cmake --build "$1/build" --parallel "$(nproc)" --target install
   } >"$1/log" 2>&1 || {
