@@ -167,14 +167,16 @@ case $backend in
     [ -n "${given:-}" ] || kokkos_cuda "$builds/kokkos-cuda" "$builds/kokkos-source"
     main=$builds/tests-cuda${given:-}
     suites=$device_suites
+    mpi="-DMPI_CXX_COMPILER=mpicxx.openmpi"
     if [ "$quick" = yes ]; then
       main=$main-quick
       suites=$quick_suites
+      mpi="-DOKTOPK_ENABLE_MPI=OFF"
     fi
     # An emulated second takes long, and nvcc's host code has warnings of its own.
     build "$main" -DOKTOPK_TEST_ONLY_UNITS="$suites" -DCMAKE_CXX_COMPILER="$PWD/tests/cuda_emulator/nvcc.sh" \
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_SECONDS=1200 \
-      -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+      "$mpi" -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
     run_on_device "$main"
     ;;
   *)
