@@ -60,6 +60,7 @@ private:
         Kokkos::TeamThreadRange(team, size),
         [&](std::int64_t i, std::int64_t& sum) { sum += magnitude_bits(loaded.loaded(begin + i)) >= pattern ? 1 : 0; },
         count);
+    team.team_barrier(); // Kokkos 3.4 lets the next reduction write where another warp still reads this one's sum
     return count;
   }
 
