@@ -14,7 +14,6 @@
 
 #include <CLI/CLI.hpp>
 #include <oktopk/allreduce.hpp>
-#include <oktopk/error_feedback.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -85,8 +84,17 @@ ledger measure(options const& asked, std::int64_t length, std::string const& for
     space const exec;
     oktopk::ok_topk<space, noted_communicator> allreduce(exec, comm, {.length = length, .density = asked.density});
     if (form == "fused") {
-      oktopk::error_feedback feedback(allreduce);
-      run_steps(asked, from, comm, book, [&](vector_type const& gradient) { feedback(gradient); });
+      using making = oktopk::accumulation<std::int32_t, float, space::memory_space>;
+      vector_type const residual = on_device(from.gradient(comm.rank(), 2));
+      vector_type const accumulator("device_cost::accumulator", static_cast<std::size_t>(length));
+      run_steps(asked, from, comm, book, [&](vector_type const& gradient) {
+        making input;
+        input.residual = residual;
+        input.gradient = gradient;
+        input.accumulator = accumulator;
+        input.rate = 0.5F;
+        allreduce(input);
+      });
     } else {
       run_steps(asked, from, comm, book, [&](vector_type const& gradient) { allreduce(gradient); });
     }
@@ -147,7 +155,8 @@ void add_options(CLI::App& app, options& asked) {
   app.add_option("--steps", asked.steps, "Calls counted")->check(CLI::Range(1, 60))->capture_default_str();
   app.add_option("--warmup", asked.warmup, "Calls before these")->check(CLI::Range(1, 60))->capture_default_str();
   app.add_option("--form", asked.forms,
-                 "plain: of an accumulator that lies there; fused: by\nerror_feedback, which forms it in the same pass")
+                 "plain: of an accumulator that lies there; fused: of one\nthat is formed in the same pass, as "
+                 "error_feedback does")
       ->delimiter(',')
       ->check(CLI::IsMember({"plain", "fused"}))
       ->capture_default_str();

@@ -8,15 +8,15 @@
 
 namespace device_cost {
 
-/// Gradients with heavy tails, in part shared by all ranks, of which two come by turns: so thresholds move a little,
-/// and selections of different ranks overlap. The same in every run.
+/// Gradients with heavy tails, in part shared by all ranks, of which a program takes two by turns: so thresholds move a
+/// little, and selections of different ranks overlap. The same in every run.
 class workload {
 public:
   explicit workload(std::int64_t length) : length_(length) {}
 
   std::vector<float> gradient(int rank, int turn) const {
     std::vector<float> values(static_cast<std::size_t>(length_));
-    auto const own = static_cast<std::uint64_t>(2 * rank + turn % 2 + 1);
+    auto const own = static_cast<std::uint64_t>(3 * rank + turn + 1);
     for (std::int64_t i = 0; i < length_; ++i) {
       values[static_cast<std::size_t>(i)] = static_cast<float>(draw(0, i) + draw(own, i));
     }
