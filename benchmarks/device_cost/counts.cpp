@@ -3,6 +3,8 @@
 
 #include "counts.hpp"
 
+#include "../../tests/cuda_emulator/counts.hpp"
+
 #include <Kokkos_Core.hpp>
 
 #include <dlfcn.h>
@@ -13,10 +15,10 @@
 namespace device_cost {
 namespace {
 
-using emulator_counts = int (*)(unsigned long long*, int);
+using emulator_reader = decltype(&oktopk_cuda_emulator_read_counts);
 
 // Of this program, which is one thread.
-emulator_counts emulator = nullptr;
+emulator_reader emulator = nullptr;
 counts told_by_kokkos;
 
 void note_kernel(char const*, std::uint32_t, std::uint64_t*) {
@@ -34,6 +36,24 @@ void note_copy(Kokkos::Profiling::SpaceHandle, char const*, void const*, Kokkos:
 
 void note_allocation(Kokkos::Profiling::SpaceHandle, char const*, void const*, std::uint64_t) {
   told_by_kokkos[quantity::allocations] += 1;
+}
+
+counts from_emulator(oktopk_cuda_emulator_counts const& told) {
+  auto const number = [](std::uint64_t count) { return static_cast<double>(count); };
+  counts now;
+  now[quantity::launches] = number(told.launches);
+  now[quantity::blocks] = number(told.blocks);
+  now[quantity::threads] = number(told.threads);
+  now[quantity::instructions] = number(told.thread_instructions);
+  now[quantity::bytes_read] = number(told.bytes_read);
+  now[quantity::bytes_written] = number(told.bytes_written);
+  now[quantity::sectors_read] = number(told.sectors_read);
+  now[quantity::sectors_written] = number(told.sectors_written);
+  now[quantity::host_waits] = number(told.stream_waits + told.device_waits + told.event_waits + told.blocking_copies);
+  now[quantity::copies] = number(told.copies_to_device + told.copies_to_host + told.copies_on_device);
+  now[quantity::bytes_copied] = number(told.bytes_to_device + told.bytes_to_host + told.bytes_on_device);
+  now[quantity::allocations] = number(told.allocations);
+  return now;
 }
 
 } // namespace
@@ -67,7 +87,7 @@ origin prepare_counting() {
   Kokkos::Tools::Experimental::set_request_tool_settings_callback(
       [](std::uint32_t, Kokkos_Tools_ToolSettings* settings) { settings->requires_global_fencing = false; });
 #endif
-  emulator = reinterpret_cast<emulator_counts>(dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_counts"));
+  emulator = reinterpret_cast<emulator_reader>(dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_read_counts"));
   if (emulator != nullptr) {
     return origin::emulator;
   }
@@ -84,12 +104,9 @@ origin prepare_counting() {
 counts count_now() {
   counts now = told_by_kokkos;
   if (emulator != nullptr) {
-    unsigned long long numbers[quantities] = {};
-    constexpr int room = static_cast<int>(quantities) - 1;
-    int const there = emulator(numbers, room);
-    for (int i = 0; i < there && i < room; ++i) {
-      now[static_cast<quantity>(i)] = static_cast<double>(numbers[i]);
-    }
+    oktopk_cuda_emulator_counts told{};
+    emulator(&told);
+    now = from_emulator(told);
   }
   now[quantity::seconds] = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   return now;

@@ -9,8 +9,7 @@
 
 namespace device_cost {
 
-/// What is counted, since the program began. The order is that of `oktopk_cuda_emulator_counts`, the function by which
-/// the emulator of tests/cuda_emulator tells its counts; the last one is this program's own.
+/// What is counted, since the program began.
 enum class quantity : std::size_t {
   launches,
   blocks,
@@ -22,13 +21,9 @@ enum class quantity : std::size_t {
   sectors_written,
   host_waits,
   copies, ///< between host and device, and within the device
-  bytes_to_device,
-  bytes_to_host,
-  bytes_on_device,
-  memsets,
-  bytes_set,
+  bytes_copied,
   allocations,
-  seconds ///< the last: of the host, as it has no other clock
+  seconds ///< of the host
 };
 
 inline constexpr std::size_t quantities = static_cast<std::size_t>(quantity::seconds) + 1;

@@ -35,10 +35,9 @@ char const* const csv_heading =
 std::string csv_cells(std::string_view part_name, std::int64_t length, counts const& each) {
   std::ostringstream line;
   line << std::setprecision(10) << part_name;
-  for (double const number :
-       {each[q::launches], each[q::blocks], each[q::threads], each[q::host_waits], each[q::copies],
-        each[q::bytes_to_device] + each[q::bytes_to_host] + each[q::bytes_on_device], each[q::bytes_read],
-        each[q::bytes_written], 32 * each[q::sectors_read], 32 * each[q::sectors_written]}) {
+  for (double const number : {each[q::launches], each[q::blocks], each[q::threads], each[q::host_waits],
+                              each[q::copies], each[q::bytes_copied], each[q::bytes_read], each[q::bytes_written],
+                              32 * each[q::sectors_read], 32 * each[q::sectors_written]}) {
     line << ',' << number;
   }
   line << std::setprecision(5) << ',' << each[q::instructions] / static_cast<double>(length) << ','

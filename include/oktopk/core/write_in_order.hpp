@@ -53,6 +53,25 @@ concept ordered_items = requires(Items const& items, std::int64_t number) {
   { items.write(number, number) } -> std::same_as<void>;
 };
 
+/// Items that are looked up in something sorted may be narrowed to what neighbours need of it, which two lookups tell:
+/// `lookup(i)` gives a position, which ascends with i, and `narrow(first, last)` leaves out all but these.
+template <class Items>
+concept narrowed_items = ordered_items<Items> && requires(Items items, std::int64_t number) {
+  { items.lookup(number) } -> std::same_as<std::int64_t>;
+  { items.narrow(number, number) } -> std::same_as<void>;
+};
+
+/// The items as they are for those at [first, last).
+template <class Warp, ordered_items Items>
+KOKKOS_INLINE_FUNCTION Items narrowed(Warp const& warp, Items items, std::int64_t first, std::int64_t last) {
+  if constexpr (narrowed_items<Items>) {
+    std::int64_t const low = warp.from_one([&] { return items.lookup(first); });
+    std::int64_t const high = warp.from_one([&] { return items.lookup(last - 1); });
+    items.narrow(low, high);
+  }
+  return items;
+}
+
 /// Counts what the items of each warp give; the last team adds up.
 template <class Warp, execution_space E, ordered_items Items>
 struct count_in_order_kernel {
@@ -67,18 +86,20 @@ struct count_in_order_kernel {
     Warp const warp = warp_in<Warp>(team);
     std::int64_t const run = warp_number_in_league<Warp>(team);
     if (run < runs) {
+      std::int64_t const begin = run * ordered_rows * Warp::lanes;
+      std::int64_t const end = begin + ordered_rows * Warp::lanes < size ? begin + ordered_rows * Warp::lanes : size;
+      Items const mine = narrowed(warp, items, begin, end);
       std::int64_t found = 0;
       typename Warp::template per_lane<std::int64_t> counts;
       warp.each([&](int lane) { counts[lane] = 0; });
       for (int row = 0; row < ordered_rows; ++row) {
-        std::int64_t const first = (run * ordered_rows + row) * Warp::lanes;
+        std::int64_t const first = begin + row * Warp::lanes;
         if constexpr (Items::single) {
-          auto const mask =
-              warp.ballot([&](int lane) { return first + lane < size && items.count(first + lane) != 0; });
+          auto const mask = warp.ballot([&](int lane) { return first + lane < end && mine.count(first + lane) != 0; });
           warp.once([&] { masks[run * ordered_rows + row] = mask; });
           found += popcount(mask);
         } else {
-          warp.each([&](int lane) { counts[lane] += first + lane < size ? items.count(first + lane) : 0; });
+          warp.each([&](int lane) { counts[lane] += first + lane < end ? mine.count(first + lane) : 0; });
         }
       }
       if constexpr (!Items::single) {

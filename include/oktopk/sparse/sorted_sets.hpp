@@ -31,8 +31,15 @@ struct common_items {
   std::int64_t those_size;
   Index* out;
 
+  KOKKOS_INLINE_FUNCTION std::int64_t lookup(std::int64_t at) const {
+    return lower_bound(those, those_size, static_cast<std::int64_t>(these[at]));
+  }
+  KOKKOS_INLINE_FUNCTION void narrow(std::int64_t first, std::int64_t last) {
+    those_size = (last < those_size ? last + 1 : last) - first; // the last one may be common, too
+    those += first;
+  }
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t at) const {
-    std::int64_t const other = lower_bound(those, those_size, static_cast<std::int64_t>(these[at]));
+    std::int64_t const other = lookup(at);
     return other < those_size && those[other] == these[at] ? 1 : 0;
   }
   KOKKOS_INLINE_FUNCTION void write(std::int64_t at, std::int64_t place) const { out[place] = these[at]; }

@@ -70,6 +70,16 @@ KOKKOS_INLINE_FUNCTION bool is_last_team(Team const& team, std::int64_t* arrived
   return last != 0;
 }
 
+/// The sum of the first numbers, by one thread.
+template <class Number>
+KOKKOS_INLINE_FUNCTION Number sum_of(Number const* numbers, int count) {
+  Number sum = 0;
+  for (int at = 0; at < count; ++at) {
+    sum += numbers[at];
+  }
+  return sum;
+}
+
 /// Numbers that a team needs to add up: what `sum_before` is given room for in shared memory.
 template <class Warp>
 inline constexpr int numbers_to_add_up = warps_in_team<Warp>;
@@ -87,13 +97,8 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
     Number const all = warp.add_up(before);
     warp.once([&] { room[mine] = all; });
     team.team_barrier();
-    Number others = 0;
-    total = 0;
-    for (int other = 0; other < warps_in_team<Warp>; ++other) {
-      Number const theirs = room[other];
-      others += other < mine ? theirs : 0;
-      total += theirs;
-    }
+    Number const others = warp.from_one([&] { return sum_of(room, mine); });
+    total = warp.from_one([&] { return sum_of(room, warps_in_team<Warp>); });
     team.team_barrier(); // the room may be used again
     return others + before.value;
   }

@@ -62,6 +62,9 @@ public:
     act();
   }
 
+  /// After it every lane sees what the others wrote to memory before it.
+  KOKKOS_INLINE_FUNCTION void meet() const {}
+
   /// The lanes for which `holds(lane)`.
   template <class Holds>
   KOKKOS_INLINE_FUNCTION lane_mask<Lanes> ballot(Holds const& holds) const {
@@ -117,6 +120,14 @@ public:
     if (lane_ == 0) {
       act();
     }
+  }
+
+  KOKKOS_INLINE_FUNCTION void meet() const {
+#if defined(__CUDA_ARCH__)
+    __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+    __threadfence_block(); // the lanes run in step
+#endif
   }
 
   template <class Holds>

@@ -48,6 +48,7 @@ struct gather_kernel {
   static constexpr int rows = gathered_rows<value_type>;
   static constexpr int warps = warps_in_team<Warp>;
   static constexpr std::int64_t width = tile_width<Warp, value_type>;
+  static_assert(rows <= Warp::lanes);
   static constexpr int staged = 1024; ///< candidates written at a time
 
   struct staged_candidate {
@@ -57,8 +58,10 @@ struct gather_kernel {
 
   /// What a team shares.
   struct shared_room {
-    std::int64_t target;                    ///< where the tile is written
-    std::int32_t found[std::size_t(warps)]; ///< candidates of each warp
+    std::int64_t target;                                        ///< where the tile is written
+    std::int32_t found[std::size_t(warps)];                     ///< candidates of each warp
+    std::int32_t before[std::size_t(warps)][std::size_t(rows)]; ///< of a warp's, those before each row
+    mask_type masks[std::size_t(warps)][std::size_t(rows)];
     staged_candidate stage[std::size_t(staged)];
   };
 
@@ -102,7 +105,6 @@ private:
     mask_type masks[std::size_t(rows)];
     typename Warp::template per_lane<bits> largest; // most lanes have nothing to write
     warp.each([&](int lane) { largest[lane] = 0; });
-    int mine = 0;
     for (int row = 0; row < rows; ++row) {
       masks[row] = warp.ballot([&](int lane) {
         std::int64_t const i = begin + row * Warp::lanes + lane;
@@ -110,17 +112,26 @@ private:
         largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
         return (Whole || i < size) && (AllTies ? magnitude >= filter.threshold : filter(magnitude, i));
       });
-      mine += popcount(masks[row]);
     }
+    // Each lane counts one row.
+    warp.once([&] {
+      for (int row = 0; row < rows; ++row) {
+        shared.masks[number][row] = masks[row];
+      }
+    });
+    warp.meet();
+    typename Warp::template per_lane<std::int32_t> counts;
+    warp.each([&](int lane) { counts[lane] = lane < rows ? popcount(shared.masks[number][lane]) : 0; });
+    std::int32_t const mine = warp.add_up(counts);
+    warp.each([&](int lane) {
+      if (lane < rows) {
+        shared.before[number][lane] = counts[lane];
+      }
+    });
     warp.once([&] { shared.found[number] = mine; });
     team.team_barrier();
-    int before = 0;
-    int total = 0;
-    for (int other = 0; other < warps; ++other) {
-      int const theirs = shared.found[other];
-      before += other < number ? theirs : 0;
-      total += theirs;
-    }
+    int const before = warp.from_one([&] { return sum_of(shared.found, number); });
+    int const total = warp.from_one([&] { return sum_of(shared.found, warps); });
     if (team.team_rank() == 0) {
       shared.target = Kokkos::atomic_fetch_add(&to.record->count, static_cast<std::int64_t>(total));
       to.tiles[team.league_rank()] = {shared.target, total};
@@ -134,15 +145,13 @@ private:
       warp.each([&](int lane) {
         if (largest[lane] >= filter.threshold) {
           mask_type const own = mask_type(1) << lane;
-          int above = before - first; // of the row's candidates, among those that are staged now
           for (int row = 0; row < rows; ++row) {
             if ((masks[row] & own) != 0) {
-              int const at = above + rank_in<Warp::lanes>(masks[row], lane);
+              int const at = before + shared.before[number][row] + rank_in<Warp::lanes>(masks[row], lane) - first;
               if (at >= 0 && at < staged) {
                 shared.stage[at] = {x[row][lane], first_place + row * Warp::lanes + lane};
               }
             }
-            above += popcount(masks[row]);
           }
         }
       });
