@@ -3,7 +3,7 @@
 # shellcheck shell=sh
 
 # Sourced after setup.sh by tests/run.sh, in the root of the project. POSIX sh. Debian and Ubuntu package Kokkos for
-# Serial alone; this builds the same release with OpenMP from the source package that they make it of.
+# Serial alone; this fetches the source package that they make it of, and builds the same release with OpenMP.
 
 # source_entries PACKAGE FOLDER: writes to FOLDER the entries of apt's configuration that PACKAGE comes from, as ones of
 # source packages, with all else they say (keys, components). Nothing is written to the configuration itself.
@@ -22,7 +22,7 @@ source_entries() {
 # kokkos_source FOLDER: unpacks the distribution's own source of Kokkos to FOLDER/kokkos.
 kokkos_source() {
   [ ! -e "$1/kokkos/CMakeLists.txt" ] || return 0
-  command -v apt-get >/dev/null 2>&1 || fail "this needs apt-get; install a Kokkos for OpenMP and name it with --kokkos"
+  command -v apt-get >/dev/null 2>&1 || fail "this needs apt-get; install a Kokkos for that backend and name it with --kokkos"
   say "Fetching the source of the packaged Kokkos (the package trilinos, 166 MB)"
   rm -rf "$1/apt" "$1/kokkos"
   mkdir -p "$1/apt/entries" "$1/apt/lists/partial"
@@ -42,14 +42,15 @@ kokkos_source() {
   rm -rf "$1"/trilinos_* "$1/unpacked"
 }
 
-# kokkos_openmp FOLDER: Kokkos for OpenMP and Serial, installed in FOLDER/installed; at once where it is there already.
+# kokkos_openmp FOLDER SOURCES: Kokkos for OpenMP and Serial, installed in FOLDER/installed; at once where it is there
+# already. SOURCES is where kokkos_source() unpacks it.
 kokkos_openmp() {
   [ ! -e "$1/installed/lib/cmake/Kokkos/KokkosConfig.cmake" ] || return 0
   mkdir -p "$1"
-  kokkos_source "$1"
+  kokkos_source "$2"
   say "Building Kokkos for OpenMP and Serial"
   {
-    cmake -S "$1/kokkos" -B "$1/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 \
+    cmake -S "$2/kokkos" -B "$1/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=20 \
       -DCMAKE_CXX_EXTENSIONS=OFF -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON -DCMAKE_INSTALL_LIBDIR=lib \
       -DCMAKE_INSTALL_PREFIX="$(cd "$1" && pwd)/installed" &&
       cmake --build "$1/build" --parallel "$(nproc)" --target install

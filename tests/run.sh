@@ -10,21 +10,28 @@ unset OMP_NUM_THREADS         # which nproc takes for the number of cores
 cd "$(dirname "$0")/.."
 . cmake/setup.sh
 . cmake/kokkos_openmp.sh
+. cmake/kokkos_cuda.sh
+. tests/cuda_emulator/find_nvcc.sh
 
 usage() {
-  echo "sh tests/run.sh [--yes] [--build DIR] [--sanitize] [--backend serial|openmp | --kokkos PREFIX]"
+  echo "sh tests/run.sh [--yes] [--build DIR] [--sanitize] [--backend serial|openmp|cuda] [--quick] [--kokkos PREFIX]"
   echo "  --yes             install missing packages without asking (Debian and Ubuntu, as root)"
   echo "  --build DIR       build there; else in \$OKTOPK_BUILD, in build/ of the checkout, or, where that cannot be"
   echo "                    written, in build/ of the current folder"
   echo "  --sanitize        with the address and undefined-behaviour sanitizers"
   echo "  --backend serial  the Kokkos that Debian packages, with Open MPI and with MPICH (the default)"
   echo "  --backend openmp  the same release for OpenMP, built of Debian's source package; with 1, 2 and 4 threads"
-  echo "  --kokkos PREFIX   the Kokkos installed there, with \$OMP_NUM_THREADS threads (2 unless set)"
+  echo "  --backend cuda    the same release for CUDA; the tests that launch kernels, on a GPU where one is, else on"
+  echo "                    the emulator in tests/cuda_emulator, in four modes; needs nvcc 13"
+  echo "  --quick           of --backend cuda a few files of tests, which take minutes"
+  echo "  --kokkos PREFIX   the Kokkos installed there, with \$OMP_NUM_THREADS threads (2 unless set); with --backend cuda"
+  echo "                    one for CUDA, built with tests/cuda_emulator/nvcc.sh"
 }
 
 kind=release
 backend=serial
 kokkos=
+quick=no
 folder=${OKTOPK_BUILD:-}
 while [ $# -gt 0 ]; do
   case $1 in
@@ -35,6 +42,7 @@ while [ $# -gt 0 ]; do
       folder=$1
       ;;
     --sanitize) kind=sanitize ;;
+    --quick) quick=yes ;;
     --backend)
       [ $# -ge 2 ] || fail "--backend needs the name of one"
       shift
@@ -68,9 +76,13 @@ case $kind in
 esac
 case $backend in
   serial | openmp) ;;
-  *) fail "unknown backend $backend; there are serial and openmp" ;;
+  cuda) find_nvcc >/dev/null || fail "--backend cuda needs nvcc" ;;
+  *) fail "unknown backend $backend; there are serial, openmp and cuda" ;;
 esac
-if [ -n "$kokkos" ]; then
+[ "$quick" = no ] || [ "$backend" = cuda ] || fail "--quick goes with --backend cuda"
+if [ -n "$kokkos" ] && [ "$backend" = cuda ]; then
+  given=$(printf %s "$kokkos" | tr -c 'A-Za-z0-9.' '-')
+elif [ -n "$kokkos" ]; then
   [ "$backend" = serial ] || fail "--kokkos names a Kokkos, and --backend $backend another"
   backend=kokkos$(printf %s "$kokkos" | tr -c 'A-Za-z0-9.' '-')
 fi
@@ -90,8 +102,30 @@ run_tests() {
   passed=$((passed + ${counts#* } - ${counts% *}))
 }
 
+# The suites that launch kernels, and of these what finds most in little time.
+device_suites='^(select|partition|exchange|format|codec|dense|sgd|tools|algorithm)/'
+quick_suites='^(select/test_compact|exchange/test_split_and_reduce)'
+
+# run_on_device FOLDER: runs the tests there on a GPU, or on the emulator in each of its modes.
+run_on_device() {
+  if nvidia-smi -L >/dev/null 2>&1; then
+    LD_LIBRARY_PATH=$(dirname "$(find_nvcc)")/../lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    run_tests "$1"
+    return 0
+  fi
+  say "There is no GPU, so the emulator runs the kernels"
+  for mode in LAZY=0 LAZY=1 SEED=3 INITCHECK=1; do
+    say "OKTOPK_CUDA_EMULATOR_$mode:"
+    export "OKTOPK_CUDA_EMULATOR_$mode"
+    run_tests "$1"
+    unset "OKTOPK_CUDA_EMULATOR_${mode%=*}"
+  done
+}
+
 choose_builds "$folder"
 [ "$backend" != openmp ] || kokkos=$(cd "$builds" && pwd)/kokkos-openmp/installed
+[ "$backend" != cuda ] || [ -n "$kokkos" ] || kokkos=$(cd "$builds" && pwd)/kokkos-cuda/installed
 if [ -n "$kokkos" ]; then
   Kokkos_ROOT=$kokkos
   export Kokkos_ROOT # what packages are needed depends on it
@@ -115,12 +149,35 @@ case $backend in
     run_tests "$second"
     ;;
   openmp)
-    kokkos_openmp "$builds/kokkos-openmp"
+    kokkos_openmp "$builds/kokkos-openmp" "$builds/kokkos-source"
     # shellcheck disable=SC2086
     build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
     for each in 1 2 4; do
       run_tests "$main" "$each"
     done
+    ;;
+  cuda)
+    emulator=$(cd "$builds" && pwd)/cuda-emulator
+    build_source=tests/cuda_emulator
+    build "$emulator" "-DOKTOPK_NVCC=$(find_nvcc)" --
+    build_source=.
+    run_tests "$emulator"
+    OKTOPK_CUDART=$emulator
+    export OKTOPK_CUDART
+    [ -n "${given:-}" ] || kokkos_cuda "$builds/kokkos-cuda" "$builds/kokkos-source"
+    main=$builds/tests-cuda${given:-}
+    suites=$device_suites
+    mpi="-DMPI_CXX_COMPILER=mpicxx.openmpi"
+    if [ "$quick" = yes ]; then
+      main=$main-quick
+      suites=$quick_suites
+      mpi="-DOKTOPK_ENABLE_MPI=OFF"
+    fi
+    # An emulated second takes long, and nvcc's host code has warnings of its own.
+    build "$main" -DOKTOPK_TEST_ONLY_UNITS="$suites" -DCMAKE_CXX_COMPILER="$PWD/tests/cuda_emulator/nvcc.sh" \
+      -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_SECONDS=1200 \
+      "$mpi" -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+    run_on_device "$main"
     ;;
   *)
     # shellcheck disable=SC2086

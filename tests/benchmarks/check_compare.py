@@ -90,10 +90,11 @@ def check_row(row, steps, ranks, length, k):
 
 
 def lines_of(said):
-    """The cells of each scheme's line, in the order of the table."""
+    """The cells of each scheme's line, in the order of the tables."""
     lines = [[cell.strip() for cell in line.split("|")[1:-1]]
              for line in said.splitlines() if line.startswith("|")]
-    return {cells[0].strip("*"): cells for cells in lines[2:]}
+    heads = [cells for cells, below in zip(lines, lines[1:]) if set(below[0]) == {"-"}]
+    return {cells[0].strip("*"): cells for cells in lines if cells not in heads and set(cells[0]) != {"-"}}
 
 
 def check_marks(said, table):

@@ -24,19 +24,28 @@
 // used before. Only the truncation of a message that exceeds its room is left to each adapter's own tests.
 namespace oktopk_tests::communicating {
 
-/// Numbers in memory of kernels, where bulk messages lie.
-template <class T>
+/// Numbers in memory of kernels, where bulk messages lie, and as the host sees them.
+template <class T, class E>
 struct bulk_numbers {
   explicit bulk_numbers(std::size_t count)
-      : view(Kokkos::view_alloc(std::string("oktopk::tests::bulk"), Kokkos::WithoutInitializing), count) {}
+      : view(Kokkos::view_alloc(std::string("oktopk::tests::bulk"), Kokkos::WithoutInitializing), count),
+        mirror(Kokkos::create_mirror_view(view)) {}
 
-  std::span<T> all() const { return {view.data(), view.extent(0)}; }
-  std::span<std::byte> bytes() const { return std::as_writable_bytes(all()); }
+  std::span<T> all() const { return {mirror.data(), mirror.extent(0)}; }
+  std::span<std::byte> bytes() const { return std::as_writable_bytes(std::span<T>(view.data(), view.extent(0))); }
 
-  Kokkos::View<T*, Kokkos::HostSpace> view;
+  /// What the host has written, for messages; in the order of the instance.
+  void push(E const& exec) const { Kokkos::deep_copy(exec, view, mirror); }
+
+  /// What messages have written, for the host.
+  void pull(E const& exec) const {
+    Kokkos::deep_copy(exec, mirror, view);
+    exec.fence();
+  }
+
+  Kokkos::View<T*, typename E::memory_space> view;
+  typename Kokkos::View<T*, typename E::memory_space>::HostMirror mirror;
 };
-
-using host = Kokkos::DefaultHostExecutionSpace;
 
 template <class Comm>
 int next(Comm const& comm) {
@@ -140,23 +149,25 @@ void check_collectives(Comm comm) {
 }
 
 /// Bulk 2, 3 and 5: groups of messages, of sizes that the receiver knows and of others, several groups under way.
-template <class Comm>
+template <class E, class Comm>
 void check_groups(Comm comm) {
-  if (comm.size() == 1 || !comm.template reaches<Kokkos::HostSpace>()) {
+  if (comm.size() == 1 || !comm.template reaches<typename E::memory_space>()) {
     return;
   }
-  host const exec;
+  E const exec;
   constexpr std::size_t room = 5000;
-  bulk_numbers<int> out(3 * room);
-  bulk_numbers<int> in(3 * room);
+  bulk_numbers<int, E> out(3 * room);
+  bulk_numbers<int, E> in(4 * room);
   std::fill(in.all().begin(), in.all().end(), -7);
   for (std::size_t i = 0; i < out.all().size(); ++i) {
     out.all()[i] = 1000000 * comm.rank() + static_cast<int>(i);
   }
+  out.push(exec);
+  in.push(exec);
   oktopk::message_group<Comm> messages;
-  messages.reset(6);
+  messages.reset(8);
   oktopk::cancel_on_unwind const guard(comm, messages.requests());
-  auto const part = [&](bulk_numbers<int> const& of, std::size_t which, std::size_t count) {
+  auto const part = [&](bulk_numbers<int, E> const& of, std::size_t which, std::size_t count) {
     return of.bytes().subspan(which * room * sizeof(int), count * sizeof(int));
   };
   // The first group: one message of a size that the receiver knows, and one that takes less than its room.
@@ -168,14 +179,18 @@ void check_groups(Comm comm) {
   messages.start(exec, comm, "oktopk::tests::start");
   // The second, before the first is complete.
   std::size_t const later = messages.receive(part(in, 2, room), before(comm), oktopk::phase::reduce);
+  std::size_t const nothing = messages.receive(part(in, 3, room), before(comm), oktopk::phase::gather);
   messages.send(part(out, 2, 900), next(comm), oktopk::phase::reduce);
+  messages.send(part(out, 2, 0), next(comm), oktopk::phase::gather);
   messages.start(exec, comm);
   messages.wait(comm, later);
   messages.wait(comm, known);
   messages.wait_all(comm);
+  in.pull(exec);
   CHECK(messages.bytes(known) == static_cast<std::int64_t>(room * sizeof(int)));
   CHECK(messages.bytes(open) == static_cast<std::int64_t>(17 * sizeof(int)));
   CHECK(messages.bytes(later) == static_cast<std::int64_t>(900 * sizeof(int)));
+  CHECK(messages.bytes(nothing) == 0);
   int const from = 1000000 * before(comm);
   auto const arrived = in.all();
   CHECK(arrived[0] == from);
@@ -184,34 +199,40 @@ void check_groups(Comm comm) {
   CHECK(arrived[room + 17] == -7);
   CHECK(arrived[2 * room + 899] == from + static_cast<int>(2 * room) + 899);
   CHECK(arrived[2 * room + 900] == -7);
+  CHECK(arrived[3 * room] == -7);
+}
+
+template <class E, class Comm, class Value>
+void reduce(E const& exec, Comm& comm, bulk_numbers<Value, E> const& numbers, oktopk::reduction op, oktopk::phase use) {
+  numbers.push(exec);
+  exec.fence();
+  comm.allreduce(std::span<Value>(numbers.view.data(), numbers.view.extent(0)), op, use);
+  numbers.pull(exec);
 }
 
 /// Bulk 7: a sum, a minimum and a maximum on all ranks, with the same bits.
-template <class Value, class Comm>
+template <class Value, class E, class Comm>
 void check_allreduce(Comm comm) {
+  E const exec;
   auto const ranks = static_cast<Value>(comm.size());
   auto const mine = static_cast<Value>(comm.rank());
   for (std::size_t const count : {std::size_t(0), std::size_t(1), std::size_t(1000)}) {
-    bulk_numbers<Value> numbers(count);
-    auto const all_are = [&](Value expected) {
+    bulk_numbers<Value, E> const numbers(count);
+    auto const all_become = [&](Value put, oktopk::reduction op, oktopk::phase use, Value expected) {
+      std::fill(numbers.all().begin(), numbers.all().end(), put);
+      reduce(exec, comm, numbers, op, use);
       return std::all_of(numbers.all().begin(), numbers.all().end(), [&](Value each) { return each == expected; });
     };
-    std::fill(numbers.all().begin(), numbers.all().end(), mine);
-    comm.allreduce(numbers.all(), oktopk::reduction::sum, oktopk::phase::reduce);
-    CHECK(all_are(ranks * (ranks - 1) / 2));
-    std::fill(numbers.all().begin(), numbers.all().end(), mine);
-    comm.allreduce(numbers.all(), oktopk::reduction::max, oktopk::phase::control);
-    CHECK(all_are(ranks - 1));
-    std::fill(numbers.all().begin(), numbers.all().end(), mine - 3);
-    comm.allreduce(numbers.all(), oktopk::reduction::min, oktopk::phase::control);
-    CHECK(all_are(-3));
+    CHECK(all_become(mine, oktopk::reduction::sum, oktopk::phase::reduce, ranks * (ranks - 1) / 2));
+    CHECK(all_become(mine, oktopk::reduction::max, oktopk::phase::control, ranks - 1));
+    CHECK(all_become(mine - 3, oktopk::reduction::min, oktopk::phase::control, -3));
   }
   // Sums that depend on the order of their terms.
-  bulk_numbers<Value> numbers(257);
+  bulk_numbers<Value, E> const numbers(257);
   for (std::size_t i = 0; i < numbers.all().size(); ++i) {
     numbers.all()[i] = static_cast<Value>(1) / (static_cast<Value>(i) + mine * 3 + 1);
   }
-  comm.allreduce(numbers.all(), oktopk::reduction::sum, oktopk::phase::reduce);
+  reduce(exec, comm, numbers, oktopk::reduction::sum, oktopk::phase::reduce);
   using pattern = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
   std::vector<pattern> least;
   for (Value const each : numbers.all()) {
@@ -227,7 +248,7 @@ void check_allreduce(Comm comm) {
 
 /// Control 4 and bulk 6: after a cancellation nothing is active, and every copy refuses to start a message and says
 /// why. The ranks leave together, so that nobody waits.
-template <class Comm>
+template <class E, class Comm>
 void check_cancellation(Comm comm) {
   if (comm.size() == 1) {
     return;
@@ -243,28 +264,28 @@ void check_cancellation(Comm comm) {
     CHECK(heard.code == oktopk::fault::communication);
     CHECK(heard.says("cannot be used any more"));
   };
-  bulk_numbers<float> one(1);
+  bulk_numbers<float, E> one(1);
   refuses([&] { copy.isend(bytes_of(number), next(comm), oktopk::phase::control); });
   refuses([&] { copy.irecv(room_in(number), before(comm), oktopk::phase::control); });
-  refuses([&] { copy.allreduce(one.all(), oktopk::reduction::sum, oktopk::phase::reduce); });
+  refuses([&] { copy.allreduce(std::span<float>(one.view.data(), 1), oktopk::reduction::sum, oktopk::phase::reduce); });
   refuses([&] {
     oktopk::bulk_message const message{one.bytes(), before(comm), oktopk::phase::reduce, true};
     typename Comm::bulk_request request;
-    copy.start(host(), std::span(&message, 1), std::span(&request, 1));
+    copy.start(E(), std::span(&message, 1), std::span(&request, 1));
   });
 }
 
-/// All that `communicator` promises; see comm/concept.hpp.
-template <class Launch>
+/// All that `communicator` promises; see comm/concept.hpp. Bulk messages lie in the memory of `E`.
+template <class E = Kokkos::DefaultHostExecutionSpace, class Launch>
 void check_communicator(Launch const& launch) {
   launch([]<oktopk::communicator Comm>(Comm comm) { check_ranks(comm); });
   launch([]<oktopk::communicator Comm>(Comm comm) { check_order(comm); });
   launch([]<oktopk::communicator Comm>(Comm comm) { check_all_to_all(comm); });
   launch([]<oktopk::communicator Comm>(Comm comm) { check_collectives(comm); });
-  launch([]<oktopk::communicator Comm>(Comm comm) { check_groups(comm); });
-  launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<float>(comm); });
-  launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<double>(comm); });
-  launch([]<oktopk::communicator Comm>(Comm comm) { check_cancellation(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_groups<E>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<float, E>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_allreduce<double, E>(comm); });
+  launch([]<oktopk::communicator Comm>(Comm comm) { check_cancellation<E>(comm); });
 }
 
 } // namespace oktopk_tests::communicating

@@ -6,6 +6,7 @@
 #include "comm/suite.hpp"
 #include "support/archetype_communicator.hpp"
 #include "support/foreign_transport.hpp"
+#include "support/ordered_transport.hpp"
 #include "support/unreachable.hpp"
 
 #include <oktopk/comm/counted.hpp>
@@ -54,6 +55,7 @@ TEST_CASE("counted keeps the contract of a communicator") {
 
 TEST_CASE("a pair of a control and a bulk transport keeps the contract of a communicator") {
   check_communicator(in_worlds<foreign_communicator>());
+  check_communicator(in_worlds<ordered_communicator>());
 }
 
 TEST_CASE("the communicators of the tests keep the contract") {

@@ -102,6 +102,25 @@ TEST_CASE("numbers in front of messages are put and got where the wire is, at an
   CHECK(out_of.data()[33] == blank); // the kernels' side is not touched
 }
 
+TEST_CASE("bytes are cleared where the wire is, and no others") {
+  host_execution const exec;
+  message_buffer within("oktopk::tests::messages");
+  message_buffer out_of("oktopk::tests::messages");
+  within.reserve(exec, near_ranks(), 64);
+  out_of.reserve(exec, far_ranks(near_ranks()), 64);
+  for (message_buffer const* buffer : {&within, &out_of}) {
+    fill_kernels(*buffer, 64, from_kernels);
+    fill_wire(*buffer, 64, from_wire);
+    buffer->clear(exec, 20, 4);
+    buffer->clear(exec, 40, 0);
+    exec.fence();
+    for (std::int64_t i = 0; i < 64; ++i) {
+      CHECK(buffer->wire(i, 1)[0] == (i >= 20 && i < 24 ? blank : from_wire));
+    }
+  }
+  CHECK(out_of.data()[20] == from_kernels);
+}
+
 TEST_CASE("both sides grow together, and stay where they are when they are large enough") {
   host_execution const exec;
   message_buffer buffer("oktopk::tests::messages");

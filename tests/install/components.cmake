@@ -8,19 +8,30 @@ run(${CMAKE_COMMAND} --install ${build_folder} --config "${config}" --prefix ${s
 set(ask ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/components -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
 
-refused(SAYING "there is no component nccl\\." "components are mpi and zfp"
-  COMMAND ${ask} -B ${scratch}/unknown -D COMPONENTS=nccl)
-refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi and zfp"
+refused(SAYING "there is no component ucx\\." "components are mpi, nccl and zfp"
+  COMMAND ${ask} -B ${scratch}/unknown -D COMPONENTS=ucx)
+refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi, nccl and zfp"
   COMMAND ${ask} -B ${scratch}/no_mpi -D COMPONENTS=mpi -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
-refused(SAYING "component zfp cannot be provided: no zfp was found" "And there is no component nccl"
-  COMMAND ${ask} -B ${scratch}/no_zfp -D "COMPONENTS=zfp nccl" -D ZFP_LIBRARY=ZFP_LIBRARY-NOTFOUND
+refused(SAYING "component zfp cannot be provided: no zfp was found" "And there is no component ucx"
+  COMMAND ${ask} -B ${scratch}/no_zfp -D "COMPONENTS=zfp ucx" -D ZFP_LIBRARY=ZFP_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 
-run(${ask} -B ${scratch}/optional -D "OPTIONAL=nccl mpi" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
-foreach(expected IN ITEMS "oktopk_FOUND=1" "nccl=;" "mpi=;")
+refused(SAYING "component nccl cannot be provided: no NCCL and no RCCL was found" "components are mpi, nccl and zfp"
+  COMMAND ${ask} -B ${scratch}/no_nccl -D COMPONENTS=nccl -D NCCL_LIBRARY=NCCL_LIBRARY-NOTFOUND
+          -D CMAKE_FIND_LIBRARY_PREFIXES=none)
+
+run(${ask} -B ${scratch}/optional -D "OPTIONAL=ucx mpi" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+foreach(expected IN ITEMS "oktopk_FOUND=1" "ucx=;" "mpi=;")
   if(NOT "${output}" MATCHES "${expected}")
     fault("\"${expected}\" is not in:\n${output}")
   endif()
 endforeach()
+# The stand-in for NCCL's header, and any library: whether they fit is not asked before something is compiled.
+file(WRITE ${scratch}/libnccl.so "")
+run(${ask} -B ${scratch}/nccl -D COMPONENTS=nccl -D NCCL_LIBRARY=${scratch}/libnccl.so
+    -D NCCL_INCLUDE_DIR=${CMAKE_CURRENT_LIST_DIR}/../nccl/stand_in)
+if(NOT "${output}" MATCHES "nccl=TRUE")
+  fault("\"nccl=TRUE\" is not in:\n${output}")
+endif()
 run(${ask} -B ${scratch}/none)
 file(REMOVE_RECURSE ${scratch})

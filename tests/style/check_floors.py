@@ -17,6 +17,7 @@ FLOORS = [
     ["select"],
     ["sparse"],
     ["format", "codec"],
+    ["nccl"],  # parts of nccl.hpp
     ["comm"],
     ["mpi"],  # parts of mpi.hpp
     ["core"],

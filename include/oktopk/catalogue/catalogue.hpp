@@ -75,9 +75,15 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
     detail::with_algorithm(in.name(), [&](auto const& scheme) {
       auto const keep = [&]<class Allreduce>(std::type_identity<Allreduce>, typename Allreduce::options const& how,
                                              allreduce_promises const& promised) {
-        make = [&exec, &comm, how, what = any_description{std::string(text), catalogue::policies_of(how), promised}] {
-          return any(std::in_place_type<Allreduce>, exec, comm, how, what);
-        };
+        if constexpr (catalogue::runs_over<Comm, Allreduce>) {
+          make = [&exec, &comm, how, what = any_description{std::string(text), catalogue::policies_of(how), promised}] {
+            return any(std::in_place_type<Allreduce>, exec, comm, how, what);
+          };
+        } else {
+          terms.note(fault::option_out_of_range,
+                     in.name() + " does not run over this communicator, which orders messages by the instance: its "
+                                 "messages must not wait for each other; dense does, and all sparse algorithms");
+        }
       };
       scheme.template visit<E, Comm, Value, Index, Extras>(in, size, keep);
     });

@@ -45,6 +45,14 @@ inline constexpr bool sums_everything = false;
 template <class E, class Comm, class Value, class Index, class Reduce>
 inline constexpr bool sums_everything<dense<E, Comm, Value, Index, Reduce>> = Reduce::lossless;
 
+/// Whether an algorithm starts its messages in groups that fit such a communicator, or starts none.
+template <class Comm, class Allreduce>
+inline constexpr bool runs_over = true;
+
+template <class Comm, class E, class Value, class Index, class Reduce>
+inline constexpr bool runs_over<Comm, dense<E, Comm, Value, Index, Reduce>> =
+    !Comm::ordered_by_instance || requires { requires Reduce::starts_no_messages; };
+
 template <class Codec>
 struct wire_of {
   using type = coded_wire<Codec>;

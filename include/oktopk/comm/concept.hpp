@@ -118,13 +118,16 @@ concept knows_its_reach = requires(C const& comm) {
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and gives a request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
 /// 3. `ordered_by_instance` — a constant: whether messages take their place among the work enqueued on `exec`. Where it
-///    is false, the caller has waited for what touches the bytes (`message_group` does).
+///    is false, the caller has waited for what touches the bytes (`message_group` does). Where it is true, a group may
+///    begin when the group before it has ended, so ranks start groups in orders that fit: what belongs together, such
+///    as a send and a receive of two ranks that exchange, is in the same group on both.
 /// 4. `tells_sizes` — a constant: whether a receive may offer more room than its message needs, and `request.bytes()`
 ///    of a complete one says what arrived. Where it is false, the room of a receive is exactly as large as its message;
 ///    `message_group` sends sizes ahead by control messages where the receiver cannot know them. A message that exceeds
 ///    the room of its receive is an `error`.
 /// 5. `wait_all(requests)` — blocks until all active ones are complete: what arrived is seen by work that is enqueued
-///    afterwards on the instance that they were started with, and what was sent may be written again.
+///    afterwards on the instance that they were started with, and what was sent may be written again by such work.
+///    Where `ordered_by_instance` is true that may need no wait of the host.
 /// 6. `cancel(requests)` — as for control messages.
 /// 7. `allreduce(values, op, phase)` — in place over the whole span, in memory that the communicator reaches; same
 ///    length, operation and phase on all ranks; the result is bit-identical on all of them. It is the communicator's

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,7 +102,7 @@ public:
 private:
   std::size_t add(bulk_message message, message_size size) {
     named_.push_back(message);
-    sizes_.push_back(size == message_size::unknown ? unknown_size : 0);
+    sizes_.push_back(size == message_size::unknown ? unknown_size : known_size);
     return named_.size() - 1;
   }
 
@@ -122,7 +123,7 @@ private:
     }
     comm.wait_all(std::span(announcements_));
     for (std::size_t i = started_; i < named_.size(); ++i) {
-      if (named_[i].receives && sizes_[i] != 0) {
+      if (named_[i].receives && sizes_[i] != known_size) {
         fit(named_[i], sizes_[i]);
       }
     }
@@ -138,9 +139,10 @@ private:
   }
 
   static constexpr std::int64_t unknown_size = -1;
+  static constexpr std::int64_t known_size = std::numeric_limits<std::int64_t>::min();
 
   std::vector<bulk_message> named_;
-  std::vector<std::int64_t> sizes_; // of those whose receiver does not know it; 0 for the others
+  std::vector<std::int64_t> sizes_; // of those whose receiver does not know it
   std::vector<request> requests_;
   std::vector<typename Comm::request> announcements_;
   std::size_t started_ = 0;

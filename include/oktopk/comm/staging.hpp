@@ -5,6 +5,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
@@ -77,6 +78,21 @@ public:
     if (staged_ && bytes > 0) {
       Kokkos::deep_copy(exec, bytes_of<wire_space>(wire_.data(), offset, bytes),
                         bytes_of<memory_space>(kernel_.data(), offset, bytes));
+    }
+  }
+
+  /// Sets bytes to zero where messages see them: enqueued where that is the memory of a device.
+  void clear(E const& exec, std::int64_t offset, std::int64_t bytes) const {
+    if (bytes <= 0) {
+      return;
+    }
+    if (staged_ || !detail::is_device<E>) {
+      std::memset(wire(offset, bytes).data(), 0, static_cast<std::size_t>(bytes));
+    } else {
+      std::byte* const cleared = kernel_.data() + offset;
+      Kokkos::parallel_for(
+          "oktopk::message_buffer::clear", detail::index_range<E>(exec, 0, bytes),
+          KOKKOS_LAMBDA(std::int64_t i) { cleared[i] = std::byte(0); });
     }
   }
 

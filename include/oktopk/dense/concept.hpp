@@ -65,6 +65,8 @@ std::string problem_of_policy(T const& policy) {
 /// 6. `losses_may_overflow(ranks)`, where an algorithm has it, tells whether `lost` may hold values that are not finite
 ///    though inputs and sums are finite; the same on all ranks.
 /// 7. `ranks_may_differ()`, where an algorithm has it, tells whether the results of ranks may differ.
+/// 8. `starts_no_messages`, where an algorithm has it, is a constant: the algorithm leaves all messages to the
+///    communicator, so it runs over one that orders groups by the instance.
 ///
 /// See tests/dense/suite.hpp for the tests that every model passes.
 template <class D, class E, class Comm, class Value>

@@ -22,6 +22,7 @@ template <execution_space E, communicator Comm, gradient_value Value>
 class native_allreduce {
 public:
   static constexpr bool lossless = true;
+  static constexpr bool starts_no_messages = true;
 
   static std::string_view name() { return "native"; }
 

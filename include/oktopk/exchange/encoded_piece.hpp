@@ -47,6 +47,7 @@ public:
     if constexpr (header_bytes > 0) {
       to.put(exec, offset, static_cast<std::uint64_t>(bytes));
     }
+    to.clear(exec, offset + header_bytes + bytes, detail::round_up_to_8(bytes) - bytes);
     return header_bytes + detail::round_up_to_8(bytes);
   }
 

@@ -20,11 +20,13 @@ class Oktopk(CMakePackage):
     version("main", branch="main")
 
     variant("mpi", default=True, description="Depend on MPI, for oktopk/mpi.hpp")
+    variant("nccl", default=False, description="Depend on NCCL, for oktopk/nccl.hpp")
     variant("zfp", default=False, description="Depend on zfp, for oktopk/codec/zfp.hpp")
 
     depends_on("cmake@3.16:", type="build")
     depends_on("kokkos@3.4:")
     depends_on("mpi@3:", when="+mpi")
+    depends_on("nccl@2:", when="+nccl")
     depends_on("zfp@1:", when="+zfp")
 
     conflicts("%gcc@:10", msg="C++20 with concepts is needed")
@@ -35,6 +37,7 @@ class Oktopk(CMakePackage):
     def cmake_args(self):
         return [
             self.define_from_variant("OKTOPK_ENABLE_MPI", "mpi"),
+            self.define_from_variant("OKTOPK_ENABLE_NCCL", "nccl"),
             self.define_from_variant("OKTOPK_ENABLE_ZFP", "zfp"),
             self.define("OKTOPK_ENABLE_TESTS", False),
         ]

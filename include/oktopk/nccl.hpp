@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// The NCCL adapter; with what stands in nccl/, the only headers that include <nccl.h> (or RCCL's <rccl/rccl.h>).
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/paired.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/stream.hpp>
+#include <oktopk/core/timed_out.hpp>
+#include <oktopk/nccl/call.hpp>
+#include <oktopk/nccl/connect.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace oktopk {
+
+/// Bulk messages by ncclSend and ncclRecv, in groups on the stream of the caller's instance.
+///
+/// The host waits for none of them: a complete message is one that takes its place on the stream before all that is
+/// enqueued there afterwards. Data lies in the memory of the device; control messages go another way
+/// (`nccl_communicator`). Copies share one communicator of NCCL, and the last one destroys it. NCCL orders the groups
+/// of a communicator, so sends and receives that belong together are started in groups in the same order on both sides,
+/// as all sparse algorithms do; the textbook dense allreduces do not, and the compiler refuses them. An error that NCCL
+/// tells of, and a wait beyond the time limit, leaves a communicator that can only be cancelled: that is
+/// ncclCommAbort, which ends what is on the stream. The device that was current when it was made must be current in
+/// every call.
+template <execution_space E>
+class nccl_bulk {
+  static_assert(detail::has_stream<E>, "oktopk: NCCL moves data of a GPU: E must be Kokkos' space of one");
+
+public:
+  class bulk_request {
+  public:
+    bool active() const { return group_ != 0; }
+
+  private:
+    friend nccl_bulk;
+    std::uint64_t group_ = 0; // from 1 on
+    int peer_ = 0;
+    bool receives_ = false;
+    phase use_ = phase::control;
+  };
+
+  static constexpr bool tells_sizes = false;
+  static constexpr bool ordered_by_instance = true;
+
+  /// Collective over `control`, whose ranks it has. `exec` is the instance of `allreduce`.
+  template <control_communicator Control>
+  static nccl_bulk connect(E const& exec, Control& control) {
+    return nccl_bulk(exec, detail::connect_nccl(control));
+  }
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 1)
+  /// Collective over `user`: a communicator of the same ranks, so that messages never meet the user's.
+  static nccl_bulk duplicate(E const& exec, ncclComm_t user) {
+    int rank = 0;
+    ncclComm_t made = nullptr;
+    detail::check_nccl(ncclCommUserRank(user, &rank), "ncclCommUserRank");
+    detail::check_nccl(ncclCommSplit(user, 0, rank, &made, nullptr), "ncclCommSplit");
+    return nccl_bulk(exec, made);
+  }
+#endif
+
+  int rank() const { return shared_->rank; }
+  int size() const { return shared_->size; }
+
+  /// NCCL's communicator, for calls beside the library's, in the same order on all ranks; it must not be destroyed.
+  ncclComm_t get() const { return shared_->comm; }
+
+  /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
+  /// with a limit asks the device again and again, so the host waits for each message; without one it waits for none.
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+
+  /// A message of no bytes, of which both sides know that, is not started.
+  template <execution_space Caller>
+  void start(Caller const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
+    static_assert(std::is_same_v<Caller, E>, "oktopk: the bulk messages of NCCL lie in the memory of its own device");
+    check_order();
+    auto const stream = detail::stream_of(exec);
+    detail::nccl_group group;
+    for (bulk_message const& each : messages) {
+      if (each.bytes.empty()) {
+        continue;
+      }
+      if (each.receives) {
+        detail::check_nccl(ncclRecv(each.bytes.data(), each.bytes.size(), ncclUint8, each.peer, shared_->comm, stream),
+                           "ncclRecv");
+      } else {
+        detail::check_nccl(ncclSend(each.bytes.data(), each.bytes.size(), ncclUint8, each.peer, shared_->comm, stream),
+                           "ncclSend");
+      }
+    }
+    group.start();
+    std::uint64_t const started = shared_->record(exec);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      requests[i].group_ = messages[i].bytes.empty() ? 0 : started;
+      requests[i].peer_ = messages[i].peer;
+      requests[i].receives_ = messages[i].receives;
+      requests[i].use_ = messages[i].use;
+    }
+  }
+
+  void wait_all(std::span<bulk_request> requests) {
+    for (bulk_request& each : requests) {
+      if (each.active()) {
+        check_order();
+        wait_until_reached(shared_->mark(each.group_), [&] {
+          return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") +
+                 std::to_string(each.peer_) + " (" + std::string(name(each.use_)) + ")";
+        });
+        each.group_ = 0;
+      }
+    }
+  }
+
+  /// Aborts NCCL's communicator: what is under way ends, on this rank.
+  void cancel(std::span<bulk_request> requests) noexcept {
+    shared_->abort();
+    for (bulk_request& each : requests) {
+      each.group_ = 0;
+    }
+  }
+
+  /// ncclAllReduce on the instance that this was made with; complete when it returns.
+  template <class T>
+    requires std::is_same_v<T, float> || std::is_same_v<T, double>
+  void allreduce(std::span<T> values, reduction op, phase) {
+    check_order();
+    ncclRedOp_t const operation = op == reduction::sum ? ncclSum : op == reduction::min ? ncclMin : ncclMax;
+    detail::check_nccl(ncclAllReduce(values.data(), values.data(), values.size(),
+                                     std::is_same_v<T, float> ? ncclFloat32 : ncclFloat64, operation, shared_->comm,
+                                     detail::stream_of(shared_->exec)),
+                       "ncclAllReduce");
+    wait_until_reached(shared_->mark(shared_->record(shared_->exec)),
+                       [] { return std::string("for everybody in an allreduce"); });
+    detail::fence(shared_->exec, "oktopk::nccl_bulk::allreduce");
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return std::is_same_v<MemorySpace, typename E::memory_space>;
+  }
+
+private:
+  struct shared {
+    shared(E const& instance, ncclComm_t made) : exec(instance), comm(made) {
+      detail::check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank");
+      detail::check_nccl(ncclCommCount(comm, &size), "ncclCommCount");
+    }
+
+    ~shared() {
+      if (comm != nullptr) {
+        static_cast<void>(ncclCommDestroy(comm));
+      }
+    }
+
+    shared(shared const&) = delete;
+    shared& operator=(shared const&) = delete;
+
+    /// Marks the end of the group that was started last; gives its number.
+    std::uint64_t record(E const& instance) {
+      ++groups;
+      mark(groups).record(instance);
+      return groups;
+    }
+
+    // A mark that was recorded again later stands behind the earlier place: NCCL orders the groups of a communicator.
+    detail::instance_mark<E>& mark(std::uint64_t group) { return marks[group % marks.size()]; }
+
+    void abort() noexcept {
+      if (comm != nullptr) {
+        static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
+      }
+    }
+
+    E exec;
+    ncclComm_t comm; // none once it was aborted
+    int rank = 0;
+    int size = 0;
+    std::chrono::nanoseconds time_limit{0}; // none
+    std::uint64_t groups = 0;
+    std::array<detail::instance_mark<E>, 16> marks;
+  };
+
+  nccl_bulk(E const& exec, ncclComm_t made) : shared_(std::make_shared<shared>(exec, made)) {}
+
+  void check_order() const {
+    if (shared_->comm == nullptr) {
+      throw detail::order_is_lost(rank());
+    }
+  }
+
+  template <class Describe>
+  void wait_until_reached(detail::instance_mark<E> const& mark, Describe const& describe) {
+    auto const begun = std::chrono::steady_clock::now();
+    do {
+      ncclResult_t code = ncclSuccess;
+      detail::check_nccl(ncclCommGetAsyncError(shared_->comm, &code), "ncclCommGetAsyncError");
+      if (code != ncclSuccess && code != ncclInProgress) {
+        throw error(fault::communication, "rank " + std::to_string(rank()) + ", " + describe() + ": " +
+                                              detail::nccl_text(code, "NCCL", shared_->comm));
+      }
+      if (shared_->time_limit <= std::chrono::nanoseconds(0) || mark.reached()) {
+        return;
+      }
+      std::this_thread::yield();
+    } while (std::chrono::steady_clock::now() - begun <= shared_->time_limit);
+    throw detail::timed_out(rank(), describe(), shared_->time_limit);
+  }
+
+  std::shared_ptr<shared> shared_;
+};
+
+/// Ranks whose bulk data goes by NCCL from device to device, and whose few numbers of the host by `control`, such as
+/// `mpi_communicator`, which it keeps a copy of.
+///
+/// Collective over `control`. Each rank has made its device the current one; NCCL wants another device on each rank.
+/// `exec` is an instance on it, on which `allreduce` runs; all else runs on the instance of the algorithm. Bulk data
+/// goes from the memory of kernels without a copy.
+template <execution_space E, control_communicator Control>
+paired<Control, nccl_bulk<E>> nccl_communicator(E const& exec, Control control) {
+  auto bulk = nccl_bulk<E>::connect(exec, control);
+  return {std::move(control), std::move(bulk)};
+}
+
+} // namespace oktopk

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "arithmetic.hpp"
+#include "lanewise.hpp"
+
+namespace cuda_emulator {
+
+namespace {
+
+constexpr auto minus = []<typename T>(T a, T b) -> T { return a - b; };
+constexpr auto times = []<typename T>(T a, T b) -> T { return a * b; };
+constexpr auto fused = []<typename T>(T a, T b, T c) -> T {
+  if constexpr (sizeof(T) == 2) {
+    return static_cast<T>(std::fma(static_cast<f64>(a), static_cast<f64>(b), static_cast<f64>(c)));
+  } else {
+    return std::fma(a, b, c);
+  }
+};
+constexpr auto quotient = []<typename T>(T a, T b) -> T { return a / b; };
+constexpr auto negative = []<typename T>(T a) -> T { return -a; };
+constexpr auto magnitude = []<typename T>(T a) -> T { return static_cast<T>(std::fabs(static_cast<f64>(a))); };
+constexpr auto with_sign_of = []<typename T>(T sign, T number) -> T { return std::copysign(number, sign); };
+
+// The hardware's approximations are exact here.
+constexpr auto root = []<typename T>(T a) -> T { return std::sqrt(a); };
+constexpr auto inverse_root = []<typename T>(T a) -> T { return T(1) / std::sqrt(a); };
+constexpr auto inverse = []<typename T>(T a) -> T { return T(1) / a; };
+constexpr auto power_of_two = []<typename T>(T a) -> T { return std::exp2(a); };
+constexpr auto logarithm = []<typename T>(T a) -> T { return std::log2(a); };
+constexpr auto sine = []<typename T>(T a) -> T { return std::sin(a); };
+constexpr auto cosine = []<typename T>(T a) -> T { return std::cos(a); };
+constexpr auto tangent = []<typename T>(T a) -> T { return std::tanh(a); };
+
+enum tested_property : u8 { finite, infinite, number, not_a_number, normal, subnormal };
+
+template <typename T>
+void has_property(warp&, frame& f, instruction const& i, u32 lanes) {
+  u64 const* const a = f.values(i.sources[0]);
+  u32 where = 0;
+  for_each_lane(lanes, [&](int lane) {
+    int const kind = std::fpclassify(from_register<T>(a[lane]));
+    bool const is_finite = kind != FP_NAN && kind != FP_INFINITE;
+    bool const has[] = {is_finite,      kind == FP_INFINITE, kind != FP_NAN,
+                        kind == FP_NAN, kind == FP_NORMAL,   kind == FP_SUBNORMAL};
+    where |= u32(has[i.variant]) << lane;
+  });
+  f.set_predicate(i.destinations[0], where, lanes);
+}
+
+constexpr named_operation operations[] = {
+    {"add", all_floats<plus, 2>, 2},
+    {"sub", all_floats<minus, 2>, 2},
+    {"mul", all_floats<times, 2>, 2},
+    {"mad", all_floats<fused, 3>, 3},
+    {"fma", all_floats<fused, 3>, 3},
+    {"div", floats<quotient, 2>, 2},
+    {"min", all_floats<least, 2>, 2},
+    {"max", all_floats<greatest, 2>, 2},
+    {"neg", all_floats<negative, 1>, 1},
+    {"abs", all_floats<magnitude, 1>, 1},
+    {"copysign", floats<with_sign_of, 2>, 2},
+    {"sqrt", floats<root, 1>, 1},
+    {"rsqrt", floats<inverse_root, 1>, 1},
+    {"rcp", floats<inverse, 1>, 1},
+    {"ex2", floats<power_of_two, 1>, 1},
+    {"lg2", floats<logarithm, 1>, 1},
+    {"sin", floats<sine, 1>, 1},
+    {"cos", floats<cosine, 1>, 1},
+    {"tanh", floats<tangent, 1>, 1},
+};
+
+} // namespace
+
+bool decode_floating_point(statement const& s, decoder& d, instruction& i) {
+  if (s.name == "testp") {
+    i.variant = s.has("finite")       ? finite
+                : s.has("infinite")   ? infinite
+                : s.has("number")     ? number
+                : s.has("notanumber") ? not_a_number
+                : s.has("normal")     ? normal
+                                      : subnormal;
+    return d.usual(s, i, s.type == ptx_type::f32 ? has_property<f32> : has_property<f64>, 1);
+  }
+  for (std::string_view const other : {"rz", "rm", "rp", "sat", "NaN", "xorsign"}) {
+    if (s.has(other)) {
+      return false;
+    }
+  }
+  return decode_from(operations, s, d, i);
+}
+
+} // namespace cuda_emulator

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Copies between registers, and addresses.
+
+#include "lanewise.hpp"
+
+namespace cuda_emulator {
+
+namespace {
+
+constexpr auto same = []<typename T>(T a) -> T { return a; };
+
+void move_predicate(warp&, frame& f, instruction const& i, u32 lanes) {
+  f.set_predicate(i.destinations[0], f.lanes_where(i.sources[0]), lanes);
+}
+
+// `i.width` parts of a register.
+u32 bits_of_part(instruction const& i) {
+  return 8 * size_of(i.type) / i.width;
+}
+
+void pack(warp&, frame& f, instruction const& i, u32 lanes) {
+  u32 const bits = bits_of_part(i);
+  for_each_lane(lanes, [&](int lane) {
+    u64 whole = 0;
+    for (u32 k = 0; k < i.width; ++k) {
+      whole |= (f.values(i.sources[k])[lane] & ((u64(1) << bits) - 1)) << (k * bits);
+    }
+    f.registers[i.destinations[0]][lane] = whole;
+  });
+}
+
+void unpack(warp&, frame& f, instruction const& i, u32 lanes) {
+  u32 const bits = bits_of_part(i);
+  for_each_lane(lanes, [&](int lane) {
+    u64 const whole = f.values(i.sources[0])[lane];
+    for (u32 k = 0; k < i.width; ++k) {
+      if (i.destinations[k] != no_register) {
+        f.registers[i.destinations[k]][lane] = whole >> (k * bits) & ((u64(1) << bits) - 1);
+      }
+    }
+  });
+}
+
+void local_address(warp&, frame& f, instruction const& i, u32 lanes) {
+  u64 const address = f.local_base + static_cast<u64>(i.offset);
+  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = address; });
+}
+
+void add_offset(warp&, frame& f, instruction const& i, u32 lanes) {
+  u64 const* const a = f.values(i.sources[0]);
+  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = a[lane] + static_cast<u64>(i.offset); });
+}
+
+// There is no time: a clock counts the warp's instructions.
+void clock(warp& w, frame& f, instruction const& i, u32 lanes) {
+  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = w.steps; });
+}
+
+u64 window_of(memory_space space) {
+  return space == memory_space::shared      ? shared_window
+         : space == memory_space::local     ? local_window
+         : space == memory_space::parameter ? parameter_window
+                                            : 0;
+}
+
+void is_in_space(warp&, frame& f, instruction const& i, u32 lanes) {
+  u64 const* const a = f.values(i.sources[0]);
+  u32 where = 0;
+  for_each_lane(lanes, [&](int lane) {
+    auto const in = [address = a[lane]](u64 window) { return address - window < window_size; };
+    bool const in_windows = in(shared_window) || in(local_window) || in(parameter_window);
+    bool const is = i.space == memory_space::global ? !in_windows
+                    : window_of(i.space) != 0       ? in(window_of(i.space))
+                                                    : false;
+    where |= u32(is) << lane;
+  });
+  f.set_predicate(i.destinations[0], where, lanes);
+}
+
+bool decode_mov(statement const& s, decoder& d, instruction& i) {
+  if (s.operands.size() != 2) {
+    return false;
+  }
+  if (s.type == ptx_type::predicate) {
+    return d.usual(s, i, move_predicate, 1);
+  }
+  std::string_view const from = s.operands[1];
+  if (s.operands[0].front() == '{') {
+    i.run = unpack;
+    return d.destinations(s.operands[0], i) && d.source(from, i.sources[0], s.type);
+  }
+  if (from.front() == '{') {
+    i.run = pack;
+    return d.sources(from, i, s.type) && d.destination(s.operands[0], i.destinations[0]);
+  }
+  if (from.substr(0, 6) == "%clock" || from.substr(0, 12) == "%globaltimer") {
+    return d.usual(s, i, clock, 0);
+  }
+  // "%rd1+8", or "name+8" of a local variable; other variables are constants.
+  std::string const in_brackets = "[" + std::string(from) + "]";
+  instruction place;
+  if (d.address(in_brackets, place) &&
+      (place.flag || (place.address.kind != operand::kinds::none && place.offset != 0))) {
+    i.offset = place.offset;
+    i.sources[0] = place.address;
+    return d.usual(s, i, place.flag ? local_address : add_offset, 0);
+  }
+  return d.usual(s, i, alike<same, 1, u16, u32, i16, i32, f16, f32, u64, i64, f64>(s.type), 1);
+}
+
+} // namespace
+
+bool decode_move(statement const& s, decoder& d, instruction& i) {
+  if (s.name == "mov") {
+    return decode_mov(s, d, i);
+  }
+  if (s.name == "isspacep") {
+    return d.usual(s, i, is_in_space, 1);
+  }
+  if (s.name == "cvta" && s.operands.size() == 2) { // from a space to generic, or with "to" back
+    variable const* const local = d.variable_named(s.operands[1]);
+    if (local != nullptr && local->space == memory_space::local) {
+      i.offset = static_cast<i64>(local->address + local_window);
+      return d.usual(s, i, local_address, 0);
+    }
+    u64 const window = window_of(i.space);
+    i.offset = static_cast<i64>(s.has("to") ? 0 - window : window);
+    return d.usual(s, i, add_offset, 1);
+  }
+  return false;
+}
+
+} // namespace cuda_emulator

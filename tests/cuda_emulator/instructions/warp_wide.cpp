@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Instructions by which the lanes of a warp tell each other something. All lanes in `lanes` are there.
+
+#include "lanewise.hpp"
+
+namespace cuda_emulator {
+
+namespace {
+
+enum shuffle_kind : u8 { up, down, butterfly, index };
+enum vote_kind : u8 { all, any, uniform, ballot };
+enum reduction : u8 { add, min, max, bit_and, bit_or, bit_xor };
+
+// sources: value, lane or distance, and a word with the bound (bits 0 to 4) and the mask of segments (8 to 12).
+void shuffle(warp&, frame& f, instruction const& i, u32 lanes) {
+  lane_values given;
+  std::memcpy(given.data(), f.values(i.sources[0]), sizeof given);
+  u64 const* const distances = f.values(i.sources[1]);
+  u64 const* const bounds = f.values(i.sources[2]);
+  u32 in_range = 0;
+  for_each_lane(lanes, [&](int lane) {
+    int const distance = static_cast<int>(distances[lane] & 31);
+    int const segment = static_cast<int>(bounds[lane] >> 8 & 31);
+    int const first = lane & segment;
+    int const bound = first | (static_cast<int>(bounds[lane] & 31) & ~segment);
+    int from = i.variant == up          ? lane - distance
+               : i.variant == down      ? lane + distance
+               : i.variant == butterfly ? lane ^ distance
+                                        : first | (distance & ~segment);
+    bool const inside = i.variant == up ? from >= bound : from <= bound;
+    from = inside ? from : lane;
+    in_range |= u32(inside) << lane;
+    if (i.destinations[0] != no_register) { // of a lane that takes no part nothing is known
+      bool const is_there = (lanes >> from & 1) != 0;
+      f.registers[i.destinations[0]][lane] = is_there ? given[static_cast<std::size_t>(from)] & 0xFFFFFFFF : 0xDEADBEEF;
+    }
+  });
+  f.set_predicate(i.predicate, in_range, lanes);
+}
+
+void vote(warp&, frame& f, instruction const& i, u32 lanes) {
+  u32 const where = f.lanes_where(i.sources[0]) & lanes;
+  if (i.variant == ballot) {
+    for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = where; });
+    return;
+  }
+  bool const result =
+      (i.variant != any && where == lanes) || (i.variant == any && where != 0) || (i.variant == uniform && where == 0);
+  f.set_predicate(i.destinations[0], result ? all_lanes : 0, lanes);
+}
+
+void active_lanes(warp&, frame& f, instruction const& i, u32 lanes) {
+  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = lanes; });
+}
+
+// The lanes with the same value; variant 1: all lanes or none.
+template <typename T>
+void match(warp&, frame& f, instruction const& i, u32 lanes) {
+  lane_values given;
+  std::memcpy(given.data(), f.values(i.sources[0]), sizeof given);
+  bool everywhere = false;
+  for_each_lane(lanes, [&](int lane) {
+    u32 same = 0;
+    for_each_lane(lanes, [&](int other) {
+      bool const alike =
+          static_cast<T>(given[static_cast<u32>(lane)]) == static_cast<T>(given[static_cast<u32>(other)]);
+      same |= u32(alike) << other;
+    });
+    everywhere = same == lanes;
+    f.registers[i.destinations[0]][lane] = i.variant == 0 || everywhere ? same : 0;
+  });
+  f.set_predicate(i.predicate, everywhere ? all_lanes : 0, lanes);
+}
+
+template <typename T>
+void reduce(warp&, frame& f, instruction const& i, u32 lanes) {
+  u64 const* const given = f.values(i.sources[0]);
+  auto result = static_cast<T>(given[std::countr_zero(lanes)]);
+  for_each_lane(lanes & (lanes - 1), [&](int lane) {
+    auto const next = static_cast<T>(given[lane]);
+    switch (i.variant) {
+    case add: result = static_cast<T>(static_cast<u32>(result) + static_cast<u32>(next)); break;
+    case min: result = std::min(result, next); break;
+    case max: result = std::max(result, next); break;
+    case bit_and: result &= next; break;
+    case bit_or: result |= next; break;
+    default: result ^= next;
+    }
+  });
+  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = to_register(result); });
+}
+
+} // namespace
+
+bool decode_warp(statement const& s, decoder& d, instruction& i) {
+  if (s.name == "activemask") {
+    return d.usual(s, i, active_lanes, 0);
+  }
+  if (!s.has("sync") || s.operands.size() < 2) {
+    return false;
+  }
+  i.step = step_kind::warp_sync;
+  bool const has_members = d.source(s.operands.back(), i.members, ptx_type::u32);
+  if (s.name == "shfl") {
+    i.run = shuffle;
+    i.variant = s.has("up") ? up : s.has("down") ? down : s.has("bfly") ? butterfly : index;
+    return has_members && s.operands.size() == 5 && d.destination_with_predicate(s.operands[0], i) &&
+           d.source(s.operands[1], i.sources[0], s.type) && d.source(s.operands[2], i.sources[1], ptx_type::u32) &&
+           d.source(s.operands[3], i.sources[2], ptx_type::u32);
+  }
+  if (s.name == "vote") {
+    i.run = vote;
+    i.variant = s.has("all") ? all : s.has("any") ? any : s.has("uni") ? uniform : ballot;
+  } else if (s.name == "match") {
+    i.run = size_of(s.type) == 8 ? match<u64> : match<u32>;
+    i.variant = s.has("all") ? 1 : 0;
+  } else if (s.name == "redux") {
+    i.run = s.type == ptx_type::s32 ? reduce<i32> : reduce<u32>;
+    i.variant = s.has("add")   ? add
+                : s.has("min") ? min
+                : s.has("max") ? max
+                : s.has("and") ? bit_and
+                : s.has("or")  ? bit_or
+                               : bit_xor;
+  } else {
+    return false;
+  }
+  return has_members && s.operands.size() == 3 && d.destination_with_predicate(s.operands[0], i) &&
+         d.source(s.operands[1], i.sources[0], s.type);
+}
+
+} // namespace cuda_emulator

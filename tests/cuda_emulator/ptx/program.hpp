@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#pragma once
+
+#include "types.hpp"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace cuda_emulator {
+
+struct frame;
+struct function;
+struct instruction;
+struct module;
+struct warp;
+
+constexpr int warp_size = 32;
+constexpr u32 all_lanes = ~u32(0);
+constexpr u32 no_register = ~u32(0);
+
+using lane_values = std::array<u64, warp_size>;
+
+// Executes an instruction for those lanes of a warp whose bits are set.
+using handler = void (*)(warp&, frame&, instruction const&, u32 lanes);
+
+// How the interpreter goes on after an instruction.
+enum class step_kind : u8 {
+  next,         // to the next instruction, after its handler
+  yield,        // the same, but others may come first: somebody may be waiting in a loop
+  warp_sync,    // its handler runs when all lanes of its mask are there
+  barrier,      // when all warps of the block are there
+  branch,       // to `target`
+  branch_table, // to one of `targets`
+  call,
+  leave, // the function
+  exit,  // the kernel
+  trap,
+  unknown // to the emulator: an error if it is executed
+};
+
+struct operand {
+  enum class kinds : u8 { none, value, constant, predicate };
+  kinds kind = kinds::none;
+  bool negated = false;
+  u32 index = 0;                       // of a register or predicate
+  lane_values const* values = nullptr; // of a constant
+};
+
+struct call_target {
+  function* callee = nullptr; // none: the address is in `pointer`
+  operand pointer;
+  std::vector<u32> arguments; // where they lie among the caller's parameters
+  i64 result = -1;
+};
+
+struct instruction {
+  step_kind step = step_kind::next;
+  handler run = nullptr;
+  i32 guard = -1; // predicate
+  bool guard_negated = false;
+
+  ptx_type type = ptx_type::none;
+  memory_space space = memory_space::generic;
+  u8 width = 1;   // elements of a vector
+  u8 variant = 0; // which of several forms; each group of instructions has its own
+  u8 combine = 0;
+  bool flag = false;
+
+  std::array<u32, 4> destinations{no_register, no_register, no_register, no_register};
+  u32 predicate = no_register; // a second destination
+  std::array<operand, 4> sources;
+  operand address; // base
+  operand members; // mask of lanes
+  i64 offset = 0;  // of an address; a number in an instruction
+
+  u32 target = 0;
+  std::vector<u32> targets;
+  std::unique_ptr<call_target> call;
+  std::string text;
+};
+
+struct variable {
+  std::string name;
+  memory_space space = memory_space::global;
+  ptx_type type = ptx_type::none;
+  u64 address = 0;
+  u64 size = 0;
+  u32 alignment = 1;
+  bool external = false;
+  std::string initial;
+};
+
+struct parameter {
+  std::string name;
+  u32 offset = 0;
+  u32 size = 0;
+  u32 alignment = 1;
+};
+
+struct function {
+  module* owner = nullptr;
+  std::string name;
+  bool is_kernel = false;
+  bool has_body = false;
+  bool is_decoded = false;
+  std::string body;
+  std::vector<parameter> parameters;
+  std::vector<parameter> results;
+  u32 parameter_bytes = 0;
+  u64 address = 0;
+
+  // Written by decode().
+  std::vector<instruction> code;
+  std::map<u64, lane_values> constants;
+  u32 registers = 0;
+  u32 predicates = 0;
+  u32 specials_used = 0; // bits
+  u32 call_bytes = 0;    // parameters and results of its own and of those it calls, for one lane
+  u32 local_bytes = 0;
+
+  u64 launches = 0;
+  u64 instructions = 0;
+  u64 nanoseconds = 0;
+};
+
+// A translation unit's PTX.
+struct module {
+  std::string text;
+  bool is_read = false;
+  std::unordered_map<std::string, std::unique_ptr<function>> functions;
+  std::unordered_map<std::string, variable> variables;
+  u32 shared_bytes = 0;
+};
+
+// Addresses by which generic pointers name what is not global memory.
+constexpr u64 window_size = u64(1) << 24;
+constexpr u64 shared_window = 0x710000000000;
+constexpr u64 local_window = 0x720000000000;
+constexpr u64 parameter_window = 0x730000000000;
+
+// Registers that the hardware sets. The first registers of a frame hold those that its function uses.
+enum class special : u32 {
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  lanemask_eq,
+  lanemask_lt,
+  lanemask_le,
+  lanemask_gt,
+  lanemask_ge,
+  dynamic_smem_size,
+  total_smem_size,
+  gridid,
+  count
+};
+
+void read(module& read_module);       // its declarations, when first needed
+void place_variables(module& placed); // in device memory, with their initial values
+void decode(function& decoded);       // its instructions, when first executed
+function* function_at(u64 address);   // of a pointer to a function
+parameter read_parameter(std::string_view declaration);
+variable read_variable(std::string_view declaration, u32* shared_bytes);
+
+inline u32 aligned(u32 place, u32 alignment) {
+  return (place + alignment - 1) / alignment * alignment;
+}
+
+} // namespace cuda_emulator

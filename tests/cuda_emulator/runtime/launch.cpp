@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Kernels: their launches and what the host may ask about them.
+
+#include "../device/errors.hpp"
+#include "../device/modules.hpp"
+#include "../device/queues.hpp"
+#include "../execution/warp.hpp"
+#include "last_error.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+namespace cuda_emulator {
+
+namespace {
+
+struct configuration {
+  dim3 grid;
+  dim3 threads;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+};
+thread_local configuration pending; // of <<<>>>, until the stub of the kernel fetches it
+
+constexpr u32 largest_block = 1024;
+
+bool possible(configuration const& c) {
+  auto const within = [](unsigned value, unsigned most) { return value >= 1 && value <= most; };
+  return within(c.grid.x, 2147483647) && within(c.grid.y, 65535) && within(c.grid.z, 65535) &&
+         within(c.threads.x, largest_block) && within(c.threads.y, largest_block) && within(c.threads.z, 64) &&
+         u64(c.threads.x) * c.threads.y * c.threads.z <= largest_block && c.shared_bytes <= 65536;
+}
+
+registered* kernel_at(void const* host_function) {
+  auto const found = kernels().find(host_function);
+  return found == kernels().end() ? nullptr : &found->second;
+}
+
+cudaError_t launch(registered* found, configuration const& c, void** arguments) {
+  runtime_lock const lock(runtime_mutex());
+  if (found == nullptr) {
+    return remembered(cudaErrorInvalidDeviceFunction);
+  }
+  function& kernel = kernel_of(*found);
+  launch_shape const shape = {
+      {c.grid.x, c.grid.y, c.grid.z}, {c.threads.x, c.threads.y, c.threads.z}, static_cast<u32>(c.shared_bytes)};
+  if (!possible(c) || settings::given().trace) {
+    std::fprintf(stderr, "%s: <<<(%u, %u, %u), (%u, %u, %u), %zu, %p>>> %s\n",
+                 possible(c) ? "launch" : "*** CUDA emulator: invalid configuration", c.grid.x, c.grid.y, c.grid.z,
+                 c.threads.x, c.threads.y, c.threads.z, c.shared_bytes, static_cast<void*>(c.stream),
+                 readable(kernel.name).c_str());
+    if (!possible(c)) {
+      return remembered(cudaErrorInvalidConfiguration);
+    }
+  }
+  std::vector<u8> parameters(kernel.parameter_bytes);
+  for (std::size_t k = 0; k < kernel.parameters.size(); ++k) {
+    std::memcpy(parameters.data() + kernel.parameters[k].offset, arguments[k], kernel.parameters[k].size);
+  }
+  enqueue(stream_of(c.stream), [&kernel, shape, parameters = std::move(parameters)]() mutable {
+    auto const begin = std::chrono::steady_clock::now();
+    run_kernel(kernel, shape, parameters);
+    kernel.nanoseconds += static_cast<u64>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  });
+  return cudaSuccess;
+}
+
+} // namespace
+
+} // namespace cuda_emulator
+
+using namespace cuda_emulator;
+
+extern "C" {
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 threads, size_t shared_bytes, CUstream_st* stream) {
+  pending = {grid, threads, shared_bytes, stream};
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* threads, size_t* shared_bytes, void* stream) {
+  *grid = pending.grid;
+  *threads = pending.threads;
+  *shared_bytes = pending.shared_bytes;
+  *static_cast<cudaStream_t*>(stream) = pending.stream;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, void const* host_function) {
+  runtime_lock const lock(runtime_mutex());
+  *kernel = reinterpret_cast<cudaKernel_t>(kernel_at(host_function));
+  return *kernel == nullptr ? remembered(cudaErrorInvalidDeviceFunction) : cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 threads, void** arguments, size_t shared_bytes,
+                               cudaStream_t stream) {
+  return launch(reinterpret_cast<registered*>(kernel), {grid, threads, shared_bytes, stream}, arguments);
+}
+
+} // extern "C"
+
+cudaError_t cudaLaunchKernel(void const* host_function, dim3 grid, dim3 threads, void** arguments, size_t shared_bytes,
+                             cudaStream_t stream) {
+  return launch(kernel_at(host_function), {grid, threads, shared_bytes, stream}, arguments);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t run, void* data) {
+  runtime_lock const lock(runtime_mutex());
+  enqueue(stream_of(stream), [run, data] { run(data); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* host_function) {
+  runtime_lock const lock(runtime_mutex());
+  registered* const found = kernel_at(host_function);
+  if (found == nullptr) {
+    return remembered(cudaErrorInvalidDeviceFunction);
+  }
+  *attributes = {};
+  attributes->sharedSizeBytes = kernel_of(*found).owner->shared_bytes;
+  attributes->maxThreadsPerBlock = largest_block;
+  attributes->numRegs = 40;
+  attributes->ptxVersion = attributes->binaryVersion = 75;
+  attributes->maxDynamicSharedSizeBytes = 49152;
+  attributes->preferredShmemCarveout = -1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(void const*, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetCacheConfig(void const*, cudaFuncCache) {
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void const*, int threads, size_t) {
+  *blocks = std::max(1, static_cast<int>(largest_block) / std::max(1, threads));
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, void const* function, int threads,
+                                                                   size_t shared_bytes, unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared_bytes);
+}

@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// NCCL's bulk messages beside MPI's control: the contract of a communicator, the bits and the bytes of ranks in one
+// process, and errors. Ranks are those of mpirun; NCCL is the stand-in of this folder, or the real one where each rank
+// has a device.
+
+#include "comm/suite.hpp"
+#include "nccl/draining_control.hpp"
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/kept_update.hpp"
+#include "support/mpi_ranks.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/allreduce.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/format/packed.hpp>
+#include <oktopk/mpi.hpp>
+#include <oktopk/nccl.hpp>
+#include <oktopk/select/reused_threshold.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+using device = Kokkos::DefaultExecutionSpace;
+using device_memory = device::memory_space;
+using control = draining_control<oktopk::mpi_communicator>;
+using nccl = oktopk::paired<control, oktopk::nccl_bulk<device>>;
+
+static_assert(oktopk::communicator<nccl> && oktopk::communicator<oktopk::counted<nccl>>);
+static_assert(oktopk::bulk_communicator<oktopk::nccl_bulk<device>> &&
+              !oktopk::control_communicator<oktopk::nccl_bulk<device>>);
+
+nccl connected() {
+  return oktopk::nccl_communicator(device(), control(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD)));
+}
+
+constexpr std::int64_t length = 3000;
+
+/// What one rank saw, whatever its ranks are.
+struct seen {
+  std::vector<kept_update> updates;
+  std::vector<std::int64_t> bulk_traffic;
+};
+
+template <template <class> class Algorithm, class Comm>
+seen calls_over(Comm inner) {
+  oktopk::counted<Comm> comm(inner);
+  typename Algorithm<oktopk::counted<Comm>>::options how;
+  how.length = length;
+  if constexpr (requires { how.k; }) {
+    how.k = 90;
+  }
+  if constexpr (requires { how.gather.ratio; }) {
+    how.gather.ratio = 1;
+  }
+  Algorithm<oktopk::counted<Comm>> allreduce(device(), comm, how);
+  seen all;
+  for (int iteration = 0; iteration < 4; ++iteration) {
+    auto const accumulator =
+        Kokkos::create_mirror_view_and_copy(device_memory(), seeded_accumulator<float>(length, comm.rank(), iteration));
+    auto const& update = allreduce(accumulator);
+    auto const indices = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.indices());
+    auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), update.values());
+    kept_update kept;
+    for (std::size_t i = 0; i < indices.extent(0); ++i) {
+      kept.indices.push_back(indices(i));
+      kept.value_bits.push_back(__builtin_bit_cast(std::uint32_t, values(i)));
+    }
+    all.updates.push_back(kept);
+  }
+  for (oktopk::phase const use : {oktopk::phase::reduce, oktopk::phase::balance, oktopk::phase::gather}) {
+    oktopk::traffic const& t = comm.of_phase(use);
+    all.bulk_traffic.insert(all.bulk_traffic.end(),
+                            {t.messages_sent, t.messages_received, t.bytes_sent, t.bytes_received});
+  }
+  return all;
+}
+
+template <template <class> class Algorithm>
+void check_same_as_in_process() {
+  on_all_ranks([] {
+    seen const got = calls_over<Algorithm>(connected());
+    seen expected;
+    oktopk::in_process::run(world_size(), [&](oktopk::in_process_communicator comm) {
+      seen const here = calls_over<Algorithm>(comm);
+      if (comm.rank() == world_rank()) {
+        expected = here;
+      }
+    });
+    CHECK(expected.updates[0].indices.size() > 0);
+    CHECK(difference(expected.updates, got.updates) == "");
+    CHECK(expected.bulk_traffic == got.bulk_traffic);
+  });
+}
+
+template <class Comm>
+using ok_topk = oktopk::ok_topk<device, Comm>;
+template <class Comm>
+using packed_ok_topk = oktopk::ok_topk<device, Comm, oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>;
+template <class Comm>
+using gtopk = oktopk::gtopk<device, Comm>;
+template <class Comm>
+using topk_a = oktopk::topk_a<device, Comm>;
+template <class Comm>
+using topk_dsa = oktopk::topk_dsa<device, Comm>;
+
+using numbers = Kokkos::View<int*, device_memory>;
+
+numbers filled(device const& exec, int value) {
+  numbers const made("numbers", 1000);
+  Kokkos::deep_copy(exec, made, value);
+  return made;
+}
+
+std::span<std::byte> bytes_of(numbers const& all) {
+  return std::as_writable_bytes(std::span<int>(all.data(), all.extent(0)));
+}
+
+/// Sends to the next rank and receives from the one before, in one group.
+void pass_on(nccl& comm, device const& exec, numbers const& out, numbers const& in) {
+  oktopk::message_group<nccl> messages;
+  messages.reset(2);
+  oktopk::cancel_on_unwind const guard(comm, messages.requests());
+  messages.receive(bytes_of(in), previous_rank(), oktopk::phase::reduce, oktopk::message_size::known);
+  messages.send(bytes_of(out), next_rank(), oktopk::phase::reduce, oktopk::message_size::known);
+  messages.start(exec, comm);
+  messages.wait_all(comm);
+}
+
+int first_of(device const& exec, numbers const& all) {
+  auto const host = Kokkos::create_mirror_view(all);
+  Kokkos::deep_copy(exec, host, all);
+  exec.fence();
+  return host(0);
+}
+
+} // namespace
+
+TEST_CASE("nccl beside mpi keeps the contract of a communicator") {
+  check_communicator<device>([](auto const& body) { on_all_ranks([&] { body(connected()); }); });
+}
+
+TEST_CASE("nccl that is counted keeps the contract of a communicator") {
+  check_communicator<device>([](auto const& body) { on_all_ranks([&] { body(oktopk::counted(connected())); }); });
+}
+
+TEST_CASE("ok_topk over nccl gives the bits and sends the bytes of ranks in one process") {
+  check_same_as_in_process<ok_topk>();
+}
+
+TEST_CASE("ok_topk with packed entries over nccl gives the bits and sends the bytes of ranks in one process") {
+  check_same_as_in_process<packed_ok_topk>();
+}
+
+TEST_CASE("the other sparse algorithms over nccl give the bits and send the bytes of ranks in one process") {
+  SECTION("gtopk") {
+    check_same_as_in_process<gtopk>();
+  }
+  SECTION("topk_a") {
+    check_same_as_in_process<topk_a>();
+  }
+  SECTION("topk_dsa") {
+    check_same_as_in_process<topk_dsa>();
+  }
+}
+
+TEST_CASE("messages of nccl take their place among the kernels of their instance") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    nccl comm = connected();
+    device const exec;
+    numbers const out = filled(exec, -1);
+    numbers const in = filled(exec, -2);
+    for (int round = 0; round < 5; ++round) { // nothing waits but the last line
+      Kokkos::deep_copy(exec, out, 100 * round + world_rank());
+      pass_on(comm, exec, out, in);
+    }
+    Kokkos::deep_copy(exec, out, -3);
+    CHECK(first_of(exec, in) == 400 + previous_rank());
+  });
+}
+
+TEST_CASE("a duplicate of a communicator of nccl has its ranks and its own messages") {
+  on_all_ranks([] {
+    nccl comm = connected();
+    auto const other = oktopk::nccl_bulk<device>::duplicate(device(), comm.bulk().get());
+    CHECK(other.rank() == world_rank());
+    CHECK(other.size() == world_size());
+    CHECK(other.get() != comm.bulk().get());
+  });
+}
+
+TEST_CASE("a call that nccl refuses is an error that says why, and the communicator is of no more use") {
+  on_all_ranks([] {
+    nccl comm = connected();
+    device const exec;
+    numbers const room = filled(exec, 0);
+    auto const refused = outcome_of([&] {
+      oktopk::message_group<nccl> messages;
+      messages.reset(1);
+      oktopk::cancel_on_unwind const guard(comm, messages.requests());
+      messages.receive(bytes_of(room), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
+      messages.start(exec, comm);
+    });
+    CHECK(refused.code == oktopk::fault::communication);
+    CHECK(refused.says("ncclRecv: "));
+    CHECK(outcome_of([&] {
+            comm.bulk().allreduce(std::span<float>(), oktopk::reduction::sum, oktopk::phase::reduce);
+          }).says("cannot be used any more"));
+  });
+}
+
+#ifdef OKTOPK_NCCL_STAND_IN
+TEST_CASE("host memory is refused, with the name of the call") {
+  on_all_ranks([] {
+    nccl comm = connected();
+    std::array<std::byte, 8> bytes{};
+    oktopk::bulk_message const message{bytes, next_rank(), oktopk::phase::reduce, false};
+    nccl::bulk_request request;
+    auto const refused = outcome_of([&] { comm.start(device(), std::span(&message, 1), std::span(&request, 1)); });
+    CHECK(refused.says("ncclSend: invalid argument (ncclSend: the data is not in the memory of the device)"));
+  });
+}
+
+TEST_CASE("sizes that differ between sender and receiver are an error of both") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    nccl comm = connected();
+    comm.bulk().set_time_limit(std::chrono::seconds(30));
+    device const exec;
+    numbers const room = filled(exec, 0);
+    std::array<oktopk::bulk_message, 2> const messages = {
+        oktopk::bulk_message{bytes_of(room).first(16), previous_rank(), oktopk::phase::reduce, true},
+        oktopk::bulk_message{bytes_of(room).subspan(16, 24), next_rank(), oktopk::phase::reduce, false}};
+    std::array<nccl::bulk_request, 2> requests;
+    auto const heard = outcome_of([&] {
+      comm.start(exec, messages, requests);
+      exec.fence();
+      comm.wait_all(std::span(requests));
+    });
+    CHECK(heard.code == oktopk::fault::communication);
+    comm.cancel(std::span(requests));
+  });
+}
+#endif
