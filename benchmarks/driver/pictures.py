@@ -336,7 +336,7 @@ def missing():
 def draw(rows, picture, title, note=""):
     """Draws rows. `title` says in plain words what is shown, `note` how and on what."""
     kind = kind_of(rows)
-    if kind is None:
+    if kind not in globals():
         programs.fail("there is no picture of such a file")
     if missing():
         programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "

@@ -198,6 +198,26 @@ def coding(rows):
         "error: of all values together, the norm of what is lost over their norm.")
 
 
+def device_cost(rows):
+    """Of the rows of device_cost, a table for each length and form and a line for each part."""
+    heading = ["part", "launches", "blocks", "waits", "copies", "read B/n", "written B/n",
+               "instructions/n"]
+    parts = []
+    for case, of in grouped([{**row, "case": f"{row['form']}, n = {int(row['length']):,}"}
+                             for row in rows], "case").items():
+        length = int(of[0]["length"])
+        lines = [[row["part"],
+                  *(f"{float(row[name]):,.4g}" for name in ("launches", "blocks", "host_waits",
+                                                            "copies")),
+                  *(f"{float(row[name]) / length:.3f}" for name in ("bytes_read", "bytes_written")),
+                  f"{float(row['instructions_per_element']):.2f}"] for row in of]
+        parts.append(f"{case}, density {float(of[0]['density']):g}, {of[0]['ranks']} ranks:\n\n"
+                     + aligned(heading, lines))
+    return "\n\n".join(parts) + note(
+        "Of one rank and one call in the steady state. Waits: of the host. Bytes: asked for by "
+        "kernels in global memory, and instructions of threads, for each value of the gradient.")
+
+
 def deviation(ratios):
     """The mean distance of ratios from 1, in percent."""
     return f"{100 * fmean(abs(ratio - 1) for ratio in ratios):.1f} %"
@@ -206,7 +226,8 @@ def deviation(ratios):
 # A kind of CSV file is known by a column that no other kind has; its table and its picture are
 # functions of that name.
 KINDS = {"speedup_over_dense": "comparison", "milliseconds": "scaling", "iteration": "accuracy",
-         "bits_per_entry": "coding", "words_so_far": "training", "select_seconds": "steps"}
+         "bits_per_entry": "coding", "words_so_far": "training", "select_seconds": "steps",
+         "instructions_per_element": "device_cost"}
 
 
 def kind_of(rows):

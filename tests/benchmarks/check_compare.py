@@ -243,7 +243,7 @@ def test_kept_results(driver, path):
     """Results that are kept have a table, with a line for each scheme."""
     done = driver("show", path)
     assert done.returncode == 0, done.stderr
-    schemes = {row.get("algorithm") or row["format"] for row in read_rows(path)}
+    schemes = {row.get("algorithm") or row.get("format") or row["part"] for row in read_rows(path)}
     assert set(lines_of(done.stdout)) == schemes
     assert max(map(len, done.stdout.splitlines())) <= 120 + max(0, max(map(len, schemes)) - 30)
 

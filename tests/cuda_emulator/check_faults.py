@@ -36,7 +36,8 @@ class Fault:
 FAULTS = [
     Fault("fence", "core/shared_numbers.hpp", "    detail::fence(exec, label);\n", "    (void)label;\n", "held back", "FAILED"),
     Fault("atomic", "core/kokkos_ext/atomic.hpp", "Kokkos::atomic_fetch_or(word, bits);", "*word |= bits;", "eager", "FAILED"),
-    Fault("bound", "sparse/region_sum.hpp", "(exec, 0, words())", "(exec, 0, words() + 1000)", "eager",
+    Fault("bound", "sparse/region_sum.hpp", '"oktopk::region_sum::extract", exec, words(),',
+          '"oktopk::region_sum::extract", exec, words() + 1000,', "eager",
           "is out of bounds of every allocation"),
     Fault("uncleared memory", "sparse/region_sum.hpp", '"oktopk::region_sum::touched", true', '"oktopk::region_sum::touched"',
           "uninitialised", "which nobody wrote"),

@@ -76,7 +76,9 @@ public:
     auto const chosen = selector_.select(context, source, state);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
-    if (chosen.entries.size() > 0) {
+    if (chosen.entries.size() > 0 && chosen.checked) {
+      call.note(chosen.not_finite < 0 ? fault_report() : fault_report{fault::non_finite, chosen.not_finite});
+    } else if (chosen.entries.size() > 0) {
       call.note(detail::non_finite_in(call.exec, chosen.entries, fault_subject::value));
     } else if (std::int64_t const bad =
                    detail::first_non_finite<E, value_type>(call.exec, source.materialized().values);

@@ -160,7 +160,8 @@ public:
     auto const most_selected = local_selection_.most_selected(k_, length_);
     auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
     // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
-    auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, on_all_ranks(most_selected));
+    auto const global_topk =
+        global_selection_.run(call, reduced_topk.sums, next.global, on_all_ranks(most_selected), reduced_topk.checked);
     // Line 13: balance_and_allgatherv.
     auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
     call.statistics.balanced = u.balanced;

@@ -21,12 +21,13 @@ public:
   template <communicator Comm>
   indices_type run(call_context<E, Comm>& call, indices_type const& selected, indices_type const& result) {
     found_.reserve(call.exec, static_cast<std::int64_t>(selected.extent(0)));
-    std::int64_t const count = intersection<E, Index>(call.exec, selected, result, found_.data());
+    std::int64_t const count = intersection<E, Index>(call.exec, selected, result, found_.data(), room_);
     return indices_type(found_.data(), static_cast<std::size_t>(count));
   }
 
 private:
   buffer<Index, typename E::memory_space> found_{"oktopk::contributed"};
+  detail::order_room<E> room_;
 };
 
 } // namespace oktopk

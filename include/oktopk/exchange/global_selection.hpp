@@ -32,12 +32,15 @@ public:
 
   /// Collective. Gives the entries of this rank's region and the counts of all ranks, valid until the next run. `state`
   /// is the same on all ranks, before and after. `most_candidates`: no more sums than these on all ranks together; the
-  /// same on every rank. A sum that overflows is a fault of its rank, thrown on every rank.
+  /// same on every rank. A sum that overflows is a fault of its rank, thrown on every rank; `checked` says that it
+  /// would have been noted already.
   selection_type run(call_context<E, Comm>& call, entries_of<Format, E> sums, state_type& state,
-                     std::int64_t most_candidates) {
+                     std::int64_t most_candidates, bool checked = false) {
     detail::profiling_region const profiled("oktopk::global_selection");
     detail::stopwatch const timed(call.statistics.select_seconds);
-    call.note(detail::non_finite_in(call.exec, sums, fault_subject::sum));
+    if (!checked) {
+      call.note(detail::non_finite_in(call.exec, sums, fault_subject::sum));
+    }
     all_ranks<E, Comm, Format> everybody(call, most_candidates, all_ranks_workspace_);
     selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{
         call.exec, call.k, call.iteration, everybody, workspace_};

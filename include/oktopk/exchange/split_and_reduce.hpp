@@ -32,6 +32,7 @@ struct split_and_reduce_result {
   entries_of<Format, E> losses;
   std::int64_t own_first = 0; ///< the selected entries [own_first, own_last) lie in this rank's region: none was sent
   std::int64_t own_last = 0;
+  bool checked = false; ///< whether the sums have been looked at: an overflow is noted in the call then
 };
 
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
@@ -73,6 +74,10 @@ public:
       result.losses = {selection.indices.data(), sent_values_.data(), selection.size()};
     }
     result.sums = sum_.extract(call.exec);
+    result.checked = sum_.checks;
+    if (sum_.checks && sum_.not_finite() >= 0) {
+      call.note({fault::non_finite, sum_.not_finite(), fault_subject::sum});
+    }
     return result;
   }
 

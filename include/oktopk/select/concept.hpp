@@ -24,6 +24,8 @@ struct selection {
   sparse_ref<Index, Value, MemorySpace> entries; ///< of this rank, with ascending and unique indices
   std::span<std::int64_t const> counts;          ///< entries of each rank of the group, in rank order
   bool reevaluated = false;                      ///< whether the threshold was computed in this call
+  bool checked = false;                          ///< whether the selector has looked for entries that are not finite
+  std::int64_t not_finite = -1; ///< the least index of such an entry, where it has; none where negative
 
   /// Entries of all ranks of the group.
   std::int64_t total() const { return std::accumulate(counts.begin(), counts.end(), std::int64_t(0)); }

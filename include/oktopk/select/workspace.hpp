@@ -5,12 +5,46 @@
 #include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
+#include <oktopk/core/write_in_order.hpp>
+#include <oktopk/select/kernel/device/pieces.hpp>
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// What kernels on a device tell each other and the host; nothing where there is no device.
+template <execution_space E>
+struct device_selection_room {
+  using memory_space = typename E::memory_space;
+
+  buffer<candidate_run, memory_space> pieces{"oktopk::select::pieces"};
+  buffer<std::int64_t, memory_space> numbers{"oktopk::select::piece_numbers"}; ///< two a piece
+  buffer<std::int64_t, memory_space> sums{"oktopk::select::sums", true};       ///< of a digit; zero between kernels
+  buffer<std::uint32_t, memory_space> few_sums{"oktopk::select::sums", true};  ///< where they are below 2^32
+  buffer<selection_record, memory_space> record{"oktopk::select::record", true};
+  shared_numbers<selection_record, E> told{"oktopk::select::told"};
+  order_room<E> order;
+
+  void reserve(E const& exec, std::int64_t most_pieces) {
+    pieces.reserve(exec, most_pieces);
+    numbers.reserve(exec, 2 * most_pieces);
+    record.reserve(exec, 1);
+    told.reserve(exec, 1);
+  }
+
+  void reserve_sums(E const& exec, std::int64_t bins) {
+    sums.reserve(exec, bins);
+    record.reserve(exec, 1);
+  }
+
+  void reserve_few_sums(E const& exec, std::int64_t bins) { few_sums.reserve(exec, bins); }
+};
+
+} // namespace detail
 
 /// The buffers of one selector, used again in each of its selections.
 ///
@@ -30,6 +64,7 @@ struct selection_workspace {
   buffer<Value, memory_space> chunk_values{"oktopk::select::chunk_values"};
   buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
   shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"}; ///< from kernels to the host
+  detail::device_selection_room<E> on_device;
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
   std::vector<std::int64_t> row;       ///< what this rank tells the others of its undecided candidates
   std::vector<std::int64_t> undecided; ///< the magnitude patterns that all ranks have told

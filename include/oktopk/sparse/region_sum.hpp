@@ -8,10 +8,51 @@
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
+#include <oktopk/core/write_in_order.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace oktopk {
+
+namespace detail {
+
+/// On a device: the touched places of a word of the bitmap, which are cleared as they are written.
+template <gradient_index Index, gradient_value Value>
+struct touched_items {
+  static constexpr bool single = false;
+
+  Value* sums;
+  std::uint64_t* touched;
+  std::int64_t begin;
+  Index* indices;
+  Value* values;
+  std::int64_t* noted; ///< of the sums that are not finite, how far the first index is from the largest number
+
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
+
+  KOKKOS_INLINE_FUNCTION void write(std::int64_t word, std::int64_t position) const {
+    std::uint64_t left = touched[word];
+    if (left == 0) {
+      return;
+    }
+    for (; left != 0; left &= left - 1, ++position) {
+      std::int64_t const place = word * 64 + lowest_bit(left);
+      Value const sum = sums[place];
+      indices[position] = static_cast<Index>(begin + place);
+      values[position] = sum;
+      sums[place] = 0;
+      if (magnitude_bits(sum) >= infinity_bits<Value>) {
+        Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+      }
+    }
+    touched[word] = 0;
+  }
+
+  static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
+};
+
+} // namespace detail
 
 /// The sums of the region that a rank owns.
 ///
@@ -75,6 +116,22 @@ public:
   /// Waits for `exec`.
   entries_type extract(E const& exec) {
     reserve_entries(exec, counted_);
+    filled_ = false;
+    if constexpr (detail::is_device<E>) {
+      return extract_on_device(exec);
+    } else {
+      return extract_on_host(exec);
+    }
+  }
+
+  /// Whether the last extraction has looked for sums that are not finite, as kernels of a device do beside.
+  static constexpr bool checks = detail::is_device<E>;
+
+  /// The index of the first one of those, or -1.
+  std::int64_t not_finite() const { return not_finite_; }
+
+  /// Public because nvcc wants the function around a kernel to be.
+  entries_type extract_on_host(E const& exec) {
     Value* const sums = sums_.data();
     std::uint64_t* const touched = touched_.data();
     Index* const indices = indices_.data();
@@ -100,11 +157,21 @@ public:
           touched[word] = 0;
         },
         count);
-    filled_ = false;
     return {indices_.data(), values_.data(), count};
   }
 
 private:
+  entries_type extract_on_device(E const& exec) {
+    using warp = detail::warp_of<E>;
+    using items = detail::touched_items<Index, Value>;
+    room_.template reserve<warp>(exec, words());
+    auto const written = detail::write_in_order<warp>(
+        "oktopk::region_sum::extract", exec, words(),
+        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), room_.noted()}, room_);
+    not_finite_ = written.noted == 0 ? -1 : items::largest_index - written.noted;
+    return {indices_.data(), values_.data(), written.total};
+  }
+
   std::int64_t words() const { return (where_.width() + 63) / 64; }
 
   // Each place is an entry once, however often it was added to.
@@ -116,12 +183,14 @@ private:
 
   region where_;
   std::int64_t counted_ = 0;
+  std::int64_t not_finite_ = -1;
   bool filled_ = false; // since the last `extract`
   // Zero between calls; growth gives fresh zeros.
   buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
   buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
   buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
   buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
+  detail::order_room<E> room_;
 };
 
 } // namespace oktopk

@@ -6,6 +6,7 @@
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/sparse/common_indices.hpp>
 #include <oktopk/sparse/lower_bound.hpp>
 
@@ -20,28 +21,29 @@ namespace detail {
 template <execution_space E>
 inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
 
-/// On a device: one index a thread.
-template <execution_space E, gradient_index Index>
-std::int64_t intersection_on_device(E const& exec, array_ref<Index const, typename E::memory_space> these,
-                                    array_ref<Index const, typename E::memory_space> those, Index* out) {
-  auto const those_size = static_cast<std::int64_t>(those.extent(0));
-  Index const* const mine = these.data();
-  Index const* const theirs = those.data();
-  std::int64_t count = 0;
-  Kokkos::parallel_scan(
-      "oktopk::intersection", index_range<E>(exec, 0, static_cast<std::int64_t>(these.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t at, std::int64_t & position, bool final) {
-        std::int64_t const other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[at]));
-        if (other < those_size && theirs[other] == mine[at]) {
-          if (final) {
-            out[position] = mine[at];
-          }
-          position += 1;
-        }
-      },
-      count);
-  return count;
-}
+/// On a device: those of one list that are in the other, one a lane.
+template <gradient_index Index>
+struct common_items {
+  static constexpr bool single = true;
+
+  Index const* these;
+  Index const* those;
+  std::int64_t those_size;
+  Index* out;
+
+  KOKKOS_INLINE_FUNCTION std::int64_t lookup(std::int64_t at) const {
+    return lower_bound(those, those_size, static_cast<std::int64_t>(these[at]));
+  }
+  KOKKOS_INLINE_FUNCTION void narrow(std::int64_t first, std::int64_t last) {
+    those_size = (last < those_size ? last + 1 : last) - first; // the last one may be common, too
+    those += first;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t at) const {
+    std::int64_t const other = lookup(at);
+    return other < those_size && those[other] == these[at] ? 1 : 0;
+  }
+  KOKKOS_INLINE_FUNCTION void write(std::int64_t at, std::int64_t place) const { out[place] = these[at]; }
+};
 
 /// On a CPU: a stretch of one list and its like of the other a thread at a time.
 template <execution_space E, gradient_index Index>
@@ -71,14 +73,29 @@ std::int64_t intersection_on_host(E const& exec, array_ref<Index const, typename
 } // namespace detail
 
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
+/// `room` is used again in the next call, on a device.
 template <execution_space E, gradient_index Index>
 std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
-                          array_ref<Index const, typename E::memory_space> those, Index* out) {
+                          array_ref<Index const, typename E::memory_space> those, Index* out,
+                          [[maybe_unused]] detail::order_room<E>& room) {
   if constexpr (detail::is_device<E>) {
-    return detail::intersection_on_device<E, Index>(exec, these, those, out);
+    using warp = detail::warp_of<E>;
+    auto const size = static_cast<std::int64_t>(these.extent(0));
+    room.template reserve<warp>(exec, size);
+    detail::common_items<Index> const common{these.data(), those.data(), static_cast<std::int64_t>(those.extent(0)),
+                                             out};
+    return detail::write_in_order<warp>("oktopk::intersection", exec, size, common, room).total;
   } else {
     return detail::intersection_on_host<E, Index>(exec, these, those, out);
   }
+}
+
+/// The same, for once: allocates on a device.
+template <execution_space E, gradient_index Index>
+std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
+                          array_ref<Index const, typename E::memory_space> those, Index* out) {
+  detail::order_room<E> room;
+  return intersection<E, Index>(exec, these, those, out, room);
 }
 
 namespace detail {

@@ -53,16 +53,30 @@ inline constexpr int magnitude_bit_count = static_cast<int>(8 * sizeof(Value)) -
 
 // Kokkos has these from 4.1 on only.
 KOKKOS_INLINE_FUNCTION constexpr int popcount(std::uint64_t x) {
+#if defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated()) {
+    return __popcll(x);
+  }
+#endif
   x = x - ((x >> 1) & 0x5555555555555555U);
   x = (x & 0x3333333333333333U) + ((x >> 2) & 0x3333333333333333U);
   x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fU;
   return static_cast<int>((x * 0x0101010101010101U) >> 56);
 }
 
+KOKKOS_INLINE_FUNCTION constexpr int popcount(std::uint32_t x) {
+#if defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated()) {
+    return __popc(x);
+  }
+#endif
+  return popcount(static_cast<std::uint64_t>(x));
+}
+
 /// The position of the lowest set bit; x must not be zero.
 KOKKOS_INLINE_FUNCTION constexpr int lowest_bit(std::uint64_t x) {
 #if defined(__CUDA_ARCH__)
-  return popcount((x & (~x + 1)) - 1);
+  return popcount((x & (~x + 1)) - 1); // two instructions less than __ffsll, and constant where x is
 #else
   return __builtin_ctzll(x);
 #endif

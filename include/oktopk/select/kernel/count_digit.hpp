@@ -37,7 +37,7 @@ struct digit {
   int shift = 0;
   int width = 0;
 
-  std::int64_t bins() const { return std::int64_t(1) << width; }
+  KOKKOS_INLINE_FUNCTION std::int64_t bins() const { return std::int64_t(1) << width; }
 
   /// The bin of a magnitude; none where it is negative.
   KOKKOS_INLINE_FUNCTION std::int64_t bin(bits_of<Value> magnitude) const {
@@ -113,10 +113,7 @@ KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size
   }
 }
 
-/// Fills `rows` histograms of one digit, which together are that of all values.
-///
-/// On a CPU each thread has a histogram of its own; on a device threads share some, by atomics on integers, whose sum
-/// does not depend on the order.
+/// Fills `rows` histograms of one digit, which together are that of all values. On a CPU, each thread one of its own.
 template <execution_space E, gradient_value Value>
 void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, digit<Value> which,
                  std::int64_t rows, std::int64_t* histograms) {
@@ -125,22 +122,12 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   Kokkos::parallel_for(
       "oktopk::select::clear_histograms", index_range<E>(exec, 0, rows * bins),
       KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
-  if constexpr (is_device<E>) {
-    Kokkos::parallel_for(
-        "oktopk::select::count_digit", index_range<E>(exec, 0, size), KOKKOS_LAMBDA(std::int64_t i) {
-          std::int64_t const bin = which.bin(magnitude_bits(values(i)));
-          if (bin >= 0) {
-            Kokkos::atomic_fetch_add(&histograms[(i / 32 % rows) * bins + bin], std::int64_t(1));
-          }
-        });
-  } else {
-    Kokkos::parallel_for(
-        "oktopk::select::count_digit", index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
-          std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
-          std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
-          count_stretch(values.data() + begin, end - begin, which, histograms + row * bins);
-        });
-  }
+  Kokkos::parallel_for(
+      "oktopk::select::count_digit", index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
+        std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
+        std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
+        count_stretch(values.data() + begin, end - begin, which, histograms + row * bins);
+      });
 }
 
 /// Sums the rows into the numbers that the host reads.

@@ -4,6 +4,7 @@
 
 #include <oktopk/select/kernel/list_inside.hpp>
 #include <oktopk/select/search/decision.hpp>
+#include <oktopk/select/search/device_search.hpp>
 #include <oktopk/select/search/guess.hpp>
 #include <oktopk/select/search/kth_search.hpp>
 
@@ -67,20 +68,15 @@ public:
   /// low), it keeps the first k of them.
   std::int64_t finish(candidates_type from, bits_type threshold, std::int64_t ties, bool all_ties) {
     threshold_ = threshold;
-    magnitude_filter<Value> passes{threshold};
-    if (!all_ties) {
-      passes.last_tie = ties == 0 ? -1 : position_of_tie(exec_, from, threshold, ties, workspace_);
+    if constexpr (is_device<E>) {
+      std::int64_t const room = std::min(k_, from.size());
+      auto const written =
+          select_above_threshold<warp_of<E>>(exec_, from, threshold, all_ties ? every_entry : ties, room, workspace_);
+      not_finite_ = written.not_finite;
+      return std::min(written.kept, room);
+    } else {
+      return finish_on_host(from, threshold, ties, all_ties);
     }
-    std::int64_t const room = std::min(k_, from.size());
-    workspace_.reserve(exec_, room);
-    std::int64_t const count = compact(exec_, from, passes, workspace_);
-    if constexpr (!is_device<E>) {
-      if (count > workspace_.indices.capacity()) { // what several threads wrote was not joined
-        compact_chunks(exec_, from, passes, 1, room, workspace_.indices.data(), workspace_.values.data(),
-                       workspace_.chunk_counts.data(), false);
-      }
-    }
-    return std::min(count, room);
   }
 
 private:
@@ -88,6 +84,21 @@ private:
   using base::group_;
   using base::k_;
   using base::workspace_;
+
+  std::int64_t finish_on_host(candidates_type from, bits_type threshold, std::int64_t ties, bool all_ties) {
+    magnitude_filter<Value> passes{threshold};
+    if (!all_ties) {
+      passes.last_tie = ties == 0 ? -1 : position_of_tie(exec_, from, threshold, ties, workspace_);
+    }
+    std::int64_t const room = std::min(k_, from.size());
+    workspace_.reserve(exec_, room);
+    std::int64_t const count = compact(exec_, from, passes, workspace_);
+    if (count > workspace_.indices.capacity()) { // what several threads wrote was not joined
+      compact_chunks(exec_, from, passes, 1, room, workspace_.indices.data(), workspace_.values.data(),
+                     workspace_.chunk_counts.data(), false);
+    }
+    return std::min(count, room);
+  }
 
   template <selection_source Source>
   selection_type run_alone(Source const& source, prefilter_guess<Value>& guess) {
@@ -100,6 +111,42 @@ private:
       sampled = base::guess_from_sample(source);
       guess.magnitude = sampled.safe;
     }
+    if constexpr (is_device<E>) {
+      return run_alone_on_device(source, guess, sampled);
+    } else {
+      return run_alone_on_host(source, guess, sampled);
+    }
+  }
+
+  /// The same search, but it is the kernels that go on from step to step.
+  template <selection_source Source>
+  selection_type run_alone_on_device(Source const& source, prefilter_guess<Value>& guess,
+                                     sampled_guess<Value> sampled) {
+    std::int64_t const most = std::max(candidate_limit(k_), sample_size(source.size()));
+    auto near = select_near_guess<warp_of<E>>(exec_, source, k_, guess.magnitude, most, workspace_);
+    auto const values = source.materialized();
+    auto const failed = [&] { return near.count < k_ || near.count > most; };
+    if (failed() && sampled.likely <= 0) {
+      sampled = base::guess_from_sample(values);
+      guess.magnitude = sampled.safe;
+      near = select_near_guess<warp_of<E>>(exec_, values, k_, guess.magnitude, most, workspace_);
+    }
+    selection_type result;
+    if (near.found) {
+      threshold_ = near.threshold;
+      not_finite_ = near.not_finite;
+      result = {workspace_.entries(k_), group_.gather_counts(k_), true};
+      note_checked(result);
+    } else {
+      result =
+          finish(values, failed() ? base::kth_among_ties(values, sampled.likely) : base::kth_magnitude(values, k_));
+    }
+    guess.learn(magnitude_from_bits<Value>(threshold_), k_, failed() ? k_ : near.count);
+    return result;
+  }
+
+  template <selection_source Source>
+  selection_type run_alone_on_host(Source const& source, prefilter_guess<Value>& guess, sampled_guess<Value> sampled) {
     std::int64_t count = base::prefilter(source, guess.magnitude);
     auto const values = source.materialized();
     if (count < 0 && sampled.likely <= 0) {
@@ -143,17 +190,30 @@ private:
     std::int64_t const count =
         finish(from, decided.threshold, decided.my_kept_ties, decided.my_kept_ties == decided.my_ties);
     guess.learn(decided.threshold);
-    return {workspace_.entries(count), group_.adopt_counts(rows, width), true};
+    selection_type result{workspace_.entries(count), group_.adopt_counts(rows, width), true};
+    note_checked(result);
+    return result;
   }
 
   selection_type finish(candidates_type from, kth<Value> found) {
     threshold_ = found.threshold;
     std::int64_t const count =
         k_ > 0 ? finish(from, found.threshold, found.ties_wanted, found.ties_wanted == found.ties) : 0;
-    return {workspace_.entries(count), group_.gather_counts(count), true};
+    selection_type result{workspace_.entries(count), group_.gather_counts(count), true};
+    if (k_ > 0) {
+      note_checked(result);
+    }
+    return result;
+  }
+
+  // Kernels of a device look at what they write.
+  void note_checked(selection_type& result) const {
+    result.checked = is_device<E>;
+    result.not_finite = not_finite_;
   }
 
   bits_type threshold_ = 0;
+  std::int64_t not_finite_ = -1;
 };
 
 } // namespace oktopk::detail

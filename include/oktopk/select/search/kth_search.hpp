@@ -6,6 +6,7 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/count.hpp>
 #include <oktopk/select/kernel/count_digit.hpp>
+#include <oktopk/select/kernel/device/digits.hpp>
 #include <oktopk/select/kernel/sample.hpp>
 #include <oktopk/select/search/kth.hpp>
 
@@ -88,12 +89,17 @@ public:
   kth_bracket<Value> bracket(candidates_type from, std::int64_t wanted, magnitude_range<Value> range,
                              std::int64_t enough) {
     bool const whole = range.bits == magnitude_bit_count<Value>;
-    int const digit_bits = group_.kth_digit_bits(wanted, range.bits);
+    int const asked_bits = group_.kth_digit_bits(wanted, range.bits);
+    int const digit_bits = is_device<E> ? std::min(asked_bits, widest_shared_digit) : asked_bits;
     std::int64_t const most_bins = std::int64_t(1) << digit_bits;
-    std::int64_t const rows = is_device<E> ? 64 : std::max<std::int64_t>(1, exec_.concurrency());
+    std::int64_t const rows = std::max<std::int64_t>(1, exec_.concurrency()); // on a CPU
     // One rank's widest digit at once: a search among few candidates can come before one among many.
     std::int64_t const room = Group::alone ? std::max<std::int64_t>(most_bins, 1 << 12) : most_bins;
-    workspace_.histograms.reserve(exec_, rows * room);
+    if constexpr (is_device<E>) {
+      workspace_.on_device.reserve_sums(exec_, room);
+    } else {
+      workspace_.histograms.reserve(exec_, rows * room);
+    }
     workspace_.numbers.reserve(exec_, 2 * room);
 
     kth_bracket<Value> result;
@@ -105,8 +111,15 @@ public:
       which.width = std::min(digit_bits, left);
       which.shift = left - which.width;
       std::int64_t const bins = which.bins();
-      count_digit(exec_, from.values, which, rows, workspace_.histograms.data());
-      add_histograms(exec_, rows, bins, workspace_.histograms.data(), workspace_.numbers.device().data());
+      std::int64_t* const counts = workspace_.numbers.device().data();
+      if constexpr (is_device<E>) {
+        auto const& device = workspace_.on_device;
+        count_digit_by_teams<warp_of<E>, E, Value>(exec_, from.values, which, device.sums.data(),
+                                                   &device.record.data()->arrived, counts);
+      } else {
+        count_digit(exec_, from.values, which, rows, workspace_.histograms.data());
+        add_histograms(exec_, rows, bins, workspace_.histograms.data(), counts);
+      }
       workspace_.numbers.to_host(exec_, bins, "oktopk::select::bracket");
       std::int64_t* const mine = workspace_.numbers.host();
       std::int64_t* const all = mine + most_bins;

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+// Warps: lanes that run in step and see each other's values without memory. A kernel is written once, for a warp; it
+// runs with threads as lanes where the hardware has warps, and with one thread that plays all lanes where not, which is
+// also how warps of 32 and of 64 lanes are tested on a host.
+//
+// What differs from lane to lane is a `per_lane<T>`, of which `[lane]` is one lane's. All else is the same in the whole
+// warp. Every function of a warp is called by all of it.
+namespace oktopk::detail {
+
+/// Bits for the lanes of a warp.
+template <int Lanes>
+using lane_mask = std::conditional_t<(Lanes > 32), std::uint64_t, std::uint32_t>;
+
+/// The lanes before a lane.
+template <int Lanes>
+KOKKOS_INLINE_FUNCTION lane_mask<Lanes> lanes_before(int lane) {
+  return static_cast<lane_mask<Lanes>>((lane_mask<Lanes>(1) << lane) - 1);
+}
+
+/// How many lanes of a mask come before a lane.
+template <int Lanes>
+KOKKOS_INLINE_FUNCTION int rank_in(lane_mask<Lanes> mask, int lane) {
+  return popcount(static_cast<lane_mask<Lanes>>(mask & lanes_before<Lanes>(lane)));
+}
+
+/// One thread that plays all lanes, one after the other: the portable form.
+template <int Lanes>
+class played_warp {
+public:
+  static constexpr int lanes = Lanes;
+  static constexpr int threads = 1;
+
+  template <class T>
+  struct per_lane {
+    T values[std::size_t(Lanes)];
+    KOKKOS_INLINE_FUNCTION T& operator[](int lane) { return values[lane]; }
+    KOKKOS_INLINE_FUNCTION T const& operator[](int lane) const { return values[lane]; }
+  };
+
+  KOKKOS_INLINE_FUNCTION explicit played_warp(int /*thread*/) {}
+
+  /// Calls `act(lane)` for every lane.
+  template <class Act>
+  KOKKOS_INLINE_FUNCTION void each(Act const& act) const {
+    for (int lane = 0; lane < Lanes; ++lane) {
+      act(lane);
+    }
+  }
+
+  /// Calls `act()` once.
+  template <class Act>
+  KOKKOS_INLINE_FUNCTION void once(Act const& act) const {
+    act();
+  }
+
+  /// After it every lane sees what the others wrote to memory before it.
+  KOKKOS_INLINE_FUNCTION void meet() const {}
+
+  /// The lanes for which `holds(lane)`.
+  template <class Holds>
+  KOKKOS_INLINE_FUNCTION lane_mask<Lanes> ballot(Holds const& holds) const {
+    lane_mask<Lanes> mask = 0;
+    for (int lane = 0; lane < Lanes; ++lane) {
+      mask |= holds(lane) ? lane_mask<Lanes>(1) << lane : 0;
+    }
+    return mask;
+  }
+
+  /// What `make()` gives when it is called once.
+  template <class Make>
+  KOKKOS_INLINE_FUNCTION auto from_one(Make const& make) const {
+    return make();
+  }
+
+  /// Replaces the number of each lane by the sum of those before it, and gives the sum of all.
+  template <class Number>
+  KOKKOS_INLINE_FUNCTION Number add_up(per_lane<Number>& numbers) const {
+    Number sum = 0;
+    for (int lane = 0; lane < Lanes; ++lane) {
+      Number const own = numbers[lane];
+      numbers[lane] = sum;
+      sum += own;
+    }
+    return sum;
+  }
+};
+
+/// Threads of a device, one for each lane. All of them must be running: a team has whole warps.
+template <int Lanes>
+class warp_of_threads {
+public:
+  static constexpr int lanes = Lanes;
+  static constexpr int threads = Lanes;
+
+  template <class T>
+  struct per_lane {
+    T value;
+    KOKKOS_INLINE_FUNCTION T& operator[](int) { return value; }
+    KOKKOS_INLINE_FUNCTION T const& operator[](int) const { return value; }
+  };
+
+  KOKKOS_INLINE_FUNCTION explicit warp_of_threads(int thread) : lane_(thread % Lanes) {}
+
+  template <class Act>
+  KOKKOS_INLINE_FUNCTION void each(Act const& act) const {
+    act(lane_);
+  }
+
+  template <class Act>
+  KOKKOS_INLINE_FUNCTION void once(Act const& act) const {
+    if (lane_ == 0) {
+      act();
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION void meet() const {
+#if defined(__CUDA_ARCH__)
+    __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+    __threadfence_block(); // the lanes run in step
+#endif
+  }
+
+  template <class Holds>
+  KOKKOS_INLINE_FUNCTION lane_mask<Lanes> ballot(Holds const& holds) const {
+    [[maybe_unused]] bool const mine = holds(lane_);
+#if defined(__CUDA_ARCH__)
+    return __ballot_sync(0xffffffffU, mine);
+#elif defined(__HIP_DEVICE_COMPILE__)
+    return static_cast<lane_mask<Lanes>>(__ballot(mine));
+#else
+    return 0; // never called on a host
+#endif
+  }
+
+  template <class Make>
+  KOKKOS_INLINE_FUNCTION auto from_one(Make const& make) const {
+    decltype(make()) made{};
+    if (lane_ == 0) {
+      made = make();
+    }
+    return from_lane(made, 0);
+  }
+
+  template <class Number>
+  KOKKOS_INLINE_FUNCTION Number add_up(per_lane<Number>& numbers) const {
+    Number const own = numbers.value;
+    Number sum = own;
+    for (int reach = 1; reach < Lanes; reach *= 2) {
+      Number const before = from_lane_before(sum, reach);
+      sum += lane_ >= reach ? before : 0;
+    }
+    numbers.value = sum - own;
+    return from_lane(sum, Lanes - 1);
+  }
+
+private:
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static T from_lane(T value, [[maybe_unused]] int lane) {
+#if defined(__CUDA_ARCH__)
+    return __shfl_sync(0xffffffffU, value, lane);
+#elif defined(__HIP_DEVICE_COMPILE__)
+    return __shfl(value, lane);
+#else
+    return value;
+#endif
+  }
+
+  template <class T>
+  KOKKOS_INLINE_FUNCTION static T from_lane_before(T value, [[maybe_unused]] int distance) {
+#if defined(__CUDA_ARCH__)
+    return __shfl_up_sync(0xffffffffU, value, static_cast<unsigned>(distance));
+#elif defined(__HIP_DEVICE_COMPILE__)
+    return __shfl_up(value, static_cast<unsigned>(distance));
+#else
+    return value;
+#endif
+  }
+
+  int lane_;
+};
+
+template <execution_space E>
+struct warp_on {
+  using type = played_warp<32>;
+};
+
+#ifdef KOKKOS_ENABLE_CUDA
+template <>
+struct warp_on<Kokkos::Cuda> {
+  using type = warp_of_threads<32>;
+};
+#endif
+
+#ifdef KOKKOS_ENABLE_HIP
+#if KOKKOS_VERSION >= 40000
+template <>
+struct warp_on<Kokkos::HIP> {
+  using type = warp_of_threads<Kokkos::Impl::HIPTraits::WarpSize>;
+};
+#else
+template <>
+struct warp_on<Kokkos::Experimental::HIP> {
+  using type = warp_of_threads<Kokkos::Experimental::Impl::HIPTraits::WarpSize>;
+};
+#endif
+#endif
+
+/// The warp that kernels of `E` are made of.
+template <execution_space E>
+using warp_of = typename warp_on<E>::type;
+
+} // namespace oktopk::detail

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/teams.hpp>
+#include <oktopk/core/shared_numbers.hpp>
+#include <oktopk/core/workspace.hpp>
+
+#include <concepts>
+#include <cstdint>
+
+// What a scan is mostly for, on a device: items give entries, which are written one after the other in the order of the
+// items. Two launches and one wait, and few instructions an item; Kokkos' own scan takes hundreds.
+namespace oktopk::detail {
+
+/// What the kernels of `write_in_order` tell each other, and the host. All zero before, and after.
+struct order_record {
+  std::int64_t arrived = 0; ///< teams of the running kernel
+  std::int64_t total = 0;   ///< entries
+  std::int64_t noted = 0;   ///< for the items: a maximum, say
+};
+
+/// Rows of items of one warp: warps are many where items are few.
+inline constexpr int ordered_rows = 4;
+
+/// The buffers of `write_in_order`, used again in each call. Nothing is in them where there is no device.
+template <execution_space E>
+struct order_room {
+  buffer<std::int64_t, typename E::memory_space> numbers{"oktopk::write_in_order::numbers"};
+  buffer<std::uint64_t, typename E::memory_space> masks{"oktopk::write_in_order::masks"};
+  buffer<order_record, typename E::memory_space> record{"oktopk::write_in_order::record", true};
+  shared_numbers<order_record, E> told{"oktopk::write_in_order::told"};
+
+  std::int64_t* noted() const { return &record.data()->noted; }
+
+  /// Makes room for so many items; to be called before each call.
+  template <class Warp>
+  void reserve(E const& exec, std::int64_t items) {
+    std::int64_t const rows = items / Warp::lanes + 2 * ordered_rows;
+    numbers.reserve(exec, rows / ordered_rows);
+    masks.reserve(exec, rows);
+    record.reserve(exec, 1);
+    told.reserve(exec, 1);
+  }
+};
+
+/// For kernels, of a number of items: `Items::single` says whether an item gives one entry at most. `count(i)` gives
+/// the number of entries of item i, `write(i, place)` writes them from a place on.
+template <class Items>
+concept ordered_items = requires(Items const& items, std::int64_t number) {
+  { Items::single } -> std::convertible_to<bool>;
+  { items.count(number) } -> std::same_as<std::int64_t>;
+  { items.write(number, number) } -> std::same_as<void>;
+};
+
+/// Items that are looked up in something sorted may be narrowed to what neighbours need of it, which two lookups tell:
+/// `lookup(i)` gives a position, which ascends with i, and `narrow(first, last)` leaves out all but these.
+template <class Items>
+concept narrowed_items = ordered_items<Items> && requires(Items items, std::int64_t number) {
+  { items.lookup(number) } -> std::same_as<std::int64_t>;
+  { items.narrow(number, number) } -> std::same_as<void>;
+};
+
+/// The items as they are for those at [first, last).
+template <class Warp, ordered_items Items>
+KOKKOS_INLINE_FUNCTION Items narrowed(Warp const& warp, Items items, std::int64_t first, std::int64_t last) {
+  if constexpr (narrowed_items<Items>) {
+    std::int64_t const low = warp.from_one([&] { return items.lookup(first); });
+    std::int64_t const high = warp.from_one([&] { return items.lookup(last - 1); });
+    items.narrow(low, high);
+  }
+  return items;
+}
+
+/// Counts what the items of each warp give; the last team adds up.
+template <class Warp, execution_space E, ordered_items Items>
+struct count_in_order_kernel {
+  Items items;
+  std::int64_t size;
+  std::int64_t runs; ///< of items, one a warp
+  std::int64_t* numbers;
+  std::uint64_t* masks; ///< of single entries, a row each
+  order_record* record;
+
+  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
+    Warp const warp = warp_in<Warp>(team);
+    std::int64_t const run = warp_number_in_league<Warp>(team);
+    if (run < runs) {
+      std::int64_t const begin = run * ordered_rows * Warp::lanes;
+      std::int64_t const end = begin + ordered_rows * Warp::lanes < size ? begin + ordered_rows * Warp::lanes : size;
+      Items const mine = narrowed(warp, items, begin, end);
+      std::int64_t found = 0;
+      typename Warp::template per_lane<std::int64_t> counts;
+      warp.each([&](int lane) { counts[lane] = 0; });
+      for (int row = 0; row < ordered_rows; ++row) {
+        std::int64_t const first = begin + row * Warp::lanes;
+        if constexpr (Items::single) {
+          auto const mask = warp.ballot([&](int lane) { return first + lane < end && mine.count(first + lane) != 0; });
+          warp.once([&] { masks[run * ordered_rows + row] = mask; });
+          found += popcount(mask);
+        } else {
+          warp.each([&](int lane) { counts[lane] += first + lane < end ? mine.count(first + lane) : 0; });
+        }
+      }
+      if constexpr (!Items::single) {
+        found = warp.add_up(counts);
+      }
+      warp.once([&] { numbers[run] = found; });
+    }
+    if (is_last_team(team, &record->arrived)) {
+      auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
+      std::int64_t const total = add_up<Warp>(team, numbers, runs, room);
+      if (team.team_rank() == 0) {
+        record->total = total;
+      }
+    }
+  }
+};
+
+/// Writes; the last team copies the record for the host, and clears it.
+template <class Warp, execution_space E, ordered_items Items>
+struct write_in_order_kernel {
+  Items items;
+  std::int64_t size;
+  std::int64_t runs;
+  std::int64_t const* numbers;
+  std::uint64_t const* masks;
+  order_record* record;
+  order_record* told;
+
+  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
+    Warp const warp = warp_in<Warp>(team);
+    std::int64_t const run = warp_number_in_league<Warp>(team);
+    if (run < runs) {
+      std::int64_t place = warp.from_one([&] { return numbers[run]; });
+      for (int row = 0; row < ordered_rows; ++row) {
+        std::int64_t const first = (run * ordered_rows + row) * Warp::lanes;
+        if constexpr (Items::single) {
+          auto const mask =
+              static_cast<lane_mask<Warp::lanes>>(warp.from_one([&] { return masks[run * ordered_rows + row]; }));
+          warp.each([&](int lane) {
+            if ((mask >> lane & 1) != 0) {
+              items.write(first + lane, place + rank_in<Warp::lanes>(mask, lane));
+            }
+          });
+          place += popcount(mask);
+        } else {
+          typename Warp::template per_lane<std::int64_t> before;
+          warp.each([&](int lane) { before[lane] = first + lane < size ? items.count(first + lane) : 0; });
+          std::int64_t const total = warp.add_up(before);
+          warp.each([&](int lane) {
+            if (first + lane < size) {
+              items.write(first + lane, place + before[lane]);
+            }
+          });
+          place += total;
+        }
+      }
+    }
+    if (is_last_team(team, &record->arrived) && team.team_rank() == 0) {
+      *told = *record;
+      *record = order_record();
+    }
+  }
+};
+
+/// Enqueues the writing of the entries of all items in order.
+template <class Warp, execution_space E, ordered_items Items>
+void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items const& items, order_room<E>& room) {
+  std::int64_t const each = std::int64_t(ordered_rows) * Warp::lanes;
+  std::int64_t const runs = (size + each - 1) / each;
+  std::int64_t const teams = (runs + warps_in_team<Warp> - 1) / warps_in_team<Warp>;
+  for_teams<Warp>(label, exec, teams, numbers_to_add_up<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
+                  count_in_order_kernel<Warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
+                                                        room.record.data()});
+  for_teams<Warp>(label, exec, teams, 0,
+                  write_in_order_kernel<Warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
+                                                        room.record.data(), room.told.device().data()});
+}
+
+/// The same, and waits for `exec`; gives the number of entries and what was noted.
+template <class Warp, execution_space E, ordered_items Items>
+order_record write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
+                            order_room<E>& room) {
+  if (size == 0) {
+    return {};
+  }
+  enqueue_in_order<Warp>(label, exec, size, items, room);
+  room.told.to_host(exec, 1, label);
+  return *room.told.host();
+}
+
+} // namespace oktopk::detail

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "select/distributions.hpp"
+#include "support/catch.hpp"
+#include "support/warps.hpp"
+
+#include <oktopk/select/kernel/compact.hpp>
+#include <oktopk/select/search/device_search.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// The kernels that select on a device, in every form of a warp: also on a host, where one thread plays each.
+using namespace oktopk_tests;
+using oktopk::detail::magnitude_bits;
+using oktopk::detail::tile_width;
+
+namespace {
+
+template <class Index, class Value>
+using candidates_of = oktopk::candidates<Index, Value, memory>;
+
+template <class Index, class Value>
+using room_of = oktopk::selection_workspace<Index, Value, execution>;
+
+template <class Index, class Value>
+sparse_vector<Value> written(room_of<Index, Value> const& room, std::int64_t count) {
+  return entries_of(room.entries(count));
+}
+
+/// To the bit, so that a NaN is itself.
+template <class Value>
+bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
+  return a.indices == b.indices && bits(a.values) == bits(b.values);
+}
+
+/// The candidates that pass a filter.
+template <class Value>
+sparse_vector<Value> passing(std::vector<Value> const& values, oktopk::magnitude_filter<Value> kept) {
+  sparse_vector<Value> entries;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto const at = static_cast<std::int64_t>(i);
+    if (kept(magnitude_bits(values[i]), at)) {
+      entries.indices.push_back(at);
+      entries.values.push_back(values[i]);
+    }
+  }
+  return entries;
+}
+
+/// The k largest magnitudes by the rule of all selectors: ties to the lower index, order of the indices.
+template <class Value>
+sparse_vector<Value> largest(std::vector<Value> const& values, std::int64_t k) {
+  std::vector<std::size_t> order(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return magnitude_bits(values[a]) > magnitude_bits(values[b]); });
+  order.resize(static_cast<std::size_t>(k));
+  std::sort(order.begin(), order.end());
+  sparse_vector<Value> entries;
+  for (std::size_t const i : order) {
+    entries.indices.push_back(static_cast<std::int64_t>(i));
+    entries.values.push_back(values[i]);
+  }
+  return entries;
+}
+
+/// Lengths around those of rows, warps, tiles and of what is written at a time.
+template <class Warp, class Value>
+std::vector<std::int64_t> lengths() {
+  std::int64_t const tile = tile_width<Warp, Value>;
+  std::vector<std::int64_t> all = {0, 1, 2};
+  for (std::int64_t const width : {std::int64_t(Warp::lanes), tile / 2, tile, 3 * tile}) {
+    for (std::int64_t const beside : {-1, 0, 1}) {
+      all.push_back(width + beside);
+    }
+  }
+  return all;
+}
+
+template <class Warp, class Index, class Value>
+void check_compact(std::vector<Value> const& values, oktopk::magnitude_filter<Value> kept, std::int64_t capacity,
+                   room_of<Index, Value>& room) {
+  auto const view = to_view(values);
+  candidates_of<Index, Value> const from(oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)), {});
+  room.reserve(execution(), capacity);
+  std::int64_t const count = oktopk::detail::compact_by_teams<Warp>(execution(), from, kept, room);
+  auto const expected = passing(values, kept);
+  REQUIRE(count == expected.size());
+  if (count <= room.indices.capacity()) {
+    REQUIRE(same(written(room, count), expected));
+  }
+}
+
+/// How the k largest are found from a guess, and whether they are where that is promised.
+template <class Warp, class Value>
+void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value guess, std::int64_t most,
+                      room_of<std::int32_t, Value>& room) {
+  auto const view = to_view(values);
+  candidates_of<std::int32_t, Value> const from(oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)),
+                                                {});
+  auto const result = oktopk::detail::select_near_guess<Warp>(execution(), from, k, guess, most, room);
+  auto const reaching = passing(values, {magnitude_bits(guess)});
+  CHECK(result.count == reaching.size());
+  auto const expected = largest(values, k);
+  auto threshold = std::numeric_limits<oktopk::detail::bits_of<Value>>::max();
+  for (Value const value : expected.values) {
+    threshold = std::min(threshold, magnitude_bits(value));
+  }
+  using bits = oktopk::detail::bits_of<Value>;
+  bits const last = (bits(1) << std::numeric_limits<Value>::digits) - 1; // stands for all beyond the range
+  bool const near = threshold >= magnitude_bits(guess) && threshold - magnitude_bits(guess) < last;
+  REQUIRE(result.found == (reaching.size() >= k && reaching.size() <= most && near));
+  if (result.found) {
+    CHECK(result.threshold == threshold);
+    CHECK(result.kept == k);
+    REQUIRE(same(written(room, k), expected));
+    std::int64_t first = -1;
+    for (std::size_t i = expected.values.size(); i-- > 0;) {
+      first = magnitude_bits(expected.values[i]) >= oktopk::detail::infinity_bits<Value> ? expected.indices[i] : first;
+    }
+    CHECK(result.not_finite == first);
+  }
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("warps compact what passes, in ascending order, at any length", "", warps) {
+  room_of<std::int32_t, float> room;
+  for (std::int64_t const length : lengths<TestType, float>()) {
+    auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, length,
+                                     static_cast<std::uint64_t>(length));
+    for (float const threshold : {0.0F, 15.0F, 20.0F, 21.0F}) {
+      check_compact<TestType>(values, {magnitude_bits(threshold)}, length, room);
+    }
+    check_compact<TestType>(values, {magnitude_bits(12.0F), length / 2}, length, room); // ties to a position
+    check_compact<TestType>(values, {magnitude_bits(12.0F), -1}, length, room);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("warps compact doubles, and 64-bit indices", "", warps) {
+  room_of<std::int64_t, double> doubles;
+  room_of<std::int64_t, float> floats;
+  for (std::int64_t const length : lengths<TestType, double>()) {
+    auto const seed = static_cast<std::uint64_t>(length);
+    check_compact<TestType>(
+        drawn<double>([](std::uint64_t b) { return static_cast<double>(number_in(-9, 9, b)); }, length, seed),
+        {magnitude_bits(8.0)}, length, doubles);
+    check_compact<TestType>(
+        drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-9, 9, b)); }, length, seed),
+        {magnitude_bits(8.0F)}, length, floats);
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("warps that have too little room tell how much it takes", "", warps) {
+  auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, 30000, 5);
+  for (std::int64_t const capacity : {0, 1, 1000, 20000}) {
+    room_of<std::int32_t, float> room;
+    check_compact<TestType>(values, {magnitude_bits(3.0F)}, capacity, room);
+    check_compact<TestType>(values, {magnitude_bits(20.0F)}, capacity, room); // and goes on as if nothing had been
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("warps find the k largest near a guess, whatever the values", "", warps) {
+  room_of<std::int32_t, float> floats;
+  room_of<std::int32_t, double> doubles;
+  for (auto const& [name, draw] : distributions<float>()) {
+    INFO(name);
+    auto const values = drawn<float>(draw, 9000, 7);
+    for (std::int64_t const k : {1, 700}) {
+      auto const exact = std::abs(largest(values, k).values.back());
+      for (float const guess : {exact, exact / 2, exact / 64}) {
+        check_near_guess<TestType>(values, k, std::isfinite(guess) ? guess : 1.0F, 3 * k + 1000, floats);
+      }
+    }
+  }
+  for (auto const& [name, draw] : distributions<double>()) {
+    INFO(name);
+    auto const values = drawn<double>(draw, 3000, 8);
+    for (double const guess : {0.3, 1.0}) {
+      check_near_guess<TestType>(values, 100, guess, 3000, doubles);
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("warps note the first of the selected that is not finite", "", warps) {
+  room_of<std::int32_t, float> room;
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> values(10000, 1.0F);
+  values[123] = -inf;
+  values[9000] = 1.5F;
+  check_near_guess<TestType>(values, 1, inf, 100, room);
+  values[124] = nan;
+  values[9999] = -nan;
+  check_near_guess<TestType>(values, 3, inf, 100, room);
+  check_near_guess<TestType>(values, 2, inf, 100, room); // both NaNs are larger than the infinity
+  auto const view = to_view(values);
+  auto const from = candidates_in(view);
+  auto const all =
+      oktopk::detail::select_above_threshold<TestType>(execution(), from, magnitude_bits(1.5F), 1, 4, room);
+  CHECK(all.kept == 4);
+  CHECK(all.not_finite == 123);
+}
+
+TEMPLATE_LIST_TEST_CASE("warps keep the first ties", "", warps) {
+  room_of<std::int32_t, float> room;
+  for (std::int64_t const length : {1, 32, 127, 128, 129, 1000, 40000}) {
+    auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(b % 3); }, length, 3);
+    auto const view = to_view(values);
+    std::int64_t const ones =
+        passing(values, {magnitude_bits(1.0F)}).size() - passing(values, {magnitude_bits(2.0F)}).size();
+    for (std::int64_t const ties : {std::int64_t(0), std::int64_t(1), ones / 2, ones, ones + 5}) {
+      std::int64_t const twos = passing(values, {magnitude_bits(2.0F)}).size();
+      auto const result = oktopk::detail::select_above_threshold<TestType>(execution(), candidates_in(view),
+                                                                           magnitude_bits(1.0F), ties, length, room);
+      std::int64_t const kept = twos + std::min(ties, ones);
+      REQUIRE(result.kept == kept);
+      CHECK(result.not_finite == -1);
+      REQUIRE(same(written(room, kept), largest(values, kept)));
+    }
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("warps count every digit as the host does", "", warps) {
+  auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(heavy_tailed(b)); }, 9000, 9);
+  auto const view = to_view(values);
+  for (int const width : {4, 9, 12}) {
+    for (int const range_bits : {12, 24, 31}) {
+      oktopk::detail::magnitude_range<float> const range{range_bits == 31 ? 0 : magnitude_bits(0.5F), range_bits};
+      for (int shift = range_bits - width; shift >= 0; shift -= width) {
+        auto const middle = range.place(std::max(range.floor, magnitude_bits(1.0F)));
+        oktopk::detail::digit<float> const which{range, middle >> shift >> (width - 1) >> 1, shift, width};
+        std::vector<std::int64_t> expected(static_cast<std::size_t>(which.bins()));
+        for (float const value : values) {
+          if (std::int64_t const bin = which.bin(magnitude_bits(value)); bin >= 0) {
+            expected[static_cast<std::size_t>(bin)] += 1;
+          }
+        }
+        auto const sums = to_view(std::vector<std::int64_t>(expected.size() + 1, 0));
+        auto const out = to_view(std::vector<std::int64_t>(expected.size(), -1));
+        for (int turn = 0; turn < 2; ++turn) { // the sums are zero again after it
+          oktopk::detail::count_digit_by_teams<TestType, execution, float>(
+              execution(), oktopk::array_ref<float const, memory>(view.data(), view.extent(0)), which, sums.data() + 1,
+              sums.data(), out.data());
+          REQUIRE(to_vector(out) == expected);
+        }
+      }
+    }
+  }
+}
