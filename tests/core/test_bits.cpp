@@ -57,7 +57,7 @@ std::vector<Value> nans() {
 
 static_assert(sizeof(bits_of<float>) == 4 && sizeof(bits_of<double>) == 8);
 static_assert(oktopk::detail::magnitude_bit_count<float> == 31 && oktopk::detail::magnitude_bit_count<double> == 63);
-static_assert(magnitude_bits(-1.0F) == magnitude_bits(1.0F) && popcount(7) == 3 && lowest_bit(8) == 3,
+static_assert(magnitude_bits(-1.0F) == magnitude_bits(1.0F) && popcount(7U) == 3 && lowest_bit(8) == 3,
               "all of it works in constant expressions");
 
 } // namespace
@@ -107,7 +107,11 @@ TEST_CASE("popcount counts bits, and lowest_bit finds the first") {
       }
     }
   }
-  CHECK(popcount(0) == 0);
+  for (int bit = 0; bit < 32; ++bit) {
+    CHECK(popcount(0x9e3779b9U >> bit) == std::popcount(0x9e3779b9U >> bit));
+  }
+  CHECK(popcount(~0U) == 32);
+  CHECK(popcount(std::uint64_t(0)) == 0);
   CHECK(popcount(~std::uint64_t(0)) == 64);
   for (int bit = 0; bit < 64; ++bit) {
     CHECK(lowest_bit(std::uint64_t(1) << bit) == bit);
