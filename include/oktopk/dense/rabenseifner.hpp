@@ -155,8 +155,9 @@ private:
           lower ? part(received_image, each->middle, each->end) : part(received_image, each->begin, each->middle);
       detail::piece const mine = part(sent_image, begin, end);
       int const peer = at.rank_at(at.place ^ each->distance);
-      both_[0] = detail::start_receive(exec, comm, wire.image(missing), peer, phase::gather);
+      // First, for this waits: what came last may still be on its way out of the image that the next one comes to.
       encode_anew(exec, wire, mine, each != halvings_.rbegin());
+      both_[0] = detail::start_receive(exec, comm, wire.image(missing), peer, phase::gather);
       both_[1] = detail::start_send(exec, comm, wire.image(mine), peer, phase::gather);
       comm.wait_all(std::span<typename Comm::bulk_request>(both_));
       wire.unfold(exec, missing);
