@@ -101,7 +101,8 @@ struct block_float {
           std::int64_t const begin = block * coder::width;
           typename coder::code coded[coder::width];
           if (count - begin >= coder::width) {
-            exponents[block] = coder::encode(values + begin, coded, lost == nullptr ? nullptr : lost + begin, rate);
+            write(exponents, block, count,
+                  coder::encode(values + begin, coded, lost == nullptr ? nullptr : lost + begin, rate));
             coder::pack(coded, coder::width / 8, rate, codes + begin / 8 * rate);
             return;
           }
@@ -110,7 +111,7 @@ struct block_float {
           for (int i = 0; i < coder::width; ++i) {
             whole[i] = begin + i < count ? values[begin + i] : Value(0);
           }
-          exponents[block] = coder::encode(whole, coded, left, rate);
+          write(exponents, block, count, coder::encode(whole, coded, left, rate));
           coder::pack(coded, static_cast<int>(count - begin + 7) / 8, rate, codes + begin / 8 * rate);
           for (std::int64_t i = begin; i < count && lost != nullptr; ++i) {
             lost[i] = left[i - begin];
@@ -164,7 +165,7 @@ struct block_float {
           coder::decode(operation, exponents[block], coded, left, reduced);
           bool const whole = left == coder::width;
           Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
-          new_exponents[block] = coder::encode(reduced, coded, note, rate);
+          write(new_exponents, block, count, coder::encode(reduced, coded, note, rate));
           coder::pack(coded, (left + 7) / 8, rate, out + at);
           if (!whole && lost != nullptr) {
             for (int i = 0; i < left; ++i) {
@@ -172,6 +173,15 @@ struct block_float {
             }
           }
         });
+  }
+
+  /// The last exponent is followed by zeros up to where the codes begin, so that all bytes of a message are defined.
+  KOKKOS_INLINE_FUNCTION static void write(std::int16_t* exponents, std::int64_t block, std::int64_t count,
+                                           std::int16_t exponent) {
+    exponents[block] = exponent;
+    for (std::int64_t i = block + 1; i * grain >= count && i % 4 != 0; ++i) {
+      exponents[i] = 0;
+    }
   }
 
 private:
