@@ -25,6 +25,11 @@ public:
   bool reached() const { return true; }
 };
 
+/// The stream of an instance, of those that have one.
+template <execution_space E>
+  requires(!has_stream<E>)
+void stream_of(E const&) = delete;
+
 #ifdef KOKKOS_ENABLE_CUDA
 template <>
 inline constexpr bool has_stream<Kokkos::Cuda> = true;
