@@ -5,3 +5,4 @@
 /// The adapter for PyTorch's C++ library; with what stands in torch/, the only headers that include headers of torch.
 
 #include <oktopk/torch/process_group.hpp>
+#include <oktopk/torch/view.hpp>
