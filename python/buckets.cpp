@@ -1,0 +1,372 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "buckets.hpp"
+
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/error_feedback.hpp>
+#include <oktopk/torch.hpp>
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+namespace oktopk_torch {
+
+namespace {
+
+using space = Kokkos::DefaultHostExecutionSpace;
+using communicator = oktopk::counted<oktopk::process_group_communicator>;
+using allreduce = oktopk::any_allreduce<space, communicator>;
+using view = oktopk::torch_view_type<float>;
+
+/// An algorithm of the catalogue and the density, which is not one of its options.
+struct scheme {
+  std::string text;
+  double density = 0.01;
+};
+
+scheme parse(std::string const& text) {
+  auto const request = oktopk::allreduce_request::parse(text);
+  scheme found;
+  std::string options;
+  for (auto const& [key, value] : request.options) {
+    if (key == "density") {
+      auto const [end, code] = std::from_chars(value.data(), value.data() + value.size(), found.density);
+      if (code != std::errc() || end != value.data() + value.size() || !(found.density > 0 && found.density <= 1)) {
+        throw oktopk::error(oktopk::fault::density_out_of_range, "density = " + value + " is not in (0, 1]");
+      }
+    } else {
+      options += (options.empty() ? "" : ", ") + key + "=" + value;
+    }
+  }
+  found.text = request.name + (options.empty() ? "" : "(" + options + ")");
+  return found;
+}
+
+/// One allreduce with its residual.
+struct bucket {
+  bucket(communicator const& comm, scheme const& how, std::vector<std::int64_t> of,
+         std::vector<std::int64_t> const& lengths)
+      : parameters(std::move(of)),
+        sums(oktopk::make_allreduce(space(), comm, how.text,
+                                    {.length = length_of(parameters, lengths), .k = {}, .density = how.density})),
+        feedback(sums) {}
+
+  static std::int64_t length_of(std::vector<std::int64_t> const& parameters, std::vector<std::int64_t> const& lengths) {
+    return std::accumulate(
+        parameters.begin(), parameters.end(), std::int64_t(0),
+        [&](std::int64_t sum, std::int64_t p) { return sum + lengths[static_cast<std::size_t>(p)]; });
+  }
+
+  /// Gradients in, averages out.
+  void reduce(view const& gradients) {
+    feedback.average(feedback(gradients), gradients);
+    space().fence();
+  }
+
+  /// The buffer for gradients that come in parts.
+  view const& staging() {
+    if (!buffer.defined()) {
+      buffer = at::empty({sums.length()}, at::kFloat);
+      staged = oktopk::torch_view<float>(buffer);
+    }
+    return staged;
+  }
+
+  std::vector<std::int64_t> parameters;
+  allreduce sums;
+  oktopk::error_feedback<allreduce> feedback;
+  at::Tensor buffer;
+  view staged;
+  std::size_t arrived = 0; // parameters whose gradients lie in the buffer
+};
+
+/// Where the gradient of a parameter belongs.
+struct place {
+  bucket* in = nullptr;
+  std::int64_t offset = 0;
+};
+
+/// An arrival that waits for buckets of other borders.
+struct waiting {
+  arrival what;
+  std::size_t missing = 0; // parameters whose averages are not there
+};
+
+void copy(float const* from, float* to, std::int64_t count) {
+  std::copy_n(from, static_cast<std::size_t>(count), to);
+}
+
+} // namespace
+
+struct buckets::inside {
+  inside(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, std::vector<std::int64_t> of)
+      : comm(oktopk::process_group_communicator(std::move(group))), lengths(std::move(of)), residuals(lengths.size()),
+        places(lengths.size()) {
+    oktopk::agreement terms("oktopk_torch");
+    try {
+      how = parse(text);
+    } catch (oktopk::error const& found) {
+      terms.note(found.code(), found.sentence());
+    }
+    terms.fact("density", how.density);
+    terms.check_on(comm);
+    std::vector<std::int64_t> every(lengths.size());
+    std::iota(every.begin(), every.end(), 0);
+    bucket const trial(comm, how, every, lengths); // finds what is wrong before the first backward pass
+  }
+
+  std::int64_t length_of(std::int64_t parameter) const { return lengths[static_cast<std::size_t>(parameter)]; }
+  place& place_of(std::int64_t parameter) { return places[static_cast<std::size_t>(parameter)]; }
+
+  /// The bucket of just these parameters in this order, if there is one.
+  bucket* same_bucket(std::vector<std::int64_t> const& parameters) {
+    bucket* const found = parameters.empty() ? nullptr : place_of(parameters.front()).in;
+    return found != nullptr && found->parameters == parameters ? found : nullptr;
+  }
+
+  /// Makes a bucket, which takes the residuals that its parameters have.
+  std::unique_ptr<bucket> made(std::vector<std::int64_t> const& parameters, oktopk::any_state const* state) {
+    auto one = std::make_unique<bucket>(comm, how, parameters, lengths);
+    decltype(one->feedback)::state_type saved;
+    for (std::int64_t const p : parameters) {
+      auto const& residual = residuals[static_cast<std::size_t>(p)];
+      saved.residual.insert(saved.residual.end(), residual.begin(), residual.end());
+      saved.residual.resize(saved.residual.size() + static_cast<std::size_t>(length_of(p)) - residual.size());
+    }
+    saved.allreduce = state != nullptr ? *state : one->sums.state();
+    one->feedback.restore(saved);
+    return one;
+  }
+
+  void settle(std::unique_ptr<bucket> one) {
+    std::int64_t offset = 0;
+    for (std::int64_t const p : one->parameters) {
+      residuals[static_cast<std::size_t>(p)] = {};
+      place_of(p) = {one.get(), offset};
+      offset += length_of(p);
+    }
+    all.push_back(std::move(one));
+  }
+
+  /// Ends a bucket: its residuals go back to its parameters.
+  void dissolve(bucket const* one) {
+    auto const residual = one->feedback.residual();
+    std::int64_t offset = 0;
+    for (std::int64_t const p : one->parameters) {
+      auto& kept = residuals[static_cast<std::size_t>(p)];
+      kept.assign(residual.data() + offset, residual.data() + offset + length_of(p));
+      place_of(p) = {};
+      offset += length_of(p);
+    }
+    std::erase_if(all, [&](auto const& each) { return each.get() == one; });
+  }
+
+  bucket& adopt(std::vector<std::int64_t> const& parameters) {
+    for (std::int64_t const p : parameters) {
+      if (place_of(p).in != nullptr) {
+        dissolve(place_of(p).in);
+      }
+    }
+    settle(made(parameters, nullptr));
+    return *all.back();
+  }
+
+  /// Takes gradients into buckets of other borders, and gives back the averages of those buckets that are full.
+  void gather(arrival what) {
+    std::vector<bucket*> full;
+    auto const gradients = oktopk::torch_view<float>(what.buffer);
+    std::int64_t at = 0;
+    for (std::int64_t const p : what.parameters) {
+      place const& to = place_of(p);
+      copy(gradients.data() + at, to.in->staging().data() + to.offset, length_of(p));
+      at += length_of(p);
+      to.in->arrived += 1;
+      if (to.in->arrived == to.in->parameters.size()) {
+        full.push_back(to.in);
+        to.in->arrived = 0;
+      }
+    }
+    pending.push_back({std::move(what), 0});
+    pending.back().missing = pending.back().what.parameters.size();
+    for (bucket* const each : full) {
+      each->reduce(each->staging());
+      give_back(each);
+    }
+  }
+
+  void give_back(bucket* from) {
+    for (waiting& each : pending) {
+      auto const averages = oktopk::torch_view<float>(each.what.buffer);
+      std::int64_t at = 0;
+      for (std::int64_t const p : each.what.parameters) {
+        place const& of = place_of(p);
+        if (of.in == from) {
+          copy(from->staging().data() + of.offset, averages.data() + at, length_of(p));
+          each.missing -= 1;
+        }
+        at += length_of(p);
+      }
+      if (each.missing == 0) {
+        each.what.done(nullptr);
+      }
+    }
+    std::erase_if(pending, [](waiting const& each) { return each.missing == 0; });
+  }
+
+  void give_up(std::exception_ptr const& why) {
+    for (waiting const& each : pending) {
+      each.what.done(why);
+    }
+    pending.clear();
+    for (auto const& each : all) {
+      each->arrived = 0;
+    }
+  }
+
+  communicator comm;
+  scheme how;
+  std::vector<std::int64_t> lengths;
+  std::vector<std::vector<float>> residuals; // of parameters that are in no bucket
+  std::vector<place> places;
+  std::vector<std::unique_ptr<bucket>> all;
+  std::vector<waiting> pending;
+  bool keeps_borders = false; // until the end of the first iteration after a load
+};
+
+buckets::buckets(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text,
+                 std::vector<std::int64_t> lengths)
+    : inside_(std::make_unique<inside>(std::move(group), text, std::move(lengths))) {
+}
+
+buckets::~buckets() = default;
+
+void buckets::arrive(arrival what) {
+  inside& in = *inside_;
+  if (what.index == 0) { // an iteration may have been left
+    in.give_up(std::make_exception_ptr(
+        oktopk::error(oktopk::fault::length_mismatch, "a backward pass ended before all buckets had come")));
+  }
+  bool const is_last = what.is_last;
+  auto const done = what.done;
+  bool is_over = true; // with this arrival alone
+  try {
+    bool const new_ones = std::any_of(what.parameters.begin(), what.parameters.end(),
+                                      [&](std::int64_t p) { return in.place_of(p).in == nullptr; });
+    if (bucket* const same = in.same_bucket(what.parameters)) {
+      same->reduce(oktopk::torch_view<float>(what.buffer));
+    } else if (new_ones || !in.keeps_borders) {
+      auto const gradients = oktopk::torch_view<float>(what.buffer);
+      in.adopt(what.parameters).reduce(gradients);
+    } else {
+      is_over = false;
+      in.gather(std::move(what));
+    }
+    if (is_over) {
+      done(nullptr);
+    }
+  } catch (...) {
+    auto const why = std::current_exception();
+    bool const waits = std::any_of(in.pending.begin(), in.pending.end(), [&](auto const&) { return !is_over; });
+    if (waits) {
+      in.give_up(why);
+    } else {
+      done(why);
+    }
+  }
+  in.keeps_borders = in.keeps_borders && !is_last;
+}
+
+saved_state buckets::save() const {
+  saved_state saved;
+  saved.residuals.resize(inside_->lengths.size());
+  auto const keep = [&](std::int64_t parameter, float const* from) {
+    at::Tensor& to = saved.residuals[static_cast<std::size_t>(parameter)];
+    to = at::empty({inside_->length_of(parameter)}, at::kFloat);
+    copy(from, to.data_ptr<float>(), inside_->length_of(parameter));
+  };
+  for (std::size_t p = 0; p < inside_->residuals.size(); ++p) {
+    if (!inside_->residuals[p].empty()) {
+      keep(static_cast<std::int64_t>(p), inside_->residuals[p].data());
+    }
+  }
+  for (auto const& each : inside_->all) {
+    oktopk::any_state const& state = each->sums.state();
+    saved.buckets.push_back({each->parameters, std::string(state.policies.begin(), state.policies.end()),
+                             std::string(state.checkpoint.begin(), state.checkpoint.end())});
+    for (std::int64_t const p : each->parameters) {
+      keep(p, each->feedback.residual().data() + inside_->place_of(p).offset);
+    }
+  }
+  return saved;
+}
+
+void buckets::load(saved_state const& saved, std::string const& fault) {
+  inside& in = *inside_;
+  oktopk::agreement terms("oktopk_torch: load_state_dict");
+  if (!fault.empty()) {
+    terms.note(oktopk::fault::bad_state, fault);
+  }
+  std::vector<std::vector<float>> residuals(in.lengths.size());
+  for (std::size_t p = 0; p < std::min(residuals.size(), saved.residuals.size()); ++p) {
+    at::Tensor const& from = saved.residuals[p];
+    if (from.defined()) {
+      try {
+        auto const values = oktopk::torch_view<float>(from);
+        residuals[p].assign(values.data(), values.data() + values.extent(0));
+      } catch (oktopk::error const& found) {
+        terms.note(oktopk::fault::bad_state, found.sentence());
+      }
+      if (residuals[p].size() != static_cast<std::size_t>(in.lengths[p])) {
+        terms.note(oktopk::fault::bad_state, "the residual of a parameter has another length than the parameter");
+      }
+    }
+  }
+  std::vector<bool> seen(in.lengths.size(), false);
+  std::string borders;
+  for (auto const& each : saved.buckets) {
+    for (std::int64_t const p : each.parameters) {
+      if (p < 0 || p >= static_cast<std::int64_t>(seen.size()) || seen[static_cast<std::size_t>(p)]) {
+        terms.note(oktopk::fault::bad_state, "the saved buckets name a parameter twice, or one that is not there");
+        break;
+      }
+      seen[static_cast<std::size_t>(p)] = true;
+      borders += std::to_string(p) + " ";
+    }
+    borders += "| ";
+  }
+  terms.fact("buckets", borders);
+  terms.check_on(in.comm);
+
+  std::swap(in.residuals, residuals);
+  std::vector<std::unique_ptr<bucket>> made;
+  try {
+    for (auto const& each : saved.buckets) {
+      oktopk::any_state const state{{each.policies.begin(), each.policies.end()},
+                                    {each.checkpoint.begin(), each.checkpoint.end()}};
+      made.push_back(in.made(each.parameters, &state));
+    }
+  } catch (...) {
+    std::swap(in.residuals, residuals); // as it was
+    throw;
+  }
+  in.all.clear();
+  std::fill(in.places.begin(), in.places.end(), place());
+  for (auto& each : made) {
+    in.settle(std::move(each));
+  }
+  in.keeps_borders = true;
+}
+
+double buckets::words_sent() const {
+  return inside_->comm.total().words_sent();
+}
+
+} // namespace oktopk_torch

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace oktopk_torch {
+
+/// A bucket of DistributedDataParallel whose gradients are there.
+struct arrival {
+  at::Tensor buffer;                    ///< gradients in, averages over the ranks out
+  std::vector<std::int64_t> parameters; ///< whose gradients lie there one after the other
+  std::int64_t index = 0;               ///< of the bucket in this backward pass
+  bool is_last = false;
+  std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
+};
+
+struct saved_bucket {
+  std::vector<std::int64_t> parameters;
+  std::string policies;   ///< of any_state
+  std::string checkpoint; ///< of any_state
+};
+
+/// All that is carried from one iteration to the next.
+struct saved_state {
+  std::vector<at::Tensor> residuals; ///< of each parameter; empty where it has none
+  std::vector<saved_bucket> buckets;
+};
+
+/// Error feedback over an allreduce of the catalogue, for the buckets of DistributedDataParallel.
+///
+/// Every bucket has an allreduce and a residual of its own. DistributedDataParallel builds other buckets after its
+/// first iteration: then the residuals go with their parameters, and the allreduces begin anew. After `load` the
+/// buckets are those of the saved state for one iteration whatever comes, so that a program that goes on does what one
+/// does that was never interrupted; gradients are copied where their buckets differ. All calls are made on one thread,
+/// in the same order on all ranks.
+class buckets {
+public:
+  /// Collective. `text` names an algorithm of the catalogue, with `density` among its options (0.01 unless given);
+  /// `lengths` are those of the parameters, the same on all ranks. Throws an `oktopk::error` on every rank.
+  buckets(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, std::vector<std::int64_t> lengths);
+  ~buckets();
+  buckets(buckets const&) = delete;
+  buckets& operator=(buckets const&) = delete;
+
+  /// Collective. What goes wrong, `done` is told.
+  void arrive(arrival what);
+
+  saved_state save() const;
+
+  /// Collective; an `oktopk::error` on every rank where `fault` is not empty on some rank or the state does not fit.
+  void load(saved_state const& saved, std::string const& fault);
+
+  /// Words of 4 bytes that this rank has sent, since it was made.
+  double words_sent() const;
+
+private:
+  struct inside;
+  std::unique_ptr<inside> inside_;
+};
+
+} // namespace oktopk_torch

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse allreduce with error feedback for PyTorch's DistributedDataParallel (DDP).
+
+    ddp.register_comm_hook(oktopk_torch.state(ddp, "ok_topk(density=0.01, format=packed)"), oktopk_torch.hook)
+
+Any algorithm of oktopk's catalogue averages the gradients; `density` is the share of entries that it selects. What is
+not selected stays in a residual and is added to the next gradient. The optimizer sees averages, as from DDP itself."""
+
+import atexit
+
+import torch  # before the extension module, which needs its libraries
+import torch.distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from . import _native
+
+Error = _native.Error  # a RuntimeError
+
+atexit.register(_native.shut_down)
+
+
+class state:  # pylint: disable=invalid-name  # reads as a function where a hook is registered
+    """What `hook` carries from one iteration to the next: residuals and the states of the algorithm.
+
+    Collective. `model` is the DDP module, whose process group is used, or the module inside together with
+    `process_group`. The group must move tensors of the CPU (Gloo); gradients are float32 and lie on the CPU.
+
+    `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue, with `density` in (0, 1] as one more key, 0.01 unless
+    given. What is wrong with it is an `Error` on every rank, with the names that are right."""
+
+    def __init__(self, model, scheme="ok_topk", process_group=None):
+        is_ddp = isinstance(model, DistributedDataParallel)
+        module = model.module if is_ddp else model
+        if process_group is None:
+            process_group = model.process_group if is_ddp else torch.distributed.group.WORLD
+        self.scheme = scheme
+        named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
+        self._names = [name for name, _ in named]
+        self._index = {each: i for i, (_, each) in enumerate(named)}
+        self._native = _native.State(process_group, scheme, [each.numel() for _, each in named])
+
+    def start(self, bucket):
+        """Starts the allreduce of a bucket in the background; gives the future of its averages."""
+        future = torch.futures.Future()
+        parameters = [self._index[each] for each in bucket.parameters()]
+        self._native.start(bucket.index(), bucket.is_last(), parameters, bucket.buffer(), future)
+        return future
+
+    def words_sent(self):
+        """Words of 4 bytes that this rank has sent for it, as oktopk counts."""
+        return self._native.words_sent()
+
+    def state_dict(self):
+        """All of this rank's state, for `torch.save`; between two iterations.
+
+        A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
+        where that one had done two iterations or more: DDP builds other buckets after its first."""
+        residuals, buckets = self._native.save()
+        return {
+            "scheme": self.scheme,
+            "residuals": {name: each for name, each in zip(self._names, residuals) if each is not None},
+            "buckets": [{"parameters": [self._names[i] for i in parameters], "policies": policies,
+                         "checkpoint": checkpoint} for parameters, policies, checkpoint in buckets],
+        }
+
+    def load_state_dict(self, saved):
+        """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
+        fit on one of them, and then nothing has changed."""
+        index = {name: i for i, name in enumerate(self._names)}
+        residuals, buckets, fault = [None] * len(index), [], ""
+        try:
+            for name, each in saved["residuals"].items():
+                residuals[index[name]] = each
+            for each in saved["buckets"]:
+                buckets.append(([index[name] for name in each["parameters"]], each["policies"], each["checkpoint"]))
+        except KeyError as missing:
+            fault = f"the saved state and the model do not fit: {missing}"
+        self._native.load(residuals, buckets, fault)
+
+
+def hook(carried, bucket):
+    """The communication hook, for `DistributedDataParallel.register_comm_hook`, with a `state`."""
+    return carried.start(bucket)

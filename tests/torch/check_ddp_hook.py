@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains with PyTorch's DistributedDataParallel and the hook of oktopk_torch, on several processes."""
+
+import pathlib
+import re
+import sys
+
+import pytest
+from conftest import ROOT, succeed
+
+CASES = pathlib.Path(__file__).with_name("ddp_cases.py")
+EXAMPLE = ROOT / "examples" / "torch" / "ddp_hook.py"
+
+
+# Those with several schemes run with few ranks: most of the time goes into starting Python with torch.
+TRAINING = ["sgd", "adamw", "sgd:ok_topk(density=0.05, format=packed, values=bfloat16)", "adamw:gtopk(density=0.05)",
+            "sgd:topk_a(density=0.05)", "adamw:ring_chunked(codec=block_float)"]
+OTHERS = ["nothing_is_lost", "nothing_is_lost:ok_topk(density=0.05, format=packed, values=fixed4)", "goes_on_to_the_bit",
+          "goes_on_to_the_bit:topk_dsa(density=0.1)", "says_what_is_wrong", "refuses_a_state_that_does_not_fit",
+          "a_fault_of_one_rank_comes_to_all", "dense_is_what_ddp_does"]
+
+
+@pytest.mark.parametrize("ranks, cases", [(2, TRAINING + OTHERS), (3, OTHERS), (4, ["adamw", "goes_on_to_the_bit"])])
+def test_cases(ranks, cases):
+    said = succeed(sys.executable, CASES, ranks, *cases)
+    assert said.splitlines() == cases
+
+
+@pytest.mark.parametrize("optimizer, ranks, steps", [("sgd", 2, 300), ("adamw", 3, 300), ("sgd", 4, 100)])
+def test_example_trains(optimizer, ranks, steps):
+    said = succeed(sys.executable, EXAMPLE, "--optimizer", optimizer, "--ranks", ranks, "--steps", steps)
+    losses = [float(each) for each in re.findall(r"^step \d+: loss ([0-9.]+), \d+ words a step$", said, re.M)]
+    assert len(losses) == steps // 50 + 1
+    assert losses[-1] < 0.5 * losses[0], said
+
+
+def test_example_is_short():
+    assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 40

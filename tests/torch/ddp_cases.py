@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""ddp_cases.py RANKS CASE[:SCHEME]...: cases of check_ddp_hook.py, one after the other on so many processes.
+
+A case that fails ends all of them. It says what it is about; a scheme is one of oktopk's catalogue."""
+
+import copy
+import io
+import sys
+import tempfile
+
+import oktopk_torch
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+REUSED = "ok_topk(density=0.05, local_select=reused, global_select=reused, tau_prime=4, tau=3)"
+
+
+class Crossed(nn.Module):
+    """A network that uses its layers in another order than that of its parameters: DDP builds other buckets once."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(64, 1)
+        self.first = nn.Linear(8, 64)
+        self.middle = nn.Linear(64, 64)
+
+    def forward(self, inputs):
+        return self.last(torch.relu(self.middle(torch.relu(self.first(inputs)))))
+
+
+class Training:
+    """A model with DDP, the hook and an optimizer; `loss_of_step` draws the same inputs whenever it is asked."""
+
+    def __init__(self, scheme, optimizer="sgd", rate=0.01, cap=25.0):
+        torch.manual_seed(5)
+        self.ddp = DistributedDataParallel(Crossed(), bucket_cap_mb=cap)
+        self.borders = []  # of the buckets of each iteration
+        self.state = oktopk_torch.state(self.ddp, scheme)
+        self.ddp.register_comm_hook(self.state, self.hook)
+        self.optimizer = {"sgd": lambda p: torch.optim.SGD(p, rate, momentum=0.9),
+                          "adamw": lambda p: torch.optim.AdamW(p, rate)}[optimizer](self.ddp.parameters())
+
+    def hook(self, state, bucket):
+        if bucket.index() == 0:
+            self.borders.append([])
+        self.borders[-1].append([each.numel() for each in bucket.parameters()])
+        return oktopk_torch.hook(state, bucket)
+
+    def loss_of_step(self, step):
+        generator = torch.Generator().manual_seed(1000 * step + dist.get_rank())
+        inputs = torch.randn(64, 8, generator=generator)
+        return nn.functional.mse_loss(self.ddp(inputs), inputs.sin().sum(1, keepdim=True))
+
+    def step(self, number):
+        self.optimizer.zero_grad()
+        loss = self.loss_of_step(number)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def weights(self):
+        return torch.cat([each.detach().flatten() for each in self.ddp.parameters()])
+
+    def saved(self):
+        """All that a program would save, through a file."""
+        file = io.BytesIO()
+        torch.save([self.ddp.state_dict(), self.optimizer.state_dict(), self.state.state_dict()], file)
+        file.seek(0)
+        return torch.load(file)
+
+    def load(self, saved):
+        self.ddp.load_state_dict(saved[0])
+        self.optimizer.load_state_dict(saved[1])
+        self.state.load_state_dict(saved[2])
+
+
+def of_all_ranks(tensor):
+    every = [torch.empty_like(tensor) for _ in range(dist.get_world_size())]
+    dist.all_gather(every, tensor)
+    return every
+
+
+def residuals_of(state, module):
+    """In the order of the parameters; zeros where there is none."""
+    saved = state.state_dict()["residuals"]
+    return torch.cat([saved.get(name, torch.zeros(each.numel())) for name, each in module.named_parameters()])
+
+
+def message_of(call):
+    """What an Error says that must come."""
+    try:
+        call()
+    except oktopk_torch.Error as error:
+        return str(error)
+    raise AssertionError("no Error came")
+
+
+def trains(scheme, optimizer):
+    training = Training(scheme, optimizer, 0.003)
+    losses = [training.step(i) for i in range(200)]
+    assert sum(losses[-10:]) < 0.4 * sum(losses[:10]), losses
+    assert all(torch.equal(each, training.weights()) for each in of_all_ranks(training.weights()))
+
+
+def sgd(scheme):
+    trains(scheme, "sgd")
+
+
+def adamw(scheme):
+    trains(scheme, "adamw")
+
+
+def dense_is_what_ddp_does(_):
+    training = Training("dense")
+    plain = DistributedDataParallel(copy.deepcopy(training.ddp.module))
+    for step in range(3):
+        training.loss_of_step(step).backward()
+        training.ddp, ours = plain, training.ddp
+        training.loss_of_step(step).backward()
+        training.ddp = ours
+    for ours, theirs in zip(training.ddp.parameters(), plain.parameters()):
+        assert torch.allclose(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+
+
+def nothing_is_lost(scheme):
+    """Over all ranks, residuals and averages add up to the gradients, also where DDP builds other buckets."""
+    training = Training(scheme, rate=0.0, cap=0.01)
+    alone = copy.deepcopy(training.ddp.module)
+    gradients = torch.zeros_like(training.weights())
+    averages = torch.zeros_like(gradients)
+    for step in range(4):
+        training.step(step)
+        averages += torch.cat([each.grad.flatten() for each in training.ddp.parameters()])
+        training.ddp, ddp = alone, training.ddp
+        alone.zero_grad()
+        training.loss_of_step(step).backward()
+        training.ddp = ddp
+        gradients += torch.cat([each.grad.flatten() for each in alone.parameters()])
+    assert training.borders[0] != training.borders[1] == training.borders[3]
+    residuals = residuals_of(training.state, training.ddp.module)
+    assert residuals.count_nonzero() > 0.5 * residuals.numel()
+    left = sum(of_all_ranks(residuals)) + dist.get_world_size() * averages
+    assert torch.allclose(left, sum(of_all_ranks(gradients)), rtol=1e-4, atol=1e-5)
+
+
+def goes_on_to_the_bit(scheme):
+    """A new program that loads does what the old one does."""
+    for cap in (25.0, 0.01):
+        for optimizer in ("sgd", "adamw"):
+            whole = Training(scheme, optimizer, cap=cap)
+            for step in range(5):
+                whole.step(step)
+            saved = whole.saved()
+            again = Training(scheme, optimizer, cap=cap)
+            again.load(saved)
+            for step in range(5, 12):
+                assert whole.step(step) == again.step(step)
+                assert torch.equal(whole.weights(), again.weights()), step
+            assert again.borders[0] != again.borders[1] == whole.borders[-1]
+            ours, theirs = again.state.state_dict(), whole.state.state_dict()
+            assert ours["buckets"] == theirs["buckets"] and ours["scheme"] == theirs["scheme"]
+            assert all(torch.equal(each, theirs["residuals"][name]) for name, each in ours["residuals"].items())
+            # Without the states of the algorithm it would be another run: what is compared tells.
+            without = Training(scheme, optimizer, cap=cap)
+            without.load([saved[0], saved[1], {"residuals": {}, "buckets": []}])
+            without.step(5)
+            assert residuals_of(without.state, without.ddp.module).ne(residuals_of(whole.state, whole.ddp.module)).any()
+
+
+def says_what_is_wrong(_):
+    """On every rank, and the next state can be made."""
+    model, last = nn.Linear(8, 8), dist.get_rank() == dist.get_world_size() - 1
+    names = message_of(lambda: oktopk_torch.state(model, "okk_topk"))
+    assert 'there is no algorithm "okk_topk"; there are ok_topk, paper_ok_topk, topk_a' in names
+    assert "local_select" in message_of(lambda: oktopk_torch.state(model, "ok_topk(select=exact)"))
+    assert "packed" in message_of(lambda: oktopk_torch.state(model, "ok_topk(format=zip)"))
+    for wrong in ("density=2", "density=0", "density=many"):
+        assert "is not in (0, 1]" in message_of(lambda wrong=wrong: oktopk_torch.state(model, f"topk_a({wrong})"))
+    assert "no algorithm" in message_of(lambda: oktopk_torch.state(model, "topk_b" if last else "topk_a"))
+    assert "disagree" in message_of(lambda: oktopk_torch.state(model, "topk_a" if last else "gtopk"))
+    assert "density = " in message_of(lambda: oktopk_torch.state(model, f"topk_a(density={0.1 if last else 0.2})"))
+    longer = nn.Linear(8, 9 if last else 8)
+    assert "length" in message_of(lambda: oktopk_torch.state(longer, "topk_a"))
+    assert issubclass(oktopk_torch.Error, RuntimeError)
+    oktopk_torch.state(model, "topk_a")
+
+
+def refuses_a_state_that_does_not_fit(scheme):
+    """On every rank, also where only one has it; and goes on as if nothing had been."""
+    training = Training(scheme)
+    for step in range(3):
+        training.step(step)
+    before, last = training.saved(), dist.get_rank() == dist.get_world_size() - 1
+    other = Training("ok_topk(density=0.05, format=packed)")
+    assert "belongs to" in message_of(lambda: other.state.load_state_dict(before[2]))
+
+    def spoilt(key, value):
+        return {**before[2], key: value} if last else before[2]
+    load = training.state.load_state_dict
+    some = next(iter(before[2]["residuals"]))
+    assert "do not fit: 'nobody'" in message_of(lambda: load(spoilt("residuals", {"nobody": torch.zeros(1)})))
+    assert "another length" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1)})))
+    assert "type Double" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1).double()})))
+    assert "twice" in message_of(lambda: load(spoilt("buckets", 2 * before[2]["buckets"])))
+    cut = [{**each, "checkpoint": each["checkpoint"][:-1]} for each in before[2]["buckets"]]
+    assert "cut short" in message_of(lambda: load(spoilt("buckets", cut)))
+    after = training.saved()
+    assert after[2]["buckets"] == before[2]["buckets"]
+    assert all(torch.equal(each, after[2]["residuals"][name]) for name, each in before[2]["residuals"].items())
+
+
+def a_fault_of_one_rank_comes_to_all(scheme):
+    """And the next iteration works."""
+    training = Training(scheme)
+    training.step(0)
+    weights = training.weights()
+    loss = training.loss_of_step(1)
+    if dist.get_rank() == dist.get_world_size() - 1:
+        loss = loss * float("nan")
+    training.optimizer.zero_grad()
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        assert f"rank {dist.get_world_size() - 1}: the value at index 0 is not finite" in str(error), error
+    else:
+        raise AssertionError("no error came")
+    assert torch.equal(weights, training.weights())
+    training.step(2)
+    assert all(torch.equal(each, training.weights()) for each in of_all_ranks(training.weights()))
+
+
+def run(rank, ranks, folder, cases):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
+    for each in cases:
+        name, _, scheme = each.partition(":")
+        if rank == 0:
+            print(each, flush=True)
+        globals()[name](scheme or REUSED)
+        dist.barrier()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as store:
+        count = int(sys.argv[1])
+        torch.multiprocessing.spawn(run, (count, store, sys.argv[2:]), count)
