@@ -39,6 +39,7 @@ class Oktopk(CMakePackage):
             self.define_from_variant("OKTOPK_ENABLE_MPI", "mpi"),
             self.define_from_variant("OKTOPK_ENABLE_NCCL", "nccl"),
             self.define_from_variant("OKTOPK_ENABLE_ZFP", "zfp"),
+            self.define("OKTOPK_ENABLE_TORCH", False),
             self.define("OKTOPK_ENABLE_TESTS", False),
         ]
 
