@@ -180,9 +180,12 @@ struct buckets::inside {
   }
 
   /// Takes gradients into buckets of other borders, and gives back the averages of those buckets that are full.
-  void gather(arrival what) {
-    std::vector<bucket*> full;
+  void gather(arrival arrived) {
+    std::size_t const parameters = arrived.parameters.size();
+    pending.push_back({std::move(arrived), parameters});
+    arrival const& what = pending.back().what;
     auto const gradients = oktopk::torch_view<float>(what.buffer);
+    std::vector<bucket*> full;
     std::int64_t at = 0;
     for (std::int64_t const p : what.parameters) {
       place const& to = place_of(p);
@@ -194,8 +197,6 @@ struct buckets::inside {
         to.in->arrived = 0;
       }
     }
-    pending.push_back({std::move(what), 0});
-    pending.back().missing = pending.back().what.parameters.size();
     for (bucket* const each : full) {
       each->reduce(each->staging());
       give_back(each);
@@ -221,6 +222,19 @@ struct buckets::inside {
     std::erase_if(pending, [](waiting const& each) { return each.missing == 0; });
   }
 
+  /// Takes a bucket; whether its averages are there, else `gather` has it.
+  bool take(arrival const& what) {
+    bool const has_new = std::any_of(what.parameters.begin(), what.parameters.end(),
+                                     [&](std::int64_t p) { return place_of(p).in == nullptr; });
+    bucket* taken = same_bucket(what.parameters);
+    if (taken == nullptr && keeps_borders && !has_new) {
+      return false;
+    }
+    auto const gradients = oktopk::torch_view<float>(what.buffer);
+    (taken != nullptr ? *taken : adopt(what.parameters)).reduce(gradients);
+    return true;
+  }
+
   void give_up(std::exception_ptr const& why) {
     for (waiting const& each : pending) {
       each.what.done(why);
@@ -238,6 +252,7 @@ struct buckets::inside {
   std::vector<place> places;
   std::vector<std::unique_ptr<bucket>> all;
   std::vector<waiting> pending;
+  std::exception_ptr failed;  // in this iteration: on all ranks, which take no more buckets of it
   bool keeps_borders = false; // until the end of the first iteration after a load
 };
 
@@ -250,36 +265,28 @@ buckets::~buckets() = default;
 
 void buckets::arrive(arrival what) {
   inside& in = *inside_;
-  if (what.index == 0) { // an iteration may have been left
+  if (what.index == 0) {
+    in.failed = nullptr;
     in.give_up(std::make_exception_ptr(
         oktopk::error(oktopk::fault::length_mismatch, "a backward pass ended before all buckets had come")));
   }
   bool const is_last = what.is_last;
-  auto const done = what.done;
-  bool is_over = true; // with this arrival alone
+  bool gathers = false;
   try {
-    bool const new_ones = std::any_of(what.parameters.begin(), what.parameters.end(),
-                                      [&](std::int64_t p) { return in.place_of(p).in == nullptr; });
-    if (bucket* const same = in.same_bucket(what.parameters)) {
-      same->reduce(oktopk::torch_view<float>(what.buffer));
-    } else if (new_ones || !in.keeps_borders) {
-      auto const gradients = oktopk::torch_view<float>(what.buffer);
-      in.adopt(what.parameters).reduce(gradients);
+    if (in.failed) {
+      what.done(in.failed);
+    } else if (in.take(what)) {
+      what.done(nullptr);
     } else {
-      is_over = false;
+      gathers = true;
       in.gather(std::move(what));
     }
-    if (is_over) {
-      done(nullptr);
-    }
   } catch (...) {
-    auto const why = std::current_exception();
-    bool const waits = std::any_of(in.pending.begin(), in.pending.end(), [&](auto const&) { return !is_over; });
-    if (waits) {
-      in.give_up(why);
-    } else {
-      done(why);
+    in.failed = std::current_exception();
+    if (!gathers) {
+      what.done(in.failed);
     }
+    in.give_up(in.failed);
   }
   in.keeps_borders = in.keeps_borders && !is_last;
 }

@@ -51,7 +51,7 @@ public:
   buckets(buckets const&) = delete;
   buckets& operator=(buckets const&) = delete;
 
-  /// Collective. What goes wrong, `done` is told.
+  /// Collective. What goes wrong, `done` is told, and so is that of all later buckets of the same backward pass.
   void arrive(arrival what);
 
   saved_state save() const;

@@ -213,23 +213,30 @@ def refuses_a_state_that_does_not_fit(scheme):
 
 
 def a_fault_of_one_rank_comes_to_all(scheme):
-    """And the next iteration works."""
-    training = Training(scheme)
-    training.step(0)
-    weights = training.weights()
-    loss = training.loss_of_step(1)
-    if dist.get_rank() == dist.get_world_size() - 1:
-        loss = loss * float("nan")
-    training.optimizer.zero_grad()
-    try:
-        loss.backward()
-    except RuntimeError as error:
-        assert f"rank {dist.get_world_size() - 1}: the value at index 0 is not finite" in str(error), error
-    else:
-        raise AssertionError("no error came")
-    assert torch.equal(weights, training.weights())
-    training.step(2)
-    assert all(torch.equal(each, training.weights()) for each in of_all_ranks(training.weights()))
+    """And the next iteration works: with one bucket, with several, and with those of a state that was loaded."""
+    loaded = Training(scheme, cap=0.01)
+    for step in range(3):
+        loaded.step(step)
+    again = Training(scheme, cap=0.01)
+    again.load(loaded.saved())
+    last = dist.get_world_size() - 1
+    for training in (Training(scheme), Training(scheme, cap=0.01), loaded, again):
+        weights = training.weights()
+        loss = training.loss_of_step(10)
+        if dist.get_rank() == last:
+            loss = loss * float("nan")
+        training.optimizer.zero_grad()
+        try:
+            loss.backward()
+        except RuntimeError as error:
+            assert f"rank {last}: the value at index 0 is not finite" in str(error), error
+        else:
+            raise AssertionError("no error came")
+        assert torch.equal(weights, training.weights())
+        for step in range(11, 14):
+            training.step(step)
+        assert not torch.equal(weights, training.weights())
+        assert all(torch.equal(each, training.weights()) for each in of_all_ranks(training.weights()))
 
 
 def run(rank, ranks, folder, cases):
