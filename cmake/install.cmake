@@ -13,8 +13,7 @@ write_basic_package_version_file(oktopkConfigVersion.cmake COMPATIBILITY SameMin
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopkConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/oktopkConfigVersion.cmake
               ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_kokkos.cmake
-              ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_nccl.cmake
-              ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_zfp.cmake
+              ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_optional.cmake
         DESTINATION ${package_folder})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/oktopk)
 

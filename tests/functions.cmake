@@ -25,7 +25,7 @@ function(oktopk_add_unit_tests)
   set(folders ${sources})
   list(TRANSFORM folders REPLACE "/.*" "")
   list(REMOVE_DUPLICATES folders)
-  list(REMOVE_ITEM folders mpi nccl)
+  list(REMOVE_ITEM folders mpi nccl torch)
 
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)

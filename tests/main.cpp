@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The main program of every test executable, for Catch2 2 and 3, with MPI (OKTOPK_TESTS_WITH_MPI) and without.
+// The main program of every test executable, for Catch2 2 and 3: with ranks of MPI (OKTOPK_TESTS_WITH_MPI), with ranks
+// that the environment numbers, in RANK and WORLD_SIZE (OKTOPK_TESTS_WITH_RANKS), and without.
 
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"
@@ -14,6 +15,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -47,17 +49,47 @@ public:
 
 CATCH_REGISTER_LISTENER(watched)
 
-#ifdef OKTOPK_TESTS_WITH_MPI
+#if defined(OKTOPK_TESTS_WITH_MPI)
+
+struct world {
+  world(int& argc, char**& argv) {
+    int level = MPI_THREAD_SINGLE; // what is given, tests of other threads look at
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+  }
+
+  world(world const&) = delete;
+  world& operator=(world const&) = delete;
+  ~world() { MPI_Finalize(); }
+
+  int rank = 0;
+  int size = 1;
+};
+
+#elif defined(OKTOPK_TESTS_WITH_RANKS)
+
+struct world {
+  world(int&, char**&) : rank(number_in("RANK")), size(number_in("WORLD_SIZE")) {}
+
+  static int number_in(char const* variable) {
+    char const* const text = std::getenv(variable);
+    return text == nullptr ? 0 : std::atoi(text);
+  }
+
+  int rank;
+  int size;
+};
+
+#endif
+
+#if defined(OKTOPK_TESTS_WITH_MPI) || defined(OKTOPK_TESTS_WITH_RANKS)
 
 // All ranks run all test cases; rank 0 reports, and another rank's report is shown only if it has something to say.
 class processes {
 public:
-  processes(int& argc, char**& argv) {
-    int level = MPI_THREAD_SINGLE; // what is given, tests of other threads look at
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    if (rank_ != 0) {
+  processes(int& argc, char**& argv) : world_(argc, argv) {
+    if (world_.rank != 0) {
       stdout_ = std::cout.rdbuf(held_back_.rdbuf());
     }
   }
@@ -66,23 +98,23 @@ public:
   processes& operator=(processes const&) = delete;
 
   ~processes() {
-    if (rank_ != 0) {
+    if (world_.rank != 0) {
       std::cout.rdbuf(stdout_);
     }
-    MPI_Finalize();
   }
 
-  std::string name() const { return "oktopk tests, rank " + std::to_string(rank_) + " of " + std::to_string(size_); }
+  std::string name() const {
+    return "oktopk tests, rank " + std::to_string(world_.rank) + " of " + std::to_string(world_.size);
+  }
 
   void show_held_back() const {
-    if (rank_ != 0) {
+    if (world_.rank != 0) {
       std::cerr << name() << ":\n" << held_back_.str() << std::flush;
     }
   }
 
 private:
-  int rank_ = 0;
-  int size_ = 1;
+  world const world_;
   std::ostringstream held_back_;
   std::streambuf* stdout_ = nullptr;
 };

@@ -8,16 +8,19 @@ run(${CMAKE_COMMAND} --install ${build_folder} --config "${config}" --prefix ${s
 set(ask ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/components -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
 
-refused(SAYING "there is no component ucx\\." "components are mpi, nccl and zfp"
+refused(SAYING "there is no component ucx\\." "components are mpi, nccl, torch and zfp"
   COMMAND ${ask} -B ${scratch}/unknown -D COMPONENTS=ucx)
-refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi, nccl and zfp"
+refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi, nccl, torch and zfp"
   COMMAND ${ask} -B ${scratch}/no_mpi -D COMPONENTS=mpi -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
 refused(SAYING "component zfp cannot be provided: no zfp was found" "And there is no component ucx"
   COMMAND ${ask} -B ${scratch}/no_zfp -D "COMPONENTS=zfp ucx" -D ZFP_LIBRARY=ZFP_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 
-refused(SAYING "component nccl cannot be provided: no NCCL and no RCCL was found" "components are mpi, nccl and zfp"
+refused(SAYING "component nccl cannot be provided: no NCCL and no RCCL was found" "components are mpi, nccl, torch and zfp"
   COMMAND ${ask} -B ${scratch}/no_nccl -D COMPONENTS=nccl -D NCCL_LIBRARY=NCCL_LIBRARY-NOTFOUND
+          -D CMAKE_FIND_LIBRARY_PREFIXES=none)
+refused(SAYING "component torch cannot be provided: no libtorch with c10d was found" "are mpi, nccl, torch and zfp"
+  COMMAND ${ask} -B ${scratch}/no_torch -D COMPONENTS=torch -D TORCH_LIBRARY=TORCH_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 
 run(${ask} -B ${scratch}/optional -D "OPTIONAL=ucx mpi" -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
@@ -26,12 +29,19 @@ foreach(expected IN ITEMS "oktopk_FOUND=1" "ucx=;" "mpi=;")
     fault("\"${expected}\" is not in:\n${output}")
   endif()
 endforeach()
-# The stand-in for NCCL's header, and any library: whether they fit is not asked before something is compiled.
-file(WRITE ${scratch}/libnccl.so "")
-run(${ask} -B ${scratch}/nccl -D COMPONENTS=nccl -D NCCL_LIBRARY=${scratch}/libnccl.so
-    -D NCCL_INCLUDE_DIR=${CMAKE_CURRENT_LIST_DIR}/../nccl/stand_in)
-if(NOT "${output}" MATCHES "nccl=TRUE")
-  fault("\"nccl=TRUE\" is not in:\n${output}")
-endif()
+# The stand-in for NCCL's header, no header of libtorch, and any libraries: whether they fit is not asked before something
+# is compiled.
+foreach(library IN ITEMS nccl torch torch_cpu c10)
+  file(WRITE ${scratch}/lib${library}.so "")
+endforeach()
+run(${ask} -B ${scratch}/found -D "COMPONENTS=nccl torch" -D NCCL_LIBRARY=${scratch}/libnccl.so
+    -D NCCL_INCLUDE_DIR=${CMAKE_CURRENT_LIST_DIR}/../nccl/stand_in -D TORCH_INCLUDE_DIR=${scratch}
+    -D TORCH_LIBRARY=${scratch}/libtorch.so -D TORCH_CPU_LIBRARY=${scratch}/libtorch_cpu.so
+    -D C10_LIBRARY=${scratch}/libc10.so)
+foreach(expected IN ITEMS "nccl=TRUE" "torch=TRUE")
+  if(NOT "${output}" MATCHES "${expected}")
+    fault("\"${expected}\" is not in:\n${output}")
+  endif()
+endforeach()
 run(${ask} -B ${scratch}/none)
 file(REMOVE_RECURSE ${scratch})

@@ -18,7 +18,7 @@ FLOORS = [
     ["select"],
     ["sparse"],
     ["format", "codec"],
-    ["nccl"],  # parts of nccl.hpp
+    ["nccl", "torch"],  # parts of nccl.hpp and torch.hpp
     ["comm"],
     ["mpi"],  # parts of mpi.hpp
     ["core"],

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "support/catch.hpp"
+#include "support/same_everywhere.hpp"
 
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -53,25 +52,14 @@ inline std::vector<std::string> texts_of_all(std::string const& mine) {
 
 /// Whether every rank has the same text. Collective.
 inline bool same_everywhere(std::string const& mine) {
-  std::vector<std::string> const all = texts_of_all(mine);
-  return std::all_of(all.begin(), all.end(), [&](std::string const& text) { return text == all[0]; });
+  return detail::same_everywhere(mine, texts_of_all);
 }
 
 /// Runs a test on all ranks. What one of them throws fails it on every rank, and none goes on before all are through:
 /// a rank that left alone would wait in the next test for those that wait in this one. Collective.
 template <class Body>
 void on_all_ranks(Body const& body) {
-  std::string thrown;
-  try {
-    body();
-  } catch (std::exception const& caught) {
-    thrown = caught.what();
-  }
-  std::vector<std::string> const all = texts_of_all(thrown);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    INFO("what rank " << rank << " threw");
-    CHECK(all[rank] == "");
-  }
+  detail::on_all_ranks(body, texts_of_all);
 }
 
 } // namespace oktopk_tests

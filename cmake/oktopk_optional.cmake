@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# Libraries that a program may use beside Kokkos, each with a component of the package. Included by the project and, once
+# installed, by oktopkConfig.cmake.
+set(oktopk_optional_components nccl torch zfp)
+set(oktopk_torch_name libtorch)
+set(oktopk_nccl_name NCCL)
+set(oktopk_zfp_name zfp)
+
+# oktopk_find_optional(<component>): the target oktopk_<component>_library, where that library is installed.
+#
+# By header and library, not by the package files of the libraries: NCCL has none in all its releases; zfp's wants OpenMP
+# for C, which a project of C++ alone cannot have; Torch's takes seconds, prints a lot and changes CMAKE_CXX_FLAGS.
+# RCCL, for AMD's devices, counts as NCCL.
+function(oktopk_find_optional component)
+  set(target oktopk_${component}_library)
+  if(TARGET ${target})
+    return()
+  endif()
+  set(header_of_nccl nccl.h rccl/rccl.h)
+  set(library_of_nccl nccl rccl)
+  set(header_of_zfp zfp.h)
+  set(library_of_zfp zfp)
+  set(header_of_torch torch/csrc/distributed/c10d/ProcessGroup.hpp)
+  set(library_of_torch torch)
+  set(more_libraries_of_torch torch_cpu c10)
+  set(more_folders_of_torch torch/csrc/api/include)
+  set(definitions_of_torch USE_DISTRIBUTED USE_C10D_GLOO) # as Torch's own package file has them
+
+  string(TOUPPER ${component} prefix)
+  find_path(${prefix}_INCLUDE_DIR NAMES ${header_of_${component}})
+  find_library(${prefix}_LIBRARY NAMES ${library_of_${component}})
+  mark_as_advanced(${prefix}_INCLUDE_DIR ${prefix}_LIBRARY)
+  set(folders ${${prefix}_INCLUDE_DIR})
+  foreach(folder IN LISTS more_folders_of_${component})
+    list(APPEND folders ${${prefix}_INCLUDE_DIR}/${folder})
+  endforeach()
+  set(libraries ${${prefix}_LIBRARY})
+  foreach(library IN LISTS more_libraries_of_${component})
+    string(TOUPPER ${library}_LIBRARY variable)
+    find_library(${variable} NAMES ${library})
+    mark_as_advanced(${variable})
+    list(APPEND libraries ${${variable}})
+  endforeach()
+  if("${folders};${libraries}" MATCHES "NOTFOUND")
+    return()
+  endif()
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(${target} SYSTEM INTERFACE ${folders})
+  target_link_libraries(${target} INTERFACE ${libraries})
+  target_compile_definitions(${target} INTERFACE ${definitions_of_${component}})
+endfunction()

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/timed_out.hpp>
+#include <oktopk/torch/call.hpp>
+
+#include <ATen/ops/from_blob.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// Ranks of a process group of torch (c10d) that moves data of the host: Gloo's.
+///
+/// A message is a send and a receive of the group, of a tensor that is the caller's bytes; `allreduce` is the group's.
+/// Messages of each phase have a tag, from `first_tag` on: who sends messages over the same group by other means takes
+/// other tags. Gloo does not tell what arrived, so sizes of messages travel ahead where a receiver does not know them
+/// (`message_group`), and a message that is longer than its room ends the program. Gloo orders messages of a tag
+/// between two ranks. Copies share the group, and keep it.
+///
+/// With a group of NCCL: as the bulk half, take `nccl_communicator` (nccl.hpp) with this communicator, over a group of
+/// Gloo with the same ranks, as its control. A group of NCCL cannot be used here: its tensors lie on a device, it knows
+/// no tags, and its waits order streams, so it would be `ordered_by_instance`, with groups of messages.
+class process_group_communicator {
+  using work_pointer = decltype(std::declval<c10d::ProcessGroup&>().barrier());
+
+public:
+  class request {
+  public:
+    bool active() const { return static_cast<bool>(work_); }
+
+  private:
+    friend process_group_communicator;
+    work_pointer work_;
+    int peer_ = 0;
+    bool receives_ = false;
+    phase use_ = phase::control;
+  };
+
+  using bulk_request = request;
+  static constexpr bool tells_sizes = false;
+  static constexpr bool ordered_by_instance = false;
+  static constexpr int usual_first_tag = 0x6f6b00;
+
+  /// Not collective. `first_tag` is not negative and the same on all ranks. A second communicator over the same group
+  /// takes tags that are `phase_count` away at least, and runs no `allreduce` while another one does.
+  explicit process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group, int first_tag = usual_first_tag)
+      : shared_(std::make_shared<shared>(std::move(group), first_tag)) {}
+
+  int rank() const { return shared_->group->getRank(); }
+  int size() const { return shared_->group->getSize(); }
+
+  /// The group, for calls beside the library's.
+  c10::intrusive_ptr<c10d::ProcessGroup> const& get() const { return shared_->group; }
+
+  /// Time limit of every wait, rounded up to milliseconds; where it is zero, as at first, the group's own. All copies
+  /// share it; the same on all ranks. A wait that exceeds a limit closes the connections of the group on this rank, as
+  /// Gloo does it: the group is of no more use to anybody, and the other ranks soon hear of it. With a limit, an
+  /// allreduce works on a copy.
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+
+  request isend(std::span<std::byte const> out, int peer, phase use) {
+    // Gloo only reads it.
+    std::span<std::byte> const bytes(const_cast<std::byte*>(out.data()), out.size());
+    return start_one("send", bytes, peer, use, false);
+  }
+
+  request irecv(std::span<std::byte> in, int peer, phase use) { return start_one("recv", in, peer, use, true); }
+
+  template <execution_space E>
+  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
+    start_one_by_one(*this, messages, requests);
+  }
+
+  void wait_all(std::span<request> requests) {
+    for (request& each : requests) {
+      if (each.active()) {
+        try {
+          wait_for(*each.work_, [&] {
+            return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") +
+                   std::to_string(each.peer_) + " (" + std::string(name(each.use_)) + ")";
+          });
+        } catch (error const& failed) {
+          if (failed.code() != fault::timed_out) {
+            each.work_.reset(); // it is over
+          }
+          throw;
+        }
+        each.work_.reset();
+      }
+    }
+  }
+
+  /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request.
+  void cancel(std::span<request> requests) noexcept {
+    shared_->has_cancelled = true;
+    for (request& each : requests) {
+      each.work_.reset();
+    }
+  }
+
+  template <class T>
+    requires std::is_same_v<T, float> || std::is_same_v<T, double>
+  void allreduce(std::span<T> values, reduction op, phase) {
+    check_order();
+    if (values.empty()) {
+      return;
+    }
+    std::vector<at::Tensor> tensors{tensor_of(values, std::is_same_v<T, float> ? at::kFloat : at::kDouble)};
+    bool const copies = shared_->time_limit > std::chrono::nanoseconds(0);
+    if (copies) {
+      tensors[0] = tensors[0].clone(); // the group's, where a wait is in vain
+    }
+    c10d::AllreduceOptions how;
+    how.reduceOp = op == reduction::sum   ? c10d::ReduceOp::SUM
+                   : op == reduction::min ? c10d::ReduceOp::MIN
+                                          : c10d::ReduceOp::MAX;
+    auto const work = detail::torch_call("allreduce", [&] { return shared_->group->allreduce(tensors, how); });
+    try {
+      wait_for(*work, [] { return std::string("for everybody in an allreduce"); });
+    } catch (...) {
+      close_connections();
+      shared_->has_cancelled = true;
+      throw;
+    }
+    if (copies) {
+      std::memcpy(values.data(), tensors[0].data_ptr(), values.size_bytes());
+    }
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+  }
+
+private:
+  struct shared {
+    shared(c10::intrusive_ptr<c10d::ProcessGroup> of, int tag) : group(std::move(of)), first_tag(tag) {
+      if (!group || first_tag < 0) {
+        throw error(fault::communication, "a communicator needs a process group, and a first tag that is not negative");
+      }
+    }
+
+    c10::intrusive_ptr<c10d::ProcessGroup> group;
+    int first_tag;
+    std::chrono::nanoseconds time_limit{0}; // the group's own
+    bool has_cancelled = false;
+  };
+
+  template <class T>
+  static at::Tensor tensor_of(std::span<T> values, at::ScalarType type) {
+    return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::TensorOptions().dtype(type));
+  }
+
+  void check_order() const {
+    if (shared_->has_cancelled) {
+      throw detail::order_is_lost(rank());
+    }
+  }
+
+  request start_one(char const* call, std::span<std::byte> bytes, int peer, phase use, bool receives) {
+    check_order();
+    std::vector<at::Tensor> tensors{tensor_of(bytes, at::kByte)};
+    int const tag = shared_->first_tag + static_cast<int>(use);
+    request started;
+    started.peer_ = peer;
+    started.receives_ = receives;
+    started.use_ = use;
+    started.work_ = detail::torch_call(call, [&] {
+      return receives ? shared_->group->recv(tensors, peer, tag) : shared_->group->send(tensors, peer, tag);
+    });
+    return started;
+  }
+
+  template <class Work, class Describe>
+  void wait_for(Work& work, Describe const& describe) {
+    auto const limit = std::chrono::ceil<std::chrono::milliseconds>(shared_->time_limit);
+    std::string text;
+    try {
+      if (limit.count() > 0 ? work.wait(limit) : work.wait()) {
+        return;
+      }
+      text = "aborted";
+    } catch (std::exception const& caught) {
+      text = detail::torch_text(caught);
+    }
+    if (limit.count() > 0 && detail::says_timed_out(text)) {
+      throw detail::timed_out(rank(), describe(), shared_->time_limit);
+    }
+    throw error(detail::says_timed_out(text) ? fault::timed_out : fault::communication,
+                "rank " + std::to_string(rank()) + " has waited " + describe() + ": " + text);
+  }
+
+  // An allreduce that is given up runs on in a thread of the group, which waits for that thread in the end. A receive
+  // that exceeds its time makes Gloo close all connections, and so ends it.
+  void close_connections() noexcept {
+    if (size() == 1) {
+      return;
+    }
+    try {
+      std::byte none{};
+      std::vector<at::Tensor> tensors{tensor_of(std::span(&none, 1), at::kByte)};
+      int const anybody = (rank() + 1) % size();
+      shared_->group->recv(tensors, anybody, shared_->first_tag + phase_count)->wait(std::chrono::milliseconds(1));
+    } catch (std::exception const&) { // as expected
+    }
+  }
+
+  std::shared_ptr<shared> shared_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "torch/torch_first.hpp"
+
+#include "support/same_everywhere.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+// Ranks that the environment numbers, as torchrun does, and that meet in the file STORE.
+namespace oktopk_tests {
+
+inline int number_in(char const* variable, int otherwise) {
+  char const* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+inline int world_rank() {
+  return number_in("RANK", 0);
+}
+
+inline int world_size() {
+  return number_in("WORLD_SIZE", 1);
+}
+
+/// The neighbours in a ring of all ranks.
+inline int next_rank() {
+  return (world_rank() + 1) % world_size();
+}
+
+inline int previous_rank() {
+  return (world_rank() + world_size() - 1) % world_size();
+}
+
+inline c10::intrusive_ptr<c10d::Store> const& store() {
+  static c10::intrusive_ptr<c10d::Store> const one =
+      c10::make_intrusive<c10d::FileStore>(std::getenv("STORE"), world_size());
+  return one;
+}
+
+/// A group of Gloo with connections of its own. Collective.
+inline c10::intrusive_ptr<c10d::ProcessGroup> new_group() {
+  static int made = 0;
+  auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  auto const prefix = c10::make_intrusive<c10d::PrefixStore>("group " + std::to_string(made++), store());
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, world_rank(), world_size(), options);
+}
+
+inline oktopk::process_group_communicator connected() {
+  return oktopk::process_group_communicator(new_group());
+}
+
+/// Every rank's text, to every rank; by way of the store, whatever has become of the groups. Collective.
+inline std::vector<std::string> texts_of_all(std::string const& mine) {
+  static int calls = 0;
+  std::string const key = "text " + std::to_string(calls++) + " of ";
+  store()->set(key + std::to_string(world_rank()), std::vector<std::uint8_t>(mine.begin(), mine.end()));
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    std::vector<std::uint8_t> const text = store()->get(key + std::to_string(rank));
+    texts.emplace_back(text.begin(), text.end());
+  }
+  return texts;
+}
+
+/// Whether every rank has the same text. Collective.
+inline bool same_everywhere(std::string const& mine) {
+  return detail::same_everywhere(mine, texts_of_all);
+}
+
+/// Runs a test on all ranks; what one of them throws fails it on every rank. Collective.
+template <class Body>
+void on_all_ranks(Body const& body) {
+  detail::on_all_ranks(body, texts_of_all);
+}
+
+} // namespace oktopk_tests

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// What the communicator over a process group makes of torch's errors and time limits, and which messages are its own.
+
+#include "torch/ranks.hpp"
+
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::phase;
+using oktopk::process_group_communicator;
+
+namespace {
+
+using request = process_group_communicator::request;
+
+void check_refuses(process_group_communicator& comm) {
+  int number = 0;
+  CHECK(outcome_of([&] { comm.isend(bytes_of(number), next_rank(), phase::control); }).says("cannot be used any more"));
+}
+
+} // namespace
+
+TEST_CASE("a wait over Gloo that exceeds the time limit names the peer and the phase, and can be cancelled") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = connected();
+    comm.set_time_limit(std::chrono::milliseconds(50));
+    int number = 0;
+    request never = comm.irecv(room_in(number), previous_rank(), phase::balance);
+    auto const begun = std::chrono::steady_clock::now();
+    auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(30));
+    // Another rank's time may have been over before, which closes its connections.
+    CHECK((heard.code == fault::timed_out || heard.code == fault::communication));
+    CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited to receive from rank " +
+                     std::to_string(previous_rank()) + " (balance)"));
+    comm.cancel(std::span(&never, 1));
+    CHECK_FALSE(never.active());
+    check_refuses(comm);
+  });
+}
+
+TEST_CASE("the first rank whose time is over says so, with the limit, and the request stays active") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = connected();
+    int number = 0;
+    if (world_rank() == 0) {
+      comm.set_time_limit(std::chrono::milliseconds(50));
+      request never = comm.irecv(room_in(number), 1, phase::gather);
+      auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+      CHECK(heard.code == fault::timed_out);
+      CHECK(heard.says("rank 0 has waited to receive from rank 1 (gather) for more than 0.05"));
+      CHECK(never.active());
+      comm.cancel(std::span(&never, 1));
+    } else { // hears of it long before the time limit of the group
+      request never = comm.irecv(room_in(number), 0, phase::gather);
+      auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+      CHECK(heard.code == fault::communication);
+      CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited to receive from rank 0 (gather): "));
+      CHECK_FALSE(never.active());
+      comm.cancel({});
+    }
+  });
+}
+
+TEST_CASE("an allreduce over Gloo that not everybody joins in time ends on every rank, and leaves the numbers alone") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = connected();
+    comm.set_time_limit(std::chrono::milliseconds(100));
+    if (world_rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    auto numbers = std::make_unique<std::array<float, 10>>();
+    numbers->fill(1);
+    auto const heard =
+        outcome_of([&] { comm.allreduce(std::span<float>(*numbers), oktopk::reduction::sum, phase::reduce); });
+    CHECK(*numbers == std::array<float, 10>{1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+    numbers.reset(); // before the late rank joins
+    CHECK((heard.code == fault::timed_out || heard.code == fault::communication));
+    CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited for everybody in an allreduce"));
+    check_refuses(comm);
+  });
+}
+
+TEST_CASE("messages and reductions over Gloo work with a time limit as without") {
+  on_all_ranks([] {
+    auto comm = connected();
+    comm.set_time_limit(std::chrono::minutes(1));
+    if (world_size() > 1) {
+      CHECK(pass_around(comm, world_rank()) == previous_rank());
+    }
+    double sum = 1;
+    comm.allreduce(std::span<double>(&sum, 1), oktopk::reduction::sum, phase::reduce);
+    CHECK(sum == world_size());
+  });
+}
+
+TEST_CASE("receives that are cancelled take no message that comes later") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto const group = new_group();
+    process_group_communicator comm(group);
+    std::vector<std::byte> rooms(std::size_t(1) << 20, std::byte(7));
+    request never = comm.irecv(rooms, previous_rank(), phase::reduce);
+    comm.cancel(std::span(&never, 1));
+    CHECK(same_everywhere("cancelled"));
+    // The peer knows nothing of it, and sends.
+    process_group_communicator other(group);
+    std::vector<std::byte> const sent(rooms.size(), std::byte(1));
+    request late = other.isend(sent, next_rank(), phase::reduce);
+    CHECK(same_everywhere("sent"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK(std::count(rooms.begin(), rooms.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(rooms.size()));
+    other.cancel(std::span(&late, 1));
+    CHECK(same_everywhere("over"));
+  });
+}
+
+TEST_CASE("communicators with other tags share a group, and one that torch uses too") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto const group = new_group();
+    process_group_communicator one(group);
+    process_group_communicator two(group, process_group_communicator::usual_first_tag + oktopk::phase_count);
+    std::array<int, 3> heard{};
+    std::array<int, 3> const said = {world_rank(), 10 + world_rank(), 20 + world_rank()};
+    std::vector<at::Tensor> in{at::from_blob(&heard[2], {1}, at::kInt)};
+    auto const torchs = group->recv(in, previous_rank(), 0);
+    std::vector<request> all;
+    all.push_back(two.irecv(room_in(heard[1]), previous_rank(), phase::control));
+    all.push_back(one.irecv(room_in(heard[0]), previous_rank(), phase::control));
+    all.push_back(one.isend(bytes_of(said[0]), next_rank(), phase::control));
+    all.push_back(two.isend(bytes_of(said[1]), next_rank(), phase::control));
+    std::vector<at::Tensor> out{at::full({1}, said[2], at::kInt)};
+    group->send(out, next_rank(), 0)->wait();
+    torchs->wait();
+    one.wait_all(std::span(all).subspan(1, 2));
+    two.wait_all(std::span(all));
+    CHECK(heard == std::array<int, 3>{previous_rank(), 10 + previous_rank(), 20 + previous_rank()});
+  });
+}
+
+TEST_CASE("what torch refuses is an error with the name of the call") {
+  CHECK(outcome_of([] {
+          process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup>());
+        }).says("needs a process group"));
+  on_all_ranks([] {
+    auto comm = connected();
+    int number = 0;
+    outcome const heard = outcome_of([&] { comm.isend(bytes_of(number), world_size() + 5, phase::control); });
+    CHECK(heard.code == fault::communication);
+    CHECK(heard.says("send: "));
+    CHECK_FALSE(heard.says("\n"));
+  });
+}
