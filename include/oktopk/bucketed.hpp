@@ -136,8 +136,9 @@ public:
 
   /// The update of a bucket, after `wait` and until the next step: sums, with indices from the bucket's begin.
   update_type const& update(int bucket) const { return *part_of(bucket).update; }
-  /// What is left of a bucket's gradients on this rank; not while calls are under way.
-  typename feedback_type::const_vector_type residual(int bucket) const { return part_of(bucket).feedback.residual(); }
+  /// The error feedback of a bucket: its residual, or a hook before its calls. Not while calls are under way; the bucket
+  /// makes the calls.
+  feedback_type& feedback(int bucket) { return part_of(bucket).feedback; }
 
   /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
   /// accumulator. Not while calls are under way.
