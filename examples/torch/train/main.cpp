@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -42,8 +43,10 @@ void run(oktopk::mpi_communicator world, oktopk_programs::arguments const& given
     }
     return;
   }
-  int const cores = static_cast<int>(std::thread::hardware_concurrency());
-  at::set_num_threads(std::max(1, cores / ranks_on_this_machine()));
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) {
+    int const cores = static_cast<int>(std::thread::hardware_concurrency());
+    at::set_num_threads(std::max(1, cores / ranks_on_this_machine()));
+  }
   torch_training::train(world, how);
 }
 

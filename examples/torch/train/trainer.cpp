@@ -144,7 +144,7 @@ private:
     seconds_.compute += all - (wait_ended - backward_ended) - within;
     seconds_.communication += times.communication();
     seconds_.hidden += times.hidden() - within;
-    seconds_.hideable += times.hideable();
+    seconds_.hideable += parallel_.buckets().overlaps() ? times.hideable() : 0;
     return loss.item<double>();
   }
 
