@@ -15,7 +15,8 @@ if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ
         os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
 sys.dont_write_bytecode = True  # the checkout may be read-only
 
-from driver import compare, formats, network, programs, selection_accuracy, show, simulated, training  # noqa: E402
+from driver import (compare, formats, network, programs, selection_accuracy, show, simulated,  # noqa: E402
+                    torch, training)
 from driver.arguments import Help, Parser  # noqa: E402
 
 COMMANDS = {
@@ -23,6 +24,7 @@ COMMANDS = {
     "network": network,
     "simulated": simulated,
     "training": training,
+    "torch": torch,
     "selection-accuracy": selection_accuracy,
     "formats": formats,
     "show": show,

@@ -25,6 +25,12 @@ sign_of() {
     cmake) echo cmake ;;
     mpich) echo mpirun.mpich ;;
     ninja-build) echo ninja ;;
+    bible-kjv) echo bible ;;
+    bible-kjv-text) echo /usr/lib/bible.data ;;
+    iproute2) echo tc ;;
+    libgloo-dev) echo /usr/include/gloo/config.h ;;
+    libtorch-dev) echo /usr/include/torch/csrc/api/include/torch/torch.h ;;
+    python3) echo python3 ;;
     clang-* | doxygen) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;
     openmpi-bin) echo mpirun.openmpi ;;

@@ -53,7 +53,8 @@ CATCH_REGISTER_LISTENER(watched)
 
 struct world {
   world(int& argc, char**& argv) {
-    MPI_Init(&argc, &argv);
+    int level = MPI_THREAD_SINGLE; // what is given, tests of other threads look at
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
   }

@@ -80,22 +80,39 @@ def launcher_of(mpi, bench):
     return need("mpirun.openmpi", "openmpi-bin")
 
 
-def run(given):
-    """Measures, prints the table and writes the files."""
-    if not 2 <= given.ranks <= 200:
-        programs.fail(f"--ranks must be a number from 2 to 200, not {given.ranks}")
+def check(ranks):
+    """Fails where links for so many ranks cannot be made here."""
+    if not 2 <= ranks <= 200:
+        programs.fail(f"--ranks must be a number from 2 to 200, not {ranks}")
     if os.geteuid() != 0:
         programs.fail("needs root, to make network namespaces: run it with sudo")
     for command, package in TOOLS.items():
         need(command, package)
+    if subprocess.run([*IN_NAMESPACES, "true"], capture_output=True, check=False).returncode != 0:
+        programs.fail("may not make namespaces here: a container must be privileged for that")
+
+
+def measure(rate, ranks, program, rounds, schemes, options, scratch):
+    """Runs a program with each scheme on the cluster; the rows go to rows.csv in the folder
+    `scratch`. Gives the status: what was measured before a failure counts as well."""
+    mpi = mpi_of(program)
+    command = [*IN_NAMESPACES, "sh", programs.BENCHMARKS / "network" / "cluster.sh", scratch, rate,
+               ranks, mpi, launcher_of(mpi, program), rounds, "\n".join(schemes), program, *options]
+    with subprocess.Popen(list(map(str, command)), stdout=sys.stderr.fileno()) as cluster:
+        try:
+            return cluster.wait()
+        finally:
+            cluster.kill()
+
+
+def run(given):
+    """Measures, prints the table and writes the files."""
+    check(given.ranks)
     bench = given.bench or newest_bench()
-    mpi = mpi_of(bench)
-    launcher = launcher_of(mpi, bench)
+    launcher_of(mpi_of(bench), bench)
     schemes = given.algorithm or programs.schemes_of(bench)
     if given.plot and pictures.missing():
         programs.fail("--plot needs matplotlib: apt-get install python3-matplotlib")
-    if subprocess.run([*IN_NAMESPACES, "true"], capture_output=True, check=False).returncode != 0:
-        programs.fail("may not make namespaces here: a container must be privileged for that")
 
     options = ["--length", given.length, "--density", given.density, "--steps", given.steps,
                "--warmup", given.warmup]
@@ -103,15 +120,8 @@ def run(given):
     programs.note_crowding(given.ranks)
     programs.say(f"Measuring {bench}")
     with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
-        command = [*IN_NAMESPACES, "sh", programs.BENCHMARKS / "network" / "cluster.sh", scratch,
-                   given.rate, given.ranks, mpi, launcher, given.rounds, "\n".join(schemes), bench,
-                   *options, *given.passed_on]
-        with subprocess.Popen(list(map(str, command)), stdout=sys.stderr.fileno()) as cluster:
-            try:
-                status = cluster.wait()
-            finally:
-                cluster.kill()
-        # What was measured before a failure counts as well.
+        status = measure(given.rate, given.ranks, bench, given.rounds, schemes,
+                         [*options, *given.passed_on], scratch)
         rows = pathlib.Path(scratch) / "rows.csv"
         if rows.exists() and rows.stat().st_size > 0:
             report(given, rows)

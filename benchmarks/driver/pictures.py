@@ -290,6 +290,65 @@ def training(rows, title, note):
     return figure
 
 
+def parts_of_time(axes, schemes):
+    """Bars of the seconds a step of each scheme: computation, waits, and what is hidden."""
+    names = list(schemes)[::-1]
+    last = {name: schemes[name][-1] for name in names}
+
+    def seconds(part):
+        return [float(last[name][part]) / float(last[name]["iteration"]) for name in names]
+
+    compute, waits, hidden = map(seconds, ("compute_seconds", "wait_seconds", "hidden_seconds"))
+    axes.barh(names, compute, height=0.6, color="#bbbbbb", label="computation")
+    axes.barh(names, waits, height=0.6, left=compute, color="#d55e00", label="waiting")
+    axes.barh(names, hidden, height=0.2, left=[a - b for a, b in zip(compute, hidden)],
+              color="#0072b2", label="communication behind it")
+    axes.set_yticks(range(len(names)), [str(len(names) - i) for i in range(len(names))])
+    axes.set_title("seconds a step", fontsize=10.5)
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    grid(axes.xaxis)
+
+
+def torch_training(rows, title, note):
+    """Loss and accuracy against time and words (the paper's Figures 9, 11 and 13), the time of a
+    step (8 to 12) and, where it was measured, xi (5)."""
+    schemes = grouped(rows)
+    has_xi = any(row["xi"] for row in rows)
+    lines_below = math.ceil(len(schemes) / 2)
+    figure, axes = figure_of(9.6 if has_xi else 6.6, title, note, bottom=0.25 + 0.22 * lines_below,
+                             nrows=3 if has_xi else 2, ncols=2)
+    (loss, accuracy), (words, times) = axes[:2]
+    for place, (name, of) in enumerate(schemes.items()):
+        color, marker, _ = list(SCHEMES.values())[place % len(SCHEMES)]
+        style = {"color": color, "marker": marker, "markersize": 3.5, "linewidth": 1.3}
+        seconds = column(of, "seconds")
+        loss.plot(seconds, column(of, "test_loss"), label=f"{place + 1}  {name}", **style)
+        accuracy.plot(seconds, [100 * value for value in column(of, "accuracy")], **style)
+        words.plot([max(1, value) / 1e6 for value in column(of, "words")], column(of, "test_loss"),
+                   **style)
+        if has_xi:
+            measured = [row for row in of if row["xi"]]
+            axes[2][0].plot(column(measured, "iteration"), column(measured, "xi"), **style)
+            axes[2][1].plot(column(of, "iteration"), column(of, "selected"), **style)
+    words.set_xscale("log")
+    for each, what, along in ((loss, "test loss", "seconds of training"),
+                              (accuracy, "test accuracy, %", "seconds of training"),
+                              (words, "test loss", "million words sent by a rank")):
+        each.set_title(what, fontsize=10.5)
+        each.set_xlabel(along)
+        grid(each.xaxis)
+        grid(each.yaxis)
+    parts_of_time(times, schemes)
+    if has_xi:
+        for each, what in zip(axes[2], ("xi (the paper's Assumption 1)", "entries of the update")):
+            each.set_title(what, fontsize=10.5)
+            each.set_xlabel("iteration")
+            grid(each.yaxis)
+        axes[2][1].set_yscale("log")
+    figure.legend(*loss.get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
+    return figure
+
+
 def coding(rows, title, note):
     """Bits an entry, and entries a second, of each format: a mark for each input."""
     from matplotlib import ticker

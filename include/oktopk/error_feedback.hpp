@@ -12,6 +12,8 @@
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/select/source.hpp>
+#include <oktopk/training/momentum.hpp>
+#include <oktopk/training/norm.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +27,30 @@
 
 namespace oktopk {
 
+/// Options of `error_feedback`: what happens to a gradient before the residual takes it. The same on all ranks.
+struct error_feedback_options {
+  double momentum = 0;        ///< in [0, 1); velocity = momentum * velocity + gradient is accumulated
+  bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
+  bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
+  double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0
+
+  /// The fault of these options in words; empty where there is none.
+  std::string problem() const {
+    if (!(momentum >= 0 && momentum < 1)) {
+      return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
+    }
+    if (nesterov && momentum == 0) {
+      return "nesterov needs a momentum";
+    }
+    if (!(clip_norm >= 0) || !std::isfinite(clip_norm)) {
+      return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
+    }
+    return {};
+  }
+
+  bool operator==(error_feedback_options const&) const = default;
+};
+
 /// Residual of a rank, and the sums of all ranks' gradients that a sparse allreduce lets through (paper, Algorithm 2,
 /// lines 3 to 5).
 ///
@@ -33,11 +59,18 @@ namespace oktopk {
 /// the updates add up to the gradients. The optimizer takes the average, `update / P`: sparse from the update, or as a
 /// dense vector from `average`.
 ///
-/// Holds two vectors of the gradient's length. Work goes to the allreduce's instance of the execution space: kernels on
-/// that instance may read update, residual and averages at once, others after a fence. A call that throws leaves the
-/// residual as it was. An object can be neither copied nor moved, as the allreduce cannot.
+/// With momentum the velocity takes the place of the gradient (momentum correction), and entries that were sent lose
+/// theirs (factor masking), unless all are sent in every call, where that would be no momentum at all (Lin et al., Deep
+/// Gradient Compression, ICLR 2018, sections 3.1 and 3.2). Each rank clips its own gradient, before all else: so the
+/// average of the gradients has at most that norm.
+///
+/// Holds two vectors of the gradient's length, and two more with momentum. Work goes to the allreduce's instance of the
+/// execution space: kernels on that instance may read update, residual and averages at once, others after a fence. A
+/// call that throws leaves the residual as it was. An object can be neither copied nor moved, as the allreduce cannot.
 template <gradient_allreduce Allreduce>
 class error_feedback {
+  using velocity_of_gradient = detail::velocity<typename Allreduce::execution_space, typename Allreduce::value_type>;
+
 public:
   using execution_space = typename Allreduce::execution_space;
   using value_type = typename Allreduce::value_type;
@@ -50,6 +83,7 @@ public:
   /// All that is carried from one call to the next, on the host; a plain value.
   struct state_type {
     std::vector<value_type> residual;
+    std::vector<value_type> velocity; ///< empty without momentum
     typename Allreduce::state_type allreduce;
 
     /// For `save` and `load`.
@@ -58,6 +92,7 @@ public:
     template <class State, class Visit>
     static void each_part(State& state, Visit& visit) {
       visit(state.residual);
+      visit(state.velocity);
       Allreduce::state_type::each_part(state.allreduce, visit);
     }
   };
@@ -76,10 +111,31 @@ public:
             Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::accumulator"), Kokkos::WithoutInitializing),
             static_cast<std::size_t>(allreduce.length())) {}
 
+  /// The same with options. Collective; an `error` (option_out_of_range) on every rank for options that make no sense,
+  /// and `ranks_disagree` where they differ.
+  error_feedback(execution_space exec, Allreduce& allreduce, error_feedback_options const& how)
+      : error_feedback(std::move(exec), allreduce) {
+    agreement terms("error_feedback");
+    if (std::string const sentence = how.problem(); !sentence.empty()) {
+      terms.note(fault::option_out_of_range, sentence);
+    }
+    terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
+    terms.fact("clip_norm", how.clip_norm).check_on(allreduce.comm());
+    options_ = how;
+    if (how.momentum > 0) {
+      velocity_ = velocity_of_gradient(exec_, allreduce.length());
+    }
+  }
+
+  error_feedback(Allreduce& allreduce, error_feedback_options const& how)
+      : error_feedback(allreduce.execution(), allreduce, how) {}
+
   error_feedback(error_feedback const&) = delete;
   error_feedback& operator=(error_feedback const&) = delete;
 
   Allreduce& allreduce() { return *allreduce_; }
+  execution_space const& execution() const { return exec_; }
+  error_feedback_options const& how() const { return options_; }
   /// Valid until the next call.
   const_vector_type residual() const { return residual_; }
 
@@ -100,10 +156,18 @@ public:
     if (!detail::same_instance(callers_, exec_)) {
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
-    update_type const& update = call<Gradient>(gradient, static_cast<value_type>(scale));
+    update_type const& update = call<Gradient>(gradient, scale);
     keep_rest(update);
     std::swap(residual_, accumulator_);
+    velocity_.swap();
     return update;
+  }
+
+  /// Takes back what the last call did to residual and velocity: for a caller that does not use the update after all,
+  /// on every rank. Valid once after a call that has returned. The allreduce's own state stays; it holds no gradients.
+  void undo() {
+    std::swap(residual_, accumulator_);
+    velocity_.swap();
   }
 
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 where there is
@@ -133,8 +197,10 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    state_type saved{std::vector<value_type>(residual_.extent(0)), allreduce_->state()};
+    state_type saved{std::vector<value_type>(residual_.extent(0)), std::vector<value_type>(velocity_.now().extent(0)),
+                     allreduce_->state()};
     Kokkos::deep_copy(exec_, host_view(saved.residual.data(), saved.residual.size()), residual_);
+    Kokkos::deep_copy(exec_, host_view(saved.velocity.data(), saved.velocity.size()), velocity_.now());
     detail::fence(exec_, "oktopk::error_feedback::state");
     return saved;
   }
@@ -142,14 +208,17 @@ public:
   /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
   void restore(state_type const& saved) {
     agreement terms("error_feedback::restore");
-    bool const finite = std::all_of(saved.residual.begin(), saved.residual.end(),
-                                    [](value_type value) { return std::isfinite(value); });
-    if (saved.residual.size() != residual_.extent(0) || !finite) {
-      terms.note(fault::bad_state, "the saved state is of another length, or damaged");
+    auto const fits = [](std::vector<value_type> const& numbers, vector_type const& place) {
+      return numbers.size() == place.extent(0) &&
+             std::all_of(numbers.begin(), numbers.end(), [](value_type value) { return std::isfinite(value); });
+    };
+    if (!fits(saved.residual, residual_) || !fits(saved.velocity, velocity_.now())) {
+      terms.note(fault::bad_state, "the saved state is of another length, has another momentum, or is damaged");
     }
     terms.check_on(allreduce_->comm());
     allreduce_->restore(saved.allreduce);
     Kokkos::deep_copy(exec_, residual_, const_host_view(saved.residual.data(), saved.residual.size()));
+    Kokkos::deep_copy(exec_, velocity_.now(), const_host_view(saved.velocity.data(), saved.velocity.size()));
     detail::fence(exec_, "oktopk::error_feedback::restore");
   }
 
@@ -163,6 +232,20 @@ public:
         KOKKOS_LAMBDA(std::int64_t i) { accumulator(i) = residual(i) + scale * static_cast<value_type>(gradient(i)); });
   }
 
+  // Nesterov's step: the velocity is looked at one step ahead.
+  template <class Gradient>
+  void accumulate_ahead(Gradient const& gradient, value_type scale, value_type clip) const {
+    vector_type const accumulator = accumulator_;
+    vector_type const residual = residual_;
+    vector_type const next = velocity_.next();
+    auto const momentum = static_cast<value_type>(options_.momentum);
+    Kokkos::parallel_for(
+        "oktopk::error_feedback::accumulate_ahead",
+        detail::index_range<execution_space>(exec_, 0, allreduce_->length()), KOKKOS_LAMBDA(std::int64_t i) {
+          accumulator(i) = residual(i) + scale * (clip * static_cast<value_type>(gradient(i)) + momentum * next(i));
+        });
+  }
+
   void keep_rest(update_type const& update) const {
     vector_type const accumulator = accumulator_;
     auto const contributed = update.contributed();
@@ -171,6 +254,11 @@ public:
     Kokkos::parallel_for(
         "oktopk::error_feedback::clear_contributed", range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
         KOKKOS_LAMBDA(std::int64_t i) { accumulator(static_cast<std::int64_t>(contributed(i))) = 0; });
+    // Where everything is sent in every call, the velocity is momentum as SGD has it.
+    if (options_.momentum > 0 && options_.factor_masking &&
+        static_cast<std::int64_t>(contributed.extent(0)) < allreduce_->length()) {
+      velocity_.mask(exec_, contributed);
+    }
     if (returned.size() > 0) {
       Kokkos::parallel_for(
           "oktopk::error_feedback::add_returned", range(exec_, 0, returned.size()), KOKKOS_LAMBDA(std::int64_t i) {
@@ -198,9 +286,34 @@ public:
   }
 
 private:
+  template <class Gradient>
+  update_type const& call(Gradient const& gradient, double scale) {
+    double const clip = clip_factor<Gradient>(gradient);
+    if (options_.momentum == 0) {
+      return call_with<Gradient>(gradient, static_cast<value_type>(scale * clip));
+    }
+    auto const of_gradient = static_cast<value_type>(clip);
+    velocity_.template advance<Gradient>(exec_, gradient, of_gradient, static_cast<value_type>(options_.momentum));
+    if (options_.nesterov) {
+      accumulate_ahead<Gradient>(gradient, static_cast<value_type>(scale), of_gradient);
+      return call_with_accumulator();
+    }
+    return call_with<vector_type>(velocity_.next(), static_cast<value_type>(scale));
+  }
+
+  // A norm that is not finite is left to the allreduce, which names the entry.
+  template <class Gradient>
+  double clip_factor(Gradient const& gradient) {
+    if (options_.clip_norm == 0) {
+      return 1;
+    }
+    double const norm = norm_.of(exec_, gradient);
+    return std::isfinite(norm) && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
+  }
+
   // One pass accumulates and selects where nobody must see the accumulator in between.
   template <class Gradient>
-  update_type const& call(Gradient const& gradient, value_type scale) {
+  update_type const& call_with(Gradient const& gradient, value_type scale) {
     using making = accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && holds<Gradient, value_type>) {
       if (!hook_ && gradient.span_is_contiguous()) {
@@ -213,6 +326,10 @@ private:
       }
     }
     accumulate<Gradient>(gradient, scale);
+    return call_with_accumulator();
+  }
+
+  update_type const& call_with_accumulator() {
     if (hook_) {
       detail::fence(exec_, "oktopk::error_feedback::hook");
       call_hook();
@@ -242,6 +359,9 @@ private:
   vector_type residual_;
   vector_type accumulator_;
   std::function<void(const_vector_type)> hook_;
+  error_feedback_options options_;
+  velocity_of_gradient velocity_; // empty without momentum
+  detail::norm_in_order<execution_space, value_type> norm_;
 };
 
 } // namespace oktopk

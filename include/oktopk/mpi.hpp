@@ -67,6 +67,13 @@ public:
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }
 
+  /// Where MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.
+  bool takes_other_threads() const {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    return level >= MPI_THREAD_SERIALIZED;
+  }
+
   /// The duplicate, for calls beside the library's; it must not be freed.
   MPI_Comm get() const { return shared_->comm; }
 

@@ -75,6 +75,8 @@ public:
 
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }
+  /// NCCL sets the device of its communicator by itself.
+  bool takes_other_threads() const { return true; }
 
   /// NCCL's communicator, for calls beside the library's, in the same order on all ranks; it must not be destroyed.
   ncclComm_t get() const { return shared_->comm; }

@@ -44,14 +44,16 @@ std::string rate_fault(double rate) {
 
 /// Options of `sgd`. Outside of the class, so that `sgd` can be made without template arguments.
 struct sgd_options {
-  double learning_rate = 0.1; ///< finite, also as a value of the gradient, and not rounded to zero there
+  double learning_rate = 0.1;        ///< finite, also as a value of the gradient, and not rounded to zero there
+  error_feedback_options feedback{}; ///< momentum and clipping
 };
 
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
 /// Each step: `error_feedback` with the learning rate as scale, then w -= update / P. The learning rate is inside the
-/// accumulator, as in the paper, so a change of it does not rescale what is left over from before. A step that throws
-/// leaves weights and residual as they were.
+/// accumulator, as in the paper, so a change of it does not rescale what is left over from before. With momentum the
+/// velocity is accumulated in place of the gradient (momentum correction). A step that throws leaves weights, residual
+/// and velocity as they were.
 ///
 /// Everything runs on the allreduce's instance of the execution space. An object can be neither copied nor moved, as
 /// the allreduce cannot.
@@ -90,7 +92,8 @@ public:
 
   /// The same with the instance `exec`, on which the caller writes `weights` and `gradient`: where it is another one
   /// than the allreduce's, every step waits for it first. Kokkos before 4.0 cannot tell, and the step always waits.
-  sgd(execution_space exec, Allreduce& allreduce, sgd_options const& how) : feedback_(std::move(exec), allreduce) {
+  sgd(execution_space exec, Allreduce& allreduce, sgd_options const& how)
+      : feedback_(std::move(exec), allreduce, how.feedback) {
     agreement terms("sgd");
     if (std::string const sentence = detail::rate_fault<value_type>(how.learning_rate); !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);

@@ -4,5 +4,216 @@
 
 /// The adapter for PyTorch's C++ library; with what stands in torch/, the only headers that include headers of torch.
 
+#include <oktopk/bucketed.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/dense/broadcast.hpp>
+#include <oktopk/torch/gradient_hook.hpp>
 #include <oktopk/torch/process_group.hpp>
 #include <oktopk/torch/view.hpp>
+
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// Options of `data_parallel`; the same on all ranks.
+struct data_parallel_options {
+  double density = 0.01;      ///< of the selections, where `buckets.plan.densities` names none
+  bucketed_options buckets{}; ///< an empty order is the parameters' from the last to the first
+};
+
+/// Data-parallel training of a module of torch: gradients are reduced while the backward pass runs.
+///
+/// ```
+/// oktopk::data_parallel parallel(*model, comm, "ok_topk(format=packed)", {.density = 0.01});
+/// for (auto& batch : loader) {
+///   optimizer.zero_grad();
+///   loss_of(model, batch).backward();
+///   parallel.wait(); // gradients are averages over all ranks now
+///   optimizer.step();
+/// }
+/// ```
+///
+/// The constructor copies parameters and buffers of rank 0 to all ranks, and hooks on the gradients of all parameters
+/// that require one. In a backward pass each gradient goes to its bucket (`bucketed`), whose call begins when it is
+/// full. A parameter without a gradient counts as zeros. Parameters are dense tensors of type `float` on the device of
+/// the execution space; a parameter that is shared by modules is reduced once.
+///
+/// Where the execution space is a device, its instance must have the stream on which torch runs the backward pass.
+/// The module must outlive this object, and Kokkos be initialised before. After `wait` a gradient lies in the memory of
+/// its bucket, and stays there as long as nobody sets another. `wait` throws the errors of `bucketed`; gradients are
+/// then of no use.
+template <gradient_allreduce Allreduce>
+class data_parallel {
+  static_assert(std::same_as<typename Allreduce::value_type, float>,
+                "oktopk: gradients of torch are of type float here");
+
+public:
+  using execution_space = typename Allreduce::execution_space;
+  using communicator_type = typename Allreduce::communicator_type;
+  using memory_space = typename execution_space::memory_space;
+  using state_type = typename bucketed<Allreduce>::state_type;
+  using options = data_parallel_options;
+
+  /// Collective. `make(bucket)` gives the allreduce of one bucket. An `error` on every rank where the modules differ or
+  /// have parameters of another type.
+  template <class Make>
+    requires std::same_as<std::invoke_result_t<Make const&, bucket const&>, Allreduce>
+  data_parallel(torch::nn::Module& module, communicator_type comm, Make const& make,
+                data_parallel_options const& how = {}, execution_space exec = {})
+      : exec_(std::move(exec)), comm_(std::move(comm)) {
+    agree(module);
+    std::vector<std::int64_t> lengths;
+    for (at::Tensor const& each : parameters_) {
+      lengths.push_back(each.numel());
+    }
+    buckets_ = std::make_unique<bucketed<Allreduce>>(exec_, comm_, lengths, make, completed(how));
+    for (at::Tensor const& each : parameters_) {
+      copy_from_root(each);
+    }
+    for (at::Tensor const& each : module.buffers()) {
+      copy_from_root(each);
+    }
+    hook_gradients();
+  }
+
+  /// The same with an algorithm of the catalogue by its name, such as `ok_topk(format=packed)`.
+  data_parallel(torch::nn::Module& module, communicator_type comm, std::string_view text,
+                data_parallel_options const& how = {}, execution_space exec = {})
+    requires std::same_as<Allreduce, any_allreduce<execution_space, communicator_type>>
+      : data_parallel(
+            module, comm,
+            [&](bucket const& of) {
+              return make_allreduce(exec, comm, text, {.length = of.length, .k = {}, .density = of.density});
+            },
+            how, exec) {}
+
+  /// Ends the step that a backward pass has begun: waits for all buckets; the gradients are averages then. Collective.
+  void wait() {
+    buckets_->wait();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (!lies_in_bucket(i)) {
+        parameters_[i].mutable_grad() = gradients_[i];
+      }
+    }
+  }
+
+  /// Whether gradients are reduced, as at first. Without, backward passes only add to the gradients of this rank, and
+  /// the first one with reduces their sum (`wait` follows that one alone). The same on all ranks.
+  void set_reducing(bool reduces) { reduces_ = reduces; }
+
+  /// Times of the last step: how much the backward pass has hidden.
+  overlap_times const& last_step() const { return buckets_->last_step(); }
+  bucketed<Allreduce>& buckets() { return *buckets_; }
+
+  /// All that is carried on, apart from weights and optimizer.
+  state_type state() const { return buckets_->state(); }
+  void restore(state_type const& saved) { buckets_->restore(saved); }
+
+private:
+  // The parameters that take gradients, each once, and what the ranks must have in common.
+  void agree(torch::nn::Module& module) {
+    agreement terms("data_parallel");
+    for (auto const& each : module.named_parameters()) {
+      at::Tensor const& parameter = each.value();
+      bool const known = std::any_of(parameters_.begin(), parameters_.end(),
+                                     [&](at::Tensor const& other) { return other.is_same(parameter); });
+      if (!parameter.requires_grad() || known) {
+        continue;
+      }
+      terms.fact("parameter " + each.key(), parameter.numel());
+      if (parameter.scalar_type() != at::kFloat || parameter.layout() != at::kStrided ||
+          parameter.device().type() != detail::torch_device<memory_space>) {
+        terms.note(fault::option_out_of_range,
+                   "the parameter " + each.key() + " is no dense tensor of type float on the execution space's device");
+      }
+      parameters_.push_back(parameter);
+    }
+    for (auto const& each : module.named_buffers()) {
+      terms.fact("buffer " + each.key(), each.value().nbytes());
+    }
+    terms.check_on(comm_);
+  }
+
+  bucketed_options completed(data_parallel_options const& how) const {
+    bucketed_options made = how.buckets;
+    if (made.plan.order.empty()) {
+      made.plan.order.resize(parameters_.size());
+      std::iota(made.plan.order.rbegin(), made.plan.order.rend(), 0);
+    }
+    if (made.plan.densities.empty()) {
+      made.plan.densities = {how.density};
+    }
+    return made;
+  }
+
+  // As bits, whatever their type.
+  void copy_from_root(at::Tensor const& tensor) {
+    at::NoGradGuard const not_recorded;
+    auto const bytes = static_cast<std::int64_t>(tensor.nbytes());
+    std::int64_t const words = (bytes + 3) / 4;
+    Kokkos::View<float*, memory_space> const room(std::string("oktopk::data_parallel::broadcast"),
+                                                  static_cast<std::size_t>(words));
+    at::Tensor const image = torch_tensor(room).view(at::kByte).narrow(0, 0, bytes);
+    image.copy_(tensor.detach().contiguous().view(-1).view(at::kByte));
+    broadcast_one_to_all<execution_space, communicator_type, float>().run(exec_, comm_, room.data(), words, 0);
+    tensor.detach().copy_(image.view(tensor.scalar_type()).view(tensor.sizes()));
+  }
+
+  void hook_gradients() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      gradients_.push_back(torch_tensor(buckets_->gradient(static_cast<int>(i)), parameters_[i].sizes()));
+      hooks_.push_back(std::make_unique<detail::gradient_hook>(parameters_[i], [this, i] { reduce(i); }));
+    }
+  }
+
+  bool lies_in_bucket(std::size_t i) const {
+    at::Tensor const& gradient = parameters_[i].grad();
+    return gradient.defined() && gradient.data_ptr() == gradients_[i].data_ptr();
+  }
+
+  // Of the backward pass, on its thread.
+  void reduce(std::size_t i) {
+    if (!reduces_) {
+      return;
+    }
+    if (!lies_in_bucket(i)) {
+      at::NoGradGuard const not_recorded;
+      gradients_[i].copy_(parameters_[i].grad());
+    }
+    buckets_->ready(static_cast<int>(i));
+  }
+
+  execution_space exec_;
+  communicator_type comm_;
+  std::vector<at::Tensor> parameters_;
+  std::unique_ptr<bucketed<Allreduce>> buckets_;
+  std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
+  std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
+  bool reduces_ = true;
+};
+
+template <communicator Comm>
+data_parallel(torch::nn::Module&, Comm, std::string_view, data_parallel_options = {})
+    -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace, Comm>>;
+
+template <communicator Comm>
+data_parallel(torch::nn::Module&, Comm, char const*, data_parallel_options = {})
+    -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace, Comm>>;
+
+template <communicator Comm, class Make>
+  requires std::invocable<Make const&, bucket const&>
+data_parallel(torch::nn::Module&, Comm, Make, data_parallel_options = {})
+    -> data_parallel<std::invoke_result_t<Make const&, bucket const&>>;
+
+} // namespace oktopk

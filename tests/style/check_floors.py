@@ -10,6 +10,7 @@ import sys
 # From the top floor down. Folders on one floor do not include each other.
 FLOORS = [
     ["."],  # the front doors: what a user includes
+    ["training"],  # parts of error_feedback.hpp, bucketed.hpp and the optimizers
     ["catalogue"],
     ["algorithm"],
     ["exchange"],

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/threads.hpp>
 
 #include <array>
 #include <concepts>
@@ -73,6 +74,7 @@ public:
 
   int rank() const { return inner_.rank(); }
   int size() const { return inner_.size(); }
+  bool takes_other_threads() const { return oktopk::takes_other_threads(inner_); }
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);

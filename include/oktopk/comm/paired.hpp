@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/threads.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -28,6 +29,9 @@ public:
 
   int rank() const { return control_.rank(); }
   int size() const { return control_.size(); }
+  bool takes_other_threads() const {
+    return oktopk::takes_other_threads(control_) && oktopk::takes_other_threads(bulk_);
+  }
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return control_.isend(out, peer, use); }
   request irecv(std::span<std::byte> in, int peer, phase use) { return control_.irecv(in, peer, use); }

@@ -24,6 +24,7 @@ public:
 
   int rank() const { return 0; }
   int size() const { return 1; }
+  bool takes_other_threads() const { return true; }
 
   request isend(std::span<std::byte const>, int, phase) { throw nobody(); }
   request irecv(std::span<std::byte>, int, phase) { throw nobody(); }

@@ -63,6 +63,7 @@ public:
 
   int rank() const { return shared_->group->getRank(); }
   int size() const { return shared_->group->getSize(); }
+  bool takes_other_threads() const { return true; }
 
   /// The group, for calls beside the library's.
   c10::intrusive_ptr<c10d::ProcessGroup> const& get() const { return shared_->group; }

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/util/accumulate.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -59,18 +60,31 @@ torch_view_type<T, MemorySpace> torch_view(at::Tensor const& tensor) {
   return torch_view_type<T, MemorySpace>(static_cast<T*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel()));
 }
 
-/// A view of rank 1 as a tensor of one dimension, in the same memory, which the tensor keeps where the view does.
-/// Copies nothing. Throws `not_contiguous` where the view has a stride.
+/// A view of rank 1 as a tensor of these sizes, in the same memory, which the tensor keeps where the view does. Copies
+/// nothing; for autograd it is a tensor of its own. Throws `not_contiguous` where the view has a stride, and
+/// `length_mismatch` where the sizes are those of another number of elements.
 template <kokkos_vector View>
   requires(!std::is_const_v<typename View::value_type>)
-at::Tensor torch_tensor(View const& view) {
+at::Tensor torch_tensor(View const& view, at::IntArrayRef sizes) {
   if (!view.span_is_contiguous()) {
     throw error(fault::not_contiguous, "torch_tensor: the view is not contiguous");
   }
+  if (c10::multiply_integers(sizes) != static_cast<std::int64_t>(view.extent(0))) {
+    throw error(fault::length_mismatch, "torch_tensor: the view has " + std::to_string(view.extent(0)) +
+                                            " elements, and the sizes make " +
+                                            std::to_string(c10::multiply_integers(sizes)));
+  }
   using value = typename View::value_type;
   return at::from_blob(
-      view.data(), {static_cast<std::int64_t>(view.extent(0))}, [view](void*) {},
+      view.data(), sizes, [view](void*) {},
       at::TensorOptions().dtype(detail::torch_type<value>).device(detail::torch_device<typename View::memory_space>));
+}
+
+/// The same as a tensor of one dimension.
+template <kokkos_vector View>
+  requires(!std::is_const_v<typename View::value_type>)
+at::Tensor torch_tensor(View const& view) {
+  return torch_tensor(view, {static_cast<std::int64_t>(view.extent(0))});
 }
 
 } // namespace oktopk

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "options.hpp"
+
+#include <oktopk/catalogue/catalogue.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+namespace torch_training {
+namespace {
+
+constexpr std::string_view overlap_mark = "+overlap";
+
+} // namespace
+
+bool options::overlaps() const {
+  return algorithm.size() >= overlap_mark.size() &&
+         algorithm.compare(algorithm.size() - overlap_mark.size(), overlap_mark.size(), overlap_mark) == 0;
+}
+
+std::string options::scheme() const {
+  return overlaps() ? algorithm.substr(0, algorithm.size() - overlap_mark.size()) : algorithm;
+}
+
+std::string options::shared_part() const {
+  std::ostringstream words;
+  words.precision(17);
+  words << workload << ' ' << algorithm << ' ' << size << ' ' << batch << ' ' << iterations << ' ' << minutes << ' '
+        << every << ' ' << density << ' ' << learning_rate << ' ' << momentum << ' ' << clip_norm << ' ' << warm_up
+        << ' ' << bucket_mib << ' ' << seed << ' ' << xi;
+  return words.str();
+}
+
+options parse_options(std::vector<std::string> const& arguments) {
+  options how;
+  bool list = false;
+  CLI::App app("Trains a network of torch on several ranks; the gradients are summed by an algorithm of oktopk.\n"
+               "Run it under mpirun.",
+               "train_torch");
+  app.option_defaults()->always_capture_default(false);
+  app.add_option("--workload", how.workload, "vgg16 (images), lstm or bert (text)")
+      ->check(CLI::IsMember({"vgg16", "lstm", "bert"}));
+  app.add_option("--algorithm", how.algorithm,
+                 "of the catalogue, see --list; \"+overlap\" behind it: in buckets, while the backward pass runs");
+  app.add_option("--size", how.size, "factor of the network's widths")->check(CLI::Range(0.01, 8.0));
+  app.add_option("--batch", how.batch, "examples of a rank and iteration")->check(CLI::PositiveNumber);
+  app.add_option("--iterations", how.iterations, "of the training")->check(CLI::PositiveNumber);
+  app.add_option("--minutes", how.minutes, "of the training in place of --iterations")->check(CLI::PositiveNumber);
+  app.add_option("--every", how.every, "iterations between two evaluations")->check(CLI::PositiveNumber);
+  app.add_option("--density", how.density, "k / n of sparse schemes")->check(CLI::Range(1e-6, 1.0));
+  app.add_option("--learning-rate", how.learning_rate)->check(CLI::PositiveNumber);
+  app.add_option("--momentum", how.momentum, "with momentum correction")->check(CLI::Range(0.0, 0.999));
+  app.add_option("--clip-norm", how.clip_norm, "most norm of a rank's gradient in a bucket; 0: none")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--warm-up", how.warm_up, "iterations from dense to --density")->check(CLI::NonNegativeNumber);
+  app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")->check(CLI::PositiveNumber);
+  app.add_option("--seed", how.seed)->check(CLI::NonNegativeNumber);
+  app.add_flag("--xi", how.xi, "measures the paper's xi in each row; its cost is not counted");
+  app.add_option("--images", how.images, "folder of Fashion-MNIST");
+  app.add_option("--text", how.text, "file of plain text for lstm and bert");
+  app.add_option("--csv", how.csv, "file for a row each --every iterations");
+  app.add_flag("--list", list, "lists algorithms and their options");
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (CLI::CallForHelp const&) {
+    how.to_print = app.help();
+  } catch (CLI::Error const& fault) {
+    throw std::runtime_error(fault.what());
+  }
+  if (list) {
+    how.to_print = oktopk::catalogue_text();
+  }
+  if (how.iterations > 0 && how.minutes > 0) {
+    throw std::runtime_error("give --iterations or --minutes, not both");
+  }
+  return how;
+}
+
+} // namespace torch_training

@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// Adam over a sparse allreduce, as the paper trains BERT (section 5.1).
+
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/error_feedback.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// Options of `adam`; the same on all ranks. The defaults are the paper's for BERT.
+struct adam_options {
+  double learning_rate = 2e-4;
+  double beta1 = 0.9;   ///< decay of the mean of averages, in [0, 1)
+  double beta2 = 0.999; ///< decay of the mean of their squares, in [0, 1)
+  double epsilon = 1e-8;
+  double weight_decay = 0.01; ///< times the learning rate is taken off the weights, apart from the gradients
+  error_feedback_options feedback{};
+
+  /// The fault of these options in words; empty where there is none.
+  std::string problem() const {
+    auto const decays = [](double beta) { return beta >= 0 && beta < 1; };
+    auto const usable = [](double value) { return value >= 0 && std::isfinite(value); };
+    if (!usable(learning_rate) || !usable(weight_decay)) {
+      return "learning rate and weight decay must be finite and not negative";
+    }
+    if (!decays(beta1) || !decays(beta2)) {
+      return "beta1 and beta2 must be in [0, 1)";
+    }
+    return epsilon > 0 && std::isfinite(epsilon) ? "" : "epsilon must be positive and finite";
+  }
+};
+
+/// Data-parallel Adam over any gradient allreduce: sparse allreduce of the gradients, with error feedback, and Adam on
+/// the averages (paper, section 5.1; Kingma and Ba, ICLR 2015; weight decay apart from the gradients as in Loshchilov
+/// and Hutter, ICLR 2019).
+///
+/// Gradients are accumulated as they are: Adam divides by their size, so the learning rate stays outside. Holds two
+/// vectors of the gradient's length beside those of `error_feedback`, and one for averages. A step that throws leaves
+/// weights, moments and residual as they were. Everything runs on the allreduce's instance of the execution space.
+template <gradient_allreduce Allreduce>
+class adam {
+  using feedback_type = error_feedback<Allreduce>;
+
+public:
+  using execution_space = typename Allreduce::execution_space;
+  using value_type = typename Allreduce::value_type;
+  using memory_space = typename execution_space::memory_space;
+  using vector_type = typename feedback_type::vector_type;
+  using const_vector_type = typename feedback_type::const_vector_type;
+  using update_type = typename Allreduce::update_type;
+  using options = adam_options;
+
+  /// All that is carried from one step to the next, on the host; a plain value.
+  struct state_type : feedback_type::state_type {
+    double learning_rate = 0;
+    std::int64_t steps = 0;
+    std::vector<value_type> mean;
+    std::vector<value_type> mean_of_squares;
+
+    /// For `save` and `load`.
+    static std::string type_name() { return "adam over " + Allreduce::state_type::type_name(); }
+
+    template <class State, class Visit>
+    static void each_part(State& state, Visit& visit) {
+      visit(state.learning_rate);
+      visit(state.steps);
+      visit(state.mean);
+      visit(state.mean_of_squares);
+      feedback_type::state_type::each_part(state, visit);
+    }
+  };
+
+  /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that make no sense or
+  /// differ.
+  adam(Allreduce& allreduce, adam_options const& how)
+      : feedback_(allreduce, how.feedback), how_(how),
+        mean_(Kokkos::view_alloc(allreduce.execution(), std::string("oktopk::adam::mean")), size()),
+        mean_of_squares_(Kokkos::view_alloc(allreduce.execution(), std::string("oktopk::adam::mean_of_squares")),
+                         size()),
+        average_(Kokkos::view_alloc(allreduce.execution(), std::string("oktopk::adam::average"),
+                                    Kokkos::WithoutInitializing),
+                 size()) {
+    agreement terms("adam");
+    if (std::string const sentence = how.problem(); !sentence.empty()) {
+      terms.note(fault::option_out_of_range, sentence);
+    }
+    terms.fact("learning rate", how.learning_rate).fact("beta1", how.beta1).fact("beta2", how.beta2);
+    terms.fact("epsilon", how.epsilon).fact("weight decay", how.weight_decay).fact("length", allreduce.length());
+    terms.check_on(allreduce.comm());
+  }
+
+  double learning_rate() const { return how_.learning_rate; }
+
+  /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
+  void set_learning_rate(double rate) {
+    adam_options changed = how_;
+    changed.learning_rate = rate;
+    if (std::string const sentence = changed.problem(); !sentence.empty()) {
+      throw error(fault::option_out_of_range, "adam: " + sentence);
+    }
+    how_ = changed;
+  }
+
+  Allreduce& allreduce() { return feedback_.allreduce(); }
+  const_vector_type residual() const { return feedback_.residual(); }
+
+  /// One iteration. Collective. `weights` and `gradient` are rank-1 views of `length()` values that the execution space
+  /// can reach; the update is valid until the next step.
+  template <class Weights, class Gradient>
+    requires accumulator_view<Weights, value_type, execution_space> &&
+             gradient_view<Gradient, value_type, execution_space>
+  update_type const& step(Weights const& weights, Gradient const& gradient) {
+    auto const length = static_cast<std::int64_t>(weights.extent(0));
+    if (length != allreduce().length() && static_cast<std::int64_t>(gradient.extent(0)) == allreduce().length()) {
+      feedback_.fail_on_all(length);
+    }
+    update_type const& update = feedback_(gradient);
+    feedback_.average(update, average_);
+    steps_ += 1;
+    apply<Weights>(weights);
+    detail::fence(allreduce().execution(), "oktopk::adam::step");
+    return update;
+  }
+
+  /// A copy of all that is carried on.
+  state_type state() const {
+    state_type saved{feedback_.state(), how_.learning_rate, steps_, {}, {}};
+    copy_out(mean_, saved.mean);
+    copy_out(mean_of_squares_, saved.mean_of_squares);
+    return saved;
+  }
+
+  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
+  void restore(state_type const& saved) {
+    agreement terms("adam::restore");
+    auto const finite = [&](std::vector<value_type> const& numbers) {
+      return numbers.size() == size() &&
+             std::all_of(numbers.begin(), numbers.end(), [](value_type value) { return std::isfinite(value); });
+    };
+    if (!finite(saved.mean) || !finite(saved.mean_of_squares) || saved.steps < 0 ||
+        !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
+      terms.note(fault::bad_state, "the saved state is of another length, or damaged");
+    }
+    terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps).check_on(allreduce().comm());
+    feedback_.restore(saved);
+    copy_in(saved.mean, mean_);
+    copy_in(saved.mean_of_squares, mean_of_squares_);
+    steps_ = saved.steps;
+    how_.learning_rate = saved.learning_rate;
+  }
+
+  /// A kernel; public because nvcc wants the function around it to be.
+  template <class Weights>
+  void apply(Weights const& weights) const {
+    vector_type const mean = mean_;
+    vector_type const squares = mean_of_squares_;
+    vector_type const average = average_;
+    auto const beta1 = static_cast<value_type>(how_.beta1);
+    auto const beta2 = static_cast<value_type>(how_.beta2);
+    auto const epsilon = static_cast<value_type>(how_.epsilon);
+    auto const kept = static_cast<value_type>(1 - how_.learning_rate * how_.weight_decay);
+    auto const rate = static_cast<value_type>(how_.learning_rate / (1 - std::pow(how_.beta1, steps_)));
+    auto const correction = static_cast<value_type>(1 / std::sqrt(1 - std::pow(how_.beta2, steps_)));
+    Kokkos::parallel_for(
+        "oktopk::adam::apply",
+        detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(mean.extent(0))),
+        KOKKOS_LAMBDA(std::int64_t i) {
+          value_type const g = average(i);
+          value_type const m = beta1 * mean(i) + (1 - beta1) * g;
+          value_type const v = beta2 * squares(i) + (1 - beta2) * g * g;
+          mean(i) = m;
+          squares(i) = v;
+          weights(i) = kept * weights(i) - rate * m / (std::sqrt(v) * correction + epsilon);
+        });
+  }
+
+private:
+  using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  std::size_t size() const { return feedback_.residual().extent(0); }
+
+  void copy_out(vector_type const& from, std::vector<value_type>& to) const {
+    to.resize(from.extent(0));
+    Kokkos::deep_copy(feedback_.execution(), host_view(to.data(), to.size()), from);
+    detail::fence(feedback_.execution(), "oktopk::adam::state");
+  }
+
+  void copy_in(std::vector<value_type> const& from, vector_type const& to) const {
+    Kokkos::deep_copy(feedback_.execution(), to, const_host_view(from.data(), from.size()));
+    detail::fence(feedback_.execution(), "oktopk::adam::restore");
+  }
+
+  feedback_type feedback_;
+  adam_options how_;
+  std::int64_t steps_ = 0;
+  vector_type mean_;
+  vector_type mean_of_squares_;
+  vector_type average_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,492 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// Several tensors: buckets of gradients, reduced while the backward pass still computes others.
+
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/threads.hpp>
+#include <oktopk/core/checkpoint.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/launch_turn.hpp>
+#include <oktopk/error_feedback.hpp>
+#include <oktopk/training/buckets.hpp>
+#include <oktopk/training/communication_thread.hpp>
+#include <oktopk/training/overlap_times.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// Options of `bucketed`; the same on all ranks.
+struct bucketed_options {
+  bucket_options plan{};             ///< which tensors are reduced together
+  error_feedback_options feedback{}; ///< of each bucket
+  bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
+};
+
+/// All that `bucketed` carries from one step to the next, on the host; a plain value. Residuals are kept per tensor, so
+/// that they fit any other plan.
+template <gradient_value Value>
+struct bucketed_state {
+  std::vector<std::int64_t> lengths;        ///< of the tensors, by number
+  std::vector<Value> residual;              ///< of all tensors, by number
+  std::vector<Value> velocity;              ///< the same; empty without momentum
+  std::vector<std::int64_t> bucket_lengths; ///< of the plan that the rest belongs to
+  std::vector<std::int64_t> bucket_tensors; ///< the tensors of all buckets, one after the other
+  std::vector<std::int64_t> bytes;          ///< of each bucket's allreduce
+  std::vector<char> allreduces;             ///< their checkpoints
+
+  /// For `save` and `load`.
+  static std::string type_name() { return "bucketed, " + std::to_string(8 * sizeof(Value)) + "-bit values"; }
+
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.lengths);
+    visit(state.residual);
+    visit(state.velocity);
+    visit(state.bucket_lengths);
+    visit(state.bucket_tensors);
+    visit(state.bytes);
+    visit(state.allreduces);
+  }
+};
+
+/// Gradients of several tensors, fused into buckets; each bucket has an allreduce and an error feedback of its own
+/// (paper, section 5.1: DenseOvlp; here for every scheme).
+///
+/// In a step each gradient is written to `gradient(tensor)` and announced by `ready(tensor)`, in any order. When all
+/// tensors of a bucket are there, and all buckets before it are under way, its call begins: on one thread of this
+/// object's own while the caller goes on, in the same order on all ranks. `wait()` ends the step, and
+/// `gradient(tensor)` then holds the average over the ranks.
+///
+/// In the background calls need a communicator that `takes_other_threads` (MPI: MPI_THREAD_SERIALIZED) and a Kokkos
+/// that launches from any thread (every release for Serial, from 4.4 on for others). Elsewhere, and with `overlap` off,
+/// `ready` makes the call itself. While calls are in the background, nobody else uses the communicator, and kernels of
+/// the caller's own stand within a `launch_turn`; with `taking_turns<Comm>` calls lend their turn while they wait.
+///
+/// Holds the gradients of all tensors beside what `error_feedback` holds. One bucket gives the bits of one call for a
+/// flat vector. A tensor that was not announced counts as zeros. An error of any call is thrown by `wait()` on all
+/// ranks, and residuals and velocities are then as before the step.
+template <gradient_allreduce Allreduce>
+class bucketed {
+  using feedback_type = error_feedback<Allreduce>;
+  using clock = std::chrono::steady_clock;
+
+public:
+  using execution_space = typename Allreduce::execution_space;
+  using communicator_type = typename Allreduce::communicator_type;
+  using value_type = typename Allreduce::value_type;
+  using memory_space = typename execution_space::memory_space;
+  using vector_type = Kokkos::View<value_type*, memory_space>;
+  using update_type = typename Allreduce::update_type;
+  using options = bucketed_options;
+  using state_type = bucketed_state<value_type>;
+
+  /// Collective. `lengths` are those of the tensors, by number; `make(bucket)` gives the allreduce for one bucket, of
+  /// its length and density. `exec` is the instance on which the caller writes gradients. An `error` on every rank for
+  /// options that make no sense, or where lengths or options differ.
+  template <class Make>
+  bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
+           bucketed_options const& how = {})
+      : exec_(std::move(exec)), comm_(std::move(comm)) {
+    agree(lengths, how);
+    plan_ = plan_buckets(lengths, sizeof(value_type), how.plan);
+    for (bucket const& each : plan_.buckets) {
+      parts_.push_back(std::make_unique<part>(exec_, each, make, how.feedback));
+    }
+    seen_.assign(lengths.size(), 0);
+    times_.buckets.resize(parts_.size());
+    begin_step();
+    if (how.overlap && oktopk::takes_other_threads(comm_) && detail::launches_from_any_thread<execution_space>()) {
+      thread_ = std::make_unique<detail::communication_thread>();
+    }
+  }
+
+  /// Waits for calls under way; on all ranks alike, or others wait for this one.
+  ~bucketed() = default;
+  bucketed(bucketed const&) = delete;
+  bucketed& operator=(bucketed const&) = delete;
+
+  bucket_plan const& plan() const { return plan_; }
+  /// Whether calls are made in the background.
+  bool overlaps() const { return thread_ != nullptr; }
+  Allreduce& allreduce(int bucket) { return part_of(bucket).allreduce; }
+
+  /// The values of a tensor: its gradient until it is `ready`, its average after `wait`. The same memory in all steps.
+  vector_type gradient(int tensor) const {
+    tensor_place const& place = plan_.places.at(static_cast<std::size_t>(tensor));
+    auto const begin = static_cast<std::size_t>(place.offset);
+    return Kokkos::subview(part_of(place.bucket).gradient,
+                           std::pair(begin, begin + static_cast<std::size_t>(place.length)));
+  }
+
+  /// The update of a bucket, after `wait` and until the next step: sums, with indices from the bucket's begin.
+  update_type const& update(int bucket) const { return *part_of(bucket).update; }
+  /// The error feedback of a bucket: its residual, or a hook before its calls. Not while calls are under way; the bucket
+  /// makes the calls.
+  feedback_type& feedback(int bucket) { return part_of(bucket).feedback; }
+
+  /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
+  /// accumulator. Not while calls are under way.
+  void set_scale(double scale) { scale_ = scale; }
+
+  /// Another density of a bucket's selection from the next step on. Collective, between steps.
+  void set_density(int bucket, double density) {
+    std::int64_t const length = part_of(bucket).allreduce.length();
+    auto const rounded = static_cast<std::int64_t>(std::llround(density * static_cast<double>(length)));
+    part_of(bucket).allreduce.set_k(std::min(length, std::max<std::int64_t>(rounded, 1)));
+  }
+
+  /// Announces that `gradient(tensor)` is written. A number that is none, or announced twice in a step, makes the step
+  /// fail on all ranks, or the next one where all calls of this step are under way.
+  void ready(int tensor) {
+    begin_if_first();
+    if (tensor < 0 || static_cast<std::size_t>(tensor) >= seen_.size()) {
+      return misuse(static_cast<int>(parts_.size()) - 1, fault::option_out_of_range,
+                    "there is no tensor " + std::to_string(tensor) + " among " + std::to_string(seen_.size()));
+    }
+    auto const number = static_cast<std::size_t>(tensor);
+    int const bucket = plan_.places[number].bucket;
+    if (seen_[number] != 0) {
+      return misuse(bucket, fault::option_out_of_range,
+                    "tensor " + std::to_string(tensor) + " was ready already in this step");
+    }
+    seen_[number] = 1;
+    part& of = part_of(bucket);
+    of.missing -= 1;
+    if (of.missing == 0) {
+      times_.buckets[static_cast<std::size_t>(bucket)].ready = now();
+      launch_complete();
+    }
+  }
+
+  /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance.
+  template <class Gradient>
+    requires gradient_view<Gradient, value_type, execution_space>
+  void ready(int tensor, Gradient const& values) {
+    if (tensor >= 0 && static_cast<std::size_t>(tensor) < seen_.size()) {
+      tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
+      if (static_cast<std::int64_t>(values.extent(0)) != place.length) {
+        begin_if_first();
+        misuse(place.bucket, fault::length_mismatch,
+               "tensor " + std::to_string(tensor) + " has " + std::to_string(place.length) + " values, and " +
+                   std::to_string(values.extent(0)) + " were given");
+        return;
+      }
+      if (seen_[static_cast<std::size_t>(tensor)] == 0) { // else its call may be under way
+        launch_turn const turn;
+        copy<Gradient>(values, gradient(tensor));
+        detail::fence(exec_, "oktopk::bucketed::ready");
+      }
+    }
+    ready(tensor);
+  }
+
+  /// Ends the step: reduces what is left, and waits for all buckets. Throws the first error of the step, on every rank.
+  void wait() {
+    begin_if_first();
+    times_.wait_began = now();
+    add_absent();
+    launch_complete();
+    if (thread_) {
+      launch_pause const lent;
+      thread_->wait();
+    }
+    times_.wait_ended = now();
+    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+      if (failed_ && parts_[bucket]->done) {
+        parts_[bucket]->feedback.undo();
+      }
+    }
+    std::exception_ptr const failed = std::exchange(failed_, nullptr);
+    begin_step();
+    if (failed) {
+      std::rethrow_exception(failed);
+    }
+  }
+
+  /// Times of the last step.
+  overlap_times const& last_step() const { return times_; }
+
+  /// A copy of all that is carried on; between steps.
+  state_type state() const {
+    std::vector<typename feedback_type::state_type> states;
+    for (auto const& each : parts_) {
+      states.push_back(each->feedback.state());
+    }
+    return joined(states);
+  }
+
+  /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
+  /// where it does not fit. Residuals and velocities go on always; thresholds and regions where the plans are the same,
+  /// else each bucket's allreduce begins anew.
+  void restore(state_type const& saved) {
+    agreement terms("bucketed::restore");
+    std::vector<typename feedback_type::state_type> states;
+    for (auto const& each : parts_) {
+      states.push_back(each->feedback.state());
+    }
+    std::string const sentence = fill(saved, states, terms);
+    if (!sentence.empty()) {
+      terms.note(fault::bad_state, sentence);
+    }
+    terms.check_on(comm_);
+    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+      parts_[bucket]->feedback.restore(states[bucket]);
+    }
+  }
+
+  /// A kernel; public because nvcc wants the function around it to be.
+  template <class Gradient>
+  void copy(Gradient const& from, vector_type const& to) const {
+    Kokkos::parallel_for(
+        "oktopk::bucketed::copy",
+        detail::index_range<execution_space>(exec_, 0, static_cast<std::int64_t>(to.extent(0))),
+        KOKKOS_LAMBDA(std::int64_t i) { to(i) = static_cast<value_type>(from(i)); });
+  }
+
+private:
+  // One bucket. It stays where it is: the error feedback refers to the allreduce.
+  struct part {
+    template <class Make>
+    part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how)
+        : allreduce(make(what)), feedback(exec, allreduce, how),
+          gradient(Kokkos::view_alloc(exec, std::string("oktopk::bucketed::gradient")),
+                   static_cast<std::size_t>(what.length)),
+          fresh(checkpoint_of(allreduce.state())) {}
+
+    Allreduce allreduce;
+    feedback_type feedback;
+    vector_type gradient; // and averages
+    std::string fresh;    // checkpoint of an allreduce without a past
+    update_type const* update = nullptr;
+    int missing = 0;   // tensors of this step
+    bool done = false; // in this step
+    std::optional<error> misused;
+  };
+
+  part& part_of(int bucket) const { return *parts_.at(static_cast<std::size_t>(bucket)); }
+
+  double now() const { return std::chrono::duration<double>(clock::now() - step_began_).count(); }
+
+  void begin_step() {
+    next_ = 0;
+    is_new_ = true;
+    std::fill(seen_.begin(), seen_.end(), static_cast<char>(0));
+    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+      parts_[bucket]->missing = static_cast<int>(plan_.buckets[bucket].tensors.size());
+      parts_[bucket]->done = false;
+      parts_[bucket]->misused.reset();
+    }
+    if (!parts_.empty()) {
+      parts_.front()->misused = std::exchange(carried_, std::nullopt);
+    }
+  }
+
+  void begin_if_first() {
+    if (is_new_) {
+      is_new_ = false;
+      step_began_ = clock::now();
+      std::fill(times_.buckets.begin(), times_.buckets.end(), bucket_times());
+    }
+  }
+
+  // The bucket's call will fail, on all ranks. If it is under way already, the next one that is not does.
+  void misuse(int bucket, fault code, std::string const& sentence) {
+    int const at = std::max(bucket, next_);
+    if (at < static_cast<int>(parts_.size()) && !part_of(at).misused) {
+      part_of(at).misused.emplace(code, "bucketed: " + sentence);
+    } else if (!carried_) {
+      carried_.emplace(code, "bucketed: " + sentence); // all calls are under way: the next step fails
+    }
+  }
+
+  void launch_complete() {
+    for (; next_ < static_cast<int>(parts_.size()) && part_of(next_).missing <= 0; ++next_) {
+      if (thread_) {
+        thread_->submit([this, bucket = next_] { call(bucket); });
+      } else {
+        call(next_);
+      }
+    }
+  }
+
+  void add_absent() {
+    launch_turn const turn;
+    for (std::size_t tensor = 0; tensor < seen_.size(); ++tensor) {
+      if (seen_[tensor] == 0) {
+        int const bucket = plan_.places[tensor].bucket;
+        Kokkos::deep_copy(exec_, gradient(static_cast<int>(tensor)), value_type(0));
+        part_of(bucket).missing = 0;
+        times_.buckets[static_cast<std::size_t>(bucket)].ready = times_.wait_began;
+      }
+    }
+    detail::fence(exec_, "oktopk::bucketed::absent");
+  }
+
+  // One bucket's call; on the communication thread where there is one.
+  void call(int bucket) {
+    if (failed_) {
+      return; // on all ranks, for they have heard of it in the same bucket
+    }
+    launch_turn const turn;
+    bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
+    part& of = part_of(bucket);
+    times.began = now();
+    try {
+      if (of.misused) {
+        fail(of);
+      }
+      of.update = &of.feedback(of.gradient, scale_);
+      of.done = true;
+      of.feedback.average(*of.update, of.gradient);
+      detail::fence(of.allreduce.execution(), "oktopk::bucketed::call");
+    } catch (...) {
+      failed_ = std::current_exception();
+    }
+    times.ended = now();
+  }
+
+  // The other ranks hear that a length was wrong; this one what it was.
+  [[noreturn]] void fail(part& of) {
+    try {
+      of.feedback.fail_on_all(of.allreduce.length() + 1);
+    } catch (error const&) {
+    }
+    throw error(*of.misused);
+  }
+
+  void agree(std::span<std::int64_t const> lengths, bucketed_options const& how) {
+    agreement terms("bucketed");
+    std::string sentence = problem_of(lengths, how.plan);
+    sentence = sentence.empty() ? how.feedback.problem() : sentence;
+    if (!sentence.empty()) {
+      terms.note(fault::option_out_of_range, sentence);
+    }
+    terms.fact("tensors", lengths.size()).fact("bucket_bytes", how.plan.bucket_bytes);
+    for (std::int64_t const length : lengths) {
+      terms.fact("length of a tensor", length);
+    }
+    for (int const tensor : how.plan.order) {
+      terms.fact("next in order", tensor);
+    }
+    for (double const density : how.plan.densities) {
+      terms.fact("density of a tensor", density);
+    }
+    terms.check_on(comm_);
+  }
+
+  // The states of all buckets as one, by tensor.
+  state_type joined(std::vector<typename feedback_type::state_type> const& states) const {
+    state_type saved;
+    for (std::size_t bucket = 0; bucket < states.size(); ++bucket) {
+      saved.bucket_lengths.push_back(plan_.buckets[bucket].length);
+      std::string const bytes = checkpoint_of(states[bucket].allreduce);
+      saved.bytes.push_back(static_cast<std::int64_t>(bytes.size()));
+      saved.allreduces.insert(saved.allreduces.end(), bytes.begin(), bytes.end());
+      auto const& tensors = plan_.buckets[bucket].tensors;
+      saved.bucket_tensors.insert(saved.bucket_tensors.end(), tensors.begin(), tensors.end());
+    }
+    for (tensor_place const& place : plan_.places) {
+      auto const& of = states[static_cast<std::size_t>(place.bucket)];
+      saved.lengths.push_back(place.length);
+      append(of.residual, place, saved.residual);
+      append(of.velocity, place, saved.velocity);
+    }
+    return saved;
+  }
+
+  template <class State>
+  static std::string checkpoint_of(State const& state) {
+    std::ostringstream out;
+    save(out, state);
+    return out.str();
+  }
+
+  static void append(std::vector<value_type> const& from, tensor_place const& place, std::vector<value_type>& to) {
+    if (!from.empty()) {
+      auto const begin = from.begin() + place.offset;
+      to.insert(to.end(), begin, begin + place.length);
+    }
+  }
+
+  static void put(std::vector<value_type> const& from, std::size_t begin, tensor_place const& place,
+                  std::vector<value_type>& to) {
+    if (!from.empty() && !to.empty()) {
+      std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(begin), place.length, to.begin() + place.offset);
+    }
+  }
+
+  // Puts what was saved into the states of all buckets; the fault of it in words, empty where there is none.
+  std::string fill(state_type const& saved, std::vector<typename feedback_type::state_type>& states,
+                   agreement& terms) const {
+    state_type const mine = joined(states);
+    bool const same_plan = saved.bucket_lengths == mine.bucket_lengths && saved.bucket_tensors == mine.bucket_tensors;
+    terms.fact("the same plan", same_plan);
+    if (saved.lengths != mine.lengths) {
+      return "the saved state is of other tensors";
+    }
+    if (saved.residual.size() != mine.residual.size() || saved.velocity.size() != mine.velocity.size()) {
+      return "the saved state is of another length or has another momentum";
+    }
+    if (same_plan && saved.bytes.size() != states.size()) {
+      return "the saved state is damaged";
+    }
+    std::size_t at = 0;
+    for (std::size_t bucket = 0; bucket < states.size(); ++bucket) {
+      std::string text = parts_[bucket]->fresh;
+      if (same_plan) {
+        auto const left = static_cast<std::int64_t>(saved.allreduces.size() - at);
+        if (saved.bytes[bucket] < 0 || saved.bytes[bucket] > left) {
+          return "the saved state is damaged";
+        }
+        text.assign(saved.allreduces.data() + at, static_cast<std::size_t>(saved.bytes[bucket]));
+        at += text.size();
+      }
+      try {
+        std::istringstream in(text);
+        states[bucket].allreduce = load<typename Allreduce::state_type>(in);
+      } catch (error const& found) {
+        return found.sentence();
+      }
+    }
+    std::size_t from = 0;
+    for (tensor_place const& place : plan_.places) {
+      auto& of = states[static_cast<std::size_t>(place.bucket)];
+      put(saved.residual, from, place, of.residual);
+      put(saved.velocity, from, place, of.velocity);
+      from += static_cast<std::size_t>(place.length);
+    }
+    return {};
+  }
+
+  execution_space exec_; // the caller's
+  communicator_type comm_;
+  bucket_plan plan_;
+  std::vector<std::unique_ptr<part>> parts_;
+  std::vector<char> seen_; // tensors of this step
+  double scale_ = 1;
+  int next_ = 0; // the bucket whose call is next
+  bool is_new_ = true;
+  clock::time_point step_began_;
+  overlap_times times_;
+  std::exception_ptr failed_;
+  std::optional<error> carried_;                         // for the next step
+  std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
+};
+
+} // namespace oktopk

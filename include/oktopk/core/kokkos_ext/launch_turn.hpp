@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/concepts.hpp>
+
+#include <concepts>
+#include <mutex>
+
+namespace oktopk {
+
+namespace detail {
+
+/// Held by the thread that may launch kernels and wait for them.
+inline std::mutex& launch_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+inline bool& has_launch_turn() {
+  thread_local bool has = false;
+  return has;
+}
+
+/// Whether kernels of `E` may be launched by another thread than the one that has initialised Kokkos, as long as it is
+/// one at a time. Before 4.4, OpenMP knows its threads by that thread alone, and a new thread is on no chosen device.
+template <execution_space E>
+constexpr bool launches_from_any_thread() {
+#ifdef KOKKOS_ENABLE_SERIAL
+  if (std::same_as<E, Kokkos::Serial>) {
+    return true;
+  }
+#endif
+  return KOKKOS_VERSION >= 40400;
+}
+
+} // namespace detail
+
+/// The turn of this thread to launch kernels: for a program that launches kernels of its own while buckets are under
+/// way (`bucketed`). Kokkos before 4.4 must not be used by two threads at once.
+///
+/// Waits until no other thread has the turn, and gives it back when it goes out of scope. A turn within a turn of the
+/// same thread is the same one. The kernels of a turn must have ended with it: fence their instance.
+class launch_turn {
+public:
+  launch_turn() : is_first_(!detail::has_launch_turn()) {
+    if (is_first_) {
+      detail::launch_mutex().lock();
+      detail::has_launch_turn() = true;
+    }
+  }
+
+  ~launch_turn() {
+    if (is_first_) {
+      detail::has_launch_turn() = false;
+      detail::launch_mutex().unlock();
+    }
+  }
+
+  launch_turn(launch_turn const&) = delete;
+  launch_turn& operator=(launch_turn const&) = delete;
+
+private:
+  bool is_first_;
+};
+
+/// Lends the turn of this thread, if it has it, to others until the end of the scope: for waits that launch nothing.
+class launch_pause {
+public:
+  launch_pause() : had_turn_(detail::has_launch_turn()) {
+    if (had_turn_) {
+      detail::has_launch_turn() = false;
+      detail::launch_mutex().unlock();
+    }
+  }
+
+  ~launch_pause() {
+    if (had_turn_) {
+      detail::launch_mutex().lock();
+      detail::has_launch_turn() = true;
+    }
+  }
+
+  launch_pause(launch_pause const&) = delete;
+  launch_pause& operator=(launch_pause const&) = delete;
+
+private:
+  bool had_turn_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/workspace.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace oktopk::detail {
+
+/// Euclidean norm of a vector, with the same bits in every run and with any number of threads.
+///
+/// Blocks of 1,024 squares are summed in double precision, then blocks of these sums, and so on: reads the vector once,
+/// and allocates room for its blocks on the first call. `Vector` is a rank-1 view that the execution space reaches, of
+/// any type that converts to `Value`. Squares of doubles beyond 1e154 overflow: the norm is then infinite.
+template <execution_space E, gradient_value Value>
+class norm_in_order {
+public:
+  using memory_space = typename E::memory_space;
+
+  /// Waits for `exec`.
+  template <class Vector>
+  double of(E const& exec, Vector const& values) {
+    auto const size = static_cast<std::int64_t>(values.extent(0));
+    if (size == 0) {
+      return 0;
+    }
+    std::int64_t count = blocks_of(size);
+    sums_.reserve(exec, count);
+    next_.reserve(exec, blocks_of(count));
+    sum_squares<Vector>(exec, values, sums_.data());
+    while (count > 1) {
+      sum_blocks(exec, sums_.data(), count, next_.data());
+      std::swap(sums_, next_);
+      count = blocks_of(count);
+    }
+    double total = 0;
+    using host_number = Kokkos::View<double, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    using number = Kokkos::View<double const, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Kokkos::deep_copy(exec, host_number(&total), number(sums_.data()));
+    fence(exec, "oktopk::training::norm");
+    return std::sqrt(total);
+  }
+
+  /// Kernels; public because nvcc wants the functions around them to be.
+  template <class Vector>
+  void sum_squares(E const& exec, Vector const& values, double* sums) const {
+    auto const size = static_cast<std::int64_t>(values.extent(0));
+    std::int64_t const count = blocks_of(size);
+    Kokkos::parallel_for(
+        "oktopk::training::sum_squares", index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t block) {
+          // Threads of a device that run together read neighbours; a core of a CPU reads its block from end to end.
+          std::int64_t const step = is_device<E> ? count : 1;
+          std::int64_t const begin = is_device<E> ? block : block * block_size;
+          std::int64_t const block_end = begin + block_size < size ? begin + block_size : size;
+          std::int64_t const end = is_device<E> ? size : block_end;
+          double parts[4] = {0, 0, 0, 0};
+          int part = 0;
+          for (std::int64_t i = begin; i < end; i += step) {
+            auto const value = static_cast<double>(static_cast<Value>(values(i)));
+            parts[part] += value * value;
+            part = (part + 1) % 4;
+          }
+          sums[block] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+        });
+  }
+
+  void sum_blocks(E const& exec, double const* from, std::int64_t size, double* sums) const {
+    Kokkos::parallel_for(
+        "oktopk::training::sum_blocks", index_range<E>(exec, 0, blocks_of(size)), KOKKOS_LAMBDA(std::int64_t block) {
+          std::int64_t const begin = block * block_size;
+          std::int64_t const end = begin + block_size < size ? begin + block_size : size;
+          double sum = 0;
+          for (std::int64_t i = begin; i < end; ++i) {
+            sum += from[i];
+          }
+          sums[block] = sum;
+        });
+  }
+
+private:
+  static constexpr std::int64_t block_size = 1024;
+
+  static std::int64_t blocks_of(std::int64_t size) { return (size + block_size - 1) / block_size; }
+
+  buffer<double, memory_space> sums_{"oktopk::training::norm::sums"};
+  buffer<double, memory_space> next_{"oktopk::training::norm::next_sums"};
+};
+
+} // namespace oktopk::detail

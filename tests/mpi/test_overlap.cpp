@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Buckets in the background over MPI: the same bits as on the caller's thread, errors on every rank, turns to launch.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/collect.hpp"
+#include "support/mpi_ranks.hpp"
+#include "support/seeded.hpp"
+
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/algorithm/topk_a.hpp>
+#include <oktopk/bucketed.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/taking_turns.hpp>
+#include <oktopk/mpi.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <thread>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::bucket;
+using oktopk::fault;
+
+namespace {
+
+using comm_type = oktopk::taking_turns<oktopk::counted<oktopk::mpi_communicator>>;
+using sparse = oktopk::ok_topk<host_execution, comm_type>;
+using gathered = oktopk::topk_a<host_execution, comm_type>;
+using everything = oktopk::dense<host_execution, comm_type>;
+
+constexpr std::size_t tensors = 12;
+std::vector<std::int64_t> const lengths(tensors, 1500);
+
+comm_type world() {
+  return comm_type(oktopk::counted(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD)));
+}
+
+template <class Allreduce>
+oktopk::bucketed<Allreduce> buckets_over(comm_type const& comm, bool overlap) {
+  auto const make = [&](bucket const& of) {
+    typename Allreduce::options how;
+    how.length = of.length;
+    if constexpr (requires { how.k = 1; }) {
+      how.k = 40;
+    }
+    return Allreduce(host_execution(), comm, how);
+  };
+  return {host_execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 4000}, .overlap = overlap}};
+}
+
+std::vector<vector_of<float>> gradients_of(int rank, int iteration) {
+  std::vector<vector_of<float>> all;
+  seeded numbers(static_cast<std::uint64_t>(1000 * iteration + rank));
+  for (std::int64_t const length : lengths) {
+    all.emplace_back("gradient", static_cast<std::size_t>(length));
+    for (std::int64_t i = 0; i < length; ++i) {
+      all.back()(i) = static_cast<float>(numbers.uniform() - 0.5);
+    }
+  }
+  return all;
+}
+
+template <class Buckets>
+std::vector<float> step(Buckets& buckets, int rank, int iteration) {
+  auto const gradients = gradients_of(rank, iteration);
+  for (std::size_t i = tensors; i-- > 0;) {
+    buckets.ready(static_cast<int>(i), gradients[i]);
+  }
+  buckets.wait();
+  std::vector<float> all;
+  for (std::size_t i = 0; i < tensors; ++i) {
+    auto const average = to_vector(buckets.gradient(static_cast<int>(i)));
+    all.insert(all.end(), average.begin(), average.end());
+  }
+  return all;
+}
+
+std::atomic<int> kernels = 0;
+std::atomic<int> kernels_out_of_turn = 0;
+
+void begin_kernel(char const*, std::uint32_t, std::uint64_t*) {
+  kernels += 1;
+  kernels_out_of_turn += oktopk::detail::has_launch_turn() ? 0 : 1;
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("in the background buckets give the bits that they give on the caller's thread", "", sparse,
+                   gathered, everything) {
+  auto comm = world();
+  auto background = buckets_over<TestType>(comm, true);
+  auto own_thread = buckets_over<TestType>(comm, false);
+  REQUIRE(background.overlaps());
+  REQUIRE(!own_thread.overlaps());
+  for (int iteration = 0; iteration < 10; ++iteration) {
+    CHECK(bits(step(background, comm.rank(), iteration)) == bits(step(own_thread, comm.rank(), iteration)));
+    auto const& times = background.last_step();
+    CHECK(times.buckets.size() == background.plan().buckets.size());
+    CHECK(times.communication() > 0);
+    CHECK(times.hidden() >= 0);
+    CHECK(times.hidden() <= times.communication());
+  }
+  CHECK(bits(background.state().residual) == bits(own_thread.state().residual));
+}
+
+TEST_CASE("communication goes on while the caller computes") {
+  auto comm = world();
+  auto buckets = buckets_over<sparse>(comm, true);
+  double hidden = 0;
+  for (int iteration = 0; iteration < 5; ++iteration) {
+    auto const gradients = gradients_of(comm.rank(), iteration);
+    for (std::size_t i = tensors; i-- > 0;) {
+      buckets.ready(static_cast<int>(i), gradients[i]);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20)); // a backward pass
+    }
+    buckets.wait();
+    CHECK(buckets.last_step().hideable() <= buckets.last_step().communication());
+    hidden += buckets.last_step().hidden() / buckets.last_step().communication();
+  }
+  CHECK(hidden / 5 > 0.5); // every bucket but the last has 40 ms
+}
+
+TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
+  auto comm = world();
+  auto buckets = buckets_over<sparse>(comm, true);
+  auto const others = Kokkos::Tools::Experimental::get_callbacks();
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(begin_kernel);
+  Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(begin_kernel);
+  Kokkos::Tools::Experimental::set_begin_parallel_scan_callback(begin_kernel);
+  auto const gradients = gradients_of(comm.rank(), 0);
+  kernels = 0;
+  kernels_out_of_turn = 0;
+  for (std::size_t i = tensors; i-- > 0;) {
+    buckets.ready(static_cast<int>(i), gradients[i]);
+  }
+  buckets.wait();
+  Kokkos::Tools::Experimental::set_callbacks(others);
+  CHECK(kernels > static_cast<int>(tensors));
+  CHECK(kernels_out_of_turn == 0);
+
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  auto const take_turns = [&] {
+    for (int i = 0; i < 20; ++i) {
+      oktopk::launch_turn const turn;
+      oktopk::launch_turn const the_same_turn;
+      most = std::max(most.load(), ++inside);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      --inside;
+      oktopk::launch_pause const lent;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  };
+  std::thread other(take_turns);
+  take_turns();
+  other.join();
+  CHECK(most == 1);
+}
+
+TEST_CASE("an error in the background reaches every rank in wait, and the next step goes on") {
+  auto comm = world();
+  auto buckets = buckets_over<sparse>(comm, true);
+  step(buckets, comm.rank(), 0);
+  auto const before = buckets.state();
+  int const culprit = comm.size() - 1;
+  auto const heard = outcome_of([&] {
+    auto const gradients = gradients_of(comm.rank(), 1);
+    if (comm.rank() == culprit) {
+      gradients[5](3) = std::numeric_limits<float>::infinity();
+    }
+    for (std::size_t i = tensors; i-- > 0;) {
+      buckets.ready(static_cast<int>(i), gradients[i]);
+    }
+    buckets.wait();
+  });
+  CHECK(heard.code == fault::non_finite);
+  CHECK(bits(buckets.state().residual) == bits(before.residual));
+  CHECK(step(buckets, comm.rank(), 2).size() == tensors * 1500);
+}

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Momentum correction, factor masking, Nesterov's step and clipping: against the same arithmetic on the host, and what
+// is saved, taken back and refused.
+
+#include "algorithm/invariants.hpp"
+#include "support/call.hpp"
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/sgd.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::error_feedback;
+using oktopk::error_feedback_options;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+
+namespace {
+
+constexpr std::int64_t length = 5000; // several blocks of a norm
+constexpr int ranks = 3;
+constexpr int iterations = 8;
+
+using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
+using everything = oktopk::dense<execution, in_process_communicator>;
+
+std::vector<float> gradient_of(int rank, int iteration) {
+  std::vector<float> gradient(static_cast<std::size_t>(length));
+  correlated{5, 3}({rank, ranks, iteration}, gradient);
+  return gradient;
+}
+
+double norm_of(std::vector<float> const& values) {
+  double sum = 0;
+  for (float const value : values) {
+    sum += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(sum);
+}
+
+/// What a rank must carry on, by the same rules in plain loops.
+struct on_the_host {
+  error_feedback_options how;
+  std::vector<double> residual = std::vector<double>(static_cast<std::size_t>(length));
+  std::vector<double> velocity = residual;
+
+  template <class Update>
+  void call(std::vector<float> const& gradient, double scale, Update const& update) {
+    double const norm = norm_of(gradient);
+    double const clip = how.clip_norm > 0 && norm > how.clip_norm ? how.clip_norm / norm : 1;
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      double const g = clip * static_cast<double>(gradient[i]);
+      velocity[i] = how.momentum * velocity[i] + g;
+      residual[i] += scale * (how.nesterov ? g + how.momentum * velocity[i] : velocity[i]);
+    }
+    auto const contributed = to_vector(update.contributed());
+    for (auto const index : contributed) {
+      residual[static_cast<std::size_t>(index)] = 0;
+      if (how.factor_masking && contributed.size() < residual.size()) {
+        velocity[static_cast<std::size_t>(index)] = 0;
+      }
+    }
+  }
+};
+
+template <class Allreduce>
+void compare(typename Allreduce::options const& of_allreduce, error_feedback_options const& how) {
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    Allreduce allreduce(execution(), comm, of_allreduce);
+    error_feedback feedback(allreduce, how);
+    on_the_host expected{how};
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const gradient = gradient_of(comm.rank(), iteration);
+      auto const& update = feedback(to_view(gradient), 0.5);
+      expected.call(gradient, 0.5, update);
+    }
+    auto const residual = to_vector(feedback.residual());
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      REQUIRE(static_cast<double>(residual[i]) == Approx(expected.residual[i]).margin(1e-4));
+    }
+  });
+}
+
+} // namespace
+
+TEST_CASE("momentum, masking, Nesterov's step and clipping do what plain loops do") {
+  auto const how = GENERATE(
+      error_feedback_options{.momentum = 0.9}, error_feedback_options{.momentum = 0.9, .factor_masking = false},
+      error_feedback_options{.momentum = 0.5, .nesterov = true}, error_feedback_options{.clip_norm = 2},
+      error_feedback_options{.momentum = 0.7, .clip_norm = 3});
+  compare<algorithm>({.length = length, .k = 100}, how);
+}
+
+TEST_CASE("with a dense allreduce momentum is that of SGD: nothing is masked") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    everything allreduce(execution(), comm, {.length = length});
+    oktopk::sgd optimizer(allreduce, {.learning_rate = 0.1, .feedback = {.momentum = 0.9}});
+    auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length)));
+    std::vector<double> expected(static_cast<std::size_t>(length));
+    std::vector<double> velocity(static_cast<std::size_t>(length));
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      optimizer.step(weights, to_view(gradient_of(comm.rank(), iteration)));
+      std::vector<double> average(static_cast<std::size_t>(length));
+      for (int rank = 0; rank < ranks; ++rank) {
+        auto const gradient = gradient_of(rank, iteration);
+        for (std::size_t i = 0; i < average.size(); ++i) {
+          average[i] += static_cast<double>(gradient[i]) / ranks;
+        }
+      }
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        velocity[i] = 0.9 * velocity[i] + average[i];
+        expected[i] -= 0.1 * velocity[i];
+      }
+    }
+    auto const found = to_vector(weights);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      REQUIRE(static_cast<double>(found[i]) == Approx(expected[i]).margin(1e-4));
+    }
+  });
+}
+
+TEST_CASE("the average of clipped gradients has the norm asked for at most") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    everything allreduce(execution(), comm, {.length = length});
+    error_feedback feedback(allreduce, {.clip_norm = 0.25});
+    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
+    feedback.average(feedback(to_view(gradient_of(comm.rank(), 0))), average);
+    CHECK(norm_of(to_vector(average)) <= 0.25 * (1 + 1e-5));
+    CHECK(norm_of(to_vector(average)) > 0);
+  });
+}
+
+TEST_CASE("what goes on from a saved velocity gives the same bits") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    error_feedback_options const how{.momentum = 0.9, .clip_norm = 5};
+    algorithm one(execution(), comm, {.length = length, .k = 100});
+    algorithm other(execution(), comm, {.length = length, .k = 100});
+    error_feedback going_on(one, how);
+    error_feedback resumed(other, how);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const gradient = to_view(gradient_of(comm.rank(), iteration));
+      going_on(gradient, 0.5);
+      if (iteration == 3) {
+        std::stringstream file;
+        oktopk::save(file, going_on.state());
+        resumed.restore(oktopk::load<decltype(going_on.state())>(file));
+      } else if (iteration > 3) {
+        resumed(gradient, 0.5);
+      }
+    }
+    CHECK(bits(to_vector(going_on.residual())) == bits(to_vector(resumed.residual())));
+  });
+}
+
+TEST_CASE("a call that was taken back has changed neither residual nor velocity") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+    error_feedback feedback(allreduce, {.momentum = 0.9});
+    feedback(to_view(gradient_of(comm.rank(), 0)));
+    auto const before = feedback.state();
+    feedback(to_view(gradient_of(comm.rank(), 1)));
+    CHECK(bits(feedback.state().residual) != bits(before.residual));
+    feedback.undo();
+    CHECK(bits(feedback.state().residual) == bits(before.residual));
+    CHECK(bits(feedback.state().velocity) == bits(before.velocity));
+  });
+}
+
+TEST_CASE("a call that fails leaves the velocity as it was") {
+  auto const clip_norm = GENERATE(0.0, 1.0);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+    error_feedback feedback(allreduce, {.momentum = 0.9, .clip_norm = clip_norm});
+    feedback(to_view(gradient_of(comm.rank(), 0)));
+    auto const before = feedback.state();
+    auto bad = gradient_of(comm.rank(), 1);
+    if (comm.rank() == 1) {
+      bad[7] = std::numeric_limits<float>::infinity();
+    }
+    CHECK(outcome_of([&] { feedback(to_view(bad)); }).code == fault::non_finite);
+    CHECK(bits(feedback.state().residual) == bits(before.residual));
+    CHECK(bits(feedback.state().velocity) == bits(before.velocity));
+  });
+}
+
+TEST_CASE("options that make no sense, or differ, are an error on every rank") {
+  auto const refuse = [](error_feedback_options const& of_rank_1, fault expected, std::string const& words) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+      auto const how = comm.rank() == 1 ? of_rank_1 : error_feedback_options{.momentum = 0.5};
+      auto const heard = outcome_of([&] { error_feedback feedback(allreduce, how); });
+      CHECK(heard.code == expected);
+      CHECK(heard.says(words));
+    });
+  };
+  refuse({.momentum = 1}, fault::option_out_of_range, "momentum");
+  refuse({.momentum = -0.1}, fault::option_out_of_range, "momentum");
+  refuse({.momentum = std::nan("")}, fault::option_out_of_range, "momentum");
+  refuse({.nesterov = true}, fault::option_out_of_range, "nesterov needs a momentum");
+  refuse({.momentum = 0.5, .clip_norm = -1}, fault::option_out_of_range, "clip_norm");
+  refuse({.momentum = 0.5, .clip_norm = std::numeric_limits<double>::infinity()}, fault::option_out_of_range,
+         "clip_norm");
+  refuse({.momentum = 0.25}, fault::ranks_disagree, "momentum = 0.25");
+}
+
+TEST_CASE("a state of another momentum is refused on every rank") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    algorithm allreduce(execution(), comm, {.length = length, .k = 100});
+    error_feedback without(allreduce);
+    error_feedback with(allreduce, {.momentum = 0.9});
+    auto const saved = without.state();
+    CHECK(outcome_of([&] { with.restore(saved); }).code == fault::bad_state);
+  });
+}

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Data-parallel training of modules of torch: weights stay equal on all ranks, a dense scheme is training on all data,
+// hooks reduce while the backward pass runs, and what is saved goes on to the bit.
+
+#include "torch/ranks.hpp"
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::bucket;
+using oktopk::data_parallel;
+using oktopk::fault;
+
+namespace {
+
+using execution = Kokkos::DefaultHostExecutionSpace;
+using comm_type = oktopk::process_group_communicator;
+using sparse = oktopk::ok_topk<execution, comm_type>;
+using everything = oktopk::dense<execution, comm_type>;
+
+struct network : torch::nn::Module {
+  explicit network(int outputs = 3) : head(8, outputs) {
+    register_module("body", body);
+    register_module("head", head);
+    register_module("unused", unused);
+    counter = register_buffer("counter", torch::full({1}, world_rank() + 5, at::kLong));
+  }
+
+  torch::Tensor forward(torch::Tensor const& x) { return head(torch::tanh(body(x))); }
+
+  torch::nn::Linear body{10, 8};
+  torch::nn::Linear head;
+  torch::nn::Linear unused{2, 2};
+  torch::Tensor counter;
+};
+
+/// The examples of a rank; the same in every run.
+torch::Tensor inputs_of(int rank) {
+  torch::manual_seed(100 + rank);
+  return torch::randn({6, 10});
+}
+
+torch::Tensor targets_of(torch::Tensor const& inputs) {
+  return torch::stack({inputs.select(1, 0), inputs.select(1, 3) * 2, inputs.sum(1)}, 1);
+}
+
+torch::Tensor loss_of(network& model, int rank) {
+  auto const inputs = inputs_of(rank);
+  return torch::mse_loss(model.forward(inputs), targets_of(inputs));
+}
+
+std::string weights_of(network const& model) {
+  std::string bytes;
+  for (torch::Tensor const& each : model.parameters()) {
+    bytes.append(static_cast<char const*>(each.data_ptr()), each.nbytes());
+  }
+  return bytes;
+}
+
+auto make_sparse(comm_type const& comm) {
+  return [comm](bucket const& of) { return sparse(execution(), comm, {.length = of.length, .density = of.density}); };
+}
+
+auto make_dense(comm_type const& comm) {
+  return [comm](bucket const& of) { return everything(execution(), comm, {.length = of.length}); };
+}
+
+oktopk::data_parallel_options in_buckets(std::int64_t bytes) {
+  oktopk::data_parallel_options how;
+  how.density = 0.2;
+  how.buckets.plan.bucket_bytes = bytes;
+  return how;
+}
+
+} // namespace
+
+TEST_CASE("parameters and buffers begin as those of rank 0") {
+  on_all_ranks([] {
+    torch::manual_seed(world_rank());
+    network model;
+    data_parallel parallel(model, connected(), make_sparse(connected()));
+    CHECK(same_everywhere(weights_of(model)));
+    CHECK(model.counter.item<std::int64_t>() == 5);
+  });
+}
+
+TEST_CASE("with a dense scheme, training is that of one process on the data of all") {
+  on_all_ranks([] {
+    torch::manual_seed(1);
+    network alone;
+    torch::manual_seed(1);
+    network model;
+    auto const comm = connected();
+    data_parallel parallel(model, comm, make_dense(comm), in_buckets(64));
+    CHECK(parallel.buckets().overlaps());
+    CHECK(parallel.buckets().plan().buckets.size() > 2);
+    torch::optim::SGD optimizer(model.parameters(), 0.1);
+    torch::optim::SGD of_alone(alone.parameters(), 0.1);
+    for (int step = 0; step < 5; ++step) {
+      optimizer.zero_grad();
+      loss_of(model, world_rank()).backward();
+      parallel.wait();
+      optimizer.step();
+      of_alone.zero_grad();
+      for (int rank = 0; rank < world_size(); ++rank) {
+        (loss_of(alone, rank) / world_size()).backward();
+      }
+      of_alone.step();
+    }
+    CHECK(same_everywhere(weights_of(model)));
+    auto const expected = alone.parameters();
+    auto const found = model.parameters();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CHECK(torch::allclose(found[i], expected[i], 1e-4, 1e-6));
+    }
+  });
+}
+
+TEST_CASE("a sparse scheme trains, weights stay equal, and a restart gives the same bits") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    torch::manual_seed(2);
+    network model;
+    data_parallel parallel(model, comm, make_sparse(comm), in_buckets(200));
+    torch::optim::SGD optimizer(model.parameters(), 0.05);
+    double const before = loss_of(model, world_rank()).item<double>();
+    auto const train = [](network& of, auto& through, torch::optim::SGD& with, int steps) {
+      for (int step = 0; step < steps; ++step) {
+        with.zero_grad();
+        loss_of(of, world_rank()).backward();
+        through.wait();
+        with.step();
+      }
+    };
+    train(model, parallel, optimizer, 40);
+    CHECK(loss_of(model, world_rank()).item<double>() < 0.7 * before);
+    CHECK(same_everywhere(weights_of(model)));
+    CHECK(parallel.last_step().communication() > 0);
+
+    network again;
+    data_parallel resumed(again, comm, make_sparse(comm), in_buckets(200));
+    torch::NoGradGuard const not_recorded;
+    for (std::size_t i = 0; i < again.parameters().size(); ++i) {
+      again.parameters()[i].copy_(model.parameters()[i]);
+    }
+    resumed.restore(parallel.state());
+    torch::AutoGradMode const recorded(true);
+    torch::optim::SGD of_again(again.parameters(), 0.05);
+    train(model, parallel, optimizer, 5);
+    train(again, resumed, of_again, 5);
+    CHECK(weights_of(model) == weights_of(again));
+  });
+}
+
+TEST_CASE("backward passes without reducing add up, and the next one reduces the sum") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    torch::manual_seed(3);
+    network model;
+    data_parallel parallel(model, comm, make_dense(comm));
+    loss_of(model, world_rank()).backward();
+    parallel.wait();
+    auto const once = model.body->weight.grad().clone();
+    model.zero_grad();
+    parallel.set_reducing(false);
+    loss_of(model, world_rank()).backward();
+    parallel.set_reducing(true);
+    loss_of(model, world_rank()).backward();
+    parallel.wait();
+    CHECK(torch::allclose(model.body->weight.grad(), 2 * once, 1e-4, 1e-6));
+  });
+}
+
+TEST_CASE("modules that differ, or have parameters of another type, are an error on every rank that says which") {
+  on_all_ranks([] {
+    if (world_size() == 1) {
+      return;
+    }
+    auto comm = connected();
+    network different(world_rank() == 1 ? 4 : 3);
+    auto heard = outcome_of([&] { data_parallel parallel(different, comm, make_sparse(comm)); });
+    CHECK(heard.code == fault::ranks_disagree);
+    CHECK(heard.says("head.weight"));
+    network twice;
+    if (world_rank() == 1) {
+      twice.head->to(torch::kDouble);
+    }
+    heard = outcome_of([&] { data_parallel parallel(twice, comm, make_sparse(comm)); });
+    CHECK(heard.code == fault::option_out_of_range);
+    CHECK(heard.says("head.weight"));
+  });
+}
+
+TEST_CASE("after its end nothing of a data_parallel is called any more") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    network model;
+    { data_parallel parallel(model, comm, make_dense(comm)); }
+    loss_of(model, world_rank()).backward();
+    CHECK(model.body->weight.grad().defined());
+  });
+}

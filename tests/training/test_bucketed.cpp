@@ -1,0 +1,320 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Several tensors in buckets: the same bits as a flat call, nothing lost in any plan, errors on every rank, restart.
+
+#include "algorithm/invariants.hpp"
+#include "support/call.hpp"
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+
+#include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/gtopk.hpp>
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/bucketed.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::bucket;
+using oktopk::bucketed_options;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+
+namespace {
+
+constexpr int ranks = 3;
+constexpr int iterations = 5;
+std::vector<std::int64_t> const lengths{300, 7, 0, 120, 64, 509};
+
+using sparse = oktopk::ok_topk<execution, in_process_communicator>;
+using dropping = oktopk::gtopk<execution, in_process_communicator>;
+using everything = oktopk::dense<execution, in_process_communicator>;
+using buckets_of_sparse = oktopk::bucketed<sparse>;
+
+std::int64_t begin_of(std::size_t tensor) {
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < tensor; ++i) {
+    begin += lengths[i];
+  }
+  return begin;
+}
+
+std::int64_t length_of_all() {
+  return begin_of(lengths.size());
+}
+
+std::vector<float> flat_gradient(int rank, int iteration) {
+  std::vector<float> gradient(static_cast<std::size_t>(length_of_all()));
+  correlated{5, 3}({rank, ranks, iteration}, gradient);
+  return gradient;
+}
+
+std::vector<float> gradient_of(std::size_t tensor, std::vector<float> const& flat) {
+  auto const begin = flat.begin() + begin_of(tensor);
+  return {begin, begin + lengths[tensor]};
+}
+
+sparse make_sparse(in_process_communicator const& comm, bucket const& of) {
+  return {execution(), comm, {.length = of.length, .density = of.density > 0 ? of.density : 0.05}};
+}
+
+/// A step with gradients of that iteration, announced from the last tensor to the first as a backward pass does; the
+/// averages, tensor after tensor.
+template <class Buckets>
+std::vector<float> step(Buckets& buckets, int rank, int iteration) {
+  auto const flat = flat_gradient(rank, iteration);
+  for (std::size_t i = lengths.size(); i-- > 0;) {
+    buckets.ready(static_cast<int>(i), to_view(gradient_of(i, flat)));
+  }
+  buckets.wait();
+  std::vector<float> averages;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    auto const average = to_vector(buckets.gradient(static_cast<int>(i)));
+    averages.insert(averages.end(), average.begin(), average.end());
+  }
+  return averages;
+}
+
+} // namespace
+
+TEST_CASE("one bucket gives the bits of a flat call") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    sparse flat(execution(), comm, {.length = length_of_all(), .density = 0.05});
+    oktopk::error_feedback feedback(flat, {.momentum = 0.9});
+    buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); },
+                              {.feedback = {.momentum = 0.9}});
+    REQUIRE(buckets.plan().buckets.size() == 1);
+    CHECK(!buckets.overlaps()); // ranks of a process take turns on one thread
+    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length_of_all())));
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      feedback.average(feedback(to_view(flat_gradient(comm.rank(), iteration))), average);
+      CHECK(bits(step(buckets, comm.rank(), iteration)) == bits(to_vector(average)));
+    }
+    CHECK(bits(buckets.state().residual) == bits(to_vector(feedback.residual())));
+    CHECK(bits(buckets.state().velocity) == bits(feedback.state().velocity));
+  });
+}
+
+TEMPLATE_TEST_CASE("in any plan, averages and residuals add up to the gradients", "", sparse, dropping, everything) {
+  auto const bytes = GENERATE(std::int64_t(1), std::int64_t(4 * 200), std::int64_t(1 << 20));
+  std::vector<double> went_in(static_cast<std::size_t>(length_of_all()));
+  std::vector<double> came_out = went_in;
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) {
+      typename TestType::options how;
+      how.length = of.length;
+      if constexpr (requires { how.density = 0.05; }) {
+        how.density = 0.05;
+      }
+      return TestType(execution(), comm, how);
+    };
+    oktopk::bucketed<TestType> buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = bytes}});
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      auto const averages = step(buckets, comm.rank(), iteration);
+      auto const gradient = flat_gradient(comm.rank(), iteration);
+      for (std::size_t i = 0; i < averages.size(); ++i) {
+        went_in[i] += static_cast<double>(gradient[i]);
+        came_out[i] += static_cast<double>(averages[i]); // P ranks hold a P-th of the sum each
+      }
+    }
+    auto const residual = buckets.state().residual;
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      came_out[i] += static_cast<double>(residual[i]);
+    }
+  });
+  for (std::size_t i = 0; i < went_in.size(); ++i) {
+    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
+  }
+}
+
+TEST_CASE("another plan in the middle of training loses nothing") {
+  std::vector<double> went_in(static_cast<std::size_t>(length_of_all()));
+  std::vector<double> came_out = went_in;
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+    std::vector<bucketed_options> const plans{
+        {.plan = {.bucket_bytes = 4 * 400}}, {.plan = {.bucket_bytes = 4 * 130, .order = {5, 3, 4, 1, 2, 0}}}, {}};
+    buckets_of_sparse::state_type saved;
+    for (std::size_t p = 0; p < plans.size(); ++p) {
+      buckets_of_sparse buckets(execution(), comm, lengths, make, plans[p]);
+      if (p > 0) {
+        std::stringstream file;
+        oktopk::save(file, saved);
+        buckets.restore(oktopk::load<buckets_of_sparse::state_type>(file));
+        REQUIRE(bits(buckets.state().residual) == bits(saved.residual));
+      }
+      for (int iteration = 0; iteration < iterations; ++iteration) {
+        auto const averages = step(buckets, comm.rank(), iteration);
+        auto const gradient = flat_gradient(comm.rank(), iteration);
+        for (std::size_t i = 0; i < averages.size(); ++i) {
+          went_in[i] += static_cast<double>(gradient[i]);
+          came_out[i] += static_cast<double>(averages[i]);
+        }
+      }
+      saved = buckets.state();
+    }
+    for (std::size_t i = 0; i < saved.residual.size(); ++i) {
+      came_out[i] += static_cast<double>(saved.residual[i]);
+    }
+  });
+  for (std::size_t i = 0; i < went_in.size(); ++i) {
+    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
+  }
+}
+
+TEST_CASE("what goes on from a saved state with the same plan gives the same bits") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+    bucketed_options const how{.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.5}};
+    buckets_of_sparse going_on(execution(), comm, lengths, make, how);
+    buckets_of_sparse resumed(execution(), comm, lengths, make, how);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      step(going_on, comm.rank(), iteration);
+    }
+    step(resumed, comm.rank(), 77); // its past must not matter
+    resumed.restore(going_on.state());
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      CHECK(bits(step(going_on, comm.rank(), iteration)) == bits(step(resumed, comm.rank(), iteration)));
+    }
+    for (int b = 0; b < static_cast<int>(going_on.plan().buckets.size()); ++b) {
+      CHECK(going_on.allreduce(b).state().iteration == resumed.allreduce(b).state().iteration);
+    }
+  });
+}
+
+TEST_CASE("tensors that are not announced count as zeros, on whatever ranks") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) { return everything(execution(), comm, {.length = of.length}); };
+    oktopk::bucketed<everything> buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 200}});
+    std::vector<float> const ones(300, 1);
+    if (comm.rank() == 1) {
+      buckets.ready(0, to_view(ones));
+    }
+    buckets.wait();
+    CHECK(to_vector(buckets.gradient(0))[5] == Approx(1.0 / ranks));
+    CHECK(to_vector(buckets.gradient(5))[5] == 0);
+  });
+}
+
+TEST_CASE("each tensor's density is that of its bucket, and can change") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+    buckets_of_sparse buckets(execution(), comm, lengths, make,
+                              {.plan = {.densities = {0.01, 1, 1, 0.01, 0.01, 0.02}}});
+    REQUIRE(buckets.plan().buckets.size() == 4);
+    CHECK(buckets.allreduce(0).k() == 3);
+    CHECK(buckets.allreduce(1).k() == 7);
+    CHECK(buckets.allreduce(3).k() == 10);
+    buckets.set_density(3, 0.1);
+    step(buckets, comm.rank(), 0);
+    CHECK(buckets.allreduce(3).k() == 51);
+    CHECK(buckets.update(3).indices().extent(0) == 51);
+    CHECK(buckets.update(1).indices().extent(0) == 7);
+  });
+}
+
+TEST_CASE("an error in one bucket reaches every rank, and the step has not happened") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+    buckets_of_sparse buckets(execution(), comm, lengths, make,
+                              {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.5}});
+    step(buckets, comm.rank(), 0);
+    auto const before = buckets.state();
+    auto flat = flat_gradient(comm.rank(), 1);
+    if (comm.rank() == 2) {
+      flat[static_cast<std::size_t>(begin_of(3)) + 1] = std::numeric_limits<float>::quiet_NaN();
+    }
+    auto const heard = outcome_of([&] {
+      for (std::size_t i = 0; i < lengths.size(); ++i) {
+        buckets.ready(static_cast<int>(i), to_view(gradient_of(i, flat)));
+      }
+      buckets.wait();
+    });
+    CHECK(heard.code == fault::non_finite);
+    CHECK(heard.says("rank 2"));
+    auto const after = buckets.state();
+    CHECK(bits(after.residual) == bits(before.residual));
+    CHECK(bits(after.velocity) == bits(before.velocity));
+    step(buckets, comm.rank(), 1); // and training goes on
+  });
+}
+
+TEST_CASE("misuse on one rank is an error on all, in words on that one") {
+  auto const misuse = [](auto const& how, std::string const& words) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+      buckets_of_sparse buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 200}});
+      bool heard = false;
+      for (int attempt = 0; attempt < 2 && !heard; ++attempt) { // what comes too late fails the next step
+        auto const outcome = outcome_of([&] {
+          auto const flat = flat_gradient(comm.rank(), 0);
+          for (std::size_t i = 0; i < lengths.size(); ++i) {
+            if (comm.rank() == 1 && attempt == 0) {
+              how(buckets, static_cast<int>(i));
+            }
+            buckets.ready(static_cast<int>(i), to_view(gradient_of(i, flat)));
+          }
+          buckets.wait();
+        });
+        heard = outcome.code != fault::none;
+        CHECK((!heard || comm.rank() != 1 || outcome.says(words)));
+      }
+      CHECK(heard);
+      step(buckets, comm.rank(), 1);
+    });
+  };
+  misuse([](auto& buckets, int i) { i == 2 ? buckets.ready(17) : void(); }, "no tensor 17 among 6");
+  misuse([](auto& buckets, int i) { i == 2 ? buckets.ready(-1) : void(); }, "no tensor -1");
+  misuse([](auto& buckets, int i) { i == 1 ? buckets.ready(0) : void(); }, "ready already");
+  misuse([](auto& buckets, int i) { i == 5 ? buckets.ready(5) : void(); }, "ready already"); // the last call: too late
+  misuse([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
+         "tensor 3 has 120 values, and 5 were given");
+}
+
+TEST_CASE("lengths or options that differ, or make no sense, are an error on every rank") {
+  auto const refuse = [](std::vector<std::int64_t> const& of_rank_1, bucketed_options const& how, fault expected) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+      bool const other = comm.rank() == 1;
+      auto const heard = outcome_of([&] {
+        buckets_of_sparse buckets(execution(), comm, other ? of_rank_1 : lengths, make,
+                                  other ? how : bucketed_options());
+      });
+      CHECK(heard.code == expected);
+    });
+  };
+  refuse({1, 2}, {}, fault::ranks_disagree);
+  refuse(lengths, {.plan = {.bucket_bytes = 1000}}, fault::ranks_disagree);
+  refuse(lengths, {.plan = {.bucket_bytes = -1}}, fault::option_out_of_range);
+  refuse(lengths, {.plan = {.order = {0}}}, fault::option_out_of_range);
+  refuse(lengths, {.feedback = {.momentum = 3}}, fault::option_out_of_range);
+}
+
+TEST_CASE("a state that is damaged, or of other tensors, is refused on every rank") {
+  auto const refuse = [](auto const& damage) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
+      buckets_of_sparse buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 200}});
+      step(buckets, comm.rank(), 0);
+      auto saved = buckets.state();
+      auto const before = saved;
+      if (comm.rank() == 1) {
+        damage(saved);
+      }
+      CHECK(outcome_of([&] { buckets.restore(saved); }).code == fault::bad_state);
+      CHECK(bits(buckets.state().residual) == bits(before.residual));
+    });
+  };
+  refuse([](auto& saved) { saved.lengths[0] += 1; });
+  refuse([](auto& saved) { saved.residual.pop_back(); });
+  refuse([](auto& saved) { saved.bytes.pop_back(); });
+  refuse([](auto& saved) { saved.bytes[0] = -1; });
+  refuse([](auto& saved) { saved.bytes[0] += 1; });
+  refuse([](auto& saved) { saved.allreduces[60] = static_cast<char>(saved.allreduces[60] + 1); });
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Schedules of the density: the stages of a warm-up, and a density that follows the updates.
+
+#include "algorithm/invariants.hpp"
+#include "support/call.hpp"
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/training/adaptive_density.hpp>
+#include <oktopk/training/density_schedule.hpp>
+
+#include <cstdint>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::adaptive_density;
+using oktopk::density_schedule;
+using oktopk::fault;
+
+TEST_CASE("a warm-up goes down in stages of one factor, and ends with the density") {
+  density_schedule const schedule{.density = 0.001, .initial = 0.256, .warm_up = 400, .stages = 4};
+  CHECK(schedule.problem().empty());
+  CHECK(schedule.at(0) == Approx(0.256));
+  CHECK(schedule.at(99) == Approx(0.256));
+  CHECK(schedule.at(100) == Approx(0.064));
+  CHECK(schedule.at(200) == Approx(0.016));
+  CHECK(schedule.at(399) == Approx(0.004));
+  CHECK(schedule.at(400) == 0.001);
+  CHECK(schedule.at(1'000'000'000'000) == 0.001);
+  CHECK(schedule.k(0, 1000) == 256);
+  CHECK(schedule.k(400, 1000) == 1);
+  CHECK(schedule.k(400, 10) == 1);
+  CHECK(schedule.k(400, 0) == 0);
+}
+
+TEST_CASE("without a warm-up a schedule is constant, and from dense it begins with everything") {
+  CHECK(density_schedule{.density = 0.02}.at(0) == 0.02);
+  CHECK(density_schedule{.density = 0.01, .warm_up = 10}.k(0, 12'345) == 12'345);
+}
+
+TEST_CASE("schedules that make no sense have a problem") {
+  CHECK(!density_schedule{.density = 0}.problem().empty());
+  CHECK(!density_schedule{.density = 1.5}.problem().empty());
+  CHECK(!density_schedule{.density = 0.5, .initial = 0.25}.problem().empty());
+  CHECK(!density_schedule{.warm_up = -1}.problem().empty());
+  CHECK(!density_schedule{.stages = 0}.problem().empty());
+  using adaptive = adaptive_density<execution>;
+  CHECK(outcome_of([] { adaptive({.low = 0.2, .high = 0.1}); }).code == fault::option_out_of_range);
+  CHECK(outcome_of([] { adaptive({.threshold = 0}); }).code == fault::option_out_of_range);
+  CHECK(outcome_of([] { adaptive({.window = 0}); }).code == fault::option_out_of_range);
+}
+
+TEST_CASE("a density that adapts is high at first and where norms change fast, else low") {
+  adaptive_density<execution> schedule({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 2});
+  std::vector<double> densities;
+  for (double const norm : {10.0, 10.0, 9.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0}) {
+    schedule.observe_norm(norm);
+    densities.push_back(schedule.density());
+  }
+  CHECK(densities == std::vector<double>{0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 0.01, 0.1, 0.1, 0.01});
+  adaptive_density<execution> resumed({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 2});
+  resumed.restore(schedule.state());
+  CHECK(resumed.density() == 0.01);
+  CHECK(resumed.k(1000) == 10);
+}
+
+TEST_CASE("all ranks adapt alike to the updates of an allreduce, and agree on k") {
+  constexpr std::int64_t length = 3000;
+  oktopk::in_process::run(4, [](oktopk::in_process_communicator comm) {
+    oktopk::ok_topk allreduce(execution(), comm, {.length = length, .k = 300});
+    adaptive_density<execution> schedule({.low = 0.01, .high = 0.1, .threshold = 0.9, .window = 2});
+    std::vector<std::int64_t> ks;
+    for (int iteration = 0; iteration < 8; ++iteration) {
+      std::vector<float> gradient(static_cast<std::size_t>(length));
+      correlated{5, 3}({comm.rank(), 4, iteration}, gradient);
+      if (schedule.observe(execution(), allreduce(to_view(gradient)))) {
+        allreduce.set_k(schedule.k(length)); // an error where ranks disagree
+      }
+      ks.push_back(allreduce.k());
+    }
+    CHECK(ks.front() == 300);
+    CHECK(ks.back() == 30);
+  });
+}
