@@ -7,7 +7,8 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/error_feedback.hpp>
-#include <oktopk/torch.hpp>
+#include <oktopk/torch/process_group.hpp>
+#include <oktopk/torch/view.hpp>
 
 #include <ATen/ops/empty.h>
 

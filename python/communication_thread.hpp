@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/training/communication_thread.hpp>
+
 #include <Kokkos_Core.hpp>
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -22,24 +20,29 @@ namespace oktopk_torch {
 /// no other thread. Where somebody else has initialised Kokkos, it is left alone.
 class communication_thread {
 public:
-  communication_thread() : thread_([this] { work(); }) {}
+  communication_thread() {
+    post([this] {
+      if (!Kokkos::is_initialized()) {
+        Kokkos::initialize();
+        is_ours_ = true;
+      }
+    });
+  }
+
   communication_thread(communication_thread const&) = delete;
   communication_thread& operator=(communication_thread const&) = delete;
 
   /// After the jobs that have come; the objects of Kokkos are gone by then.
   ~communication_thread() {
-    post({}); // no job: the end
-    thread_.join();
+    post([this] {
+      if (is_ours_) {
+        Kokkos::finalize();
+      }
+    });
   }
 
   /// A job throws nothing.
-  void post(std::function<void()> job) {
-    {
-      std::lock_guard const lock(mutex_);
-      jobs_.push_back(std::move(job));
-    }
-    comes_.notify_one();
-  }
+  void post(std::function<void()> job) { thread_.submit(std::move(job)); }
 
   /// Waits for what a job gives or throws, and for all jobs before it.
   template <class Job>
@@ -51,31 +54,8 @@ public:
   }
 
 private:
-  void work() {
-    bool const ours = !Kokkos::is_initialized();
-    if (ours) {
-      Kokkos::initialize();
-    }
-    while (std::function<void()> const job = next()) {
-      job();
-    }
-    if (ours) {
-      Kokkos::finalize();
-    }
-  }
-
-  std::function<void()> next() {
-    std::unique_lock lock(mutex_);
-    comes_.wait(lock, [this] { return !jobs_.empty(); });
-    std::function<void()> job = std::move(jobs_.front());
-    jobs_.pop_front();
-    return job;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable comes_;
-  std::deque<std::function<void()>> jobs_;
-  std::thread thread_; // the last: it uses the others
+  bool is_ours_ = false;
+  oktopk::detail::communication_thread thread_; // the last: its work uses the other
 };
 
 } // namespace oktopk_torch
