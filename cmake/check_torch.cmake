@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# Whether the headers of the libtorch that was found compile as C++20: those of 1.13 do with g++ and not with clang, whose
-# std::vector takes no incomplete type in constant expressions. Leaves OKTOPK_TORCH_COMPILES.
-if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+# Whether the headers of the libtorch that was found compile as C++20: those of 1.13 do with g++, and not with clang and
+# nvcc, for they have a std::vector of a class that is not complete. Leaves OKTOPK_TORCH_COMPILES.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP") # nvcc looks like g++
   set(OKTOPK_TORCH_COMPILES TRUE)
 elseif(NOT DEFINED OKTOPK_TORCH_COMPILES)
   message(STATUS "oktopk: looking whether this compiler takes the headers of libtorch")
