@@ -42,19 +42,6 @@ inline c10::intrusive_ptr<c10d::Store> const& store() {
   return one;
 }
 
-/// A group of Gloo with connections of its own. Collective.
-inline c10::intrusive_ptr<c10d::ProcessGroup> new_group() {
-  static int made = 0;
-  auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
-  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-  auto const prefix = c10::make_intrusive<c10d::PrefixStore>("group " + std::to_string(made++), store());
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, world_rank(), world_size(), options);
-}
-
-inline oktopk::process_group_communicator connected() {
-  return oktopk::process_group_communicator(new_group());
-}
-
 /// Every rank's text, to every rank; by way of the store, whatever has become of the groups. Collective.
 inline std::vector<std::string> texts_of_all(std::string const& mine) {
   static int calls = 0;
@@ -66,6 +53,21 @@ inline std::vector<std::string> texts_of_all(std::string const& mine) {
     texts.emplace_back(text.begin(), text.end());
   }
   return texts;
+}
+
+/// A group of Gloo with connections of its own. Collective.
+inline c10::intrusive_ptr<c10d::ProcessGroup> new_group() {
+  static int made = 0;
+  auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  auto const prefix = c10::make_intrusive<c10d::PrefixStore>("group " + std::to_string(made++), store());
+  auto const group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, world_rank(), world_size(), options);
+  texts_of_all("connected"); // a rank that closes its connections at once would disturb those that still connect
+  return group;
+}
+
+inline oktopk::process_group_communicator connected() {
+  return oktopk::process_group_communicator(new_group());
 }
 
 /// Whether every rank has the same text. Collective.
