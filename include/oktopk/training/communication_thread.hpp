@@ -53,10 +53,11 @@ private:
       if (pieces_.empty()) {
         return;
       }
-      std::function<void()> const piece = std::move(pieces_.front());
+      std::function<void()> piece = std::move(pieces_.front());
       pieces_.pop();
       lock.unlock();
       piece();
+      piece = nullptr; // what it holds may wait for somebody who gives more work meanwhile
       lock.lock();
       open_ -= 1;
       changed_.notify_all();
