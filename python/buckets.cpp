@@ -31,6 +31,7 @@ using view = oktopk::torch_view_type<float>;
 struct scheme {
   std::string text;
   double density = 0.01;
+  oktopk::error_feedback_options feedback{};
 };
 
 scheme parse(std::string const& text) {
@@ -58,7 +59,7 @@ struct bucket {
       : parameters(std::move(of)),
         sums(oktopk::make_allreduce(space(), comm, how.text,
                                     {.length = length_of(parameters, lengths), .k = {}, .density = how.density})),
-        feedback(sums) {}
+        feedback(sums, how.feedback) {}
 
   static std::int64_t length_of(std::vector<std::int64_t> const& parameters, std::vector<std::int64_t> const& lengths) {
     return std::accumulate(
@@ -89,6 +90,12 @@ struct bucket {
   std::size_t arrived = 0; // parameters whose gradients lie in the buffer
 };
 
+/// What is carried on for a parameter that is in no bucket.
+struct carried {
+  std::vector<float> residual;
+  std::vector<float> velocity;
+};
+
 /// Where the gradient of a parameter belongs.
 struct place {
   bucket* in = nullptr;
@@ -108,8 +115,9 @@ void copy(float const* from, float* to, std::int64_t count) {
 } // namespace
 
 struct buckets::inside {
-  inside(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, std::vector<std::int64_t> of)
-      : comm(oktopk::process_group_communicator(std::move(group))), lengths(std::move(of)), residuals(lengths.size()),
+  inside(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, momentum_options const& momentum,
+         std::vector<std::int64_t> of)
+      : comm(oktopk::process_group_communicator(std::move(group))), lengths(std::move(of)), rests(lengths.size()),
         places(lengths.size()) {
     oktopk::agreement terms("oktopk_torch");
     try {
@@ -117,6 +125,8 @@ struct buckets::inside {
     } catch (oktopk::error const& found) {
       terms.note(found.code(), found.sentence());
     }
+    how.feedback.momentum = momentum.momentum;
+    how.feedback.nesterov = momentum.nesterov;
     terms.fact("density", how.density);
     terms.check_on(comm);
     std::vector<std::int64_t> every(lengths.size());
@@ -133,14 +143,23 @@ struct buckets::inside {
     return found != nullptr && found->parameters == parameters ? found : nullptr;
   }
 
-  /// Makes a bucket, which takes the residuals that its parameters have.
+  bool has_velocity() const { return how.feedback.momentum > 0; }
+
+  /// Makes a bucket, which takes the residuals and velocities that its parameters have.
   std::unique_ptr<bucket> made(std::vector<std::int64_t> const& parameters, oktopk::any_state const* state) {
     auto one = std::make_unique<bucket>(comm, how, parameters, lengths);
     decltype(one->feedback)::state_type saved;
+    auto const append = [](std::vector<float>& to, std::vector<float> const& from, std::int64_t length) {
+      std::size_t const end = to.size() + static_cast<std::size_t>(length);
+      to.insert(to.end(), from.begin(), from.end());
+      to.resize(end); // zeros where there is nothing yet
+    };
     for (std::int64_t const p : parameters) {
-      auto const& residual = residuals[static_cast<std::size_t>(p)];
-      saved.residual.insert(saved.residual.end(), residual.begin(), residual.end());
-      saved.residual.resize(saved.residual.size() + static_cast<std::size_t>(length_of(p)) - residual.size());
+      carried const& rest = rests[static_cast<std::size_t>(p)];
+      append(saved.residual, rest.residual, length_of(p));
+      if (has_velocity()) {
+        append(saved.velocity, rest.velocity, length_of(p));
+      }
     }
     saved.allreduce = state != nullptr ? *state : one->sums.state();
     one->feedback.restore(saved);
@@ -150,23 +169,33 @@ struct buckets::inside {
   void settle(std::unique_ptr<bucket> one) {
     std::int64_t offset = 0;
     for (std::int64_t const p : one->parameters) {
-      residuals[static_cast<std::size_t>(p)] = {};
+      rests[static_cast<std::size_t>(p)] = {};
       place_of(p) = {one.get(), offset};
       offset += length_of(p);
     }
     all.push_back(std::move(one));
   }
 
-  /// Ends a bucket: its residuals go back to its parameters.
-  void dissolve(bucket const* one) {
-    auto const residual = one->feedback.residual();
+  /// Calls `take(parameter, residual, velocity)`, of a bucket, for each of its parameters; no velocity is null.
+  template <class State, class Take>
+  void take_apart(bucket const& of, State const& state, Take const& take) const {
     std::int64_t offset = 0;
-    for (std::int64_t const p : one->parameters) {
-      auto& kept = residuals[static_cast<std::size_t>(p)];
-      kept.assign(residual.data() + offset, residual.data() + offset + length_of(p));
-      place_of(p) = {};
+    for (std::int64_t const p : of.parameters) {
+      take(p, state.residual.data() + offset, has_velocity() ? state.velocity.data() + offset : nullptr);
       offset += length_of(p);
     }
+  }
+
+  /// Ends a bucket: what it carries on goes back to its parameters.
+  void dissolve(bucket const* one) {
+    take_apart(*one, one->feedback.state(), [&](std::int64_t p, float const* residual, float const* velocity) {
+      carried& rest = rests[static_cast<std::size_t>(p)];
+      rest.residual.assign(residual, residual + length_of(p));
+      if (velocity != nullptr) {
+        rest.velocity.assign(velocity, velocity + length_of(p));
+      }
+      place_of(p) = {};
+    });
     std::erase_if(all, [&](auto const& each) { return each.get() == one; });
   }
 
@@ -249,7 +278,7 @@ struct buckets::inside {
   communicator comm;
   scheme how;
   std::vector<std::int64_t> lengths;
-  std::vector<std::vector<float>> residuals; // of parameters that are in no bucket
+  std::vector<carried> rests;
   std::vector<place> places;
   std::vector<std::unique_ptr<bucket>> all;
   std::vector<waiting> pending;
@@ -258,8 +287,8 @@ struct buckets::inside {
 };
 
 buckets::buckets(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text,
-                 std::vector<std::int64_t> lengths)
-    : inside_(std::make_unique<inside>(std::move(group), text, std::move(lengths))) {
+                 momentum_options const& momentum, std::vector<std::int64_t> lengths)
+    : inside_(std::make_unique<inside>(std::move(group), text, momentum, std::move(lengths))) {
 }
 
 buckets::~buckets() = default;
@@ -293,28 +322,57 @@ void buckets::arrive(arrival what) {
 }
 
 saved_state buckets::save() const {
+  inside const& in = *inside_;
   saved_state saved;
-  saved.residuals.resize(inside_->lengths.size());
-  auto const keep = [&](std::int64_t parameter, float const* from) {
-    at::Tensor& to = saved.residuals[static_cast<std::size_t>(parameter)];
-    to = at::empty({inside_->length_of(parameter)}, at::kFloat);
-    copy(from, to.data_ptr<float>(), inside_->length_of(parameter));
+  saved.residuals.resize(in.lengths.size());
+  saved.velocities.resize(in.lengths.size());
+  auto const tensor_of = [](float const* from, std::int64_t length) {
+    at::Tensor const made = at::empty({length}, at::kFloat);
+    copy(from, made.data_ptr<float>(), length);
+    return made;
   };
-  for (std::size_t p = 0; p < inside_->residuals.size(); ++p) {
-    if (!inside_->residuals[p].empty()) {
-      keep(static_cast<std::int64_t>(p), inside_->residuals[p].data());
+  auto const keep = [&](std::int64_t p, float const* residual, float const* velocity) {
+    saved.residuals[static_cast<std::size_t>(p)] = tensor_of(residual, in.length_of(p));
+    if (velocity != nullptr) {
+      saved.velocities[static_cast<std::size_t>(p)] = tensor_of(velocity, in.length_of(p));
+    }
+  };
+  for (std::size_t p = 0; p < in.rests.size(); ++p) {
+    if (!in.rests[p].residual.empty()) {
+      keep(static_cast<std::int64_t>(p), in.rests[p].residual.data(),
+           in.rests[p].velocity.empty() ? nullptr : in.rests[p].velocity.data());
     }
   }
-  for (auto const& each : inside_->all) {
-    oktopk::any_state const& state = each->sums.state();
-    saved.buckets.push_back({each->parameters, std::string(state.policies.begin(), state.policies.end()),
-                             std::string(state.checkpoint.begin(), state.checkpoint.end())});
-    for (std::int64_t const p : each->parameters) {
-      keep(p, each->feedback.residual().data() + inside_->place_of(p).offset);
-    }
+  for (auto const& each : in.all) {
+    auto const state = each->feedback.state();
+    saved.buckets.push_back({each->parameters,
+                             std::string(state.allreduce.policies.begin(), state.allreduce.policies.end()),
+                             std::string(state.allreduce.checkpoint.begin(), state.allreduce.checkpoint.end())});
+    in.take_apart(*each, state, keep);
   }
   return saved;
 }
+
+namespace {
+
+/// The values of a saved tensor of so many; none where it is not defined. A fault of it is noted.
+std::vector<float> values_of(at::Tensor const& saved, std::int64_t length, oktopk::agreement& terms) {
+  if (!saved.defined()) {
+    return {};
+  }
+  try {
+    auto const values = oktopk::torch_view<float>(saved);
+    if (static_cast<std::int64_t>(values.extent(0)) == length) {
+      return {values.data(), values.data() + length};
+    }
+    terms.note(oktopk::fault::bad_state, "a residual or velocity has another length than its parameter");
+  } catch (oktopk::error const& found) {
+    terms.note(oktopk::fault::bad_state, found.sentence());
+  }
+  return {};
+}
+
+} // namespace
 
 void buckets::load(saved_state const& saved, std::string const& fault) {
   inside& in = *inside_;
@@ -322,18 +380,14 @@ void buckets::load(saved_state const& saved, std::string const& fault) {
   if (!fault.empty()) {
     terms.note(oktopk::fault::bad_state, fault);
   }
-  std::vector<std::vector<float>> residuals(in.lengths.size());
-  for (std::size_t p = 0; p < std::min(residuals.size(), saved.residuals.size()); ++p) {
-    at::Tensor const& from = saved.residuals[p];
-    if (from.defined()) {
-      try {
-        auto const values = oktopk::torch_view<float>(from);
-        residuals[p].assign(values.data(), values.data() + values.extent(0));
-      } catch (oktopk::error const& found) {
-        terms.note(oktopk::fault::bad_state, found.sentence());
-      }
-      if (residuals[p].size() != static_cast<std::size_t>(in.lengths[p])) {
-        terms.note(oktopk::fault::bad_state, "the residual of a parameter has another length than the parameter");
+  std::vector<carried> rests(in.lengths.size());
+  for (std::size_t p = 0; p < rests.size(); ++p) {
+    if (p < saved.residuals.size() && p < saved.velocities.size()) {
+      rests[p].residual = values_of(saved.residuals[p], in.lengths[p], terms);
+      rests[p].velocity = values_of(saved.velocities[p], in.lengths[p], terms);
+      if (saved.velocities[p].defined() != (saved.residuals[p].defined() && in.has_velocity())) {
+        terms.note(oktopk::fault::bad_state, "the saved state is one without momentum, and this one has some, or the "
+                                             "other way round");
       }
     }
   }
@@ -353,7 +407,7 @@ void buckets::load(saved_state const& saved, std::string const& fault) {
   terms.fact("buckets", borders);
   terms.check_on(in.comm);
 
-  std::swap(in.residuals, residuals);
+  std::swap(in.rests, rests);
   std::vector<std::unique_ptr<bucket>> made;
   try {
     for (auto const& each : saved.buckets) {
@@ -362,7 +416,7 @@ void buckets::load(saved_state const& saved, std::string const& fault) {
       made.push_back(in.made(each.parameters, &state));
     }
   } catch (...) {
-    std::swap(in.residuals, residuals); // as it was
+    std::swap(in.rests, rests); // as it was
     throw;
   }
   in.all.clear();

@@ -23,6 +23,12 @@ struct arrival {
   std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
 };
 
+/// Momentum before the residual takes a gradient, as in oktopk::error_feedback_options; the same on all ranks.
+struct momentum_options {
+  double momentum = 0;
+  bool nesterov = false;
+};
+
 struct saved_bucket {
   std::vector<std::int64_t> parameters;
   std::string policies;   ///< of any_state
@@ -31,22 +37,24 @@ struct saved_bucket {
 
 /// All that is carried from one iteration to the next.
 struct saved_state {
-  std::vector<at::Tensor> residuals; ///< of each parameter; empty where it has none
+  std::vector<at::Tensor> residuals;  ///< of each parameter; not defined where it has none
+  std::vector<at::Tensor> velocities; ///< the same; none are defined without momentum
   std::vector<saved_bucket> buckets;
 };
 
 /// Error feedback over an allreduce of the catalogue, for the buckets of DistributedDataParallel.
 ///
 /// Every bucket has an allreduce and a residual of its own. DistributedDataParallel builds other buckets after its
-/// first iteration: then the residuals go with their parameters, and the allreduces begin anew. After `load` the
-/// buckets are those of the saved state for one iteration whatever comes, so that a program that goes on does what one
-/// does that was never interrupted; gradients are copied where their buckets differ. All calls are made on one thread,
-/// in the same order on all ranks.
+/// first iteration: then residuals and velocities go with their parameters, and the allreduces begin anew. After `load`
+/// the buckets are those of the saved state for one iteration whatever comes, so that a program that goes on does what
+/// one does that was never interrupted; gradients are copied where their buckets differ. All calls are made on one
+/// thread, in the same order on all ranks.
 class buckets {
 public:
   /// Collective. `text` names an algorithm of the catalogue, with `density` among its options (0.01 unless given);
   /// `lengths` are those of the parameters, the same on all ranks. Throws an `oktopk::error` on every rank.
-  buckets(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, std::vector<std::int64_t> lengths);
+  buckets(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, momentum_options const& momentum,
+          std::vector<std::int64_t> lengths);
   ~buckets();
   buckets(buckets const&) = delete;
   buckets& operator=(buckets const&) = delete;

@@ -78,12 +78,16 @@ void shut_down() {
 /// The state of a hook.
 class native_state {
 public:
-  native_state(c10d::ProcessGroup& group, std::string const& text, std::vector<std::int64_t> const& lengths)
+  native_state(c10d::ProcessGroup& group, std::string const& text, double momentum, bool nesterov,
+               std::vector<std::int64_t> const& lengths)
       : handle_(std::make_shared<handle>()) {
     // The type of the pointer that Python holds differs between releases of torch.
     auto const counted = c10::intrusive_ptr<c10d::ProcessGroup>::unsafe_reclaim_from_nonowning(&group);
+    std::erase_if(all_handles, [](auto const& each) { return each.expired(); });
     all_handles.push_back(handle_);
-    run([&] { handle_->inside = std::make_unique<buckets>(counted, text, lengths); });
+    run([&] {
+      handle_->inside = std::make_unique<buckets>(counted, text, momentum_options{momentum, nesterov}, lengths);
+    });
   }
 
   native_state(native_state const&) = delete;
@@ -131,25 +135,34 @@ private:
 
 using saved_bucket_tuple = std::tuple<std::vector<std::int64_t>, py::bytes, py::bytes>;
 
+py::list list_of(std::vector<at::Tensor> const& tensors) {
+  py::list list;
+  for (at::Tensor const& each : tensors) {
+    list.append(each.defined() ? py::cast(each) : py::none());
+  }
+  return list;
+}
+
+std::vector<at::Tensor> tensors_of(py::list const& list) {
+  std::vector<at::Tensor> tensors;
+  for (py::handle const each : list) {
+    tensors.push_back(each.is_none() ? at::Tensor() : each.cast<at::Tensor>());
+  }
+  return tensors;
+}
+
 py::tuple save(native_state const& state) {
   saved_state const saved = state.save();
-  py::list residuals;
-  for (at::Tensor const& each : saved.residuals) {
-    residuals.append(each.defined() ? py::cast(each) : py::none());
-  }
   py::list all;
   for (saved_bucket const& each : saved.buckets) {
     all.append(py::make_tuple(each.parameters, py::bytes(each.policies), py::bytes(each.checkpoint)));
   }
-  return py::make_tuple(residuals, all);
+  return py::make_tuple(list_of(saved.residuals), list_of(saved.velocities), all);
 }
 
-void load(native_state const& state, py::list const& residuals, std::vector<saved_bucket_tuple> const& all,
-          std::string const& fault) {
-  saved_state saved;
-  for (py::handle const each : residuals) {
-    saved.residuals.push_back(each.is_none() ? at::Tensor() : each.cast<at::Tensor>());
-  }
+void load(native_state const& state, py::list const& residuals, py::list const& velocities,
+          std::vector<saved_bucket_tuple> const& all, std::string const& fault) {
+  saved_state saved{tensors_of(residuals), tensors_of(velocities), {}};
   for (auto const& [parameters, policies, checkpoint] : all) {
     saved.buckets.push_back({parameters, policies, checkpoint});
   }
@@ -164,7 +177,7 @@ PYBIND11_MODULE(_native, module) {
   using oktopk_torch::native_state;
   py::register_exception<oktopk::error>(module, "Error", PyExc_RuntimeError);
   py::class_<native_state>(module, "State")
-      .def(py::init<c10d::ProcessGroup&, std::string const&, std::vector<std::int64_t> const&>())
+      .def(py::init<c10d::ProcessGroup&, std::string const&, double, bool, std::vector<std::int64_t> const&>())
       .def("start", &native_state::start)
       .def("save", &oktopk_torch::save)
       .def("load", &oktopk_torch::load)

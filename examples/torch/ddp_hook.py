@@ -9,14 +9,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9), "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3)}
+OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, lr=0.01), "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3)}
 
 
 def train(rank, ranks, store, options):
     dist.init_process_group("gloo", init_method=f"file://{store}/store", rank=rank, world_size=ranks)
     torch.manual_seed(rank)
     ddp = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(20, 512), nn.ReLU(), nn.Linear(512, 1)))
-    state = oktopk_torch.state(ddp, options.scheme)
+    state = oktopk_torch.state(ddp, options.scheme, momentum=0.9 if options.optimizer == "sgd" else 0)
     ddp.register_comm_hook(state, oktopk_torch.hook)
     optimizer = OPTIMIZERS[options.optimizer](ddp.parameters())
     for step in range(options.steps + 1):

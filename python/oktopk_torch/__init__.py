@@ -27,9 +27,12 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
     `process_group`. The group must move tensors of the CPU (Gloo); gradients are float32 and lie on the CPU.
 
     `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue, with `density` in (0, 1] as one more key, 0.01 unless
-    given. What is wrong with it is an `Error` on every rank, with the names that are right."""
+    given. What is wrong with it is an `Error` on every rank, with the names that are right.
 
-    def __init__(self, model, scheme="ok_topk", process_group=None):
+    `momentum` in [0, 1), and Nesterov's where `nesterov` is set, is that of gradients before their residual (momentum
+    correction and factor masking, Lin et al. 2018): for an optimizer that has none of its own, in place of it."""
+
+    def __init__(self, model, scheme="ok_topk", process_group=None, *, momentum=0.0, nesterov=False):
         is_ddp = isinstance(model, DistributedDataParallel)
         module = model.module if is_ddp else model
         if process_group is None:
@@ -38,7 +41,8 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
         self._names = [name for name, _ in named]
         self._index = {each: i for i, (_, each) in enumerate(named)}
-        self._native = _native.State(process_group, scheme, [each.numel() for _, each in named])
+        self._native = _native.State(process_group, scheme, momentum, nesterov,
+                                     [each.numel() for _, each in named])
 
     def start(self, bucket):
         """Starts the allreduce of a bucket in the background; gives the future of its averages."""
@@ -56,10 +60,11 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
 
         A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
         where that one had done two iterations or more: DDP builds other buckets after its first."""
-        residuals, buckets = self._native.save()
+        residuals, velocities, buckets = self._native.save()
         return {
             "scheme": self.scheme,
-            "residuals": {name: each for name, each in zip(self._names, residuals) if each is not None},
+            "residuals": self._by_name(residuals),
+            "velocities": self._by_name(velocities),
             "buckets": [{"parameters": [self._names[i] for i in parameters], "policies": policies,
                          "checkpoint": checkpoint} for parameters, policies, checkpoint in buckets],
         }
@@ -68,15 +73,19 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
         fit on one of them, and then nothing has changed."""
         index = {name: i for i, name in enumerate(self._names)}
-        residuals, buckets, fault = [None] * len(index), [], ""
+        residuals, velocities, buckets, fault = [None] * len(index), [None] * len(index), [], ""
         try:
-            for name, each in saved["residuals"].items():
-                residuals[index[name]] = each
+            for key, found in (("residuals", residuals), ("velocities", velocities)):
+                for name, each in saved[key].items():
+                    found[index[name]] = each
             for each in saved["buckets"]:
                 buckets.append(([index[name] for name in each["parameters"]], each["policies"], each["checkpoint"]))
         except KeyError as missing:
             fault = f"the saved state and the model do not fit: {missing}"
-        self._native.load(residuals, buckets, fault)
+        self._native.load(residuals, velocities, buckets, fault)
+
+    def _by_name(self, tensors):
+        return {name: each for name, each in zip(self._names, tensors) if each is not None}
 
 
 def hook(carried, bucket):

@@ -14,11 +14,12 @@ EXAMPLE = ROOT / "examples" / "torch" / "ddp_hook.py"
 
 
 # Those with several schemes run with few ranks: most of the time goes into starting Python with torch.
-TRAINING = ["sgd", "adamw", "sgd:ok_topk(density=0.05, format=packed, values=bfloat16)", "adamw:gtopk(density=0.05)",
+TRAINING = ["sgd", "adamw", "corrected", "sgd:ok_topk(density=0.05, format=packed, values=bfloat16)", "adamw:gtopk(density=0.05)",
             "sgd:topk_a(density=0.05)", "adamw:ring_chunked(codec=block_float)"]
 OTHERS = ["nothing_is_lost", "nothing_is_lost:ok_topk(density=0.05, format=packed, values=fixed4)", "goes_on_to_the_bit",
           "goes_on_to_the_bit:topk_dsa(density=0.1)", "says_what_is_wrong", "refuses_a_state_that_does_not_fit",
-          "a_fault_of_one_rank_comes_to_all", "dense_is_what_ddp_does"]
+          "a_fault_of_one_rank_comes_to_all", "dense_is_what_ddp_does",
+          "momentum_is_that_of_the_optimizer_where_all_is_sent"]
 
 
 @pytest.mark.parametrize("ranks, cases", [(2, TRAINING + OTHERS), (3, OTHERS), (4, ["adamw", "goes_on_to_the_bit"])])

@@ -35,12 +35,14 @@ class Training:
     """A model with DDP, the hook and an optimizer; `loss_of_step` draws the same inputs whenever it is asked."""
 
     def __init__(self, scheme, optimizer="sgd", rate=0.01, cap=25.0):
+        """`optimizer` is sgd, adamw, or corrected: plain SGD, with the momentum in the state."""
         torch.manual_seed(5)
         self.ddp = DistributedDataParallel(Crossed(), bucket_cap_mb=cap)
         self.borders = []  # of the buckets of each iteration
-        self.state = oktopk_torch.state(self.ddp, scheme)
+        self.state = oktopk_torch.state(self.ddp, scheme, momentum=0.9 if optimizer == "corrected" else 0.0)
         self.ddp.register_comm_hook(self.state, self.hook)
         self.optimizer = {"sgd": lambda p: torch.optim.SGD(p, rate, momentum=0.9),
+                          "corrected": lambda p: torch.optim.SGD(p, rate),
                           "adamw": lambda p: torch.optim.AdamW(p, rate)}[optimizer](self.ddp.parameters())
 
     def hook(self, state, bucket):
@@ -113,6 +115,20 @@ def adamw(scheme):
     trains(scheme, "adamw")
 
 
+def corrected(scheme):
+    trains(scheme, "corrected")
+
+
+def momentum_is_that_of_the_optimizer_where_all_is_sent(_):
+    """Dense, the momentum of the state is the one that SGD has, also where DDP builds other buckets."""
+    ours, theirs = Training("dense", "corrected", cap=0.01), Training("dense", "sgd", cap=0.01)
+    for step in range(5):
+        ours.step(step)
+        theirs.step(step)
+    assert ours.borders[0] != ours.borders[1]
+    assert torch.allclose(ours.weights(), theirs.weights(), rtol=1e-4, atol=1e-6)
+
+
 def dense_is_what_ddp_does(_):
     training = Training("dense")
     plain = DistributedDataParallel(copy.deepcopy(training.ddp.module))
@@ -149,7 +165,7 @@ def nothing_is_lost(scheme):
 def goes_on_to_the_bit(scheme):
     """A new program that loads does what the old one does."""
     for cap in (25.0, 0.01):
-        for optimizer in ("sgd", "adamw"):
+        for optimizer in ("sgd", "adamw", "corrected"):
             whole = Training(scheme, optimizer, cap=cap)
             for step in range(5):
                 whole.step(step)
@@ -162,10 +178,12 @@ def goes_on_to_the_bit(scheme):
             assert again.borders[0] != again.borders[1] == whole.borders[-1]
             ours, theirs = again.state.state_dict(), whole.state.state_dict()
             assert ours["buckets"] == theirs["buckets"] and ours["scheme"] == theirs["scheme"]
-            assert all(torch.equal(each, theirs["residuals"][name]) for name, each in ours["residuals"].items())
+            for kind in ("residuals", "velocities"):
+                assert all(torch.equal(each, theirs[kind][name]) for name, each in ours[kind].items())
+            assert len(ours["residuals"]) == 6 and len(ours["velocities"]) == (6 if optimizer == "corrected" else 0)
             # Without the states of the algorithm it would be another run: what is compared tells.
             without = Training(scheme, optimizer, cap=cap)
-            without.load([saved[0], saved[1], {"residuals": {}, "buckets": []}])
+            without.load([saved[0], saved[1], {"residuals": {}, "velocities": {}, "buckets": []}])
             without.step(5)
             assert residuals_of(without.state, without.ddp.module).ne(residuals_of(whole.state, whole.ddp.module)).any()
 
@@ -184,6 +202,8 @@ def says_what_is_wrong(_):
     assert "density = " in message_of(lambda: oktopk_torch.state(model, f"topk_a(density={0.1 if last else 0.2})"))
     longer = nn.Linear(8, 9 if last else 8)
     assert "length" in message_of(lambda: oktopk_torch.state(longer, "topk_a"))
+    assert "momentum" in message_of(lambda: oktopk_torch.state(model, "topk_a", momentum=1.0))
+    assert "nesterov" in message_of(lambda: oktopk_torch.state(model, "topk_a", nesterov=True))
     assert issubclass(oktopk_torch.Error, RuntimeError)
     oktopk_torch.state(model, "topk_a")
 
@@ -205,6 +225,8 @@ def refuses_a_state_that_does_not_fit(scheme):
     assert "another length" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1)})))
     assert "type Double" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1).double()})))
     assert "twice" in message_of(lambda: load(spoilt("buckets", 2 * before[2]["buckets"])))
+    moving = Training(scheme, "corrected")
+    assert "without momentum" in message_of(lambda: moving.state.load_state_dict(before[2]))
     cut = [{**each, "checkpoint": each["checkpoint"][:-1]} for each in before[2]["buckets"]]
     assert "cut short" in message_of(lambda: load(spoilt("buckets", cut)))
     after = training.saved()
