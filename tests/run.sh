@@ -103,7 +103,7 @@ run_tests() {
 }
 
 # The suites that launch kernels, and of these what finds most in little time.
-device_suites='^(select|partition|exchange|format|codec|dense|sgd|tools|algorithm)/'
+device_suites='^(select|partition|exchange|format|codec|dense|sgd|training|tools|algorithm)/'
 quick_suites='^(partition/|select/test_compact|exchange/test_(split_and_reduce|balance)|format/test_coo\.|sgd/test_step)'
 
 # run_on_device FOLDER: runs the tests there on a GPU, or on the emulator in each of its modes.

@@ -7,6 +7,7 @@
 # a table; half a minute for each of four schemes. Installs what is missing on Debian and Ubuntu; on a terminal it asks
 # first, unless --yes is among the OPTIONs. All OPTIONs are those of `benchmarks/run.py torch`.
 set -eu
+called_from=$(pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 (
   cd "$root"
@@ -15,6 +16,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
     # shellcheck disable=SC2034
     [ "$argument" != --yes ] || assume_yes=yes
   done
+  choose_builds ""
   install_missing python3 python3-matplotlib
 )
 # Links need root and the tools for them.

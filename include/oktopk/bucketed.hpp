@@ -7,10 +7,10 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/threads.hpp>
-#include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
 #include <oktopk/training/overlap_times.hpp>
@@ -24,7 +24,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,33 +35,6 @@ struct bucketed_options {
   bucket_options plan{};             ///< which tensors are reduced together
   error_feedback_options feedback{}; ///< of each bucket
   bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
-};
-
-/// All that `bucketed` carries from one step to the next, on the host; a plain value. Residuals are kept per tensor, so
-/// that they fit any other plan.
-template <gradient_value Value>
-struct bucketed_state {
-  std::vector<std::int64_t> lengths;        ///< of the tensors, by number
-  std::vector<Value> residual;              ///< of all tensors, by number
-  std::vector<Value> velocity;              ///< the same; empty without momentum
-  std::vector<std::int64_t> bucket_lengths; ///< of the plan that the rest belongs to
-  std::vector<std::int64_t> bucket_tensors; ///< the tensors of all buckets, one after the other
-  std::vector<std::int64_t> bytes;          ///< of each bucket's allreduce
-  std::vector<char> allreduces;             ///< their checkpoints
-
-  /// For `save` and `load`.
-  static std::string type_name() { return "bucketed, " + std::to_string(8 * sizeof(Value)) + "-bit values"; }
-
-  template <class State, class Visit>
-  static void each_part(State& state, Visit& visit) {
-    visit(state.lengths);
-    visit(state.residual);
-    visit(state.velocity);
-    visit(state.bucket_lengths);
-    visit(state.bucket_tensors);
-    visit(state.bytes);
-    visit(state.allreduces);
-  }
 };
 
 /// Gradients of several tensors, fused into buckets; each bucket has an allreduce and an error feedback of its own
@@ -136,8 +108,8 @@ public:
 
   /// The update of a bucket, after `wait` and until the next step: sums, with indices from the bucket's begin.
   update_type const& update(int bucket) const { return *part_of(bucket).update; }
-  /// The error feedback of a bucket: its residual, or a hook before its calls. Not while calls are under way; the bucket
-  /// makes the calls.
+  /// The error feedback of a bucket: its residual, or a hook before its calls. Not while calls are under way; the
+  /// bucket makes the calls.
   feedback_type& feedback(int bucket) { return part_of(bucket).feedback; }
 
   /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
@@ -228,7 +200,7 @@ public:
     for (auto const& each : parts_) {
       states.push_back(each->feedback.state());
     }
-    return joined(states);
+    return detail::joined_by_tensor<value_type>(plan_, states);
   }
 
   /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
@@ -237,10 +209,13 @@ public:
   void restore(state_type const& saved) {
     agreement terms("bucketed::restore");
     std::vector<typename feedback_type::state_type> states;
+    std::vector<std::string> fresh;
     for (auto const& each : parts_) {
       states.push_back(each->feedback.state());
+      fresh.push_back(each->fresh);
     }
-    std::string const sentence = fill(saved, states, terms);
+    terms.fact("the same plan", detail::has_plan(saved, plan_));
+    std::string const sentence = detail::put_by_tensor(saved, plan_, fresh, states);
     if (!sentence.empty()) {
       terms.note(fault::bad_state, sentence);
     }
@@ -267,7 +242,7 @@ private:
         : allreduce(make(what)), feedback(exec, allreduce, how),
           gradient(Kokkos::view_alloc(exec, std::string("oktopk::bucketed::gradient")),
                    static_cast<std::size_t>(what.length)),
-          fresh(checkpoint_of(allreduce.state())) {}
+          fresh(detail::checkpoint_of(allreduce.state())) {}
 
     Allreduce allreduce;
     feedback_type feedback;
@@ -388,90 +363,6 @@ private:
       terms.fact("density of a tensor", density);
     }
     terms.check_on(comm_);
-  }
-
-  // The states of all buckets as one, by tensor.
-  state_type joined(std::vector<typename feedback_type::state_type> const& states) const {
-    state_type saved;
-    for (std::size_t bucket = 0; bucket < states.size(); ++bucket) {
-      saved.bucket_lengths.push_back(plan_.buckets[bucket].length);
-      std::string const bytes = checkpoint_of(states[bucket].allreduce);
-      saved.bytes.push_back(static_cast<std::int64_t>(bytes.size()));
-      saved.allreduces.insert(saved.allreduces.end(), bytes.begin(), bytes.end());
-      auto const& tensors = plan_.buckets[bucket].tensors;
-      saved.bucket_tensors.insert(saved.bucket_tensors.end(), tensors.begin(), tensors.end());
-    }
-    for (tensor_place const& place : plan_.places) {
-      auto const& of = states[static_cast<std::size_t>(place.bucket)];
-      saved.lengths.push_back(place.length);
-      append(of.residual, place, saved.residual);
-      append(of.velocity, place, saved.velocity);
-    }
-    return saved;
-  }
-
-  template <class State>
-  static std::string checkpoint_of(State const& state) {
-    std::ostringstream out;
-    save(out, state);
-    return out.str();
-  }
-
-  static void append(std::vector<value_type> const& from, tensor_place const& place, std::vector<value_type>& to) {
-    if (!from.empty()) {
-      auto const begin = from.begin() + place.offset;
-      to.insert(to.end(), begin, begin + place.length);
-    }
-  }
-
-  static void put(std::vector<value_type> const& from, std::size_t begin, tensor_place const& place,
-                  std::vector<value_type>& to) {
-    if (!from.empty() && !to.empty()) {
-      std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(begin), place.length, to.begin() + place.offset);
-    }
-  }
-
-  // Puts what was saved into the states of all buckets; the fault of it in words, empty where there is none.
-  std::string fill(state_type const& saved, std::vector<typename feedback_type::state_type>& states,
-                   agreement& terms) const {
-    state_type const mine = joined(states);
-    bool const same_plan = saved.bucket_lengths == mine.bucket_lengths && saved.bucket_tensors == mine.bucket_tensors;
-    terms.fact("the same plan", same_plan);
-    if (saved.lengths != mine.lengths) {
-      return "the saved state is of other tensors";
-    }
-    if (saved.residual.size() != mine.residual.size() || saved.velocity.size() != mine.velocity.size()) {
-      return "the saved state is of another length or has another momentum";
-    }
-    if (same_plan && saved.bytes.size() != states.size()) {
-      return "the saved state is damaged";
-    }
-    std::size_t at = 0;
-    for (std::size_t bucket = 0; bucket < states.size(); ++bucket) {
-      std::string text = parts_[bucket]->fresh;
-      if (same_plan) {
-        auto const left = static_cast<std::int64_t>(saved.allreduces.size() - at);
-        if (saved.bytes[bucket] < 0 || saved.bytes[bucket] > left) {
-          return "the saved state is damaged";
-        }
-        text.assign(saved.allreduces.data() + at, static_cast<std::size_t>(saved.bytes[bucket]));
-        at += text.size();
-      }
-      try {
-        std::istringstream in(text);
-        states[bucket].allreduce = load<typename Allreduce::state_type>(in);
-      } catch (error const& found) {
-        return found.sentence();
-      }
-    }
-    std::size_t from = 0;
-    for (tensor_place const& place : plan_.places) {
-      auto& of = states[static_cast<std::size_t>(place.bucket)];
-      put(saved.residual, from, place, of.residual);
-      put(saved.velocity, from, place, of.velocity);
-      from += static_cast<std::size_t>(place.length);
-    }
-    return {};
   }
 
   execution_space exec_; // the caller's

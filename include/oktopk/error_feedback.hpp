@@ -12,6 +12,7 @@
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/select/source.hpp>
+#include <oktopk/training/error_feedback_options.hpp>
 #include <oktopk/training/momentum.hpp>
 #include <oktopk/training/norm.hpp>
 
@@ -26,30 +27,6 @@
 #include <vector>
 
 namespace oktopk {
-
-/// Options of `error_feedback`: what happens to a gradient before the residual takes it. The same on all ranks.
-struct error_feedback_options {
-  double momentum = 0;        ///< in [0, 1); velocity = momentum * velocity + gradient is accumulated
-  bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
-  bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
-  double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0
-
-  /// The fault of these options in words; empty where there is none.
-  std::string problem() const {
-    if (!(momentum >= 0 && momentum < 1)) {
-      return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
-    }
-    if (nesterov && momentum == 0) {
-      return "nesterov needs a momentum";
-    }
-    if (!(clip_norm >= 0) || !std::isfinite(clip_norm)) {
-      return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
-    }
-    return {};
-  }
-
-  bool operator==(error_feedback_options const&) const = default;
-};
 
 /// Residual of a rank, and the sums of all ranks' gradients that a sparse allreduce lets through (paper, Algorithm 2,
 /// lines 3 to 5).

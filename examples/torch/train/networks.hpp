@@ -40,7 +40,7 @@ private:
 };
 
 /// A masked language model: embeddings of words and places, four layers of a transformer's encoder, a linear layer
-/// (Devlin et al. 2019); 18 million parameters at size 1 with 10,000 words.
+/// (Devlin et al. 2019); 23 million parameters at size 1 with 10,000 words.
 class bert : public torch::nn::Module {
 public:
   bert(std::int64_t words, std::int64_t length, double size);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <cmath>

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <string>
+
+namespace oktopk {
+
+/// Options of `error_feedback`: what happens to a gradient before the residual takes it. The same on all ranks.
+struct error_feedback_options {
+  double momentum = 0;        ///< in [0, 1); velocity = momentum * velocity + gradient is accumulated
+  bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
+  bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
+  double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0
+
+  /// The fault of these options in words; empty where there is none.
+  std::string problem() const {
+    if (!(momentum >= 0 && momentum < 1)) {
+      return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
+    }
+    if (nesterov && momentum == 0) {
+      return "nesterov needs a momentum";
+    }
+    if (!(clip_norm >= 0) || !std::isfinite(clip_norm)) {
+      return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
+    }
+    return {};
+  }
+
+  bool operator==(error_feedback_options const&) const = default;
+};
+
+} // namespace oktopk
