@@ -213,3 +213,24 @@ TEST_CASE("after its end nothing of a data_parallel is called any more") {
     CHECK(model.body->weight.grad().defined());
   });
 }
+
+TEST_CASE("the loop of docs/training.md trains") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    torch::manual_seed(4);
+    network model;
+    torch::optim::SGD optimizer(model.parameters(), 0.05);
+    float const before = loss_of(model, comm.rank()).item<float>();
+
+    oktopk::data_parallel parallel(model, comm, "ok_topk(format=packed)", {.density = 0.1});
+    for (int step = 0; step < 20; ++step) {
+      optimizer.zero_grad();
+      loss_of(model, comm.rank()).backward();
+      parallel.wait(); // gradients are averages over all ranks now
+      optimizer.step();
+    }
+
+    CHECK(loss_of(model, comm.rank()).item<float>() < before);
+    CHECK(same_everywhere(weights_of(model)));
+  });
+}
