@@ -6,6 +6,7 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/hash.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/error_feedback.hpp>
@@ -142,18 +143,25 @@ public:
     return saved;
   }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
+  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit, or where the moments,
+  /// which are equal on all ranks, differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
     auto const finite = [&](std::vector<value_type> const& numbers) {
       return numbers.size() == size() &&
              std::all_of(numbers.begin(), numbers.end(), [](value_type value) { return std::isfinite(value); });
     };
-    if (!finite(saved.mean) || !finite(saved.mean_of_squares) || saved.steps < 0 ||
+    bool const has_negative = std::any_of(saved.mean_of_squares.begin(), saved.mean_of_squares.end(),
+                                          [](value_type value) { return value < 0; });
+    if (!finite(saved.mean) || !finite(saved.mean_of_squares) || has_negative || saved.steps < 0 ||
         !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
-    terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps).check_on(allreduce().comm());
+    detail::fnv1a moments;
+    moments.add(saved.mean.data(), saved.mean.size() * sizeof(value_type));
+    moments.add(saved.mean_of_squares.data(), saved.mean_of_squares.size() * sizeof(value_type));
+    terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps);
+    terms.fact("digest of the moments", moments.value()).check_on(allreduce().comm());
     feedback_.restore(saved);
     copy_in(saved.mean, mean_);
     copy_in(saved.mean_of_squares, mean_of_squares_);

@@ -7,6 +7,7 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/threads.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
@@ -22,6 +23,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,13 +48,19 @@ struct bucketed_options {
 /// `gradient(tensor)` then holds the average over the ranks.
 ///
 /// In the background calls need a communicator that `takes_other_threads` (MPI: MPI_THREAD_SERIALIZED) and a Kokkos
-/// that launches from any thread (every release for Serial, from 4.4 on for others). Elsewhere, and with `overlap` off,
-/// `ready` makes the call itself. While calls are in the background, nobody else uses the communicator, and kernels of
-/// the caller's own stand within a `launch_turn`; with `taking_turns<Comm>` calls lend their turn while they wait.
+/// that launches from any thread (every release for Serial, from 4.4 on for others but Threads). Elsewhere, and with
+/// `overlap` off, `ready` makes the call itself. From the first `ready` of a step until `wait` returns, nobody else
+/// uses the communicator; with MPI_THREAD_SERIALIZED no other thread calls MPI at all, which MPI_THREAD_MULTIPLE
+/// allows. Before Kokkos 4.4, what the caller does with Kokkos in that time stands within a `launch_turn`, copies of
+/// managed views included; calls lend their turn while their communicator waits. On a device the allreduce's instance
+/// should have a stream of its own; a call waits for all that the caller's instance was given before it.
 ///
 /// Holds the gradients of all tensors beside what `error_feedback` holds. One bucket gives the bits of one call for a
-/// flat vector. A tensor that was not announced counts as zeros. An error of any call is thrown by `wait()` on all
-/// ranks, and residuals and velocities are then as before the step.
+/// flat vector. A tensor that was not announced counts as zeros. A step that has begun is ended by `wait()`, on all
+/// ranks, also where a rank cannot go on with it. An error of any call is thrown by `wait()` on all ranks, and
+/// residuals and velocities are then as before the step; of errors of the communicator only those ranks hear that it
+/// tells. The clip_norm is that of all tensors together: each bucket gets a share, the square root of its share of the
+/// length.
 template <gradient_allreduce Allreduce>
 class bucketed {
   using feedback_type = error_feedback<Allreduce>;
@@ -63,23 +71,29 @@ public:
   using communicator_type = typename Allreduce::communicator_type;
   using value_type = typename Allreduce::value_type;
   using memory_space = typename execution_space::memory_space;
-  using vector_type = Kokkos::View<value_type*, memory_space>;
+  /// Of memory of this object; counts no references, which two threads must not do at once.
+  using vector_type = Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
   using options = bucketed_options;
   using state_type = bucketed_state<value_type>;
 
   /// Collective. `lengths` are those of the tensors, by number; `make(bucket)` gives the allreduce for one bucket, of
   /// its length and density. `exec` is the instance on which the caller writes gradients. An `error` on every rank for
-  /// options that make no sense, or where lengths or options differ.
+  /// options that make no sense, where lengths or options differ, and for an allreduce of another length.
   template <class Make>
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
            bucketed_options const& how = {})
       : exec_(std::move(exec)), comm_(std::move(comm)) {
     agree(lengths, how);
     plan_ = plan_buckets(lengths, sizeof(value_type), how.plan);
+    std::int64_t const length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0));
     for (bucket const& each : plan_.buckets) {
-      parts_.push_back(std::make_unique<part>(exec_, each, make, how.feedback));
+      error_feedback_options of = how.feedback;
+      of.clip_norm *=
+          std::sqrt(static_cast<double>(each.length) / static_cast<double>(std::max<std::int64_t>(length, 1)));
+      parts_.push_back(std::make_unique<part>(exec_, each, make, of));
     }
+    check_lengths();
     seen_.assign(lengths.size(), 0);
     times_.buckets.resize(parts_.size());
     begin_step();
@@ -89,7 +103,11 @@ public:
   }
 
   /// Waits for calls under way; on all ranks alike, or others wait for this one.
-  ~bucketed() = default;
+  ~bucketed() {
+    launch_pause const lent;
+    thread_.reset();
+  }
+
   bucketed(bucketed const&) = delete;
   bucketed& operator=(bucketed const&) = delete;
 
@@ -102,22 +120,33 @@ public:
   vector_type gradient(int tensor) const {
     tensor_place const& place = plan_.places.at(static_cast<std::size_t>(tensor));
     auto const begin = static_cast<std::size_t>(place.offset);
-    return Kokkos::subview(part_of(place.bucket).gradient,
-                           std::pair(begin, begin + static_cast<std::size_t>(place.length)));
+    return vector_type(part_of(place.bucket).gradient.data() + begin, static_cast<std::size_t>(place.length));
   }
 
-  /// The update of a bucket, after `wait` and until the next step: sums, with indices from the bucket's begin.
-  update_type const& update(int bucket) const { return *part_of(bucket).update; }
-  /// The error feedback of a bucket: its residual, or a hook before its calls. Not while calls are under way; the
-  /// bucket makes the calls.
+  /// The update of a bucket, after a `wait` that has thrown nothing and until the next step: sums, with indices from
+  /// the bucket's begin. An `error` before the first one.
+  update_type const& update(int bucket) const {
+    if (part_of(bucket).update == nullptr) {
+      throw error(fault::option_out_of_range, "bucketed: there was no step yet, and so no update");
+    }
+    return *part_of(bucket).update;
+  }
+  /// The error feedback of a bucket: its residual, or a hook before its calls, which runs on the thread that makes
+  /// them. Not while calls are under way; the bucket makes the calls.
   feedback_type& feedback(int bucket) { return part_of(bucket).feedback; }
 
   /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
   /// accumulator. Not while calls are under way.
   void set_scale(double scale) { scale_ = scale; }
 
-  /// Another density of a bucket's selection from the next step on. Collective, between steps.
+  /// Another density of a bucket's selection, in (0, 1], from the next step on. Collective, between steps; an `error`
+  /// on every rank where it is out of range or differs.
   void set_density(int bucket, double density) {
+    agreement terms("bucketed::set_density");
+    if (!(density > 0 && density <= 1)) {
+      terms.note(fault::density_out_of_range, "density = " + std::to_string(density) + " is not in (0, 1]");
+    }
+    terms.fact("bucket", bucket).fact("density", density).check_on(comm_);
     std::int64_t const length = part_of(bucket).allreduce.length();
     auto const rounded = static_cast<std::int64_t>(std::llround(density * static_cast<double>(length)));
     part_of(bucket).allreduce.set_k(std::min(length, std::max<std::int64_t>(rounded, 1)));
@@ -146,7 +175,8 @@ public:
     }
   }
 
-  /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance.
+  /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance. Takes a
+  /// `launch_turn`, and so may wait for kernels of a call that is under way.
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   void ready(int tensor, Gradient const& values) {
@@ -220,9 +250,7 @@ public:
       terms.note(fault::bad_state, sentence);
     }
     terms.check_on(comm_);
-    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
-      parts_[bucket]->feedback.restore(states[bucket]);
-    }
+    put_all(states);
   }
 
   /// A kernel; public because nvcc wants the function around it to be.
@@ -246,8 +274,8 @@ private:
 
     Allreduce allreduce;
     feedback_type feedback;
-    vector_type gradient; // and averages
-    std::string fresh;    // checkpoint of an allreduce without a past
+    Kokkos::View<value_type*, memory_space> gradient; // and averages
+    std::string fresh;                                // checkpoint of an allreduce without a past
     update_type const* update = nullptr;
     int missing = 0;   // tensors of this step
     bool done = false; // in this step
@@ -283,8 +311,10 @@ private:
   // The bucket's call will fail, on all ranks. If it is under way already, the next one that is not does.
   void misuse(int bucket, fault code, std::string const& sentence) {
     int const at = std::max(bucket, next_);
-    if (at < static_cast<int>(parts_.size()) && !part_of(at).misused) {
-      part_of(at).misused.emplace(code, "bucketed: " + sentence);
+    if (at < static_cast<int>(parts_.size())) {
+      if (!part_of(at).misused) {
+        part_of(at).misused.emplace(code, "bucketed: " + sentence);
+      }
     } else if (!carried_) {
       carried_.emplace(code, "bucketed: " + sentence); // all calls are under way: the next step fails
     }
@@ -318,7 +348,10 @@ private:
     if (failed_) {
       return; // on all ranks, for they have heard of it in the same bucket
     }
-    launch_turn const turn;
+    std::optional<launch_turn> turn;
+    if (thread_ && detail::launches_need_turns) {
+      turn.emplace();
+    }
     bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
     part& of = part_of(bucket);
     times.began = now();
@@ -326,14 +359,44 @@ private:
       if (of.misused) {
         fail(of);
       }
-      of.update = &of.feedback(of.gradient, scale_);
+      vector_type const gradient(of.gradient.data(), of.gradient.extent(0));
+      of.update = &of.feedback(gradient, scale_);
       of.done = true;
-      of.feedback.average(*of.update, of.gradient);
+      of.feedback.average(*of.update, gradient);
       detail::fence(of.allreduce.execution(), "oktopk::bucketed::call");
     } catch (...) {
       failed_ = std::current_exception();
     }
     times.ended = now();
+  }
+
+  // Restores all buckets, or none: all ranks throw in the same bucket.
+  void put_all(std::vector<typename feedback_type::state_type> const& states) {
+    std::vector<typename feedback_type::state_type> before;
+    try {
+      for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+        before.push_back(parts_[bucket]->feedback.state());
+        parts_[bucket]->feedback.restore(states[bucket]);
+      }
+    } catch (error const&) {
+      for (std::size_t bucket = 0; bucket + 1 < before.size(); ++bucket) {
+        parts_[bucket]->feedback.restore(before[bucket]);
+      }
+      throw;
+    }
+  }
+
+  void check_lengths() {
+    agreement terms("bucketed");
+    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+      std::int64_t const made = parts_[bucket]->allreduce.length();
+      if (made != plan_.buckets[bucket].length) {
+        terms.note(fault::length_mismatch, "bucket " + std::to_string(bucket) + " has " +
+                                               std::to_string(plan_.buckets[bucket].length) +
+                                               " values, and its allreduce is made for " + std::to_string(made));
+      }
+    }
+    terms.check_on(comm_);
   }
 
   // The other ranks hear that a length was wrong; this one what it was.

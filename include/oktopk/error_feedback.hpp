@@ -54,7 +54,8 @@ public:
   using index_type = typename Allreduce::index_type;
   using memory_space = typename execution_space::memory_space;
   using vector_type = Kokkos::View<value_type*, memory_space>;
-  using const_vector_type = Kokkos::View<value_type const*, memory_space>;
+  /// For reading alone: counts no references, which two threads must not do at once.
+  using const_vector_type = Kokkos::View<value_type const*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
 
   /// All that is carried from one call to the next, on the host; a plain value.
@@ -231,10 +232,9 @@ public:
     Kokkos::parallel_for(
         "oktopk::error_feedback::clear_contributed", range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
         KOKKOS_LAMBDA(std::int64_t i) { accumulator(static_cast<std::int64_t>(contributed(i))) = 0; });
-    // Where everything is sent in every call, the velocity is momentum as SGD has it.
-    if (options_.momentum > 0 && options_.factor_masking &&
-        static_cast<std::int64_t>(contributed.extent(0)) < allreduce_->length()) {
-      velocity_.mask(exec_, contributed);
+    // Where all is to be sent in every call, the velocity is momentum as SGD has it.
+    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
+      velocity_.mask(exec_, contributed, update.indices());
     }
     if (returned.size() > 0) {
       Kokkos::parallel_for(

@@ -8,6 +8,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/mpi/bytes.hpp>
 #include <oktopk/mpi/call.hpp>
@@ -103,6 +104,7 @@ public:
   }
 
   void wait_all(std::span<request> requests) {
+    launch_pause const lent;
     // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
     // job.
     int first_error = MPI_SUCCESS;
@@ -146,6 +148,7 @@ public:
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
     check_order();
+    launch_pause const lent;
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
     MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
     if (shared_->time_limit > std::chrono::nanoseconds(0)) {

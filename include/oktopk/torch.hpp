@@ -46,13 +46,14 @@ struct data_parallel_options {
 ///
 /// The constructor copies parameters and buffers of rank 0 to all ranks, and hooks on the gradients of all parameters
 /// that require one. In a backward pass each gradient goes to its bucket (`bucketed`), whose call begins when it is
-/// full. A parameter without a gradient counts as zeros. Parameters are dense tensors of type `float` on the device of
-/// the execution space; a parameter that is shared by modules is reduced once.
+/// full. A parameter without a gradient on this rank counts as zeros, and gets the average as the others do: zeros
+/// where no rank has one, which an optimizer with momentum or decay does not pass over. Parameters are dense tensors of
+/// type `float` on the device of the execution space; a parameter that is shared by modules is reduced once.
 ///
 /// Where the execution space is a device, its instance must have the stream on which torch runs the backward pass.
-/// The module must outlive this object, and Kokkos be initialised before. After `wait` a gradient lies in the memory of
-/// its bucket, and stays there as long as nobody sets another. `wait` throws the errors of `bucketed`; gradients are
-/// then of no use.
+/// Kokkos is initialised before and finalised after the life of this object. After `wait` a gradient lies in the memory
+/// of its bucket, until somebody sets another or this object ends. `wait` throws the errors of `bucketed`; gradients
+/// are then of no use.
 template <gradient_allreduce Allreduce>
 class data_parallel {
   static_assert(std::same_as<typename Allreduce::value_type, float>,
@@ -98,8 +99,27 @@ public:
             },
             how, exec) {}
 
+  data_parallel(data_parallel const&) = delete;
+  data_parallel& operator=(data_parallel const&) = delete;
+
+  /// Gradients that lie in the memory of buckets are copied out of it.
+  ~data_parallel() {
+    hooks_.clear();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (lies_in_bucket(i)) {
+        parameters_[i].mutable_grad() = parameters_[i].grad().clone();
+      }
+    }
+  }
+
   /// Ends the step that a backward pass has begun: waits for all buckets; the gradients are averages then. Collective.
   void wait() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (has_gradient_[i] != 0) {
+        announce(i);
+      }
+    }
+    std::fill(is_announced_.begin(), is_announced_.end(), char(0));
     buckets_->wait();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (!lies_in_bucket(i)) {
@@ -109,7 +129,7 @@ public:
   }
 
   /// Whether gradients are reduced, as at first. Without, backward passes only add to the gradients of this rank, and
-  /// the first one with reduces their sum (`wait` follows that one alone). The same on all ranks.
+  /// the first one with reduces their sums (`wait` follows that one alone). The same on all ranks.
   void set_reducing(bool reduces) { reduces_ = reduces; }
 
   /// Times of the last step: how much the backward pass has hidden.
@@ -171,9 +191,11 @@ private:
   }
 
   void hook_gradients() {
+    has_gradient_.assign(parameters_.size(), 0);
+    is_announced_ = has_gradient_;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       gradients_.push_back(torch_tensor(buckets_->gradient(static_cast<int>(i)), parameters_[i].sizes()));
-      hooks_.push_back(std::make_unique<detail::gradient_hook>(parameters_[i], [this, i] { reduce(i); }));
+      hooks_.push_back(std::make_unique<detail::gradient_hook>(parameters_[i], [this, i] { note(i); }));
     }
   }
 
@@ -182,15 +204,21 @@ private:
     return gradient.defined() && gradient.data_ptr() == gradients_[i].data_ptr();
   }
 
-  // Of the backward pass, on its thread.
-  void reduce(std::size_t i) {
-    if (!reduces_) {
-      return;
+  // Of the backward pass, on its thread: for gradients of a device, that is one of torch's own.
+  void note(std::size_t i) {
+    has_gradient_[i] = 1;
+    if (reduces_ && buckets_->overlaps()) {
+      announce(i);
     }
-    if (!lies_in_bucket(i)) {
+  }
+
+  void announce(std::size_t i) {
+    has_gradient_[i] = 0;
+    if (is_announced_[i] == 0 && !lies_in_bucket(i)) {
       at::NoGradGuard const not_recorded;
       gradients_[i].copy_(parameters_[i].grad());
     }
+    is_announced_[i] = 1;
     buckets_->ready(static_cast<int>(i));
   }
 
@@ -200,6 +228,8 @@ private:
   std::unique_ptr<bucketed<Allreduce>> buckets_;
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
+  std::vector<char> has_gradient_; // that was not announced
+  std::vector<char> is_announced_; // in this step
   bool reduces_ = true;
 };
 

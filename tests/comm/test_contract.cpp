@@ -12,7 +12,6 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
-#include <oktopk/comm/taking_turns.hpp>
 
 using namespace oktopk_tests;
 
@@ -52,11 +51,6 @@ TEST_CASE("self keeps the contract of a communicator") {
 TEST_CASE("counted keeps the contract of a communicator") {
   check_communicator(in_worlds<oktopk::counted<oktopk::in_process_communicator>>());
   check_communicator(decorated_in_worlds<oktopk::counted, foreign_communicator>());
-}
-
-TEST_CASE("taking_turns keeps the contract of a communicator") {
-  check_communicator(in_worlds<oktopk::taking_turns<oktopk::in_process_communicator>>());
-  check_communicator(decorated_in_worlds<oktopk::taking_turns, foreign_communicator>());
 }
 
 TEST_CASE("a pair of a control and a bulk transport keeps the contract of a communicator") {

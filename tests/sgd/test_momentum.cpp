@@ -10,9 +10,11 @@
 #include "support/caught.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
+#include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/sgd.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -67,7 +69,7 @@ struct on_the_host {
     auto const contributed = to_vector(update.contributed());
     for (auto const index : contributed) {
       residual[static_cast<std::size_t>(index)] = 0;
-      if (how.factor_masking && contributed.size() < residual.size()) {
+      if (how.factor_masking) {
         velocity[static_cast<std::size_t>(index)] = 0;
       }
     }
@@ -100,6 +102,26 @@ TEST_CASE("momentum, masking, Nesterov's step and clipping do what plain loops d
       error_feedback_options{.momentum = 0.5, .nesterov = true}, error_feedback_options{.clip_norm = 2},
       error_feedback_options{.momentum = 0.7, .clip_norm = 3});
   compare<algorithm>({.length = length, .k = 100}, how);
+}
+
+TEST_CASE("entries that a scheme has dropped on the way keep their velocity") {
+  constexpr int many = 4;
+  oktopk::in_process::run(many, [](in_process_communicator comm) {
+    oktopk::gtopk<execution, in_process_communicator> allreduce(execution(), comm, {.length = length, .k = 20});
+    error_feedback feedback(allreduce, {.momentum = 0.9});
+    std::vector<float> gradient(static_cast<std::size_t>(length), 0.001F);
+    for (std::size_t i = 0; i < 20; ++i) { // others on each rank, larger on the higher ones
+      gradient[100 * static_cast<std::size_t>(comm.rank()) + i] = static_cast<float>(comm.rank() + 1);
+    }
+    auto const& update = feedback(to_view(gradient));
+    auto const reached = to_vector(update.indices());
+    auto const velocity = feedback.state().velocity;
+    CHECK(reached.front() == 300);
+    for (auto const index : to_vector(update.contributed())) {
+      bool const is_there = std::find(reached.begin(), reached.end(), index) != reached.end();
+      CHECK((velocity[static_cast<std::size_t>(index)] == 0) == is_there);
+    }
+  });
 }
 
 TEST_CASE("with a dense allreduce momentum is that of SGD: nothing is masked") {

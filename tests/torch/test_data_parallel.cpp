@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -184,6 +185,23 @@ TEST_CASE("backward passes without reducing add up, and the next one reduces the
   });
 }
 
+TEST_CASE("what a backward pass without reducing has left is reduced with the next one, whatever that one touches") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    network model;
+    data_parallel parallel(model, comm, make_dense(comm));
+    parallel.set_reducing(false);
+    (2 * model.unused->weight.sum()).backward();
+    parallel.set_reducing(true);
+    loss_of(model, world_rank()).backward();
+    parallel.wait();
+    CHECK(torch::allclose(model.unused->weight.grad(), torch::full({2, 2}, 2.0)));
+    CHECK(model.body->weight.grad().abs().sum().item<double>() > 0);
+  });
+}
+
+static_assert(!std::is_move_constructible_v<data_parallel<sparse>>, "hooks refer to it");
+
 TEST_CASE("modules that differ, or have parameters of another type, are an error on every rank that says which") {
   on_all_ranks([] {
     if (world_size() == 1) {
@@ -208,9 +226,14 @@ TEST_CASE("after its end nothing of a data_parallel is called any more") {
   on_all_ranks([] {
     auto const comm = connected();
     network model;
-    { data_parallel parallel(model, comm, make_dense(comm)); }
+    {
+      data_parallel parallel(model, comm, make_dense(comm));
+      loss_of(model, world_rank()).backward();
+      parallel.wait();
+    }
+    auto const before = model.body->weight.grad().clone(); // no longer in the memory of a bucket
     loss_of(model, world_rank()).backward();
-    CHECK(model.body->weight.grad().defined());
+    CHECK(!torch::equal(model.body->weight.grad(), before));
   });
 }
 

@@ -59,7 +59,7 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--warm-up", how.warm_up, "iterations from dense to --density")->check(CLI::NonNegativeNumber);
   app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")->check(CLI::PositiveNumber);
   app.add_option("--seed", how.seed)->check(CLI::NonNegativeNumber);
-  app.add_flag("--xi", how.xi, "measures the paper's xi in each row; its cost is not counted");
+  app.add_flag("--xi", how.xi, "measures the paper's xi in each row, whose step then takes longer");
   app.add_option("--images", how.images, "folder of Fashion-MNIST");
   app.add_option("--text", how.text, "file of plain text for lstm and bert");
   app.add_option("--csv", how.csv, "file for a row each --every iterations");

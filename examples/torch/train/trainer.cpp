@@ -137,13 +137,12 @@ private:
     optimizer_->step();
     double const all = since(began);
     oktopk::overlap_times const& times = parallel_.last_step();
-    // Without overlap the calls are made within the backward pass, and hide nothing.
-    double const within = parallel_.buckets().overlaps() ? 0 : times.hidden();
     seconds_.all += all;
-    seconds_.waits += wait_ended - backward_ended + within;
-    seconds_.compute += all - (wait_ended - backward_ended) - within;
+    seconds_.waits += wait_ended - backward_ended;
+    seconds_.compute += all - (wait_ended - backward_ended);
     seconds_.communication += times.communication();
-    seconds_.hidden += times.hidden() - within;
+    // Without overlap the calls are made by the wait, before that of the buckets begins.
+    seconds_.hidden += parallel_.buckets().overlaps() ? times.hidden() : 0;
     seconds_.hideable += parallel_.buckets().overlaps() ? times.hideable() : 0;
     return loss.item<double>();
   }

@@ -72,7 +72,8 @@ concept cancels = requires(C& comm, std::span<typename C::request> requests) {
 ///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
 /// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive. A
 ///    communicator may have a time limit: a wait that takes longer is an `error` (fault::timed_out) that names the peer
-///    and the phase, and the request stays active, to be cancelled.
+///    and the phase, and the request stays active, to be cancelled. A wait lends this thread's turn to launch kernels
+///    (`launch_pause`), or other threads cannot launch any.
 /// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
 ///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
 ///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read

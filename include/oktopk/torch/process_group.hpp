@@ -6,6 +6,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/timed_out.hpp>
 #include <oktopk/torch/call.hpp>
 
@@ -189,6 +190,7 @@ private:
 
   template <class Work, class Describe>
   void wait_for(Work& work, Describe const& describe) {
+    launch_pause const lent;
     auto const limit = std::chrono::ceil<std::chrono::milliseconds>(shared_->time_limit);
     std::string text;
     try {

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace oktopk {
 
@@ -32,21 +35,20 @@ struct adaptive_density_options {
 };
 
 /// A density that follows training: high in critical phases, low between them (Agarwal et al., Accordion, MLSys 2021,
-/// Algorithm 1, with updates for gradients).
+/// Algorithm 1).
 ///
-/// `observe` takes the update of every iteration. At the end of a window the norm of the mean magnitude of its updates
-/// is compared with that of the window before. Updates are equal on all ranks to the bit, and are summed in a fixed
-/// order: so all ranks decide alike and send nothing for it. The first two windows have the high density. Reads the
-/// update once an iteration and waits for the instance.
+/// `observe` takes the gradient of every iteration. At the end of a window the mean norm of its gradients, over all
+/// ranks, is compared with that of the window before; gradients do not depend on the density, as updates would. The
+/// first two windows have the high density. Reads the gradient once an iteration and waits for the instance; a window
+/// ends with an allreduce of one number, so that all ranks decide alike.
 template <execution_space E, gradient_value Value = float>
 class adaptive_density {
 public:
   /// All that is carried on; a plain value.
   struct state_type {
-    std::int64_t iterations = 0;
-    double sum = 0;           ///< of the norms of this window
-    double last = -1;         ///< mean norm of the window before; negative where there was none
-    std::int64_t is_high = 1; ///< whether the density is the high one
+    std::int64_t iterations = 0; ///< of this window and those before
+    double last = -1;            ///< mean norm of the window before; negative where there was none
+    std::int64_t is_high = 1;    ///< whether the density is the high one
 
     /// For `save` and `load`.
     static std::string type_name() { return "adaptive density"; }
@@ -54,7 +56,6 @@ public:
     template <class State, class Visit>
     static void each_part(State& state, Visit& visit) {
       visit(state.iterations);
-      visit(state.sum);
       visit(state.last);
       visit(state.is_high);
     }
@@ -74,35 +75,55 @@ public:
     return length < rounded ? length : (rounded < 1 && length > 0 ? 1 : rounded);
   }
 
-  /// Takes the update of an iteration; gives whether the density has changed.
-  template <class Update>
-  bool observe(E const& exec, Update const& update) {
-    return observe_norm(norm_.of(exec, update.values()));
+  /// Takes the gradient of an iteration on this rank; gives whether the density has changed. Collective.
+  template <communicator Comm, class Gradient>
+  bool observe(E const& exec, Comm& comm, Gradient const& gradient) {
+    sum_of_rank_ += norm_.of(exec, gradient);
+    if ((state_.iterations + 1) % how_.window != 0) {
+      state_.iterations += 1;
+      return false;
+    }
+    double mean = sum_of_rank_;
+    comm.allreduce(std::span<double>(&mean, 1), reduction::sum, phase::control);
+    sum_of_rank_ = 0;
+    return end_window(mean / comm.size() / static_cast<double>(how_.window));
   }
 
   /// The same for a program that knows the norm, equal on all ranks to the bit.
   bool observe_norm(double norm) {
-    state_.sum += norm;
-    state_.iterations += 1;
-    if (state_.iterations % how_.window != 0) {
+    sum_of_rank_ += norm;
+    if ((state_.iterations + 1) % how_.window != 0) {
+      state_.iterations += 1;
       return false;
     }
-    double const mean = state_.sum / static_cast<double>(how_.window);
+    return end_window(std::exchange(sum_of_rank_, 0) / static_cast<double>(how_.window));
+  }
+
+  state_type const& state() const { return state_; }
+  /// Goes on with the first iteration of the window that was under way.
+  void restore(state_type const& saved) {
+    state_ = saved;
+    state_.iterations -= state_.iterations % how_.window;
+    sum_of_rank_ = 0;
+  }
+
+private:
+  bool end_window(double mean) {
+    state_.iterations += 1;
+    if (!std::isfinite(mean)) {
+      return false; // the allreduce says which entry it is
+    }
     bool const was_high = state_.is_high != 0;
     bool const is_first = state_.last < 0;
     bool const is_fast = std::abs(state_.last - mean) >= how_.threshold * state_.last;
     state_.is_high = is_first || is_fast ? 1 : 0;
     state_.last = mean;
-    state_.sum = 0;
     return (state_.is_high != 0) != was_high;
   }
 
-  state_type const& state() const { return state_; }
-  void restore(state_type const& saved) { state_ = saved; }
-
-private:
   adaptive_density_options how_;
   state_type state_;
+  double sum_of_rank_ = 0; // of the norms of this window; a saved state goes on with the next one
   detail::norm_in_order<E, Value> norm_;
 };
 

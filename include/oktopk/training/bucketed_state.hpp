@@ -8,6 +8,7 @@
 #include <oktopk/training/buckets.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <sstream>
@@ -143,6 +144,12 @@ std::string put_by_tensor(bucketed_state<Value> const& saved, bucket_plan const&
   auto const size = static_cast<std::size_t>(all);
   if (saved.residual.size() != size || saved.velocity.size() != (has_velocity ? size : 0)) {
     return "the saved state is of another length or has another momentum";
+  }
+  auto const finite = [](std::vector<Value> const& numbers) {
+    return std::all_of(numbers.begin(), numbers.end(), [](Value value) { return std::isfinite(value); });
+  };
+  if (!finite(saved.residual) || !finite(saved.velocity)) {
+    return "the saved state is damaged";
   }
   if (std::string fault = read_allreduces(saved, has_plan(saved, plan), fresh, states); !fault.empty()) {
     return fault;

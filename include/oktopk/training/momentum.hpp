@@ -44,13 +44,30 @@ public:
         KOKKOS_LAMBDA(std::int64_t i) { next(i) = momentum * now(i) + scale * static_cast<Value>(gradient(i)); });
   }
 
-  /// Clears the next velocity of entries that all ranks have got (momentum factor masking, section 3.2).
-  template <class Indices>
-  void mask(E const& exec, Indices const& contributed) const {
+  /// Clears the next velocity of entries that have reached all ranks: the contributed ones that are in the update
+  /// (momentum factor masking, section 3.2). Both lists ascend.
+  template <class Contributed, class Reached>
+  void mask(E const& exec, Contributed const& contributed, Reached const& reached) const {
     vector_type const next = next_;
+    auto const count = static_cast<std::int64_t>(reached.extent(0));
     Kokkos::parallel_for(
         "oktopk::training::mask_velocity", index_range<E>(exec, 0, static_cast<std::int64_t>(contributed.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) { next(static_cast<std::int64_t>(contributed(i))) = 0; });
+        KOKKOS_LAMBDA(std::int64_t i) {
+          auto const index = contributed(i);
+          std::int64_t low = 0;
+          std::int64_t high = count;
+          while (low < high) {
+            std::int64_t const middle = low + (high - low) / 2;
+            if (reached(middle) < index) {
+              low = middle + 1;
+            } else {
+              high = middle;
+            }
+          }
+          if (low < count && reached(low) == index) {
+            next(static_cast<std::int64_t>(index)) = 0;
+          }
+        });
   }
 
 private:

@@ -32,7 +32,7 @@ public:
     }
     std::int64_t count = blocks_of(size);
     sums_.reserve(exec, count);
-    next_.reserve(exec, blocks_of(count));
+    next_.reserve(exec, count); // the two change places
     sum_squares<Vector>(exec, values, sums_.data());
     while (count > 1) {
       sum_blocks(exec, sums_.data(), count, next_.data());

@@ -22,8 +22,12 @@ inline bool& has_launch_turn() {
   return has;
 }
 
-/// Whether kernels of `E` may be launched by another thread than the one that has initialised Kokkos, as long as it is
-/// one at a time. Before 4.4, OpenMP knows its threads by that thread alone, and a new thread is on no chosen device.
+/// Whether this Kokkos must not be used by two threads at once: before 4.4 kernels of two share scratch memory.
+inline constexpr bool launches_need_turns = KOKKOS_VERSION < 40400;
+
+/// Whether kernels of `E` may be launched by another thread than the one that has initialised Kokkos. Before 4.4,
+/// OpenMP knows its threads by that thread alone, and a new thread is on no chosen device; `Threads` never takes
+/// another one.
 template <execution_space E>
 constexpr bool launches_from_any_thread() {
 #ifdef KOKKOS_ENABLE_SERIAL
@@ -31,16 +35,23 @@ constexpr bool launches_from_any_thread() {
     return true;
   }
 #endif
-  return KOKKOS_VERSION >= 40400;
+#ifdef KOKKOS_ENABLE_THREADS
+  if (std::same_as<E, Kokkos::Threads>) {
+    return false;
+  }
+#endif
+  return !launches_need_turns;
 }
 
 } // namespace detail
 
-/// The turn of this thread to launch kernels: for a program that launches kernels of its own while buckets are under
-/// way (`bucketed`). Kokkos before 4.4 must not be used by two threads at once.
+/// The turn of this thread to use Kokkos: for a program that launches kernels or copies views of its own while buckets
+/// are under way (`bucketed`). Kokkos before 4.4 must not be used by two threads at once; with later ones turns are not
+/// needed, and cost two operations on a mutex.
 ///
 /// Waits until no other thread has the turn, and gives it back when it goes out of scope. A turn within a turn of the
-/// same thread is the same one. The kernels of a turn must have ended with it: fence their instance.
+/// same thread is the same one. The kernels of a turn must have ended with it: fence their instance. The communicators
+/// of the library lend the turn to others while they wait for messages (`launch_pause`).
 class launch_turn {
 public:
   launch_turn() : is_first_(!detail::has_launch_turn()) {
