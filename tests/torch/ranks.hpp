@@ -55,7 +55,13 @@ inline std::vector<std::string> texts_of_all(std::string const& mine) {
   return texts;
 }
 
-/// A group of Gloo with connections of its own. Collective.
+/// The groups of a test: one that goes closes its connections, while other ranks may still be at work.
+inline std::vector<c10::intrusive_ptr<c10d::ProcessGroup>>& groups_of_test() {
+  static std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> all;
+  return all;
+}
+
+/// A group of Gloo with connections of its own, which lives until all ranks are through with the test. Collective.
 inline c10::intrusive_ptr<c10d::ProcessGroup> new_group() {
   static int made = 0;
   auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
@@ -63,6 +69,7 @@ inline c10::intrusive_ptr<c10d::ProcessGroup> new_group() {
   auto const prefix = c10::make_intrusive<c10d::PrefixStore>("group " + std::to_string(made++), store());
   auto const group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, world_rank(), world_size(), options);
   texts_of_all("connected"); // a rank that closes its connections at once would disturb those that still connect
+  groups_of_test().push_back(group);
   return group;
 }
 
@@ -79,6 +86,7 @@ inline bool same_everywhere(std::string const& mine) {
 template <class Body>
 void on_all_ranks(Body const& body) {
   detail::on_all_ranks(body, texts_of_all);
+  groups_of_test().clear();
 }
 
 } // namespace oktopk_tests

@@ -50,7 +50,7 @@ struct network : torch::nn::Module {
 
 /// The examples of a rank; the same in every run.
 torch::Tensor inputs_of(int rank) {
-  torch::manual_seed(100 + rank);
+  torch::manual_seed(static_cast<std::uint64_t>(100 + rank));
   return torch::randn({6, 10});
 }
 
@@ -90,7 +90,7 @@ oktopk::data_parallel_options in_buckets(std::int64_t bytes) {
 
 TEST_CASE("parameters and buffers begin as those of rank 0") {
   on_all_ranks([] {
-    torch::manual_seed(world_rank());
+    torch::manual_seed(static_cast<std::uint64_t>(world_rank()));
     network model;
     data_parallel parallel(model, connected(), make_sparse(connected()));
     CHECK(same_everywhere(weights_of(model)));

@@ -43,6 +43,7 @@ TEST_CASE("a wait over Gloo that exceeds the time limit names the peer and the p
     comm.set_time_limit(std::chrono::milliseconds(50));
     int number = 0;
     request never = comm.irecv(room_in(number), previous_rank(), phase::balance);
+    CHECK(same_everywhere("posted")); // the first whose time is over closes connections
     auto const begun = std::chrono::steady_clock::now();
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
     CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(30));
@@ -66,6 +67,7 @@ TEST_CASE("the first rank whose time is over says so, with the limit, and the re
     if (world_rank() == 0) {
       comm.set_time_limit(std::chrono::milliseconds(50));
       request never = comm.irecv(room_in(number), 1, phase::gather);
+      CHECK(same_everywhere("posted"));
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
       CHECK(heard.code == fault::timed_out);
       CHECK(heard.says("rank 0 has waited to receive from rank 1 (gather) for more than 0.05"));
@@ -73,6 +75,7 @@ TEST_CASE("the first rank whose time is over says so, with the limit, and the re
       comm.cancel(std::span(&never, 1));
     } else { // hears of it long before the time limit of the group
       request never = comm.irecv(room_in(number), 0, phase::gather);
+      CHECK(same_everywhere("posted"));
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
       CHECK(heard.code == fault::communication);
       CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited to receive from rank 0 (gather): "));
