@@ -106,9 +106,13 @@ run_tests() {
 device_suites='^(select|partition|exchange|format|codec|dense|sgd|training|tools|algorithm)/'
 quick_suites='^(partition/|select/test_compact|exchange/test_(split_and_reduce|balance)|format/test_coo\.|sgd/test_step)'
 
+has_gpu() {
+  nvidia-smi -L >/dev/null 2>&1
+}
+
 # run_on_device FOLDER: runs the tests there on a GPU, or on the emulator in each of its modes.
 run_on_device() {
-  if nvidia-smi -L >/dev/null 2>&1; then
+  if has_gpu; then
     LD_LIBRARY_PATH=$(dirname "$(find_nvcc)")/../lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
     run_tests "$1"
@@ -173,10 +177,15 @@ case $backend in
       suites=$quick_suites
       mpi="-DOKTOPK_ENABLE_MPI=OFF"
     fi
+    # Kokkos from 4 on lets CMake look for the libraries of CUDA, which finds the toolkit's.
+    libraries="-DCUDA_CUDART=$emulator/libcudart.so -DCUDA_cudart_LIBRARY=$emulator/libcudart.so
+      -DCUDA_cuda_driver_LIBRARY=$emulator/libcuda.so"
+    ! has_gpu || libraries=
     # An emulated second takes long, and nvcc's host code has warnings of its own.
+    # shellcheck disable=SC2086
     build "$main" -DOKTOPK_TEST_ONLY_UNITS="$suites" -DCMAKE_CXX_COMPILER="$PWD/tests/cuda_emulator/nvcc.sh" \
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_SECONDS=1200 \
-      "$mpi" -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+      "$mpi" $libraries -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
     run_on_device "$main"
     ;;
   *)

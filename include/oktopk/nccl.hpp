@@ -8,6 +8,7 @@
 #include <oktopk/comm/paired.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance_mark.hpp>
 #include <oktopk/core/kokkos_ext/stream.hpp>
 #include <oktopk/core/timed_out.hpp>
 #include <oktopk/nccl/call.hpp>

@@ -71,8 +71,15 @@ work=build/compile-$device
 mkdir -p "$work"
 if [ -z "$files" ]; then
   # All public headers in one file: that each compiles by itself, the tests for the host show. Without those of torch,
-  # whose headers (1.13) nvcc and hipcc do not take as C++20.
-  (cd include && find oktopk -name '*.hpp' ! -path 'oktopk/torch*' | sort | sed 's/.*/#include <&>/') >"$work/all_headers.cpp"
+  # whose headers (1.13) nvcc and hipcc do not take as C++20. Those of NCCL want its header, or RCCL's, as CPATH may have
+  # it.
+  without='^oktopk/torch[./]'
+  if ! printf '%s\n' '#if !__has_include(<nccl.h>) && !__has_include(<rccl/rccl.h>)' '#error' '#endif' |
+    c++ -E -x c++ - >"$work/nccl.log" 2>&1; then
+    echo "no nccl.h and no rccl/rccl.h, so the headers that want one are left out"
+    without='^oktopk/\(torch\|nccl\)[./]'
+  fi
+  (cd include && find oktopk -name '*.hpp' | grep -v "$without" | sort | sed 's/.*/#include <&>/') >"$work/all_headers.cpp"
   files="$work/all_headers.cpp tests/backends/instantiate.cpp"
 fi
 

@@ -36,6 +36,21 @@ void fill_wire(message_buffer const& buffer, std::int64_t bytes, std::byte with)
   std::fill(wire.begin(), wire.end(), with);
 }
 
+/// Two buffers of 64 bytes, filled with these on both sides: `within` reach of the communicator and `out_of` reach.
+struct near_and_far {
+  near_and_far(host_execution const& exec, std::byte in_kernels, std::byte on_wire) {
+    within.reserve(exec, near_ranks(), 64);
+    out_of.reserve(exec, far_ranks(near_ranks()), 64);
+    for (message_buffer const* buffer : {&within, &out_of}) {
+      fill_kernels(*buffer, 64, in_kernels);
+      fill_wire(*buffer, 64, on_wire);
+    }
+  }
+
+  message_buffer within{"oktopk::tests::messages"};
+  message_buffer out_of{"oktopk::tests::messages"};
+};
+
 } // namespace
 
 TEST_CASE("within reach, kernels and messages share one array") {
@@ -84,13 +99,8 @@ TEST_CASE("out of reach, pull copies the bytes that arrived and no others") {
 
 TEST_CASE("numbers in front of messages are put and got where the wire is, at any place") {
   host_execution const exec;
-  message_buffer within("oktopk::tests::messages");
-  message_buffer out_of("oktopk::tests::messages");
-  within.reserve(exec, near_ranks(), 64);
-  out_of.reserve(exec, far_ranks(near_ranks()), 64);
-  for (message_buffer const* buffer : {&within, &out_of}) {
-    fill_kernels(*buffer, 64, blank);
-    fill_wire(*buffer, 64, blank);
+  near_and_far const buffers(exec, blank, blank);
+  for (message_buffer const* buffer : {&buffers.within, &buffers.out_of}) {
     buffer->put(exec, 8, 0x1122334455667788U);
     buffer->put(exec, 33, ~std::uint64_t(0));
     CHECK(buffer->get(exec, 8) == 0x1122334455667788U);
@@ -99,18 +109,13 @@ TEST_CASE("numbers in front of messages are put and got where the wire is, at an
     CHECK(buffer->wire(33, 1)[0] == std::byte(0xff));
     CHECK(buffer->wire(41, 1)[0] == blank);
   }
-  CHECK(out_of.data()[33] == blank); // the kernels' side is not touched
+  CHECK(buffers.out_of.data()[33] == blank); // the kernels' side is not touched
 }
 
 TEST_CASE("bytes are cleared where the wire is, and no others") {
   host_execution const exec;
-  message_buffer within("oktopk::tests::messages");
-  message_buffer out_of("oktopk::tests::messages");
-  within.reserve(exec, near_ranks(), 64);
-  out_of.reserve(exec, far_ranks(near_ranks()), 64);
-  for (message_buffer const* buffer : {&within, &out_of}) {
-    fill_kernels(*buffer, 64, from_kernels);
-    fill_wire(*buffer, 64, from_wire);
+  near_and_far const buffers(exec, from_kernels, from_wire);
+  for (message_buffer const* buffer : {&buffers.within, &buffers.out_of}) {
     buffer->clear(exec, 20, 4);
     buffer->clear(exec, 40, 0);
     exec.fence();
@@ -118,7 +123,7 @@ TEST_CASE("bytes are cleared where the wire is, and no others") {
       CHECK(buffer->wire(i, 1)[0] == (i >= 20 && i < 24 ? blank : from_wire));
     }
   }
-  CHECK(out_of.data()[20] == from_kernels);
+  CHECK(buffers.out_of.data()[20] == from_kernels);
 }
 
 TEST_CASE("both sides grow together, and stay where they are when they are large enough") {

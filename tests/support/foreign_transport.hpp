@@ -6,6 +6,8 @@
 
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/paired.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/sparse.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,8 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 // A transport that is not MPI's: it moves bulk data alone, only in memory that Kokkos has allocated for kernels, and
 // its receives tell nothing about sizes. Control messages go another way. As NCCL beside any control would.
@@ -113,6 +117,8 @@ public:
     friend bulk_archetype;
     oktopk::in_process_communicator::request inner_;
     std::size_t room_ = 0;
+    std::vector<std::byte> staged_;    // the message, on a device
+    std::byte* received_at_ = nullptr; // where it goes from there
   };
 
   static constexpr bool tells_sizes = false;
@@ -126,13 +132,15 @@ public:
   int size() const { return inner_.size(); }
 
   template <oktopk::execution_space E>
-  void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<bulk_request> requests) {
+  void start(E const& exec, std::span<oktopk::bulk_message const> messages, std::span<bulk_request> requests) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       oktopk::bulk_message const& each = messages[i];
       check_memory(each.bytes);
+      requests[i] = bulk_request(); // it may be one that was moved from
       requests[i].room_ = each.receives ? each.bytes.size() : 0;
+      auto const bytes = oktopk::detail::is_device<E> ? staged(exec, each, requests[i]) : each.bytes;
       requests[i].inner_ =
-          each.receives ? inner_.irecv(each.bytes, each.peer, each.use) : inner_.isend(each.bytes, each.peer, each.use);
+          each.receives ? inner_.irecv(bytes, each.peer, each.use) : inner_.isend(bytes, each.peer, each.use);
     }
   }
 
@@ -145,6 +153,9 @@ public:
                                                               " bytes has met a receive of " +
                                                               std::to_string(each.room_));
       }
+      if (std::byte* const to = std::exchange(each.received_at_, nullptr); to != nullptr) {
+        copy<memory, Kokkos::HostSpace>(execution(), each.staged_.data(), to, each.staged_.size());
+      }
     }
   }
 
@@ -152,6 +163,7 @@ public:
     inner_.cancel({});
     for (bulk_request& each : requests) {
       inner_.cancel(std::span(&each.inner_, 1));
+      each.received_at_ = nullptr;
     }
   }
 
@@ -168,7 +180,35 @@ private:
   template <class Value>
   void reduce(std::span<Value> values, oktopk::reduction op, oktopk::phase use) {
     check_memory(std::as_bytes(values));
-    inner_.allreduce(values, op, use);
+    if constexpr (oktopk::detail::is_device<execution>) {
+      std::vector<Value> staged(values.size());
+      copy<Kokkos::HostSpace, memory>(execution(), values.data(), staged.data(), staged.size());
+      inner_.allreduce(std::span(staged), op, use);
+      copy<memory, Kokkos::HostSpace>(execution(), staged.data(), values.data(), staged.size());
+    } else {
+      inner_.allreduce(values, op, use);
+    }
+  }
+
+  // The host, which moves the bytes here, does not reach a device's memory.
+  template <oktopk::execution_space E>
+  static std::span<std::byte> staged(E const& exec, oktopk::bulk_message const& message, bulk_request& request) {
+    request.staged_.resize(message.bytes.size());
+    if (message.receives) {
+      request.received_at_ = message.bytes.data();
+    } else {
+      copy<Kokkos::HostSpace, memory>(exec, message.bytes.data(), request.staged_.data(), message.bytes.size());
+    }
+    return request.staged_;
+  }
+
+  template <class ToSpace, class FromSpace, oktopk::execution_space E, class T>
+  static void copy(E const& exec, T const* from, T* to, std::size_t count) {
+    if (count > 0) {
+      Kokkos::deep_copy(exec, oktopk::array_ref<T, ToSpace>(to, count),
+                        oktopk::array_ref<T const, FromSpace>(from, count));
+    }
+    exec.fence();
   }
 
   static void check_memory(std::span<std::byte const> bytes) {

@@ -121,10 +121,7 @@ private:
     if (rounded > 0) {
       losses_.reserve(exec, own_entries + k * detail::ceil_log2(call.comm.size()) + rounded);
     }
-    kept_.reserve(exec, k);
-    if (kept_.histograms.capacity() == 0) { // a selection of nothing makes room for those to come
-      detail::largest_entries<E, index_type, value_type>(exec, {}, 1, kept_);
-    }
+    detail::reserve_for_largest(exec, std::max(own_entries, merged), k, kept_);
   }
 
   // Adds a child's sums to this node's and keeps the k largest.

@@ -74,6 +74,9 @@ public:
     where_ = where;
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
+    if constexpr (detail::is_device<E>) {
+      room_.template reserve<detail::warp_of<E>>(exec, words());
+    }
     counted_ = 0;
     reserve_entries(exec, most);
   }
@@ -164,7 +167,6 @@ private:
   entries_type extract_on_device(E const& exec) {
     using warp = detail::warp_of<E>;
     using items = detail::touched_items<Index, Value>;
-    room_.template reserve<warp>(exec, words());
     auto const written = detail::write_in_order<warp>(
         "oktopk::region_sum::extract", exec, words(),
         items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), room_.noted()}, room_);

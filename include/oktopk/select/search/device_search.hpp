@@ -86,6 +86,13 @@ select_near_guess(E const& exec, Source const& source, std::int64_t k, typename 
   return result;
 }
 
+/// The pieces that `select_above_threshold` cuts so many candidates into.
+template <class Warp>
+even_pieces pieces_above_threshold(std::int64_t candidates) {
+  constexpr std::int64_t rows = 4; // of a piece
+  return {candidates, rows * Warp::lanes};
+}
+
 /// Writes the candidates above a threshold, and the first `ties` with it, to a workspace that has room for `room`.
 template <class Warp, execution_space E, gradient_index Index, gradient_value Value>
 device_selection<Value> select_above_threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from,
@@ -95,8 +102,7 @@ device_selection<Value> select_above_threshold(E const& exec, candidates<Index, 
   if (from.size() == 0) {
     return {};
   }
-  constexpr std::int64_t rows = 4; // of a piece
-  even_pieces const pieces{from.size(), rows * Warp::lanes};
+  even_pieces const pieces = pieces_above_threshold<Warp>(from.size());
   auto& device = workspace.on_device;
   device.reserve(exec, pieces.count());
   selection_record* const record = device.record.data();
