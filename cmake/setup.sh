@@ -30,7 +30,10 @@ sign_of() {
     iproute2) echo tc ;;
     libgloo-dev) echo /usr/include/gloo/config.h ;;
     libtorch-dev) echo /usr/include/torch/csrc/api/include/torch/torch.h ;;
+    pybind11-dev) echo '/usr/include/pybind11/pybind11.h' ;;
     python3) echo python3 ;;
+    python3-dev) echo '/usr/include/python3*/Python.h' ;;
+    python3-torch) echo /usr/lib/python3/dist-packages/torch/__init__.py ;;
     clang-* | doxygen) echo "$1" ;;
     libopenmpi-dev) echo mpicxx.openmpi ;;
     openmpi-bin) echo mpirun.openmpi ;;

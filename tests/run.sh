@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 . tests/cuda_emulator/find_nvcc.sh
 
 usage() {
-  echo "sh tests/run.sh [--yes] [--build DIR] [--sanitize] [--backend serial|openmp|cuda] [--quick] [--kokkos PREFIX]"
+  echo "sh tests/run.sh [--yes] [--build DIR] [--sanitize] [--backend serial|openmp|cuda] [--quick] [--kokkos PREFIX] [--torch]"
   echo "  --yes             install missing packages without asking (Debian and Ubuntu, as root)"
   echo "  --build DIR       build there; else in \$OKTOPK_BUILD, in build/ of the checkout, or, where that cannot be"
   echo "                    written, in build/ of the current folder"
@@ -24,6 +24,7 @@ usage() {
   echo "  --backend cuda    the same release for CUDA; the tests that launch kernels, on a GPU where one is, else on"
   echo "                    the emulator in tests/cuda_emulator, in four modes; needs nvcc 13"
   echo "  --quick           of --backend cuda a few files of tests, which take minutes"
+  echo "  --torch           the tests of what stands on libtorch and PyTorch, and no others; all else runs without them"
   echo "  --kokkos PREFIX   the Kokkos installed there, with \$OMP_NUM_THREADS threads (2 unless set); with --backend cuda"
   echo "                    one for CUDA, built with tests/cuda_emulator/nvcc.sh"
 }
@@ -32,6 +33,8 @@ kind=release
 backend=serial
 kokkos=
 quick=no
+torch=no
+only=
 folder=${OKTOPK_BUILD:-}
 while [ $# -gt 0 ]; do
   case $1 in
@@ -43,6 +46,7 @@ while [ $# -gt 0 ]; do
       ;;
     --sanitize) kind=sanitize ;;
     --quick) quick=yes ;;
+    --torch) torch=yes ;;
     --backend)
       [ $# -ge 2 ] || fail "--backend needs the name of one"
       shift
@@ -69,13 +73,20 @@ packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernel
   openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev
   libzfp-dev zlib1g-dev dataset-fashion-mnist python3-pytest clang-format-16 clang-tidy-16 doxygen"
 
-options="-DOKTOPK_WERROR=ON"
+options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF"
+if [ "$torch" = yes ]; then
+  [ "$backend$kokkos" = serial ] || fail "--torch takes the Kokkos that Debian packages"
+  backend=torch
+  options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_PYTHON=ON -DOKTOPK_PYTHON=/usr/bin/python3"
+  packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libcli11-dev libfmt-dev
+    zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pytest"
+fi
 case $kind in
   release) options="$options -DCMAKE_BUILD_TYPE=Release" ;;
   sanitize) options="$options -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOKTOPK_ENABLE_SANITIZERS=ON -DOKTOPK_TEST_SECONDS=600" ;;
 esac
 case $backend in
-  serial | openmp) ;;
+  serial | openmp | torch) ;;
   cuda) find_nvcc >/dev/null || fail "--backend cuda needs nvcc" ;;
   *) fail "unknown backend $backend; there are serial, openmp and cuda" ;;
 esac
@@ -95,7 +106,8 @@ run_tests() {
   jobs=$(nproc) # however many threads: those that sleep wake up sooner on a busy core than on one at rest
   say "Running the tests in $1, $jobs at a time with ${2:-1} thread(s) each"
   # The status of ctest is that of its closing lines, which are read instead: the pipe has another one.
-  OMP_NUM_THREADS=${2:-1} ctest --test-dir "$1" --parallel "$jobs" --output-on-failure --no-tests=error 2>&1 | tee "$1.log"
+  OMP_NUM_THREADS=${2:-1} ctest --test-dir "$1" --parallel "$jobs" --output-on-failure --no-tests=error \
+    ${only:+--tests-regex "$only"} 2>&1 | tee "$1.log"
   counts=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' "$1.log")
   [ -n "$counts" ] || fail "ctest did not come to an end in $1"
   failed=$((failed + ${counts% *}))
@@ -152,6 +164,12 @@ case $backend in
     run_tests "$main"
     run_tests "$second"
     ;;
+  torch)
+    # shellcheck disable=SC2086
+    build "$main" $options -DMPI_CXX_COMPILER=mpicxx.openmpi -- test_torch train_torch oktopk_torch_native
+    only='^torch\.|check_torch_training'
+    run_tests "$main"
+    ;;
   openmp)
     kokkos_openmp "$builds/kokkos-openmp" "$builds/kokkos-source"
     # shellcheck disable=SC2086
@@ -185,7 +203,7 @@ case $backend in
     # shellcheck disable=SC2086
     build "$main" -DOKTOPK_TEST_ONLY_UNITS="$suites" -DCMAKE_CXX_COMPILER="$PWD/tests/cuda_emulator/nvcc.sh" \
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_SECONDS=1200 \
-      "$mpi" $libraries -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+      "$mpi" $libraries -DOKTOPK_ENABLE_ZFP=OFF -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_EXAMPLES=OFF -DOKTOPK_ENABLE_BENCHMARKS=OFF --
     run_on_device "$main"
     ;;
   *)
