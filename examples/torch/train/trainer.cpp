@@ -98,8 +98,9 @@ private:
     oktopk::data_parallel_options with;
     with.density = how_.density;
     with.buckets.overlap = how_.overlaps();
-    with.buckets.plan.bucket_bytes =
-        how_.overlaps() ? std::llround(how_.bucket_mib * 1024 * 1024) : std::int64_t(1) << 60;
+    // Each bucket is clipped by itself: then the buckets are the same without overlap.
+    bool const in_buckets = how_.overlaps() || how_.clip_norm > 0;
+    with.buckets.plan.bucket_bytes = in_buckets ? std::llround(how_.bucket_mib * 1024 * 1024) : std::int64_t(1) << 60;
     with.buckets.feedback.momentum = how_.momentum;
     with.buckets.feedback.clip_norm = how_.clip_norm;
     auto const make = [this, name = how_.scheme()](oktopk::bucket const& of) {
