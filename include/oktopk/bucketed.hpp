@@ -11,6 +11,7 @@
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/bucket_part.hpp>
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
@@ -263,24 +264,7 @@ public:
   }
 
 private:
-  // One bucket. It stays where it is: the error feedback refers to the allreduce.
-  struct part {
-    template <class Make>
-    part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how)
-        : allreduce(make(what)), feedback(exec, allreduce, how),
-          gradient(Kokkos::view_alloc(exec, std::string("oktopk::bucketed::gradient")),
-                   static_cast<std::size_t>(what.length)),
-          fresh(detail::checkpoint_of(allreduce.state())) {}
-
-    Allreduce allreduce;
-    feedback_type feedback;
-    Kokkos::View<value_type*, memory_space> gradient; // and averages
-    std::string fresh;                                // checkpoint of an allreduce without a past
-    update_type const* update = nullptr;
-    int missing = 0;   // tensors of this step
-    bool done = false; // in this step
-    std::optional<error> misused;
-  };
+  using part = detail::bucket_part<Allreduce, feedback_type>;
 
   part& part_of(int bucket) const { return *parts_.at(static_cast<std::size_t>(bucket)); }
 
@@ -356,14 +340,7 @@ private:
     part& of = part_of(bucket);
     times.began = now();
     try {
-      if (of.misused) {
-        fail(of);
-      }
-      vector_type const gradient(of.gradient.data(), of.gradient.extent(0));
-      of.update = &of.feedback(gradient, scale_);
-      of.done = true;
-      of.feedback.average(*of.update, gradient);
-      detail::fence(of.allreduce.execution(), "oktopk::bucketed::call");
+      of.call(scale_);
     } catch (...) {
       failed_ = std::current_exception();
     }
@@ -397,15 +374,6 @@ private:
       }
     }
     terms.check_on(comm_);
-  }
-
-  // The other ranks hear that a length was wrong; this one what it was.
-  [[noreturn]] void fail(part& of) {
-    try {
-      of.feedback.fail_on_all(of.allreduce.length() + 1);
-    } catch (error const&) {
-    }
-    throw error(*of.misused);
   }
 
   void agree(std::span<std::int64_t const> lengths, bucketed_options const& how) {

@@ -4,7 +4,7 @@
 // Adam on averages: the arithmetic of the paper's algorithm in plain loops, restart to the bit, options that are
 // refused.
 
-#include "algorithm/invariants.hpp"
+#include "sgd/gradients.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
@@ -33,9 +33,7 @@ using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
 using everything = oktopk::dense<execution, in_process_communicator>;
 
 std::vector<float> gradient_of(int rank, int iteration) {
-  std::vector<float> gradient(static_cast<std::size_t>(length));
-  correlated{5, 3}({rank, ranks, iteration}, gradient);
-  return gradient;
+  return correlated_gradient(length, rank, ranks, iteration);
 }
 
 } // namespace

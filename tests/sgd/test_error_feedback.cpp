@@ -3,7 +3,7 @@
 
 // Error feedback by itself: nothing is lost, averages are sums over P, and a step of `sgd` is a call and w -= average.
 
-#include "algorithm/invariants.hpp"
+#include "sgd/gradients.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
@@ -36,9 +36,7 @@ using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
 using dropping = oktopk::gtopk<execution, in_process_communicator>;
 
 std::vector<float> gradient_of(int rank, int iteration) {
-  std::vector<float> gradient(static_cast<std::size_t>(length));
-  correlated{5, 3}({rank, ranks, iteration}, gradient);
-  return gradient;
+  return correlated_gradient(length, rank, ranks, iteration);
 }
 
 /// The upper half of a float, as half-precision gradients of training come.

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/concept.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/training/bucketed_state.hpp>
+#include <oktopk/training/buckets.hpp>
+#include <oktopk/training/error_feedback_options.hpp>
+
+#include <optional>
+#include <string>
+
+namespace oktopk::detail {
+
+/// One bucket of `bucketed`: its gradients, and the allreduce and the `error_feedback` that reduce them. Stays where it
+/// is made: the error feedback refers to the allreduce.
+template <gradient_allreduce Allreduce, class Feedback>
+struct bucket_part {
+  using execution_space = typename Allreduce::execution_space;
+  using value_type = typename Allreduce::value_type;
+  using memory_space = typename execution_space::memory_space;
+
+  template <class Make>
+  bucket_part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how)
+      : allreduce(make(what)), feedback(exec, allreduce, how),
+        gradient(Kokkos::view_alloc(exec, std::string("oktopk::bucketed::gradient")),
+                 static_cast<std::size_t>(what.length)),
+        fresh(checkpoint_of(allreduce.state())) {}
+
+  /// Reduces the gradients and puts the averages in their place. Collective; throws on every rank where some rank has a
+  /// fault or has misused its bucket: there its own sentence, elsewhere that a length was wrong.
+  void call(double scale) {
+    if (misused) {
+      try {
+        feedback.fail_on_all(allreduce.length() + 1);
+      } catch (error const&) { // what this rank did says more
+      }
+      throw error(*misused);
+    }
+    // Two threads must not count references to one array.
+    Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const values(gradient.data(),
+                                                                                                  gradient.extent(0));
+    update = &feedback(values, scale);
+    done = true;
+    feedback.average(*update, values);
+    fence(allreduce.execution(), "oktopk::bucketed::call");
+  }
+
+  Allreduce allreduce;
+  Feedback feedback;
+  Kokkos::View<value_type*, memory_space> gradient; ///< and averages
+  std::string fresh;                                ///< checkpoint of an allreduce without a past
+  typename Allreduce::update_type const* update = nullptr;
+  int missing = 0;   ///< tensors of this step
+  bool done = false; ///< in this step
+  std::optional<error> misused;
+};
+
+} // namespace oktopk::detail
