@@ -40,6 +40,8 @@ TEST_CASE("a fault is named as it is spelled") {
       {fault::deadlock, "deadlock"},
       {fault::bad_file, "bad_file"},
       {fault::timed_out, "timed_out"},
+      {fault::abandoned, "abandoned"},
+      {fault::damaged_message, "damaged_message"},
   };
   for (auto const& [code, text] : spelled) {
     CHECK(oktopk::name(code) == text);
@@ -48,7 +50,7 @@ TEST_CASE("a fault is named as it is spelled") {
 
 TEST_CASE("every fault up to the last has a name of its own, and a number beyond is unknown") {
   std::set<std::string_view> names;
-  int const last = static_cast<int>(fault::timed_out);
+  int const last = static_cast<int>(fault::damaged_message);
   for (int code = 0; code <= last; ++code) {
     names.insert(oktopk::name(static_cast<fault>(code)));
   }

@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/call_context.hpp>
+#include <oktopk/comm/operation.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 
 #include <chrono>
@@ -47,6 +48,7 @@ protected:
   call_context<E, Comm> begin_call(std::string_view name, std::int64_t iteration) {
     statistics_ = {};
     call_start_ = clock::now();
+    begin_operation(comm_, name, iteration);
     return {exec_, comm_, name, length_, k_, iteration, {}, {}};
   }
 

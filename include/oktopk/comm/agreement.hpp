@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/operation.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/hash.hpp>
@@ -49,6 +50,7 @@ public:
   template <communicator Comm>
   void check_on(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
+    begin_operation(comm, what_);
     std::string const mine = record();
     detail::fnv1a hash;
     hash.add(mine.data(), mine.size());

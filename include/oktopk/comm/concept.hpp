@@ -71,15 +71,18 @@ concept cancels = requires(C& comm, std::span<typename C::request> requests) {
 ///    Both sides know its size. The bytes belong to the communicator until a wait says that the request is complete.
 ///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
 /// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive. A
-///    communicator may have a time limit: a wait that takes longer is an `error` (fault::timed_out) that names the peer
-///    and the phase, and the request stays active, to be cancelled. A wait lends this thread's turn to launch kernels
-///    (`launch_pause`), or other threads cannot launch any.
+///    communicator may have a time limit (`set_time_limit`, `time_limit`; `usual_time_limit` unless set, none where it
+///    is zero; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
+///    ranks were doing (`begin_operation`), the phase, the peers that have not answered and what is complete; the
+///    request stays active, to be cancelled. A wait lends this thread's turn to launch kernels (`launch_pause`), or
+///    other threads cannot launch any.
 /// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
 ///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
 ///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read
 ///    when its peer asks for them. What the other ranks send from now on, and expect, belongs to a collective that this
-///    rank has left: so the communicator is of no more use to it, and on all copies of it on this rank every call that
-///    starts a message is an `error` (fault::communication) that says so. Other ranks are not told.
+///    rank has left: so the communicator is of no more use to it (`breakdown`), and on all copies of it on this rank
+///    every call that starts a message is an `error` at once, with the first reason. A communicator that can tells the
+///    other ranks (`give_up`): their waits end with an `error` (fault::abandoned) that says who has given up, and why.
 ///
 /// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
 template <class C>

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/threads.hpp>
+#include <oktopk/core/error.hpp>
 
 #include <array>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,6 +79,26 @@ public:
   int rank() const { return inner_.rank(); }
   int size() const { return inner_.size(); }
   bool takes_other_threads() const { return oktopk::takes_other_threads(inner_); }
+
+  void begin_operation(std::string_view name, std::int64_t number) { oktopk::begin_operation(inner_, name, number); }
+
+  void set_time_limit(std::chrono::nanoseconds limit)
+    requires requires(Comm& comm) { comm.set_time_limit(limit); }
+  {
+    inner_.set_time_limit(limit);
+  }
+
+  std::chrono::nanoseconds time_limit() const
+    requires requires(Comm const& comm) { comm.time_limit(); }
+  {
+    return inner_.time_limit();
+  }
+
+  void give_up(error const& why) noexcept
+    requires requires(Comm& comm) { comm.give_up(why); }
+  {
+    inner_.give_up(why);
+  }
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);

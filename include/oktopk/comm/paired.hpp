@@ -3,11 +3,16 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/threads.hpp>
+#include <oktopk/core/error.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace oktopk {
@@ -31,6 +36,35 @@ public:
   int size() const { return control_.size(); }
   bool takes_other_threads() const {
     return oktopk::takes_other_threads(control_) && oktopk::takes_other_threads(bulk_);
+  }
+
+  void begin_operation(std::string_view name, std::int64_t number) {
+    oktopk::begin_operation(control_, name, number);
+    oktopk::begin_operation(bulk_, name, number);
+  }
+
+  void set_time_limit(std::chrono::nanoseconds limit)
+    requires requires(Control& control, Bulk& bulk) {
+      control.set_time_limit(limit);
+      bulk.set_time_limit(limit);
+    }
+  {
+    control_.set_time_limit(limit);
+    bulk_.set_time_limit(limit);
+  }
+
+  /// Of the bulk half.
+  std::chrono::nanoseconds time_limit() const
+    requires requires(Bulk const& bulk) { bulk.time_limit(); }
+  {
+    return bulk_.time_limit();
+  }
+
+  /// By the control half, which speaks for both.
+  void give_up(error const& why) noexcept
+    requires requires(Control& control) { control.give_up(why); }
+  {
+    control_.give_up(why);
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return control_.isend(out, peer, use); }

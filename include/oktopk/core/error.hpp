@@ -26,6 +26,8 @@ enum class fault : std::uint8_t {
   deadlock,             ///< every rank waits and no message can come
   bad_file,             ///< a file, or a message of another program, that is missing, cut short or of the wrong kind
   timed_out,            ///< a wait that took longer than the communicator's time limit
+  abandoned,            ///< another rank has given up what the ranks were doing together, and has said why
+  damaged_message,      ///< a message that is not what its sender sent, or not the one that was expected
 };
 
 /// The name of a fault as it is spelled in the enumeration.
@@ -45,6 +47,8 @@ constexpr std::string_view name(fault what) noexcept {
   case fault::deadlock: return "deadlock";
   case fault::bad_file: return "bad_file";
   case fault::timed_out: return "timed_out";
+  case fault::abandoned: return "abandoned";
+  case fault::damaged_message: return "damaged_message";
   }
   return "unknown";
 }
