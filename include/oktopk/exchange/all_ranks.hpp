@@ -109,6 +109,7 @@ public:
     for (std::size_t rank = 0; rank < workspace_->counts.size(); ++rank) {
       workspace_->counts[rank] = rows[rank * width];
     }
+    detail::check_counts(workspace_->counts, call_->length);
     return workspace_->counts;
   }
 

@@ -6,6 +6,7 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/format/concept.hpp>
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace oktopk {
@@ -215,6 +217,12 @@ private:
     if (header) {
       call.faults.hear(header, static_cast<int>(incoming_.get(call.exec, message_header_bytes)));
       return {};
+    }
+    std::int64_t const most = std::min(call.k, everything_.width());
+    if (bytes < 0 || header.detail > most) {
+      throw error(fault::damaged_message, "reduction_tree: rank " + std::to_string(from) + " sent " +
+                                              std::to_string(bytes) + " bytes for " + std::to_string(header.detail) +
+                                              " entries, where " + std::to_string(most) + " are the most");
     }
     incoming_.pull(call.exec, header_bytes, bytes);
     return decode(call, incoming_, bytes, header.detail);
