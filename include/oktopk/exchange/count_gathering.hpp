@@ -39,10 +39,10 @@ public:
   /// `damaged_message` where one is more than the length of the call, so that no room is made for it.
   template <execution_space E>
   std::span<std::int64_t const> run(call_context<E, Comm>& call, std::int64_t count, phase use = phase::control) {
-    auto const mine = static_cast<std::int64_t>(call.faults.packed_or(count));
+    auto const mine = static_cast<std::int64_t>(call.header(count, use));
     counts_.resize(static_cast<std::size_t>(call.comm.size()));
     allgather(call.comm, std::span<std::int64_t const>(&mine, 1), std::span<std::int64_t>(counts_), use, collective_);
-    call.hear_all(counts_, 1);
+    call.hear_all(counts_, 1, use);
     detail::check_counts(counts_, call.length);
     return counts_;
   }

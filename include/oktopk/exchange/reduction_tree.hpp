@@ -195,7 +195,7 @@ private:
   // Sends encoded entries that lie in a message, behind room for the header.
   void send(call_context<E, Comm>& call, int to, message_buffer<E>& message, std::int64_t count, std::int64_t bytes,
             phase use) {
-    message.put(call.exec, 0, call.faults.packed_or(count));
+    message.put(call.exec, 0, call.header(count, use));
     message.put(call.exec, message_header_bytes, static_cast<std::uint64_t>(call.faults.rank()));
     messages_.reset(1);
     cancel_on_unwind const guard(call.comm, messages_.requests());
@@ -213,7 +213,7 @@ private:
     messages_.start(call.exec, call.comm, "oktopk::reduction_tree::decoded");
     messages_.wait_all(call.comm);
     bytes = messages_.bytes(message) - header_bytes;
-    auto const header = fault_report::unpacked(incoming_.get(call.exec, 0));
+    auto const header = call.read_header(incoming_.get(call.exec, 0), from, use);
     if (header) {
       call.faults.hear(header, static_cast<int>(incoming_.get(call.exec, message_header_bytes)));
       return {};

@@ -194,7 +194,7 @@ private:
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
       std::int64_t const header = send_offsets_[at(step) - 1];
-      outgoing_.put(call.exec, header, mine.packed_or(share_of(selection, to).size()));
+      outgoing_.put(call.exec, header, call.header(mine, share_of(selection, to).size(), phase::reduce));
       messages_.send(outgoing_.wire(header, message_header_bytes + lengths_[at(step)]), to, phase::reduce);
     }
     if (first <= last) {
@@ -205,7 +205,7 @@ private:
 
   void receive_one(call_context<E, Comm>& call, int from, int step, region own) {
     std::int64_t const offset = slot_offset(step);
-    auto const header = fault_report::unpacked(incoming_.get(call.exec, offset));
+    auto const header = call.read_header(incoming_.get(call.exec, offset), from, phase::reduce);
     if (header) {
       call.faults.hear(header, from);
       return;
