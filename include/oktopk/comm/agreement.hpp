@@ -26,9 +26,9 @@ namespace oktopk {
 ///
 /// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `check_on` is collective and throws the
 /// same sentence on every rank where facts differ or somebody has a fault. The version of the library and the byte
-/// order are facts of every rank. Agreement costs one allreduce of four words;
-/// only where it fails do the ranks tell each other what they have. The library's defence against ranks that were
-/// compiled or called differently: the exchange has the same form whatever the types are.
+/// order are facts of every rank. Agreement costs one allreduce of four words; only where it fails do the ranks tell
+/// each other what they have. The library's defence against ranks that were compiled or called differently: the
+/// exchange has the same form whatever the types, the version and the byte order are.
 class agreement {
 public:
   explicit agreement(std::string_view what) : agreement(what, version(), std::endian::native) {}
