@@ -20,6 +20,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Collectives that are left in the middle: each of their operations fails in turn, on each rank.
@@ -75,6 +76,7 @@ public:
     inner_.wait_all(requests);
   }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+  void begin_operation(std::string_view name, std::int64_t number) { inner_.begin_operation(name, number); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction, oktopk::phase use) {

@@ -195,6 +195,7 @@ private:
         events_->deliver_one(next - able.size());
       }
     }
+    events_->tell();
   }
 
   bool is_able(wait_state& state) const {

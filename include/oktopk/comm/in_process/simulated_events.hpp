@@ -28,18 +28,20 @@ public:
   static constexpr time never = time::max();
 
   simulated_events(in_process::simulation const& how, int ranks)
-      : how_(how), random_(how.seed), started_(static_cast<std::size_t>(ranks), 0),
-        pending_(how.faults.faults.begin(), how.faults.faults.end()) {}
+      : how_(how), random_(how.seed), pending_(how.faults.faults.begin(), how.faults.faults.end()) {
+    run_.messages.assign(static_cast<std::size_t>(ranks), 0);
+  }
 
   time now() const { return now_; }
   bool yields() const { return how_.yields_at_messages; }
   bool is_explored() const { return how_.order != nullptr; }
 
   /// Whether a fault has happened: then a wait in vain is no mistake of the program.
-  bool struck() const { return struck_; }
+  bool struck() const { return !run_.strikes.empty(); }
 
   /// Which of so many come first.
   std::size_t choose(std::size_t possible, std::uint64_t state) {
+    run_.events += 1;
     if (is_explored()) {
       return how_.order->next(possible, state);
     }
@@ -48,12 +50,12 @@ public:
 
   /// Counts a message that a rank is about to start; gives the fault that strikes the rank here, if any.
   std::optional<in_process::planned_fault> begin_message(int rank) {
-    std::int64_t const number = ++started_[static_cast<std::size_t>(rank)];
+    std::int64_t const number = ++run_.messages[static_cast<std::size_t>(rank)];
     for (auto each = pending_.begin(); each != pending_.end(); ++each) {
       if (each->rank == rank && each->message <= number && strikes_rank(each->what)) {
         in_process::planned_fault const found = *each;
         pending_.erase(each);
-        struck_ = true;
+        run_.strikes.push_back({found, now_});
         return found;
       }
     }
@@ -62,12 +64,12 @@ public:
 
   /// The fault that strikes a send which was counted, or null.
   struck_message const* strike_send(int rank) {
-    std::int64_t const number = started_[static_cast<std::size_t>(rank)];
+    std::int64_t const number = run_.messages[static_cast<std::size_t>(rank)];
     for (auto each = pending_.begin(); each != pending_.end(); ++each) {
       if (each->rank == rank && each->message <= number && !strikes_rank(each->what)) {
         struck_messages_.push_back({*each});
         pending_.erase(each);
-        struck_ = true;
+        run_.strikes.push_back({struck_messages_.back().fault, now_});
         return &struck_messages_.back();
       }
     }
@@ -75,7 +77,7 @@ public:
   }
 
   std::uint64_t messages_of(int rank) const {
-    return static_cast<std::uint64_t>(started_[static_cast<std::size_t>(rank)]);
+    return static_cast<std::uint64_t>(run_.messages[static_cast<std::size_t>(rank)]);
   }
 
   /// Bytes that are sent a second time, kept until the world ends.
@@ -141,6 +143,14 @@ public:
   /// Stands for the set of messages that have arrived.
   std::uint64_t arrived() const { return arrived_; }
 
+  /// When all ranks have ended.
+  void tell() {
+    run_.end = now_;
+    if (how_.told != nullptr) {
+      *how_.told = run_;
+    }
+  }
+
   static std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
@@ -198,11 +208,10 @@ private:
   }
 
   in_process::simulation how_;
+  in_process::simulated_run run_;
   std::uint64_t random_;
   time now_{0};
-  bool struck_ = false;
   std::uint64_t arrived_ = 0;
-  std::vector<std::int64_t> started_;
   std::vector<in_process::planned_fault> pending_;
   std::deque<struck_message> struck_messages_;
   std::deque<std::vector<std::byte>> copies_;

@@ -66,6 +66,19 @@ struct fault_plan {
   bool operator==(fault_plan const&) const = default;
 };
 
+/// What has happened in a simulated world.
+struct simulated_run {
+  struct strike {
+    planned_fault what;
+    std::chrono::nanoseconds at{0}; ///< in virtual time
+  };
+
+  std::vector<std::int64_t> messages; ///< started by each rank
+  std::vector<strike> strikes;        ///< the faults that happened, in their order
+  std::int64_t events = 0;            ///< choices that were made
+  std::chrono::nanoseconds end{0};    ///< in virtual time
+};
+
 /// Who says what happens next in a simulated world; for programs that try one order of events after another.
 class event_order {
 public:
@@ -96,6 +109,7 @@ struct simulation {
   /// time passes. Outlives the world.
   event_order* order = nullptr;
   bool yields_at_messages = true; ///< whether other ranks may go on wherever a message is started
+  simulated_run* told = nullptr;  ///< gets what has happened when all ranks have ended; outlives the world
 };
 
 } // namespace oktopk::in_process
