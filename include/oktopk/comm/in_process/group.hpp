@@ -48,10 +48,11 @@ public:
   in_process_message* post(in_process_message message) {
     member const& mine = of(message.owner);
     simulated_events* const events = schedule_.events();
+    throw_if_broken(message.owner);
     if (events != nullptr) {
       schedule_.before_message(mine.fiber);
+      throw_if_broken(message.owner); // as others may have gone on meanwhile
     }
-    throw_if_broken(message.owner);
     message.fiber = mine.fiber;
     if (events == nullptr) {
       return meet(message);
@@ -89,7 +90,7 @@ public:
     if (!of(rank).broken && !schedule_.has_died(of(rank).fiber)) {
       try {
         give_up(rank, order_is_lost(rank));
-      } catch (std::exception const&) {
+      } catch (std::exception const&) { // no memory for the sentence
         give_up(rank, fault::communication, {});
       }
     }
@@ -109,7 +110,13 @@ public:
     }
   }
 
-  void give_up(int rank, error const& why) { give_up(rank, why.code(), why.sentence()); }
+  void give_up(int rank, error const& why) noexcept {
+    try {
+      give_up(rank, why.code(), why.sentence());
+    } catch (std::exception const&) {
+      give_up(rank, why.code(), {});
+    }
+  }
 
   /// For each call that starts a message.
   void throw_if_broken(int rank) {
@@ -145,6 +152,7 @@ public:
 
   template <class T>
   void allreduce(int rank, std::span<T> data, reduction op, phase use) {
+    throw_if_broken(rank);
     if (schedule_.events() != nullptr) {
       schedule_.before_message(of(rank).fiber);
     }
