@@ -10,12 +10,14 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -82,8 +84,9 @@ TEST_CASE("a rank that waits for several messages names them all") {
       comm.wait_all(several);
     }
   });
-  CHECK(heard[0].says("rank 0 waits to receive from rank 1 (balance) or to receive from rank 2 (balance) or to send to "
-                      "rank 2 (threshold); rank 1 has returned; rank 2 has returned"));
+  CHECK(
+      heard[0].says("rank 0 waits to receive from rank 1 (balance) and to receive from rank 2 (balance) and to send to "
+                    "rank 2 (threshold); rank 1 has returned; rank 2 has returned"));
   CHECK(heard[1].code == fault::none);
 }
 
@@ -116,7 +119,7 @@ TEST_CASE("when a rank fails, those that wait for it are told, and run gives the
   CHECK_THROWS_WITH(oktopk::in_process::run(3, body), "rank 2 had enough");
 }
 
-TEST_CASE("of several failures run gives the first that is not a deadlock, and else the deadlock") {
+TEST_CASE("of several failures run gives the first that is a cause, then who waited too long, then the deadlock") {
   auto const body = [](in_process_communicator comm) {
     if (comm.rank() == 0) {
       receive_number<int>(comm, 1, phase::control);
@@ -132,6 +135,27 @@ TEST_CASE("of several failures run gives the first that is not a deadlock, and e
     }
   };
   CHECK(outcome_of([&] { oktopk::in_process::run(2, lonely); }).code == fault::deadlock);
+  auto const late = [](in_process_communicator comm) {
+    if (comm.rank() < 2) {
+      comm.set_time_limit(std::chrono::milliseconds(1));
+      if (comm.rank() == 0) {
+        comm.set_time_limit(std::chrono::hours(1)); // is told by rank 1
+      }
+      receive_number<int>(comm, 2, phase::control);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      pass_around(comm, 0);
+    }
+  };
+  CHECK(outcome_of([&] { oktopk::in_process::run(3, late); }).code == fault::timed_out);
+  auto const told = [](in_process_communicator comm) {
+    if (comm.rank() == 2) {
+      comm.give_up(oktopk::error(fault::bad_file, "no disk"));
+    } else {
+      receive_number<int>(comm, 2, phase::control);
+    }
+  };
+  CHECK(outcome_of([&] { oktopk::in_process::run(3, told); }).says("rank 2 has given up: no disk"));
 }
 
 TEST_CASE("what lives on the ranks' stacks is destroyed when a deadlock unwinds them") {
@@ -194,6 +218,8 @@ TEST_CASE("after a deadlock nobody meets what an unwound rank has left behind") 
     comm.allreduce(std::span<float>(&sums[comm.rank()], 1), oktopk::reduction::sum, phase::reduce);
   });
   CHECK(heard[0].code == fault::deadlock);
-  CHECK(heard[1] == heard[0]);
+  CHECK(heard[1].code == fault::deadlock);
+  CHECK(heard[1].says("cannot be used any more: " + heard[0].text.substr(std::string("oktopk: ").size())));
   CHECK(sums[0] == 1);
+  CHECK(sums[1] == 1);
 }

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// A wait that takes longer than the communicator's limit is an error that names the peer; the others hear of a deadlock
-// or of their own limit, and nobody waits for ever.
+// A wait that takes longer than the communicator's limit is an error that names the peer; the others hear of it
+// at once, and nobody waits for ever.
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/in_process.hpp>
 
 #include <chrono>
@@ -54,7 +55,7 @@ TEST_CASE("a message that is there in time is no fault, however late one asks fo
   CHECK(number == 8);
 }
 
-TEST_CASE("an allreduce that a rank has left after the time limit is an error on those that join later") {
+TEST_CASE("an allreduce that a rank has left after the time limit is an error on those that would join later") {
   std::vector<outcome> heard(3);
   oktopk::in_process::run(3, [&](in_process_communicator comm) {
     comm.set_time_limit(std::chrono::milliseconds(20));
@@ -62,19 +63,81 @@ TEST_CASE("an allreduce that a rank has left after the time limit is an error on
       std::vector<float> numbers(1000, 1.0F); // gone when this rank has thrown
       if (comm.rank() == 2) {
         std::this_thread::sleep_for(std::chrono::milliseconds(60));
-        receive_number<int>(comm, 0, phase::control); // the others get their turn, and leave
+        // The others get their turn, and leave.
+        CHECK(outcome_of([&] { receive_number<int>(comm, 0, phase::control); }).code == fault::abandoned);
       }
       comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce);
     });
-    if (comm.rank() == 0) {
-      send_number(comm, 1, 2, phase::control);
-    }
   });
   CHECK(heard[0].code == fault::timed_out);
   CHECK(heard[0].says("rank 0 has waited for everybody to join an allreduce"));
-  CHECK(heard[1].code != fault::none);
-  CHECK(heard[2].code == fault::deadlock);
-  CHECK(heard[2].says("has left an allreduce before all others had joined it"));
+  CHECK(heard[1].code == fault::abandoned);
+  CHECK(heard[2].code == fault::abandoned);
+  CHECK(heard[2].says("cannot be used any more: rank 0 has given up: rank 0 has waited for everybody"));
+}
+
+TEST_CASE("who has waited too long says in what, and what is complete, and tells all others") {
+  std::vector<outcome> heard(4);
+  std::vector<outcome> again(4);
+  int numbers[2] = {};
+  oktopk::in_process::run(4, [&](in_process_communicator comm) {
+    auto const me = static_cast<std::size_t>(comm.rank());
+    CHECK(comm.time_limit() == oktopk::usual_time_limit);
+    if (comm.rank() == 0) {
+      comm.set_time_limit(std::chrono::milliseconds(20));
+    }
+    comm.begin_operation("ok_topk", comm.rank());
+    heard[me] = outcome_of([&] {
+      std::vector<in_process_communicator::request> several;
+      oktopk::cancel_on_unwind const guard(comm, several);
+      if (comm.rank() == 0) {
+        several = {comm.irecv(room_in(numbers[0]), 1, phase::gather),
+                   comm.irecv(room_in(numbers[1]), 2, phase::gather)};
+        comm.wait_all(several);
+      } else if (comm.rank() == 1) {
+        send_number(comm, 5, 0, phase::gather);
+        receive_number<int>(comm, 3, phase::reduce); // waits for a rank that is at work
+      } else if (comm.rank() == 3) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(60));
+        receive_number<int>(comm, 1, phase::balance);
+      }
+    });
+    if (comm.rank() != 2) {
+      again[me] = outcome_of([&] { send_number(comm, 1, 2, phase::control); });
+    }
+  });
+  CHECK(heard[0].code == fault::timed_out);
+  CHECK(heard[0].text == "oktopk: rank 0 has waited to receive from rank 2 (gather) in ok_topk, call 0 for more than "
+                         "0.020000 s, the time limit; complete: from rank 1 (gather)");
+  std::string const reason = heard[0].text.substr(std::string("oktopk: ").size());
+  CHECK(heard[1].code == fault::abandoned);
+  CHECK(heard[1].text == "oktopk: rank 0 has given up (this rank was in ok_topk, call 1): " + reason);
+  CHECK(heard[3].says("(this rank was in ok_topk, call 3)"));
+  CHECK(again[0].code == fault::timed_out);
+  CHECK(again[0].text == "oktopk: the communicator cannot be used any more: " + reason);
+  CHECK(again[1].code == fault::abandoned);
+}
+
+TEST_CASE("messages that have come are not lost where another rank has given up") {
+  int number = 0;
+  auto const heard = oktopk::in_process::run_and_collect(3, [&](in_process_communicator comm) {
+    if (comm.rank() == 0) {
+      auto one = comm.irecv(room_in(number), 1, phase::reduce);
+      receive_number<int>(comm, 1, phase::control); // rank 1 has sent both by now
+      comm.wait_all(std::span(&one, 1));
+      receive_number<int>(comm, 1, phase::gather); // starts too late
+    } else if (comm.rank() == 1) {
+      int const eight = 8;
+      auto one = comm.isend(bytes_of(eight), 0, phase::reduce);
+      send_number(comm, 1, 0, phase::control);
+      comm.wait_all(std::span(&one, 1));
+    } else {
+      comm.give_up(oktopk::error(fault::bad_file, "no disk"));
+      CHECK(outcome_of([&] { send_number(comm, 1, 0, phase::gather); }).code == fault::bad_file);
+    }
+  });
+  CHECK(outcome_of(heard[2]).code == fault::none);
+  CHECK((outcome_of(heard[0]).code == fault::abandoned && outcome_of(heard[1]).code != fault::timed_out));
 }
 
 TEST_CASE("without a time limit a deadlock is still an error at once") {

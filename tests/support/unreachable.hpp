@@ -3,8 +3,11 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/operation.hpp>
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -38,6 +41,8 @@ public:
 
   void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+
+  void begin_operation(std::string_view name, std::int64_t number) { oktopk::begin_operation(inner_, name, number); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {

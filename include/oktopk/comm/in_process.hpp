@@ -3,13 +3,22 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/in_process/group.hpp>
+#include <oktopk/comm/in_process/simulation.hpp>
 #include <oktopk/comm/in_process/world.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,7 +28,7 @@ namespace oktopk {
 ///
 /// Made by `in_process::run` alone. Sends complete when they are received (as the strictest MPI would), so a program
 /// that relies on buffering deadlocks here — and is told so: when every rank waits, each of them gets an `error` that
-/// says who waits for what.
+/// says who waits for what. A rank that gives up tells all others at once.
 class in_process_communicator {
 public:
   class request {
@@ -45,10 +54,10 @@ public:
   static constexpr bool tells_sizes = true;
   static constexpr bool ordered_by_instance = false;
 
-  in_process_communicator(detail::in_process_world& world, int rank) : world_(&world), rank_(rank) {}
+  in_process_communicator(detail::in_process_group& group, int rank) : group_(&group), rank_(rank) {}
 
   int rank() const { return rank_; }
-  int size() const { return world_->size(); }
+  int size() const { return group_->size(); }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
     return post(false, peer, use, const_cast<std::byte*>(out.data()), out.size());
@@ -62,56 +71,54 @@ public:
   }
 
   void wait_all(std::span<request> requests) {
-    while (wait_any(requests) < requests.size()) {
+    if (std::none_of(requests.begin(), requests.end(), [](request const& each) { return each.active(); })) {
+      return;
+    }
+    group_->wait(
+        rank_, [&] { return are_over(requests); }, [&] { return report_of(requests); });
+    for (request& each : requests) {
+      if (each.active() && each.message_->done) {
+        complete(each);
+      }
     }
   }
 
   void cancel(std::span<request> requests) noexcept {
-    world_->note_cancelled(rank_);
+    group_->note_cancelled(rank_);
     for (request& each : requests) {
       if (each.active()) {
-        world_->withdraw(each.message_);
+        group_->withdraw(each.message_);
         each.message_ = nullptr;
       }
     }
   }
 
-  /// Time limit of every wait of every rank; none where it is zero. That nobody can go on is an error at once.
-  void set_time_limit(std::chrono::nanoseconds limit) { world_->set_time_limit(limit); }
+  /// What this rank does from now on, for the sentences of errors.
+  void begin_operation(std::string_view name, std::int64_t number) { group_->begin_operation(rank_, name, number); }
+
+  /// Time limit of every wait of this rank; none where it is zero. That nobody can go on is an error at once.
+  void set_time_limit(std::chrono::nanoseconds limit) { group_->set_time_limit(rank_, limit); }
+  std::chrono::nanoseconds time_limit() const { return group_->time_limit(rank_); }
+
+  /// Time since the ranks began: virtual in a simulation.
+  std::chrono::nanoseconds elapsed() const { return group_->elapsed(); }
+
+  /// Tells all ranks that this one cannot go on: their waits for what has not arrived, and all that they start, end
+  /// with an `error` (fault::abandoned) that has this reason. A wait beyond the time limit and `cancel` do the same.
+  void give_up(error const& why) noexcept { group_->give_up(rank_, why); }
+
+  /// A communicator of all ranks that have not ended, in their order, to go on with where this one has broken down.
+  ///
+  /// Collective among those ranks: waits until each of them has called it or ended; an `error` (fault::timed_out) where
+  /// that takes longer than the time limit, which the new one has, too. Sends nothing.
+  in_process_communicator survivors() {
+    auto const [group, rank] = group_->survivors(rank_);
+    return {*group, rank};
+  }
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
-    world_->check_order(rank_);
-    auto& meeting = world_->meeting();
-    auto const everybody = [&] { return "for everybody to join an allreduce in phase " + std::string(name(use)); };
-    world_->wait(
-        rank_, [&] { return meeting.left == 0; }, everybody);
-    if (meeting.arrived == 0) {
-      meeting.data.assign(static_cast<std::size_t>(size()), nullptr);
-      meeting.sizes.assign(static_cast<std::size_t>(size()), 0);
-    }
-    meeting.data[static_cast<std::size_t>(rank_)] = data.data();
-    meeting.sizes[static_cast<std::size_t>(rank_)] = data.size();
-    if (++meeting.arrived == size() && meeting.leaver < 0) {
-      reduce(meeting, data.size(), op, static_cast<T*>(nullptr));
-      meeting.arrived = 0;
-      meeting.left = size();
-    }
-    try {
-      world_->wait(
-          rank_, [&] { return meeting.left > 0 || meeting.leaver >= 0; }, everybody);
-    } catch (...) {
-      meeting.leaver = rank_; // this rank's numbers are gone: nobody may reduce any more
-      throw;
-    }
-    if (meeting.leaver >= 0) {
-      throw error(fault::deadlock,
-                  "rank " + std::to_string(meeting.leaver) + " has left an allreduce before all others had joined it");
-    }
-    meeting.left -= 1;
-    if (meeting.mismatch) {
-      throw error(fault::communication, "an allreduce was joined with different lengths");
-    }
+    group_->allreduce(rank_, data, op, use);
   }
 
   template <class MemorySpace>
@@ -120,38 +127,32 @@ public:
   }
 
 private:
-  // Waits until one active request is complete, makes it inactive and gives its position; `requests.size()` when none
-  // is active.
-  std::size_t wait_any(std::span<request> requests) {
-    std::size_t found = requests.size();
-    bool any_active = false;
-    for (request const& each : requests) {
-      any_active = any_active || each.active();
-    }
-    if (!any_active) {
-      return requests.size();
-    }
-    world_->wait(
-        rank_,
-        [&] {
-          for (std::size_t i = 0; i < requests.size() && found == requests.size(); ++i) {
-            if (requests[i].active() && requests[i].message_->done) {
-              found = i;
-            }
-          }
-          return found < requests.size();
-        },
-        [&] { return describe(requests); });
-    complete(requests[found]);
-    return found;
-  }
-
   request post(bool receive, int peer, phase use, std::byte* data, std::size_t size) {
-    if (peer < 0 || peer >= world_->size() || peer == rank_) {
+    if (peer < 0 || peer >= group_->size() || peer == rank_) {
       throw error(fault::communication, "rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer));
     }
-    world_->check_order(rank_);
-    return request(world_->post({receive, false, false, rank_, peer, use, data, size, 0}));
+    detail::in_process_message message;
+    message.receive = receive;
+    message.owner = rank_;
+    message.peer = peer;
+    message.use = use;
+    message.data = data;
+    message.size = size;
+    return request(group_->post(message));
+  }
+
+  // Whether all are complete, or one of them is a message that did not fit.
+  static bool are_over(std::span<request const> requests) {
+    bool all = true;
+    for (request const& each : requests) {
+      if (each.active()) {
+        if (each.message_->done && each.message_->truncated) {
+          return true;
+        }
+        all = all && each.message_->done;
+      }
+    }
+    return all;
   }
 
   void complete(request& finished) {
@@ -163,58 +164,52 @@ private:
                                              std::to_string(message->peer) + " exceed the " +
                                              std::to_string(message->size) + " bytes of room for them"
                                        : std::string();
-    world_->release(message);
+    group_->release(message);
     if (truncated) {
       throw error(fault::communication, what);
     }
   }
 
-  static std::string describe(std::span<request const> requests) {
-    std::string text;
+  static wait_report report_of(std::span<request const> requests) {
+    wait_report report;
     for (request const& each : requests) {
       if (each.active()) {
-        text += text.empty() ? "" : " or ";
-        text += each.message_->receive ? "to receive from rank " : "to send to rank ";
-        text += std::to_string(each.message_->peer) + " (" + std::string(name(each.message_->use)) + ")";
+        report.add(each.message_->done, each.message_->receive, each.message_->peer, each.message_->use);
       }
     }
-    return text;
+    return report;
   }
 
-  template <class T>
-  static void reduce(detail::in_process_world::rendezvous& meeting, std::size_t count, reduction op, T*) {
-    meeting.mismatch = false;
-    for (std::size_t const other : meeting.sizes) {
-      meeting.mismatch = meeting.mismatch || other != count;
-    }
-    if (meeting.mismatch) {
-      return;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      T result = static_cast<T*>(meeting.data[0])[i];
-      for (std::size_t rank = 1; rank < meeting.data.size(); ++rank) {
-        T const other = static_cast<T*>(meeting.data[rank])[i];
-        switch (op) {
-        case reduction::sum: result += other; break;
-        case reduction::min: result = other < result ? other : result; break;
-        case reduction::max: result = result < other ? other : result; break;
-        }
-      }
-      for (void* const target : meeting.data) {
-        static_cast<T*>(target)[i] = result;
-      }
-    }
-  }
-
-  detail::in_process_world* world_;
+  detail::in_process_group* group_;
   int rank_;
 };
+
+namespace detail {
+
+// How little a failure says of its cause: that somebody was told, that nobody could go on, that one waited too long.
+inline int distance_from_cause(std::exception_ptr const& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (error const& caught) {
+    switch (caught.code()) {
+    case fault::abandoned: return 3;
+    case fault::deadlock: return 2;
+    case fault::timed_out: return 1;
+    default: return 0;
+    }
+  } catch (...) {
+    return 0;
+  }
+}
+
+} // namespace detail
 
 namespace in_process {
 
 /// How `run` is made to work.
 struct options {
   std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
+  std::optional<simulation> simulated{}; ///< where it is there: in which order what happens, and what goes wrong
 };
 
 /// A smaller stack is refused: messages, an exception and a small kernel fit on this one.
@@ -230,29 +225,34 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
     throw error(fault::option_out_of_range, "in_process::run: stack_bytes = " + std::to_string(how.stack_bytes) +
                                                 " is less than the least, " + std::to_string(least_stack_bytes));
   }
-  detail::in_process_world world(ranks);
-  return world.run([&](int rank) { body(in_process_communicator(world, rank)); }, how.stack_bytes);
+  detail::in_process_world world(ranks, how.simulated);
+  return world.run([&](int rank) { body(in_process_communicator(world.all(), rank)); }, how.stack_bytes);
+}
+
+/// Whether this is how a rank has ended that died by the plan of a simulation.
+inline bool has_died(std::exception_ptr const& thrown) {
+  try {
+    if (thrown) {
+      std::rethrow_exception(thrown);
+    }
+  } catch (detail::rank_died const&) {
+    return true;
+  } catch (...) {
+  }
+  return false;
 }
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks; rethrows the first failure that is not merely somebody
-/// waiting for a rank that failed.
+/// hearing of, or waiting for, a rank that failed. That a rank died by the plan of a simulation is no failure.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
   std::exception_ptr first;
   for (std::exception_ptr const& failure : run_and_collect(ranks, std::forward<Body>(body), how)) {
-    if (failure == nullptr) {
-      continue;
+    if (failure != nullptr && !has_died(failure) &&
+        (first == nullptr ||
+         oktopk::detail::distance_from_cause(failure) < oktopk::detail::distance_from_cause(first))) {
+      first = failure;
     }
-    try {
-      std::rethrow_exception(failure);
-    } catch (error const& caught) {
-      if (caught.code() == fault::deadlock) {
-        first = first ? first : failure;
-        continue;
-      }
-    } catch (...) {
-    }
-    std::rethrow_exception(failure);
   }
   if (first) {
     std::rethrow_exception(first);

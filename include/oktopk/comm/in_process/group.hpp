@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/breakdown.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/in_process/message.hpp>
+#include <oktopk/comm/in_process/rendezvous.hpp>
+#include <oktopk/comm/in_process/schedule.hpp>
+#include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/time_limit.hpp>
+#include <oktopk/comm/wait_report.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace oktopk::detail {
+
+/// What the communicators of one group of ranks share: their messages, and what each rank knows of the group's end.
+class in_process_group {
+public:
+  /// `fibers`: of the ranks, ascending.
+  in_process_group(in_process_schedule& schedule, in_process_messages& messages, std::vector<int> const& fibers)
+      : schedule_(schedule), messages_(messages), posted_(fibers.size()), members_(fibers.size()) {
+    for (std::size_t rank = 0; rank < fibers.size(); ++rank) {
+      members_[rank].fiber = fibers[rank];
+    }
+  }
+
+  int size() const { return static_cast<int>(members_.size()); }
+  std::chrono::nanoseconds elapsed() const { return schedule_.now(); }
+
+  void set_time_limit(int rank, std::chrono::nanoseconds limit) { of(rank).limit = limit; }
+  std::chrono::nanoseconds time_limit(int rank) const { return members_[static_cast<std::size_t>(rank)].limit; }
+  void begin_operation(int rank, std::string_view name, std::int64_t number) { of(rank).doing.begin(name, number); }
+
+  in_process_message* post(in_process_message message) {
+    member const& mine = of(message.owner);
+    simulated_events* const events = schedule_.events();
+    throw_if_broken(message.owner);
+    if (events != nullptr) {
+      schedule_.before_message(mine.fiber);
+      throw_if_broken(message.owner); // as others may have gone on meanwhile
+    }
+    message.fiber = mine.fiber;
+    if (events == nullptr) {
+      return meet(message);
+    }
+    message.number = events->messages_of(mine.fiber);
+    message.hit = message.receive ? nullptr : events->strike_send(mine.fiber);
+    if (message.hit != nullptr && message.hit->fault.what == in_process::mishap::loss) {
+      in_process_message* const lost = messages_.take(message);
+      events->launch(*lost, nullptr);
+      return lost;
+    }
+    in_process_message* const added = meet(message);
+    if (message.hit != nullptr && message.hit->fault.what == in_process::mishap::doubling) {
+      message.data = events->copy_of(message);
+      message.hit = nullptr;
+      meet(message); // nobody waits for this one
+    }
+    return added;
+  }
+
+  void release(in_process_message* message) noexcept { messages_.release(message); }
+
+  /// Ends a message that its owner has not waited for; if it has not arrived yet it never will.
+  void withdraw(in_process_message* message) noexcept {
+    if (message->under_way) {
+      schedule_.events()->recall(message);
+    } else if (!message->done) {
+      std::erase(posted_[queue_of(*message)], message);
+    }
+    release(message);
+  }
+
+  /// A rank leaves the others in the middle of something.
+  void note_cancelled(int rank) noexcept {
+    if (!of(rank).broken && !schedule_.has_died(of(rank).fiber)) {
+      try {
+        give_up(rank, order_is_lost(rank));
+      } catch (std::exception const&) { // no memory for the sentence
+        give_up(rank, fault::communication, {});
+      }
+    }
+  }
+
+  void give_up(int rank, fault code, std::string const& reason) noexcept {
+    of(rank).broken.note(code, reason);
+    for (member& other : members_) {
+      if (!other.broken && other.teller < 0) {
+        other.teller = rank;
+        try {
+          other.told = reason;
+        } catch (std::exception const&) {
+          other.told.clear();
+        }
+      }
+    }
+  }
+
+  void give_up(int rank, error const& why) noexcept {
+    try {
+      give_up(rank, why.code(), why.sentence());
+    } catch (std::exception const&) {
+      give_up(rank, why.code(), {});
+    }
+  }
+
+  /// For each call that starts a message.
+  void throw_if_broken(int rank) {
+    member& mine = of(rank);
+    mine.broken.throw_if_happened();
+    if (mine.teller >= 0) {
+      throw abandoned(mine);
+    }
+  }
+
+  /// Lets other ranks run until `ready` holds; `report` gives the `wait_report`, should that never happen.
+  template <class Ready, class Report>
+  void wait(int rank, Ready const& ready, Report const& report) {
+    member& mine = of(rank);
+    auto const ready_or_told = [&] { return ready() || mine.teller >= 0 || mine.broken; };
+    switch (schedule_.wait(
+        mine.fiber, ready_or_told, [&] { return report().open(); }, mine.limit)) {
+    case wait_end::ready:
+      if (!ready()) {
+        throw_if_broken(rank);
+      }
+      return;
+    case wait_end::late: {
+      error const why = report().timed_out(rank, mine.doing, mine.limit);
+      give_up(rank, why);
+      throw why;
+    }
+    case wait_end::stuck:
+      mine.broken.note(fault::deadlock, schedule_.stuck_report());
+      throw error(fault::deadlock, schedule_.stuck_report());
+    }
+  }
+
+  template <class T>
+  void allreduce(int rank, std::span<T> data, reduction op, phase use) {
+    throw_if_broken(rank);
+    if (schedule_.events() != nullptr) {
+      schedule_.before_message(of(rank).fiber);
+    }
+    auto const everybody = [&] {
+      wait_report report;
+      report.add("for everybody to join an allreduce in phase " + std::string(name(use)));
+      return report;
+    };
+    throw_if_broken(rank);
+    wait(
+        rank, [&] { return rendezvous_.is_free(); }, everybody);
+    throw_if_broken(rank); // somebody may have left in vain, and with its numbers
+    rendezvous_.join(rank, size(), data, op);
+    wait(
+        rank, [&] { return rendezvous_.is_over(); }, everybody);
+    rendezvous_.leave();
+  }
+
+  /// The ranks that have not ended, once all of them ask for it: a group, and this rank's place there.
+  std::pair<in_process_group*, int> survivors(int rank) {
+    member& mine = of(rank);
+    std::size_t const which = mine.successions++;
+    auto const everybody = [&] {
+      for (member const& other : members_) {
+        if (other.successions <= which && !schedule_.has_finished(other.fiber)) {
+          return false;
+        }
+      }
+      return true;
+    };
+    auto const describe = [] { return std::string("for all that are left to join the survivors"); };
+    wait_end const end = schedule_.wait(
+        mine.fiber, [&] { return successors_.size() > which || everybody(); }, describe, mine.limit);
+    if (end == wait_end::stuck) {
+      throw error(fault::deadlock, schedule_.stuck_report());
+    }
+    if (end == wait_end::late) {
+      mine.successions -= 1;
+      wait_report report;
+      report.add(describe());
+      throw report.timed_out(rank, mine.doing, mine.limit);
+    }
+    if (successors_.size() == which) {
+      std::vector<int> alive;
+      for (member const& other : members_) {
+        if (!schedule_.has_finished(other.fiber)) {
+          alive.push_back(other.fiber);
+        }
+      }
+      successors_.push_back(std::make_unique<in_process_group>(schedule_, messages_, alive));
+    }
+    in_process_group& next = *successors_[which];
+    for (int place = 0; place < next.size(); ++place) {
+      if (next.of(place).fiber == mine.fiber) {
+        next.of(place).limit = mine.limit;
+        return {&next, place};
+      }
+    }
+    throw error(fault::communication, "rank " + std::to_string(rank) + " came too late to be one of the survivors");
+  }
+
+  /// What a rank leaves unmatched when it ends lies in memory that goes with it.
+  void forget(int fiber) {
+    for (auto& queue : posted_) {
+      std::erase_if(queue, [fiber](in_process_message const* message) { return message->fiber == fiber; });
+    }
+    for (auto const& each : successors_) {
+      each->forget(fiber);
+    }
+  }
+
+private:
+  struct member {
+    int fiber = 0;
+    breakdown broken;
+    int teller = -1; ///< who has told this rank that it has given up
+    std::string told;
+    operation doing;
+    std::chrono::nanoseconds limit = usual_time_limit;
+    std::size_t successions = 0; ///< calls of `survivors`
+  };
+
+  member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  static std::size_t queue_of(in_process_message const& message) {
+    return static_cast<std::size_t>(message.receive ? message.owner : message.peer);
+  }
+
+  in_process_message* meet(in_process_message const& message) {
+    auto& queue = posted_[queue_of(message)];
+    for (auto other = queue.begin(); other != queue.end(); ++other) {
+      if (matches(**other, message)) {
+        in_process_message* const added = messages_.take(message);
+        in_process_message& from = message.receive ? **other : *added;
+        in_process_message& to = message.receive ? *added : **other;
+        queue.erase(other);
+        schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
+        return added;
+      }
+    }
+    return queue.emplace_back(messages_.take(message));
+  }
+
+  static error abandoned(member& mine) {
+    error const why = abandoned_by(mine.teller, mine.doing, mine.told);
+    mine.broken.note(why.code(), why.sentence());
+    return why;
+  }
+
+  in_process_schedule& schedule_;
+  in_process_messages& messages_;
+  // Per receiving rank: sends that found no receive and receives that found no send, oldest first.
+  std::vector<std::deque<in_process_message*>> posted_;
+  std::vector<member> members_;
+  in_process_rendezvous rendezvous_;
+  std::vector<std::unique_ptr<in_process_group>> successors_;
+};
+
+} // namespace oktopk::detail

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+namespace oktopk::detail {
+
+struct struck_message;
+
+/// One side of a message: what a rank sends, or its room for what it receives.
+struct in_process_message {
+  bool receive = false;
+  bool done = false;
+  bool truncated = false;
+  int owner = 0;
+  int peer = 0;
+  phase use = phase::control;
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  std::size_t arrived = 0;
+  int fiber = 0;                       ///< that owns it: its rank in the communicator of all ranks
+  bool under_way = false;              ///< in a simulation, which delivers it later
+  std::uint64_t number = 0;            ///< in a simulation: of all messages of its rank
+  struck_message const* hit = nullptr; ///< in a simulation: what a planned fault does to it
+};
+
+/// Whether two sides belong to one message.
+inline bool matches(in_process_message const& a, in_process_message const& b) {
+  return a.receive != b.receive && a.owner == b.peer && a.peer == b.owner && a.use == b.use;
+}
+
+inline void deliver(in_process_message& from, in_process_message& to) {
+  std::size_t const bytes = from.size < to.size ? from.size : to.size;
+  if (bytes > 0) {
+    std::memcpy(to.data, from.data, bytes);
+  }
+  to.arrived = from.size;
+  to.truncated = from.size > to.size;
+  to.done = true;
+  from.done = true;
+}
+
+/// Room for messages, which stays where it is; it only grows.
+class in_process_messages {
+public:
+  in_process_message* take(in_process_message const& message) {
+    if (spare_.empty()) {
+      if (spare_.capacity() <= storage_.size()) {
+        spare_.reserve(2 * storage_.size() + 8); // room for all that will be released
+      }
+      spare_.push_back(&storage_.emplace_back());
+    }
+    in_process_message* const slot = spare_.back();
+    spare_.pop_back();
+    *slot = message;
+    return slot;
+  }
+
+  void release(in_process_message* message) noexcept { spare_.push_back(message); } // `take` has made room
+
+private:
+  std::deque<in_process_message> storage_;
+  std::vector<in_process_message*> spare_;
+};
+
+} // namespace oktopk::detail

@@ -1,0 +1,358 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Simulated worlds: one number decides the order of events, time is virtual, and planned faults happen where they were
+// planned.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/in_process.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using namespace std::chrono_literals;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+using oktopk::phase;
+using oktopk::in_process::mishap;
+using oktopk::in_process::planned_fault;
+
+namespace {
+
+using request = in_process_communicator::request;
+
+oktopk::in_process::options simulated(std::uint64_t seed, std::vector<planned_fault> const& faults = {}) {
+  oktopk::in_process::options how;
+  how.simulated = oktopk::in_process::simulation{.seed = seed, .faults = {faults}};
+  return how;
+}
+
+// What every rank threw; dead ranks have "died".
+template <class Body>
+std::vector<outcome> outcomes_of(int ranks, oktopk::in_process::options const& how, Body const& body) {
+  std::vector<outcome> heard;
+  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, how)) {
+    heard.push_back(oktopk::in_process::has_died(thrown) ? outcome{fault::none, "died"} : outcome_of(thrown));
+  }
+  return heard;
+}
+
+// All ranks exchange numbers with all; each writes down who came when. Gives that, and the time at the end.
+struct history {
+  std::vector<int> order;
+  std::chrono::nanoseconds end{};
+
+  bool operator==(history const&) const = default;
+};
+
+history exchange_everything(int ranks, std::uint64_t seed) {
+  history seen;
+  oktopk::in_process::run(
+      ranks,
+      [&](in_process_communicator comm) {
+        std::vector<int> numbers(static_cast<std::size_t>(ranks), -1);
+        std::vector<request> requests;
+        oktopk::cancel_on_unwind const guard(comm, requests);
+        int const mine = 100 + comm.rank();
+        for (int other = 0; other < ranks; ++other) {
+          if (other != comm.rank()) {
+            requests.push_back(comm.irecv(room_in(numbers[static_cast<std::size_t>(other)]), other, phase::reduce));
+            requests.push_back(comm.isend(bytes_of(mine), other, phase::reduce));
+            seen.order.push_back(comm.rank() * 100 + other);
+          }
+        }
+        comm.wait_all(requests);
+        seen.order.push_back(comm.rank());
+        for (int other = 0; other < ranks; ++other) {
+          CHECK(numbers[static_cast<std::size_t>(other)] == (other == comm.rank() ? -1 : 100 + other));
+        }
+        seen.end = std::max(seen.end, comm.elapsed());
+      },
+      simulated(seed));
+  return seen;
+}
+
+// Rank 0 sends two numbers to rank 1, which gives what it has received.
+std::array<int, 2> two_numbers(std::vector<planned_fault> const& faults, std::vector<outcome>& heard,
+                               std::chrono::nanoseconds limit = oktopk::usual_time_limit) {
+  std::array<int, 2> got = {-1, -1};
+  heard = outcomes_of(2, simulated(3, faults), [&](in_process_communicator comm) {
+    comm.set_time_limit(limit);
+    if (comm.rank() == 0) {
+      send_number(comm, 7, 1, phase::reduce);
+      send_number(comm, 8, 1, phase::reduce);
+    } else {
+      got[0] = receive_number<int>(comm, 0, phase::reduce);
+      got[1] = receive_number<int>(comm, 0, phase::reduce);
+    }
+  });
+  return got;
+}
+
+} // namespace
+
+TEST_CASE("a seed replays a simulated world to the last event, and other seeds take other courses") {
+  std::set<std::vector<int>> courses;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    history const once = exchange_everything(4, seed);
+    CHECK(once == exchange_everything(4, seed));
+    CHECK(once.end > 0ns);
+    courses.insert(once.order);
+  }
+  CHECK(courses.size() == 50);
+}
+
+TEST_CASE("messages of one phase between two ranks keep their order in every simulated world") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    oktopk::in_process::run(
+        2,
+        [&](in_process_communicator comm) {
+          std::array<int, 8> numbers{};
+          std::vector<request> requests;
+          oktopk::cancel_on_unwind const guard(comm, requests);
+          for (int i = 0; i < 8; ++i) {
+            int& mine = numbers[static_cast<std::size_t>(i)];
+            if (comm.rank() == 0) {
+              mine = i;
+              requests.push_back(comm.isend(bytes_of(mine), 1, phase::gather));
+            } else {
+              requests.push_back(comm.irecv(room_in(mine), 0, phase::gather));
+            }
+          }
+          comm.wait_all(requests);
+          CHECK(numbers == std::array<int, 8>{0, 1, 2, 3, 4, 5, 6, 7});
+        },
+        simulated(seed));
+  }
+}
+
+TEST_CASE("the contract's allreduce and exceptions hold in simulated worlds") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    auto const heard = outcomes_of(5, simulated(seed), [](in_process_communicator comm) {
+      for (int round = 0; round < 3; ++round) {
+        double sum = comm.rank() + round;
+        comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::reduce);
+        CHECK(sum == 10 + 5 * round);
+      }
+      throw oktopk::error(fault::bad_file, "of rank " + std::to_string(comm.rank()));
+    });
+    CHECK(heard[4] == outcome{fault::bad_file, "oktopk: of rank 4"});
+  }
+}
+
+TEST_CASE("a deadlock is an error at once in a simulated world as well, whatever the time limit") {
+  auto const heard = outcomes_of(2, simulated(1), [](in_process_communicator comm) {
+    receive_number<int>(comm, 1 - comm.rank(), phase::control);
+  });
+  CHECK(heard[0].code == fault::deadlock);
+  CHECK(heard[1] == heard[0]);
+}
+
+TEST_CASE("a rank that dies ends there; who waits for it hears of it after the limit, and tells the others") {
+  std::vector<std::chrono::nanoseconds> ended(4);
+  auto const began = std::chrono::steady_clock::now();
+  auto const heard = outcomes_of(4, simulated(5, {{.what = mishap::death, .rank = 2, .message = 4}}),
+                                 [&](in_process_communicator comm) {
+                                   try {
+                                     for (int round = 0; round < 5; ++round) {
+                                       pass_around(comm, round);
+                                     }
+                                   } catch (oktopk::error const&) {
+                                     ended[static_cast<std::size_t>(comm.rank())] = comm.elapsed();
+                                     throw;
+                                   }
+                                 });
+  CHECK(std::chrono::steady_clock::now() - began < 60s); // of ten minutes that passed
+  CHECK(heard[2].text == "died");
+  int late = 0;
+  for (std::size_t const rank : {0U, 1U, 3U}) {
+    CHECK((heard[rank].code == fault::timed_out || heard[rank].code == fault::abandoned));
+    late += heard[rank].code == fault::timed_out ? 1 : 0;
+    CHECK(ended[rank] > oktopk::usual_time_limit);
+    CHECK(ended[rank] < oktopk::usual_time_limit * 3 / 2);
+  }
+  CHECK(late >= 1);
+}
+
+TEST_CASE("where a rank has died and nobody has a limit, the deadlock says who has died") {
+  auto const heard = outcomes_of(2, simulated(5, {{.what = mishap::death, .rank = 1, .message = 1}}),
+                                 [](in_process_communicator comm) {
+                                   comm.set_time_limit(0ns);
+                                   pass_around(comm, 1);
+                                 });
+  CHECK(heard[0].code == fault::deadlock);
+  CHECK(heard[0].says("rank 1 has died"));
+}
+
+TEST_CASE("a rank that has died cannot be kept alive, and run does not count it as a failure") {
+  int after = 0;
+  oktopk::in_process::run(
+      2,
+      [&](in_process_communicator comm) {
+        if (comm.rank() == 1) {
+          try {
+            send_number(comm, 1, 0, phase::control);
+          } catch (...) {
+            after += 1; // swallowed: the next message ends it again
+          }
+          send_number(comm, 1, 0, phase::control);
+          after += 100;
+        }
+      },
+      simulated(1, {{.what = mishap::death, .rank = 1, .message = 1}}));
+  CHECK(after == 1);
+}
+
+TEST_CASE("a rank that stops for less than the limit is waited for, and one that stops for longer is given up") {
+  for (bool const longer : {false, true}) {
+    auto const how = simulated(7, {{.what = mishap::stop, .rank = 1, .message = 2, .time = longer ? 20s : 5s}});
+    std::vector<std::chrono::nanoseconds> ended(3);
+    auto const heard = outcomes_of(3, how, [&](in_process_communicator comm) {
+      comm.set_time_limit(10s);
+      auto const said = outcome_of([&] {
+        pass_around(comm, 0);
+        pass_around(comm, 1);
+      });
+      ended[static_cast<std::size_t>(comm.rank())] = comm.elapsed();
+      if (said.code != fault::none) {
+        throw oktopk::error(said.code, said.text);
+      }
+    });
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      CHECK((heard[rank].code != fault::none) == longer);
+      CHECK(ended[rank] >= (longer ? rank == 1 ? 20s : 10s : 5s));
+      CHECK(ended[rank] < (longer ? rank == 1 ? 21s : 15s : 10s));
+    }
+    if (longer) {
+      CHECK(heard[1].code == fault::abandoned);
+    }
+  }
+}
+
+TEST_CASE("a message that is lost is waited for until the limit; the one behind it takes its place") {
+  std::vector<outcome> heard;
+  auto const got = two_numbers({{.what = mishap::loss, .rank = 0, .message = 1}}, heard, 1s);
+  CHECK(got == std::array<int, 2>{8, -1});
+  CHECK(heard[0].code == fault::none);
+  CHECK(heard[1].code == fault::timed_out);
+}
+
+TEST_CASE("a message that is doubled comes twice") {
+  std::vector<outcome> heard;
+  auto const got = two_numbers({{.what = mishap::doubling, .rank = 0, .message = 1}}, heard, 1s);
+  CHECK(got == std::array<int, 2>{7, 7});
+  CHECK(heard[0].code == fault::timed_out); // nobody receives the second number
+}
+
+TEST_CASE("a delayed message comes later: in time, or not") {
+  std::vector<outcome> heard;
+  CHECK(two_numbers({{.what = mishap::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 3s) ==
+        std::array<int, 2>{7, 8});
+  CHECK(heard[1].code == fault::none);
+  CHECK(two_numbers({{.what = mishap::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 1s) ==
+        std::array<int, 2>{7, -1});
+  CHECK((heard[0].code == fault::timed_out || heard[1].code == fault::timed_out));
+}
+
+TEST_CASE("one bit of a message is flipped, and of one message only") {
+  std::vector<outcome> heard;
+  CHECK(two_numbers({{.what = mishap::bit_flip, .rank = 0, .message = 1, .bit = 32 + 3}}, heard) ==
+        std::array<int, 2>{7 ^ 8, 8});
+  CHECK(heard[1].code == fault::none);
+}
+
+TEST_CASE("a plan says what it is") {
+  oktopk::in_process::fault_plan const plan{{{.what = mishap::stop, .rank = 2, .message = 17, .time = 500ms},
+                                             {.what = mishap::bit_flip, .rank = 0, .message = 3, .bit = 77},
+                                             {.what = mishap::death, .rank = 1, .message = 1}}};
+  CHECK(plan.text() == "stop of rank 2 at its message 17 for 0.500000 s; bit_flip of rank 0 at its message 3, bit 77; "
+                       "death of rank 1 at its message 1");
+  CHECK(oktopk::in_process::fault_plan{}.text() == "no faults");
+}
+
+TEST_CASE("the survivors of a death have a communicator of their own, in their order") {
+  std::vector<int> sums(5, -1);
+  std::vector<int> places(5, -1);
+  auto const heard = outcomes_of(5, simulated(11, {{.what = mishap::death, .rank = 1, .message = 3}}),
+                                 [&](in_process_communicator comm) {
+                                   auto const me = static_cast<std::size_t>(comm.rank());
+                                   auto const broken = outcome_of([&] {
+                                     for (int round = 0; round < 4; ++round) {
+                                       pass_around(comm, round);
+                                     }
+                                   });
+                                   CHECK(broken.code != fault::none);
+                                   in_process_communicator left = comm.survivors();
+                                   places[me] = left.rank();
+                                   CHECK(left.size() == 4);
+                                   CHECK(left.time_limit() == comm.time_limit());
+                                   CHECK(pass_around(left, left.rank()) == (left.rank() + 3) % 4);
+                                   int sum = comm.rank();
+                                   left.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control);
+                                   sums[me] = sum;
+                                   CHECK(outcome_of([&] { pass_around(comm, 0); }).says("cannot be used any more"));
+                                 });
+  CHECK(heard[1].text == "died");
+  CHECK(places == std::vector<int>{0, -1, 1, 2, 3});
+  CHECK(sums == std::vector<int>{9, -1, 9, 9, 9});
+}
+
+TEST_CASE("survivors may lose another one, and go on again") {
+  std::vector<int> last(4, -1);
+  auto const heard = outcomes_of(4,
+                                 simulated(2, {{.what = mishap::death, .rank = 3, .message = 2},
+                                               {.what = mishap::death, .rank = 0, .message = 12}}),
+                                 [&](in_process_communicator comm) {
+                                   in_process_communicator now = comm;
+                                   int losses = 0;
+                                   while (losses < 2) {
+                                     if (outcome_of([&] { pass_around(now, losses); }).code != fault::none) {
+                                       now = now.survivors();
+                                       losses += 1;
+                                     }
+                                   }
+                                   CHECK(pass_around(now, now.rank()) == 1 - now.rank());
+                                   last[static_cast<std::size_t>(comm.rank())] = 10 * losses + now.size();
+                                 });
+  CHECK(heard[0].text == "died");
+  CHECK(heard[3].text == "died");
+  CHECK(last == std::vector<int>{-1, 22, 22, -1});
+}
+
+TEST_CASE("without a simulation, too, those that are left go on among themselves") {
+  std::vector<int> sizes(3, -1);
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    if (comm.rank() == 1) {
+      return;
+    }
+    in_process_communicator left = comm.survivors();
+    sizes[static_cast<std::size_t>(comm.rank())] = left.size();
+    CHECK(pass_around(left, left.rank()) == 1 - left.rank());
+  });
+  CHECK(sizes == std::vector<int>{2, -1, 2});
+}
+
+TEST_CASE("survivors wait no longer than the limit") {
+  auto const heard = outcomes_of(3, simulated(4, {{.what = mishap::stop, .rank = 2, .message = 1, .time = 1h}}),
+                                 [](in_process_communicator comm) {
+                                   comm.set_time_limit(1min);
+                                   if (comm.rank() == 2) {
+                                     pass_around(comm, 0);
+                                   }
+                                   comm.survivors();
+                                 });
+  CHECK(heard[0].code == fault::timed_out);
+  CHECK(heard[0].says("for all that are left to join the survivors"));
+}

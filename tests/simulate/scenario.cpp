@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "simulate/scenario.hpp"
+
+#include "fuzz/subjects.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace oktopk_simulate {
+
+using oktopk::in_process::mishap;
+using oktopk::in_process::planned_fault;
+using oktopk_fuzz::draws;
+using oktopk_fuzz::facts;
+using oktopk_fuzz::mixed;
+
+namespace {
+
+int draw_ranks(draws& draw) {
+  double const at = draw.real(0, 1);
+  return static_cast<int>(at < 0.6 ? draw.between(1, 4) : at < 0.9 ? draw.between(5, 8) : draw.between(9, 16));
+}
+
+facts const& draw_subject(draws& draw, std::string const& only) {
+  std::vector<facts const*> chosen;
+  for (facts const& each : oktopk_fuzz::all_facts()) {
+    if (each.name.find(only) != std::string::npos) {
+      chosen.push_back(&each);
+    }
+  }
+  if (chosen.empty()) {
+    throw std::invalid_argument("there is no algorithm with \"" + only + "\" in its name");
+  }
+  return *draw.one_of(chosen);
+}
+
+} // namespace
+
+scenario draw_scenario(plan const& all, std::uint64_t seed) {
+  draws draw(mixed({seed, std::uint64_t(0x73696d)}));
+  scenario drawn;
+  drawn.seed = seed;
+  drawn.about = &draw_subject(draw, all.only);
+  oktopk_fuzz::limits within;
+  within.ranks = draw_ranks(draw);
+  // The order of events is what is tried here, and short gradients have as many events as long ones.
+  within.length = draw.chance(0.9) ? draw.between(0, 300) : draw.between(301, 2000);
+  within.without = {"twin", "damage", "file", "refusal"};
+  drawn.what = oktopk_fuzz::draw_case(*drawn.about, seed, 0, draw.chance(0.2), within);
+  return drawn;
+}
+
+bool breaks(planned_fault const& fault, std::chrono::nanoseconds deadline) {
+  return fault.what == mishap::death || fault.time > deadline;
+}
+
+oktopk::in_process::fault_plan draw_faults(scenario const& of, std::vector<std::int64_t> const& messages,
+                                           std::chrono::nanoseconds deadline) {
+  draws draw(mixed({of.seed, std::uint64_t(0x6661756c74)}));
+  oktopk::in_process::fault_plan faults;
+  if (of.what.ranks == 1) {
+    return faults;
+  }
+  int const many = draw.chance(0.15) ? 2 : 1;
+  for (int i = 0; i < many; ++i) {
+    planned_fault one;
+    one.what = draw.one_of({mishap::death, mishap::death, mishap::stop, mishap::delay});
+    one.rank = static_cast<int>(draw.between(0, of.what.ranks - 1));
+    // Not in the barriers at the end, which are there so that everybody hears of what has happened before.
+    std::int64_t const last = messages[static_cast<std::size_t>(one.rank)] - 4 * (of.what.ranks - 1);
+    one.message = draw.between(1, std::max<std::int64_t>(1, last));
+    bool const longer = draw.chance(0.7);
+    double const part = longer ? draw.real(1.6, 5) : draw.real(0.01, 0.4 / many);
+    one.time = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline * part);
+    faults.faults.push_back(one);
+  }
+  return faults;
+}
+
+} // namespace oktopk_simulate

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "fuzz/gradients.hpp"
+#include "fuzz/participant.hpp"
+#include "fuzz/seen_call.hpp"
+#include "simulate/scenario.hpp"
+
+#include <oktopk/comm/barrier.hpp>
+#include <oktopk/comm/in_process.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oktopk_simulate {
+
+using oktopk_fuzz::call_record;
+using oktopk_fuzz::outcome;
+using oktopk_fuzz::way;
+
+/// What an iteration begins with.
+template <class Value>
+struct standing {
+  oktopk_fuzz::state_numbers<Value> state;
+  std::vector<Value> weights;
+  std::vector<Value> residual; ///< of bare calls; `sgd` has its own in its state
+};
+
+/// What one rank has lived through.
+template <class Value>
+struct story {
+  std::vector<standing<Value>> standings; ///< before each call, and after the last
+  std::vector<call_record<Value>> calls;  ///< that returned, or threw as all ranks did
+  /// The first error that no rank's input has caused, if any; also of the constructor or of the barrier at the end.
+  outcome broken;
+  std::chrono::nanoseconds broken_at{0};
+  std::optional<call_record<Value>> broken_call; ///< where it was in a call
+  outcome again;                                 ///< of an attempt to go on with the same communicator
+  std::chrono::nanoseconds again_took{0};
+  bool ended = false; ///< whether it came to its end, with or without error
+  /// A call with those that were left, if all were made by then; and how going on ended.
+  outcome resuming;
+  int left = 0;                 ///< ranks
+  std::int64_t resumed_at = -1; ///< which call was made anew
+  std::optional<call_record<Value>> resumed;
+};
+
+/// Whether an error comes from the communicator and not from the input.
+inline bool is_of_communicator(oktopk::fault code) {
+  using oktopk::fault;
+  return code == fault::timed_out || code == fault::abandoned || code == fault::deadlock ||
+         code == fault::communication || code == fault::damaged_message;
+}
+
+/// One rank: makes the algorithm, calls it, meets all others at a barrier; where that breaks, goes on with those that
+/// are left from the last call that all of these have completed.
+template <class Value>
+class life {
+public:
+  life(oktopk_fuzz::subject<Value> const& of, oktopk_fuzz::fuzz_case const& what, oktopk::in_process_communicator comm,
+       story<Value>& told)
+      : of_(of), what_(what), comm_(comm), rank_(comm.rank()), told_(told),
+        now_{{}, std::vector<Value>(static_cast<std::size_t>(what.how.length)), {}} {
+    oktopk_fuzz::draws draw(oktopk_fuzz::mixed({what_.seed, 6}));
+    for (Value& x : now_.weights) {
+      x = static_cast<Value>(draw.real(-1, 1));
+    }
+    now_.residual.assign(now_.weights.size(), Value(0));
+  }
+
+  void operator()(std::chrono::nanoseconds deadline) {
+    comm_.set_time_limit(deadline);
+    note(
+        oktopk_tests::outcome_of([&] { mine_ = of_.make(comm_, what_.far, what_.how, what_.calls_made, rate_of(0)); }));
+    bool const made = told_.broken.code == oktopk::fault::none;
+    for (std::size_t call = 0; call < what_.calls.size() && !is_broken(); ++call) {
+      one_call(static_cast<int>(call));
+    }
+    if (!is_broken()) {
+      keep_standing();
+      // Who has all that it waits for in one barrier may hear only in the next what has happened.
+      note(oktopk_tests::outcome_of([&] {
+        oktopk::barrier_all_to_all(comm_);
+        oktopk::barrier_all_to_all(comm_);
+      }));
+    }
+    if (is_broken()) {
+      auto const before = comm_.elapsed();
+      told_.again = oktopk_tests::outcome_of([&] { oktopk::barrier_all_to_all(comm_); });
+      told_.again_took = comm_.elapsed() - before;
+      told_.resuming = oktopk_tests::outcome_of([&] { go_on(made, deadline); });
+    }
+    told_.ended = true;
+  }
+
+private:
+  bool is_broken() const { return told_.broken.code != oktopk::fault::none; }
+
+  void note(outcome said) {
+    if (said.code != oktopk::fault::none) {
+      told_.broken = std::move(said);
+      told_.broken_at = comm_.elapsed();
+    }
+  }
+
+  double rate_of(int call) const {
+    bool const changed = what_.new_rate_before >= 0 && call >= what_.new_rate_before;
+    return changed ? oktopk_fuzz::draws(oktopk_fuzz::mixed({what_.seed, 7})).one_of({0.5, -2.0, 1e-2})
+                   : what_.learning_rate;
+  }
+
+  void keep_standing() {
+    now_.state = mine_->state();
+    told_.standings.push_back(now_);
+  }
+
+  call_record<Value> perform(oktopk_fuzz::participant<Value>& who, int call, int as_rank) {
+    auto given = oktopk_fuzz::gradient_of<Value>(what_, as_rank, call);
+    bool const feeds_back = what_.calls_made == way::bare && what_.feedback;
+    if (feeds_back && given.gradient.size() == now_.residual.size()) {
+      for (std::size_t i = 0; i < now_.residual.size(); ++i) {
+        given.gradient[i] += now_.residual[i];
+      }
+    }
+    call_record<Value> record;
+    record.before = who.state();
+    record.weights_before = now_.weights;
+    std::vector<Value> misfit(static_cast<std::size_t>(given.weights), Value(1));
+    who.call(given.gradient, misfit.size() == now_.weights.size() ? now_.weights : misfit, record);
+    record.after = who.state();
+    record.weights_after = now_.weights;
+    if (feeds_back && record.said.code == oktopk::fault::none) {
+      now_.residual = oktopk_fuzz::left_over(record, record.input);
+    }
+    return record;
+  }
+
+  void one_call(int call) {
+    if (what_.calls_made != way::bare) {
+      mine_->set_learning_rate(rate_of(call));
+    }
+    keep_standing();
+    call_record<Value> record = perform(*mine_, call, rank_);
+    if (is_of_communicator(record.said.code)) {
+      note(record.said);
+      told_.broken_call = std::move(record);
+    } else {
+      told_.calls.push_back(std::move(record));
+    }
+  }
+
+  // Ranks may be one call apart: one that had all its messages has completed the call that others could not.
+  void go_on(bool made, std::chrono::nanoseconds deadline) {
+    comm_.set_time_limit(std::chrono::nanoseconds(0)); // waits for who has only been stopped
+    oktopk::in_process_communicator left = comm_.survivors();
+    left.set_time_limit(deadline);
+    told_.left = left.size();
+    auto begun = static_cast<std::int64_t>(made ? told_.standings.size() : 0) - 1;
+    left.allreduce(std::span<std::int64_t>(&begun, 1), oktopk::reduction::min, oktopk::phase::control);
+    if (begun < 0 || begun >= static_cast<std::int64_t>(what_.calls.size())) {
+      return; // somebody has nothing to go on with, or all calls are done
+    }
+    now_ = told_.standings[static_cast<std::size_t>(begun)];
+    auto const next = of_.make(left, what_.far, what_.how, what_.calls_made, rate_of(static_cast<int>(begun)));
+    now_.state.boundaries.clear(); // belong to another number of ranks
+    next->restore(now_.state);
+    told_.resumed_at = begun;
+    told_.resumed = perform(*next, static_cast<int>(begun), rank_);
+  }
+
+  oktopk_fuzz::subject<Value> const& of_;
+  oktopk_fuzz::fuzz_case const& what_;
+  oktopk::in_process_communicator comm_;
+  int rank_;
+  story<Value>& told_;
+  standing<Value> now_;
+  std::unique_ptr<oktopk_fuzz::participant<Value>> mine_;
+};
+
+} // namespace oktopk_simulate
