@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#ifdef OKTOPK_TESTS_WITH_XXHASH
+
 #include "comm/suite.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
@@ -187,3 +189,5 @@ TEST_CASE("a steady call of a checked communicator takes as many messages again"
     CHECK(messages[1] == 2 * messages[0]);
   });
 }
+
+#endif

@@ -72,9 +72,7 @@ public:
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
   void give_up(oktopk::error const& why) noexcept {
-    if constexpr (requires { inner_.give_up(why); }) {
-      inner_.give_up(why);
-    }
+    inner_.give_up(why);
   }
 
   template <class T>
