@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real faults of real ranks: processes of MPI that are killed, stopped, slowed down, end too early or have no memory.
+
+Each run starts faulty_ranks under Open MPI or MPICH, with the option of its launcher that lets the other ranks live on,
+draws who misbehaves and when, and checks afterwards: every survivor has an error within 1.5 times the deadline, or all
+is well where the fault is shorter than that; accumulators and states are as before the call that failed; the same sums
+on all ranks in every call; a second call fails at once; no process is left. Prints a line for each run, and fails
+where one is not as it should be. A number replays the draws of a run.
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+KINDS = ("kill", "stop", "pause", "late", "slow", "exit", "memory")
+ALGORITHMS = ("ok_topk", "packed", "topk_a", "gtopk", "dense")
+# By launcher: what lets the survivors live on, and what lets them share few cores.
+LIVES_ON = {
+    "open_mpi": ["--enable-recovery", "--mca", "orte_abort_on_non_zero_status", "0", "--oversubscribe", "--mca",
+                 "mpi_yield_when_idle", "1", "--mca", "plm", "isolated"],
+    "mpich": ["-disable-auto-cleanup"],
+}
+MARK = "OKTOPK_REAL_FAULT"  # in the environment of every process of a run
+
+
+@dataclasses.dataclass
+class Draw:
+    """What one run does; everything follows from its number."""
+    number: int
+    kind: str
+    ranks: int
+    algorithm: str
+    culprit: int
+    call: int
+    checked: bool
+    length: int
+
+    @staticmethod
+    def of(number, kinds):
+        """The draws of a number."""
+        source = random.Random(number)
+        ranks = source.randint(2, 5)
+        return Draw(number, source.choice(kinds), ranks, source.choice(ALGORITHMS), source.randrange(ranks),
+                    source.randint(0, 30), source.random() < 0.3, source.choice((1000, 100000, 1000000)))
+
+    def __str__(self):
+        return (f"{self.number}: {self.kind} rank {self.culprit} of {self.ranks} at call {self.call}, "
+                f"{self.algorithm}{' checked' if self.checked else ''}, n = {self.length}")
+
+
+class Run:
+    """One start of the ranks, and what their diaries say."""
+
+    def __init__(self, given, draw, folder):
+        self.given, self.draw, self.folder = given, draw, pathlib.Path(folder)
+        self.mark = f"{os.getpid()}.{draw.number}.{time.time_ns()}"
+        command = [*given.launcher, *LIVES_ON[given.mpi], "-n", str(draw.ranks), given.program, "--log", folder,
+                   "--algorithm", draw.algorithm, "--deadline", str(given.deadline), "--length", str(draw.length),
+                   "--calls", "400" if draw.kind in ("kill", "stop", "late") else "60"]
+        command += ["--checked"] if draw.checked else []
+        if draw.kind in ("exit", "memory", "slow"):
+            command += ["--fault", draw.kind, "--culprit", str(draw.culprit), "--at-call", str(draw.call)]
+        self.output = open(self.folder / "output", "w", encoding="utf-8")
+        self.launched = subprocess.Popen(command, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True,
+                                         env={**os.environ, MARK: self.mark})
+
+    def diary(self, rank):
+        """The lines of a rank so far: time and words."""
+        path = self.folder / f"rank.{rank}"
+        if not path.exists():
+            return []
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [(float(line.split(" ", 1)[0]), line.split(" ", 1)[1]) for line in lines]
+
+    def last(self, rank, word):
+        """The last line of a rank that begins with a word, or None."""
+        found = [(when, text) for when, text in self.diary(rank) if text.split(" ", 1)[0] == word]
+        return found[-1] if found else None
+
+    def wait_for(self, condition, seconds):
+        """Whether it holds in time."""
+        end = time.time() + seconds
+        while time.time() < end:
+            if condition():
+                return True
+            time.sleep(0.01)
+        return condition()
+
+    def pid(self, rank):
+        """The process of a rank."""
+        return int(self.last(rank, "pid")[1].split()[1])
+
+    def has_called(self, rank, call):
+        """Whether a rank is through with a call."""
+        done = self.last(rank, "call")
+        return done is not None and int(done[1].split()[1]) >= call
+
+    def is_over(self, rank):
+        """Whether a rank has written its last line."""
+        return self.last(rank, "end") is not None or self.last(rank, "done") is not None
+
+    def left(self):
+        """Processes of this run that still live."""
+        found = []
+        for path in pathlib.Path("/proc").iterdir():
+            if path.name.isdigit():
+                try:
+                    if f"{MARK}={self.mark}".encode() in (path / "environ").read_bytes():
+                        found.append(int(path.name))
+                except OSError:
+                    pass  # it has ended meanwhile, or is none of ours
+        return found
+
+    def end(self):
+        """Ends whatever is left."""
+        for pid in self.left():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        self.launched.wait()
+        self.output.close()
+
+
+def strike(run):
+    """Does to the culprit what the draw says. Gives the time of the fault, or None where the ranks never got there."""
+    draw, given = run.draw, run.given
+    start = 60
+    if draw.kind in ("exit", "memory"):
+        def has_struck():
+            lines = run.diary(draw.culprit)
+            return run.has_called(draw.culprit, draw.call - 1) if draw.call else any(t == "ready" for _, t in lines)
+        return time.time() if run.wait_for(has_struck, start) else None
+    if not run.wait_for(lambda: run.has_called(draw.culprit, draw.call), start):
+        return None
+    if draw.kind == "slow":
+        return time.time()
+    pid = run.pid(draw.culprit)
+    os.kill(pid, signal.SIGKILL if draw.kind == "kill" else signal.SIGSTOP)
+    struck = time.time()
+    if draw.kind == "pause":
+        time.sleep(given.deadline / 2)
+        os.kill(pid, signal.SIGCONT)
+    return struck
+
+
+def faults_of(run, struck):
+    """What is not as it should be after a run."""
+    draw, given = run.draw, run.given
+    everyone = range(draw.ranks)
+    goes_well = draw.kind in ("pause", "slow")
+    gone = () if goes_well or draw.kind in ("late", "memory") else (draw.culprit,)
+    if draw.kind == "late":
+        others = [rank for rank in everyone if rank != draw.culprit]
+        run.wait_for(lambda: all(run.is_over(rank) for rank in others), 3 * given.deadline + 10)
+        os.kill(run.pid(draw.culprit), signal.SIGCONT)
+    survivors = [rank for rank in everyone if rank not in gone]
+    patience = 120 if goes_well else 3 * given.deadline + 10
+    found = []
+    if not run.wait_for(lambda: all(run.is_over(rank) for rank in survivors), patience):
+        hung = [rank for rank in survivors if not run.is_over(rank)]
+        return [f"rank {rank} hangs after: {run.diary(rank)[-1:]}" for rank in hung]
+    if draw.kind == "stop":
+        os.kill(run.pid(draw.culprit), signal.SIGKILL)
+    for rank in survivors:
+        heard = run.last(rank, "error")
+        if goes_well:
+            found += [f"rank {rank} has {heard[1]}"] if heard else []
+            continue
+        if not heard:
+            found.append(f"rank {rank} has no error")
+            continue
+        took = heard[0] - struck
+        if took > 1.5 * given.deadline and not (draw.kind == "late" and rank == draw.culprit):
+            found.append(f"rank {rank} has its error {took:.2f} s after the fault: {heard[1]}")
+        if run.last(rank, "changed"):
+            found.append(f"rank {rank} is not as before the call")
+        again = run.last(rank, "again")
+        if not again or "nothing" in again[1] or float(again[1].split()[1]) > 0.5:
+            found.append(f"rank {rank} called again: {again}")
+    sums = {}
+    for rank in everyone:
+        for _, text in run.diary(rank):
+            if text.startswith("call "):
+                _, call, digest = text.split()
+                sums.setdefault(call, set()).add(digest)
+    found += [f"the ranks have different sums in call {call}" for call, digests in sums.items() if len(digests) > 1]
+    try:
+        run.launched.wait(15)
+    except subprocess.TimeoutExpired:
+        found.append("the launcher does not end")
+    if not run.wait_for(lambda: not run.left(), 5):
+        found.append(f"processes are left: {run.left()}")
+    return found
+
+
+def sentence_of(run):
+    """What a survivor said, for people."""
+    for rank in range(run.draw.ranks):
+        heard = run.last(rank, "error")
+        if heard and rank != run.draw.culprit:
+            return f"rank {rank}: {heard[1]}"
+    return "all is well"
+
+
+def main():
+    """Runs them all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", help="faulty_ranks")
+    parser.add_argument("--launcher", type=str.split, required=True, help="as in 'mpirun.openmpi'")
+    parser.add_argument("--mpi", choices=LIVES_ON, required=True)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--first", type=int, default=1, help="number of the first run")
+    parser.add_argument("--deadline", type=float, default=2.0, metavar="SECONDS")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
+    parser.add_argument("--verbose", action="store_true", help="shows what a survivor said")
+    given = parser.parse_args()
+    wrong = 0
+    for number in range(given.first, given.first + given.runs):
+        draw = Draw.of(number, given.kinds)
+        if given.runs == len(given.kinds):  # each of them once
+            draw.kind = given.kinds[number - given.first]
+        with tempfile.TemporaryDirectory(prefix="oktopk.") as folder:
+            begun = time.time()
+            run = Run(given, draw, folder)
+            try:
+                struck = strike(run)
+                found = ["the ranks did not come so far"] if struck is None else faults_of(run, struck)
+                said = sentence_of(run)
+            finally:
+                run.end()
+            output = (pathlib.Path(folder) / "output").read_text(encoding="utf-8", errors="replace")
+        print(f"{draw}: {'; '.join(found) if found else 'as it should be'} ({time.time() - begun:.1f} s)", flush=True)
+        if given.verbose or found:
+            print(f"    {said}")
+        if found:
+            print("\n".join("    | " + line for line in re.sub(r"\n{2,}", "\n", output).splitlines()[-8:]))
+            wrong += 1
+    print(f"{given.runs} runs with faults under {given.mpi}, {wrong} not as they should be")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
