@@ -8,7 +8,7 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -96,14 +96,23 @@ void damage(bytes& input, std::mt19937_64& draw) {
   }
 }
 
+// The number behind an option of libFuzzer; the others mean nothing here.
+std::int64_t number_of(std::vector<std::string> const& arguments, std::string_view option) {
+  for (std::string const& each : arguments) {
+    if (each.starts_with(option)) {
+      return std::stoll(each.substr(option.size()));
+    }
+  }
+  return 0;
+}
+
 int replay(std::vector<std::string> const& arguments) {
-  std::int64_t runs = 0;
+  using clock = std::chrono::steady_clock;
+  auto const end = clock::now() + std::chrono::seconds(number_of(arguments, "-max_total_time="));
+  std::int64_t const least = number_of(arguments, "-runs=");
   std::vector<bytes> inputs = seeds();
   for (std::string const& each : arguments) {
-    constexpr std::string_view runs_option = "-runs=";
-    if (each.starts_with(runs_option)) {
-      runs = std::stoll(each.substr(runs_option.size()));
-    } else if (std::filesystem::is_directory(each)) {
+    if (std::filesystem::is_directory(each)) {
       for (auto const& entry : std::filesystem::directory_iterator(each)) {
         inputs.push_back(contents(entry.path()));
       }
@@ -116,7 +125,8 @@ int replay(std::vector<std::string> const& arguments) {
     run(input);
   }
   std::mt19937_64 draw(1);
-  for (std::int64_t i = 0; i < runs; ++i) {
+  std::int64_t runs = 0;
+  for (; runs < least || clock::now() < end; ++runs) {
     bytes input = inputs[draw() % inputs.size()];
     damage(input, draw);
     run(input);
