@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Runs fuzzers of bytes one after the other, each with its seeds and with what was found before:
+# Runs fuzzers of bytes one after the other, each with its seeds, among them what was found before:
 #
 #   run.sh PROGRAMS LIMIT [TARGET...]
 #
@@ -12,7 +12,6 @@
 # names, for the next time; without it they are forgotten.
 set -eu
 
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 programs=$1
 case $2 in
   --seconds) limit="-max_total_time=$3" ;;
@@ -35,11 +34,9 @@ for target in "$@"; do
   corpus=${FUZZ_CORPUS:-$room}/$target
   mkdir -p "$corpus" "$room/seeds/$target"
   "$programs/fuzz_$target" --write-seeds "$room/seeds/$target"
-  found=
-  [ -d "$here/found/$target" ] && found=$here/found/$target
   begin=$(date +%s)
   if "$programs/fuzz_$target" -seed=1 "$limit" -max_len=4096 -timeout=30 -rss_limit_mb=2048 \
-      -artifact_prefix="$target." "$corpus" "$room/seeds/$target" ${found:+"$found"} >"$room/said" 2>&1; then
+      -artifact_prefix="$target." "$corpus" "$room/seeds/$target" >"$room/said" 2>&1; then
     # libFuzzer and the main program of our own each say in their last line how many there were.
     echo "$target: $(grep -E '^Done|damaged ones$' "$room/said" | tail -n 1) ($(($(date +%s) - begin)) s)"
   else
