@@ -99,13 +99,15 @@ TEST_CASE("coo_or_dense refuses a dense message that is too short") {
   std::vector<float> const wire(5);
   std::vector<std::int32_t> indices(4);
   std::vector<float> values(4);
-  auto const of = [&](std::int64_t bytes) {
+  auto const of = [&](std::int64_t bytes, oktopk::region where = {10, 15}) {
     return outcome_of([&] {
-             coo_or_dense<>::decode(host_execution(), reinterpret_cast<std::byte const*>(wire.data()), bytes, 4,
-                                    {10, 15}, indices.data(), values.data());
+             coo_or_dense<>::decode(host_execution(), reinterpret_cast<std::byte const*>(wire.data()), bytes, 4, where,
+                                    indices.data(), values.data());
            })
         .code;
   };
   CHECK(of(20) == oktopk::fault::none);
   CHECK(of(19) == oktopk::fault::damaged_message);
+  CHECK(of(20, {10, 13}) == oktopk::fault::damaged_message); // more entries than places
+  CHECK(of(20, {10, 10}) == oktopk::fault::damaged_message);
 }

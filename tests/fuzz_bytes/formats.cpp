@@ -52,7 +52,7 @@ template <oktopk::sparse_format Format>
 void decode(drawn& from) {
   using index_type = typename Format::index_type;
   oktopk::region const where = region_of<index_type>(from);
-  std::int64_t const count = from.up_to(std::min(most_entries, where.width()));
+  std::int64_t const count = from.up_to(most_entries);
   bytes const in = from.rest();
   auto const size = static_cast<std::size_t>(count);
   std::unique_ptr<index_type[]> const indices(new index_type[size]());

@@ -12,6 +12,7 @@
 # names, for the next time; without it they are forgotten.
 set -eu
 
+[ $# -ge 3 ] || { echo "run.sh PROGRAMS --seconds N | --runs N [TARGET...]" >&2; exit 2; }
 programs=$1
 case $2 in
   --seconds) limit="-max_total_time=$3" ;;
