@@ -69,7 +69,8 @@ function(oktopk_add_program_checks)
   endif()
   foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench benchmarks/scripts=oktopk_bench
                          benchmarks/select_bench=select_bench benchmarks/format_bench=format_bench
-                         examples/training=train_fashion_mnist examples/torch_training=train_torch)
+                         examples/training=train_fashion_mnist
+                         examples/checkpoints=train_fashion_mnist examples/torch_training=train_torch)
     string(REGEX MATCH "(.*)/(.*)=(.*)" check ${check})
     if(TARGET ${CMAKE_MATCH_3})
       set(name programs.check_${CMAKE_MATCH_2})

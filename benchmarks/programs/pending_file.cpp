@@ -2,14 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "pending_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 namespace oktopk_programs {
 
+namespace {
+
+// Waits until a file, or what a folder says of its files, is on the disk. Zero, or the reason why not.
+int sync_to_disk(std::filesystem::path const& path) {
+  int const file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return errno;
+  }
+  int const reason = fsync(file) == 0 ? 0 : errno;
+  close(file);
+  // Some file systems keep no order of names and refuse to wait for them.
+  return reason == EINVAL ? 0 : reason;
+}
+
+} // namespace
+
 pending_file::pending_file(std::filesystem::path name) : name_(std::move(name)), temporary_(name_) {
-  temporary_ += ".part";
+  temporary_ += ending;
   std::error_code ignored;
   if (std::filesystem::is_directory(name_, ignored)) {
     fail("cannot be written: it is a folder");
@@ -55,6 +76,17 @@ void pending_file::commit() {
     fail("could not be given its name: " + failure.message());
   }
   exists_ = false;
+}
+
+void pending_file::commit_to_disk() {
+  auto const sync = [this](std::filesystem::path const& path) {
+    if (int const reason = sync_to_disk(path); reason != 0) {
+      fail(std::string("could not be brought to the disk: ") + std::strerror(reason));
+    }
+  };
+  sync(temporary_);
+  commit();
+  sync(name_.has_parent_path() ? name_.parent_path() : std::filesystem::path("."));
 }
 
 void pending_file::fail(std::string const& what) const {

@@ -24,6 +24,12 @@ public:
   void close();
   /// Gives the closed file its name, in place of what had it before.
   void commit();
+  /// The same so that it outlives a crash of the machine: the name is given once the content is on the disk, and this
+  /// returns once the name is there, too. At any moment a reader finds the old file or the new one, whole.
+  void commit_to_disk();
+
+  /// The ending that a file has until it is complete.
+  static constexpr char const* ending = ".part";
 
 private:
   [[noreturn]] void fail(std::string const& what) const;
@@ -41,6 +47,15 @@ void write_whole(std::filesystem::path const& name, Content const& content) {
   file.write(content);
   file.close();
   file.commit();
+}
+
+/// The same for a file that somebody relies on after a crash.
+template <class Content>
+void write_whole_to_disk(std::filesystem::path const& name, Content const& content) {
+  pending_file file(name);
+  file.write(content);
+  file.close();
+  file.commit_to_disk();
 }
 
 } // namespace oktopk_programs

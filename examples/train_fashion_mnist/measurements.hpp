@@ -23,6 +23,18 @@ struct measurements {
 
   void add(measurements const& other);
 
+  /// For checkpoints.
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.iterations);
+    for (auto* const number : {&state.loss, &state.compute_seconds, &state.selection_seconds,
+                               &state.communication_seconds, &state.words, &state.most_words, &state.bound_words}) {
+      visit(*number);
+    }
+    visit(state.over_bound);
+    visit(state.modelled);
+  }
+
   /// Collective. Means over ranks of the sums, the maxima of `most_words` and `bound_words`, and the sum of
   /// `over_bound`.
   measurements over_ranks(MPI_Comm comm) const;

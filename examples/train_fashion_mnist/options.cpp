@@ -15,8 +15,13 @@
 namespace fashion {
 
 std::string options::shared_part() const {
-  return fmt::format("{} algorithm {}, density {}, epochs {}, batch {}, lr {}, seed {}, dump at {}, log {}", text,
-                     algorithm, density, epochs, batch, learning_rate, seed, fmt::join(dump_at, " "), !log.empty());
+  return fmt::format("{} {}, dump at {}, checkpoint {} every {}", text, training_part(), fmt::join(dump_at, " "),
+                     checkpoint.string(), every);
+}
+
+std::string options::training_part() const {
+  return fmt::format("algorithm {}, density {}, epochs {}, batch {}, lr {}, seed {}, log {}", algorithm, density,
+                     epochs, batch, learning_rate, seed, !log.empty());
 }
 
 options parse_options(std::vector<std::string> const& arguments) {
@@ -62,6 +67,11 @@ options parse_options(std::vector<std::string> const& arguments) {
           ->check(CLI::Range(std::int64_t(1), largest));
   dump->needs(dump_at);
   dump_at->needs(dump);
+  auto* const checkpoint =
+      app.add_option("--checkpoint", o.checkpoint, "File to go on from where it exists, and to keep the training in");
+  app.add_option("--every", o.every, "Iterations from one checkpoint to the next; without it one after each epoch")
+      ->check(CLI::Range(std::int64_t(1), largest))
+      ->needs(checkpoint);
   app.add_option("--csv", o.csv, "File for a table with a row per epoch");
   app.add_option("--summary", o.summary, "File for the result in one line of key=value");
   app.add_option("--log", o.log, "File for a table with a row per iteration: how many entries were selected");

@@ -23,10 +23,15 @@ struct options {
   std::filesystem::path csv;         ///< one row per epoch; empty for none
   std::filesystem::path summary;     ///< one line of key=value; empty for none
   std::filesystem::path log;         ///< one row per iteration; empty for none
+  std::filesystem::path checkpoint;  ///< to go on from, and to write; empty for none
+  std::int64_t every = 0;            ///< iterations between two checkpoints; 0: once an epoch
   std::string text;                  ///< to print in place of a run (`--help`, `--list`, `--version`)
 
   /// The part that must be the same on all ranks, in words.
   std::string shared_part() const;
+
+  /// The part that a training that goes on must have as the one that was interrupted, in words.
+  std::string training_part() const;
 };
 
 /// Throws std::runtime_error with one sentence for an unknown option or a value out of range.

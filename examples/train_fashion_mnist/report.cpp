@@ -18,6 +18,14 @@ report::report(options const& how, run_facts facts)
            "words_per_iteration_mean,words_per_iteration_max,lower_bound_words,bound_words\n") {
 }
 
+void report::go_on_from(story const& before) {
+  whole_ = before.whole;
+  epochs_ = before.epochs;
+  accuracy_ = before.accuracy;
+  loss_ = before.loss;
+  csv_.assign(before.csv.begin(), before.csv.end());
+}
+
 void report::heading() const {
   fmt::print("{} on {} rank(s): {} parameters", facts_.algorithm, facts_.ranks, facts_.length);
   if (facts_.selects) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fashion {
 
@@ -32,6 +33,27 @@ public:
 
   /// The closing lines; then the files that were asked for. Throws std::runtime_error.
   void close(double total_seconds) const;
+
+  /// What the epochs so far have told, for checkpoints.
+  struct story {
+    measurements whole;
+    std::int64_t epochs = 0;
+    double accuracy = 0;
+    double loss = 0;
+    std::vector<char> csv;
+
+    template <class State, class Visit>
+    static void each_part(State& state, Visit& visit) {
+      measurements::each_part(state.whole, visit);
+      visit(state.epochs);
+      visit(state.accuracy);
+      visit(state.loss);
+      visit(state.csv);
+    }
+  };
+
+  story told() const { return {whole_, epochs_, accuracy_, loss_, {csv_.begin(), csv_.end()}}; }
+  void go_on_from(story const& before);
 
 private:
   std::string summary(double total_seconds) const;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 namespace fashion {
@@ -21,6 +22,14 @@ public:
 
   /// The next iteration.
   void add(std::int64_t local, std::int64_t global);
+
+  /// The numbers of this rank so far, for checkpoints: two vectors of one length, empty where no log is wanted.
+  std::vector<std::int64_t> const& local() const { return local_; }
+  std::vector<std::int64_t> const& global() const { return global_; }
+  void go_on_from(std::vector<std::int64_t> local, std::vector<std::int64_t> global) {
+    local_ = std::move(local);
+    global_ = std::move(global);
+  }
 
   /// Collective. Brings the ranks' numbers together, on rank 0.
   void gather(MPI_Comm comm);

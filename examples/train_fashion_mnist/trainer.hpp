@@ -4,6 +4,7 @@
 
 #include "accumulator_dump.hpp"
 #include "allreduce.hpp"
+#include "checkpoints.hpp"
 #include "dataset.hpp"
 #include "image_order.hpp"
 #include "learning_rate.hpp"
@@ -17,6 +18,7 @@
 #include "programs/pending_file.hpp"
 #include "programs/progress.hpp"
 
+#include <oktopk/core/checkpoint.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <fmt/format.h>
@@ -25,6 +27,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -39,7 +42,10 @@ public:
       : exec_(exec), world_(world), how_(how), data_(data), allreduce_(scheme),
         iterations_per_epoch_(data.training.whole / world_.size() / how.batch), facts_(describe()),
         optimizer_(exec, scheme, {.learning_rate = how.learning_rate}), dump_(world_, how.dump, how.dump_at),
-        log_(!how.log.empty()) {
+        log_(!how.log.empty()),
+        checkpoints_(world_, how.checkpoint,
+                     how.every > 0 ? how.every : std::max<std::int64_t>(iterations_per_epoch_, 1),
+                     fmt::format("{}, {} training images", how.training_part(), data.training.whole)) {
     together(world_, "sizes", [this] { check_sizes(); });
     together(world_, "memory", [this] { allocate(); });
     optimizer_.before_allreduce([this](const_vector accumulator) { dump_(iteration_, accumulator); });
@@ -52,18 +58,26 @@ public:
   void run() {
     bool const speaks = world_.rank() == 0;
     report out(how_, facts_);
-    oktopk_programs::progress bar(speaks, how_.epochs * iterations_per_epoch_);
+    go_on(out);
+    oktopk_programs::progress bar(speaks, how_.epochs * iterations_per_epoch_ - iteration_);
     if (speaks) {
       out.heading();
+      if (iteration_ > 0) {
+        fmt::print("goes on after iteration {} of {}\n", iteration_, how_.epochs * iterations_per_epoch_);
+      }
     }
     auto const start = clock::now();
-    for (std::int64_t epoch = 1; epoch <= how_.epochs; ++epoch) {
-      measurements const mine = train_epoch(epoch, bar);
-      measurements const all = mine.over_ranks(MPI_COMM_WORLD);
+    for (std::int64_t epoch = iteration_ / iterations_per_epoch_ + 1; epoch <= how_.epochs; ++epoch) {
+      train_epoch(epoch, bar, out);
+      measurements const all = epoch_.over_ranks(MPI_COMM_WORLD);
+      epoch_ = {};
       double const accuracy = test_accuracy();
       bar.wipe();
       if (speaks) {
         out.epoch(epoch, all, accuracy);
+      }
+      if (checkpoints_.due(iteration_)) {
+        save(out);
       }
     }
     double const total = seconds(start, clock::now());
@@ -78,6 +92,7 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
+  using host_vector = Kokkos::View<float const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   static double seconds(clock::time_point from, clock::time_point to) {
     return std::chrono::duration<double>(to - from).count();
@@ -118,17 +133,56 @@ private:
     log_.reserve(how_.epochs * iterations_per_epoch_);
   }
 
-  measurements train_epoch(std::int64_t epoch, oktopk_programs::progress& bar) {
+  // From where it is: the last checkpoint, or the beginning.
+  void go_on(report& out) {
+    auto const saved = checkpoints_.newest();
+    if (!saved) {
+      return;
+    }
+    auto const optimizer = together(world_, "--checkpoint", [&] {
+      if (saved->iteration > how_.epochs * iterations_per_epoch_ || saved->parameters.size() != parameters_.extent(0) ||
+          saved->local.size() != saved->global.size()) {
+        throw std::runtime_error("the checkpoint " + how_.checkpoint.string() + " is of another network or data");
+      }
+      std::istringstream in(std::string(saved->optimizer.begin(), saved->optimizer.end()));
+      return oktopk::load<oktopk::sgd<allreduce>::state_type>(in);
+    });
+    optimizer_.restore(optimizer);
+    Kokkos::deep_copy(exec_, parameters_, host_vector(saved->parameters.data(), saved->parameters.size()));
+    exec_.fence();
+    iteration_ = saved->iteration;
+    epoch_ = saved->epoch;
+    out.go_on_from(saved->told);
+    log_.go_on_from(saved->local, saved->global);
+  }
+
+  void save(report const& out) {
+    std::ostringstream optimizer;
+    oktopk::save(optimizer, optimizer_.state());
+    std::string const bytes = optimizer.str();
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), parameters_);
+    checkpoints_.save({.iteration = iteration_,
+                       .parameters = {host.data(), host.data() + host.extent(0)},
+                       .optimizer = {bytes.begin(), bytes.end()},
+                       .epoch = epoch_,
+                       .told = out.told(),
+                       .local = log_.local(),
+                       .global = log_.global()});
+  }
+
+  void train_epoch(std::int64_t epoch, oktopk_programs::progress& bar, report const& out) {
     shuffle(exec_, training_order_, how_.seed, epoch);
-    measurements sum;
-    for (std::int64_t step = 0; step < iterations_per_epoch_; ++step) {
+    for (std::int64_t step = iteration_ % iterations_per_epoch_; step < iterations_per_epoch_; ++step) {
       optimizer_.set_learning_rate(learning_rate(how_.learning_rate, iteration_, iterations_per_epoch_, how_.epochs));
       iteration_ += 1;
       measurements const one = train_step(step * how_.batch);
-      sum.add(one);
+      epoch_.add(one);
       bar.advance(fmt::format("epoch {}/{}, loss {:.3f}", epoch, how_.epochs, one.loss));
+      // After the last step of an epoch comes its test, and then the checkpoint.
+      if (step + 1 < iterations_per_epoch_ && checkpoints_.due(iteration_)) {
+        save(out);
+      }
     }
-    return sum;
   }
 
   measurements train_step(std::int64_t first) {
@@ -180,6 +234,8 @@ private:
   oktopk::sgd<allreduce> optimizer_;
   accumulator_dump dump_;
   selection_log log_;
+  checkpoints checkpoints_;
+  measurements epoch_; // of the epoch under way
   std::unique_ptr<network> network_;
   vector parameters_;
   vector gradient_;

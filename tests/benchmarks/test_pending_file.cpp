@@ -84,3 +84,37 @@ TEST_CASE("a pending file says why it cannot be opened") {
   CHECK(fault_of_opening(folder / ".").find("is a folder") != std::string::npos);
   CHECK(folder.files() == 0);
 }
+
+TEST_CASE("a file for after a crash takes the place of what was there, and leaves nothing beside it") {
+  scratch_folder const folder;
+  std::ofstream(folder / "file") << "old";
+  std::ofstream(folder / "file.part") << "of a crash";
+  oktopk_programs::write_whole_to_disk(folder / "file", std::string("new"));
+  CHECK(contents(folder / "file") == "new");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a file for after a crash may be named without a folder") {
+  scratch_folder const folder;
+  auto const before = std::filesystem::current_path();
+  std::filesystem::current_path(folder / ".");
+  oktopk_programs::write_whole_to_disk("file", std::string("new"));
+  std::filesystem::current_path(before);
+  CHECK(contents(folder / "file") == "new");
+}
+
+TEST_CASE("a file that vanishes before it is on the disk is an error that names it") {
+  scratch_folder const folder;
+  oktopk_programs::pending_file file(folder / "file");
+  file.write("new");
+  file.close();
+  std::filesystem::remove(folder / "file.part");
+  std::string said;
+  try {
+    file.commit_to_disk();
+  } catch (std::runtime_error const& fault) {
+    said = fault.what();
+  }
+  CHECK(said.find("file could not be brought to the disk") != std::string::npos);
+  CHECK(folder.files() == 0);
+}

@@ -5,6 +5,11 @@
 
 #include <oktopk/codec/block_float.hpp>
 
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
 using namespace oktopk_tests;
 using namespace oktopk_tests::codecs;
 using oktopk::block_float;
@@ -69,4 +74,22 @@ TEST_CASE("block_float says which rates it has") {
   CHECK(block_float({.rate = 3}).problem() == "rate = 3 of block_float is not between 4 and 16");
   CHECK(block_float({.rate = 17}).problem() == "rate = 17 of block_float is not between 4 and 16");
   CHECK(block_float({.rate = 9}).name() == "block_float 9");
+}
+
+TEST_CASE("block_float decodes an exponent that no encoder writes to NaN") {
+  std::vector<float> values(64);
+  auto const first_with = [&](std::int16_t exponent) {
+    std::vector<std::uint64_t> wire(9, 0x0101010101010101U);
+    std::memcpy(wire.data(), &exponent, sizeof exponent);
+    host_execution const exec;
+    block_float().decode(exec, reinterpret_cast<std::byte const*>(wire.data()), 64, values.data());
+    exec.fence();
+    return values.front();
+  };
+  CHECK(first_with(0) == 1.0F);
+  CHECK(first_with(127) == 0x1p127F);
+  CHECK(first_with(-149) == 0x1p-149F);
+  for (int const exponent : {128, 1000, 32767, -150, -1000, -32768}) {
+    CHECK(std::isnan(first_with(static_cast<std::int16_t>(exponent))));
+  }
 }

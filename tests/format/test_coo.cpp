@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "format/suite.hpp"
+#include "support/caught.hpp"
 
 #include <oktopk/format/coo.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -79,4 +81,45 @@ TEST_CASE("formats that do not understand each other have different names") {
   std::set<std::string> const names = {coo<float, std::int32_t>::name(), coo<float, std::int64_t>::name(),
                                        coo<double, std::int32_t>::name(), coo<double, std::int64_t>::name()};
   CHECK(names.size() == 4);
+}
+
+TEMPLATE_LIST_TEST_CASE("coo takes no index of a message that lies outside the region", "", formats) {
+  using index = typename TestType::index_type;
+  using value = typename TestType::value_type;
+  oktopk::region const where{1000, 1100};
+  host_execution const exec;
+  for (index const damaged :
+       {index(-1), index(100), std::numeric_limits<index>::min(), std::numeric_limits<index>::max(), index(-1000)}) {
+    std::vector<index> indices = {1000, 1050, 1099};
+    std::vector<value> values = {value(1), value(2), value(3)};
+    std::vector<std::uint64_t> wire(6);
+    auto* const bytes = reinterpret_cast<std::byte*>(wire.data());
+    auto const size = TestType::encode(exec, {indices.data(), values.data(), 3}, where, bytes);
+    exec.fence();
+    std::size_t const first = sizeof(index) >= sizeof(value) ? 0 : 3 * sizeof(value);
+    std::memcpy(bytes + first + sizeof(index), &damaged, sizeof damaged);
+    TestType::decode(exec, static_cast<std::byte const*>(bytes), size, 3, where, indices.data(), values.data());
+    exec.fence();
+    CHECK((indices == std::vector<index>{1000, 1000, 1099}));
+    CHECK((values[0] == value(1) && std::isnan(values[1]) && values[2] == value(3)));
+  }
+}
+
+TEMPLATE_LIST_TEST_CASE("coo refuses a message that is too short for its entries", "", formats) {
+  using index = typename TestType::index_type;
+  using value = typename TestType::value_type;
+  std::vector<std::uint64_t> const wire(6);
+  auto const* const bytes = reinterpret_cast<std::byte const*>(wire.data());
+  std::vector<index> indices(3);
+  std::vector<value> values(3);
+  auto const of = [&](std::int64_t size, std::int64_t count) {
+    return outcome_of([&] {
+             TestType::decode(host_execution(), bytes, size, count, {0, 100}, indices.data(), values.data());
+           })
+        .code;
+  };
+  CHECK(of(3 * TestType::entry_bytes, 3) == oktopk::fault::none);
+  CHECK(of(3 * TestType::entry_bytes - 1, 3) == oktopk::fault::damaged_message);
+  CHECK(of(-8, 3) == oktopk::fault::damaged_message);
+  CHECK(of(0, -1) == oktopk::fault::damaged_message);
 }

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "format/suite.hpp"
+#include "support/caught.hpp"
 
 #include <oktopk/format/coo_or_dense.hpp>
 
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -66,4 +69,45 @@ TEMPLATE_LIST_TEST_CASE("coo_or_dense takes the smaller of the two, and more for
   }
   check_bound_of_cuts<TestType>();
   check_bound_grows<TestType>(where, 100);
+}
+
+TEMPLATE_LIST_TEST_CASE("coo_or_dense writes as many entries as it is told, whatever places are filled", "", formats) {
+  using value = typename TestType::value_type;
+  using index = typename TestType::index_type;
+  oktopk::region const where{10, 15};
+  REQUIRE(TestType::is_dense(4, where));
+  auto const nothing = std::bit_cast<value>(TestType::empty);
+  host_execution const exec;
+  auto const decoded = [&](std::vector<value> wire) {
+    std::vector<index> indices(4);
+    std::vector<value> values(4);
+    TestType::decode(exec, reinterpret_cast<std::byte const*>(wire.data()),
+                     static_cast<std::int64_t>(5 * sizeof(value)), 4, where, indices.data(), values.data());
+    exec.fence();
+    for (index const each : indices) {
+      CHECK((each >= 10 && each < 15));
+    }
+    return values;
+  };
+  CHECK((decoded({1, 2, 3, 4, 5}) == std::vector<value>{1, 2, 3, 4}));
+  auto const fewer = decoded({1, nothing, 3, nothing, nothing});
+  CHECK((fewer[0] == 1 && fewer[1] == 3 && std::isnan(fewer[2]) && std::isnan(fewer[3])));
+  CHECK(std::isnan(decoded({nothing, nothing, nothing, nothing, nothing})[0]));
+}
+
+TEST_CASE("coo_or_dense refuses a dense message that is too short") {
+  std::vector<float> const wire(5);
+  std::vector<std::int32_t> indices(4);
+  std::vector<float> values(4);
+  auto const of = [&](std::int64_t bytes, oktopk::region where = {10, 15}) {
+    return outcome_of([&] {
+             coo_or_dense<>::decode(host_execution(), reinterpret_cast<std::byte const*>(wire.data()), bytes, 4, where,
+                                    indices.data(), values.data());
+           })
+        .code;
+  };
+  CHECK(of(20) == oktopk::fault::none);
+  CHECK(of(19) == oktopk::fault::damaged_message);
+  CHECK(of(20, {10, 13}) == oktopk::fault::damaged_message); // more entries than places
+  CHECK(of(20, {10, 10}) == oktopk::fault::damaged_message);
 }

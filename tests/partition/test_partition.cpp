@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "partition/suite.hpp"
+#include "support/caught.hpp"
 
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
@@ -222,4 +223,13 @@ TEST_CASE("evened regions are due every tau iterations, and refuse bad options")
   CHECK(oktopk::evened({.tau = 0}).problem() == "tau = 0 of evened is not positive");
   CHECK(oktopk::evened({.rounds = -1}).problem() == "rounds = -1 of evened is negative");
   CHECK(oktopk::evened({.tau = 1, .rounds = 0}).problem().empty());
+}
+
+TEST_CASE("sums of counts that no ranks can have are an error") {
+  using known = std::vector<oktopk::detail::known_count>;
+  auto const of = [](known const& counts) { return outcome_of([&] { oktopk::detail::check_known(counts); }).code; };
+  CHECK(of({{0, 0}, {5, 3}, {9, 3}, {10, 7}}) == oktopk::fault::none);
+  CHECK(of({{0, 0}, {5, 4}, {9, 3}, {10, 7}}) == oktopk::fault::damaged_message);
+  CHECK(of({{0, -1}, {10, 7}}) == oktopk::fault::damaged_message);
+  CHECK(of({{0, 0}, {10, std::int64_t(1) << 60}}) == oktopk::fault::damaged_message);
 }

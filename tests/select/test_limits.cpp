@@ -6,6 +6,7 @@
 
 #include "select/distributions.hpp"
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 
 #include <oktopk/select/exact.hpp>
 
@@ -139,4 +140,22 @@ TEST_CASE("a list of undecided candidates is no longer than it is told, whatever
     std::vector<std::int64_t> const listed(workspace.numbers.host(), workspace.numbers.host() + told);
     CHECK((listed == std::vector<std::int64_t>(static_cast<std::size_t>(told), magnitude_bits(1.0F))));
   }
+}
+
+TEST_CASE("rows of candidates that no ranks can have sent are an error") {
+  oktopk::detail::kth_bracket<float> bracket;
+  bracket.found = true;
+  bracket.shift = 4;
+  bracket.inside_total = 3;
+  bracket.wanted = 2;
+  std::vector<std::int64_t> undecided;
+  auto const of = [&](std::vector<std::int64_t> rows) {
+    return outcome_of([&] { oktopk::detail::decide<float>(bracket, rows, 5, 0, undecided); }).code;
+  };
+  CHECK(of({7, 2, 9, 8, 0, 6, 1, 5, 0, 0}) == oktopk::fault::none);
+  CHECK(of({7, 4, 9, 8, 0, 6, 1, 5, 0, 0}) == oktopk::fault::damaged_message); // longer than a row
+  CHECK(of({7, 2, 9, 8, 0, 6, -1, 5, 0, 0}) == oktopk::fault::damaged_message);
+  CHECK(of({7, 2, 9, 8, 0, std::int64_t(1) << 60, 1, 5, 0, 0}) == oktopk::fault::damaged_message);
+  CHECK(of({-7, 2, 9, 8, 0, 6, 1, 5, 0, 0}) == oktopk::fault::damaged_message);
+  CHECK(of({7, 1, 9, 8, 0, 6, 0, 5, 0, 0}) == oktopk::fault::damaged_message); // fewer than are wanted
 }

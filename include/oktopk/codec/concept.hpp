@@ -24,7 +24,8 @@ namespace oktopk {
 /// 5. `encode(exec, values, count, out, lost)` enqueues encoding. `out` is aligned to 8 bytes. Where `lost` is not
 /// null,
 ///    `values` less the values that will be decoded go there.
-/// 6. `decode(exec, in, count, values)` enqueues the way back.
+/// 6. `decode(exec, in, count, values)` enqueues the way back. Reads `encoded_bytes(count)` bytes and writes `count`
+///    values whatever the bytes are; those that no `encode` wrote give any values.
 /// 7. `decode_and_reduce(exec, operation, in, count, values)` enqueues decoding and reducing into `values` in one
 /// kernel;
 ///    `operation` is one of core/reduce.hpp.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
@@ -79,6 +80,11 @@ public:
     case 2: sum_as(counts, workspace_->narrow); break;
     case 4: sum_as(counts, workspace_->wide); break;
     default: allreduce_integers(call_->comm, counts, reduction::sum, phase::threshold, workspace_->collective);
+    }
+    // Sums of these are formed, which must not overflow.
+    std::int64_t const most = std::min(most_candidates_, std::int64_t(1) << 50);
+    if (std::any_of(counts.begin(), counts.end(), [most](std::int64_t c) { return c < 0 || c > most; })) {
+      throw error(fault::damaged_message, "the ranks count more candidates than there can be");
     }
   }
 

@@ -52,7 +52,7 @@ struct coo {
   template <execution_space E>
   static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
                      Index* indices, Value* values) {
-    detail::expect_bytes(bytes, count * entry_bytes, count);
+    detail::expect_bytes(bytes, count * entry_bytes, count, where);
     Index const* const from_indices = indices_in(in, count);
     Value const* const from_values = values_in(in, count);
     auto const first = static_cast<Index>(where.begin);

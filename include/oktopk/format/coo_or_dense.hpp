@@ -68,7 +68,7 @@ struct coo_or_dense {
       coo<Value, Index>::decode(exec, in, bytes, count, where, indices, values);
       return;
     }
-    detail::expect_bytes(bytes, max_encoded_bytes(count, where), count);
+    detail::expect_bytes(bytes, max_encoded_bytes(count, where), count, where);
     auto const* const from = reinterpret_cast<Value const*>(in);
     std::int64_t const first = where.begin;
     std::int64_t const width = where.width();

@@ -165,7 +165,7 @@ public:
       return;
     }
     detail::packed_layout const layout(count, where);
-    detail::expect_bytes(bytes, layout.table, count);
+    detail::expect_bytes(bytes, layout.table, count, where);
     Values const codec = values_;
     bool const has_avx2 = detail::processor_has_avx2();
     Kokkos::parallel_scan(

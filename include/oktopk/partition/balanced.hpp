@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -86,7 +87,10 @@ struct balanced {
       boundaries_.front() = 0;
       boundaries_.back() = call.length;
       for (std::size_t r = 1; r < ranks; ++r) {
-        boundaries_[r] = sums[r - 1] / voices;
+        boundaries_[r] = sums[r - 1] / std::max<std::int64_t>(voices, 1);
+      }
+      if (voices < 0 || voices > call.comm.size() || !std::is_sorted(boundaries_.begin(), boundaries_.end())) {
+        throw error(fault::damaged_message, "the ranks' sums of boundaries are none");
       }
       return boundaries_;
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/error.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/sparse/split_positions.hpp>
 
@@ -24,6 +25,16 @@ struct known_count {
   bool operator<(known_count const& other) const { return index < other.index; }
   bool operator==(known_count const& other) const { return index == other.index; }
 };
+
+/// Throws `damaged_message` for counts that do not ascend, or are more than arithmetic below has room for.
+inline void check_known(std::span<known_count const> known) {
+  constexpr auto most = std::int64_t(1) << 43;
+  bool const ascends =
+      std::is_sorted(known.begin(), known.end(), [](auto const& a, auto const& b) { return a.below < b.below; });
+  if (!ascends || known.front().below < 0 || known.back().below >= most) {
+    throw error(fault::damaged_message, "the ranks' sums of counts of entries are none");
+  }
+}
 
 /// Moves boundaries to where every region has the same count, as far as can be told: between two indices whose counts
 /// are known, entries are taken to be spread evenly. Integers only, so that all ranks find the same. `known` ascends
@@ -104,6 +115,7 @@ struct evened {
         }
         std::sort(known_.begin(), known_.end());
         known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
+        detail::check_known(known_);
         if (known_.size() == known_before) {
           break; // no boundary is new, on any rank: more rounds would change nothing
         }

@@ -38,7 +38,8 @@ concept codes_blocks_of =
 ///    more than the values themselves.
 /// 4. `encode(values, count, out)` — writes a block of finite values; gives its end. May write 8 bytes behind it.
 /// 5. `decode(in, end, count, values)` — reads a block from bytes that lie before `end`; gives the block's end, or null
-///    where the bytes are none. May read 8 bytes behind `end`. What it gives for the bytes of `encode` is finite.
+///    where the bytes are none. May read 8 bytes behind `end`. Writes `count` values at most, whatever the bytes are.
+///    What it gives for the bytes of `encode` is finite.
 template <class C>
 concept value_codec = std::copy_constructible<C> && std::default_initializable<C> && codes_blocks_of<C, float> &&
                       codes_blocks_of<C, double> && requires(C const& codec) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/error.hpp>
 #include <oktopk/select/kernel/list_inside.hpp>
 #include <oktopk/select/search/decision.hpp>
 #include <oktopk/select/search/device_search.hpp>
@@ -176,6 +177,9 @@ private:
     if (!found.found) {
       found = base::bracket(from, k_, magnitude_range<Value>{}, enough);
       guess.bits = 0;
+    }
+    if (found.shift > 0 && found.inside_total < found.inside) {
+      throw error(fault::damaged_message, "all ranks together count fewer candidates than this one");
     }
     workspace_.row.assign({found.above, found.inside});
     if (found.shift > 0) {

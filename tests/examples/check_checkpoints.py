@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kills train_fashion_mnist in the middle of its saves, goes on, and compares the bits; damages its checkpoints."""
+
+import csv
+import gzip
+import os
+import pathlib
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import uuid
+
+import pytest
+from conftest import SECONDS
+
+RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 2
+ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
+HEADER = struct.Struct("=8sQQQ")  # of a checkpoint of the library: what it is, byte order, size, checksum
+
+
+def write_data(folder):
+    """A few images, enough for the weights to change in every step."""
+    rng = random.Random(1)
+    for prefix, count in (("train", IMAGES), ("t10k", TESTS)):
+        with gzip.open(folder / f"{prefix}-images-idx3-ubyte.gz", "wb") as file:
+            file.write(struct.pack(">iiii", 2051, count, 28, 28) + rng.randbytes(count * 28 * 28))
+        with gzip.open(folder / f"{prefix}-labels-idx1-ubyte.gz", "wb") as file:
+            file.write(struct.pack(">ii", 2049, count) + bytes(i % 10 for i in range(count)))
+
+
+class Training:
+    """One folder with checkpoints of the program."""
+
+    def __init__(self, program, data, folder):
+        self.program, self.data, self.folder = program, data, folder
+        self.file = folder / "run.checkpoint"
+
+    def arguments(self, *more):
+        return ["--data", self.data, "--batch", BATCH, "--epochs", EPOCHS, "--density", 0.01,
+                "--algorithm", "ok_topk(local_select=reused, global_select=reused, tau=4)",
+                "--checkpoint", self.file, "--every", 1, "--csv", self.folder / "csv",
+                "--log", self.folder / "log", *more]
+
+    def finish(self):
+        return self.program.succeed(RANKS, *self.arguments())
+
+    def of_rank(self, rank, iteration=ITERATIONS):
+        return self.folder / f"run.checkpoint.{iteration}.{rank}"
+
+    def results(self):
+        """What must be the same to the bit, interrupted or not: all but times."""
+        numbers = []
+        for rank in range(RANKS):
+            content = self.of_rank(rank).read_bytes()
+            numbers.append(content[:HEADER.size + HEADER.unpack_from(content)[2]])
+            assert len(numbers[-1]) > 4 * 1_800_000  # the weights are in it
+        with (self.folder / "csv").open(newline="", encoding="ascii") as file:
+            rows = [{key: value for key, value in row.items() if not key.endswith("_seconds")}
+                    for row in csv.DictReader(file)]
+        assert len(rows) == EPOCHS
+        return numbers, rows, (self.folder / "log").read_text(encoding="ascii")
+
+    def files(self):
+        return sorted(file.name for file in self.folder.iterdir())
+
+    def kill_when(self, moment, victims):
+        """Starts the program, and kills ranks when `moment(folder)` is so; whether any was still there."""
+        mark = uuid.uuid4().hex
+        command = list(map(str, [*self.program.start(RANKS), *self.arguments()]))
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env={**os.environ, "OKTOPK_CHECK": mark}) as process:
+            try:
+                end = time.monotonic() + SECONDS
+                while process.poll() is None and not moment(self.folder):
+                    assert time.monotonic() < end
+                    time.sleep(0.0002)
+                found = ranks_with(mark, self.program.path)
+                for rank in found[:victims]:
+                    os.kill(rank, signal.SIGKILL)
+                process.wait(SECONDS)
+            finally:
+                process.kill()
+        deadline = time.monotonic() + 20
+        while ranks_with(mark, self.program.path):
+            assert time.monotonic() < deadline, "a rank lives on"
+            time.sleep(0.05)
+        return process.returncode != 0
+
+
+def ranks_with(mark, program):
+    """Processes of the program that were started with this mark."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "exe").resolve() == program and mark.encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_data(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def straight(mpi_program, data, tmp_path_factory):
+    """A training that nobody has interrupted."""
+    training = Training(mpi_program, data, tmp_path_factory.mktemp("straight"))
+    training.finish()
+    assert training.files() == ["csv", "log", "run.checkpoint", training.of_rank(0).name,
+                                training.of_rank(1).name]
+    return training
+
+
+def names(folder):
+    return [file.name for file in folder.iterdir()]
+
+
+# The moments all come after a first checkpoint, to which a training can go back.
+def writes_a_rank(folder):
+    return "run.checkpoint" in names(folder) and any(
+        name.endswith((".0.part", ".1.part")) and ".checkpoint.0." not in name for name in names(folder))
+
+
+def ranks_differ(folder):
+    """One rank has saved an iteration that the other has not."""
+    whole = [name.rsplit(".", 2)[1:] for name in names(folder)
+             if name.startswith("run.checkpoint.") and not name.endswith(".part")]
+    saved = [{int(iteration) for iteration, rank in whole if rank == str(own)} for own in range(RANKS)]
+    return "run.checkpoint" in names(folder) and saved[0] != saved[1] and max(map(len, saved)) > 1
+
+
+def writes_the_last(folder):
+    return {"run.checkpoint", "run.checkpoint.part"} <= set(names(folder))
+
+
+def has_saved_five(folder):
+    return any(name.startswith("run.checkpoint.5.") for name in names(folder))
+
+
+@pytest.mark.parametrize("moment, victims", [(writes_a_rank, 1), (writes_a_rank, RANKS), (ranks_differ, RANKS),
+                                             (writes_the_last, RANKS), (has_saved_five, 1)])
+def test_goes_on_to_the_bit(straight, tmp_path, moment, victims):
+    training = Training(straight.program, straight.data, tmp_path)
+    kills = sum(training.kill_when(moment, victims) for _ in range(2))
+    assert kills > 0
+    assert "goes on after iteration" in training.finish()
+    assert training.files() == straight.files()  # nothing is left of what was not complete
+    assert training.results() == straight.results()
+
+
+def test_goes_on_after_kills_at_random(straight, tmp_path):
+    training = Training(straight.program, straight.data, tmp_path)
+    draw = random.Random(17)
+    for _ in range(2):
+        until = time.monotonic() + draw.uniform(0.5, 1.6)
+        training.kill_when(lambda folder, end=until: time.monotonic() > end, draw.randint(1, RANKS))
+    training.finish()
+    assert training.files() == straight.files()
+    assert training.results() == straight.results()
+
+
+@pytest.fixture
+def copied(straight, tmp_path):
+    """A finished training to damage."""
+    for file in straight.folder.iterdir():
+        shutil.copy(file, tmp_path)
+    return Training(straight.program, straight.data, tmp_path)
+
+
+def test_a_finished_training_stays_as_it_is(copied, straight):
+    assert f"goes on after iteration {ITERATIONS} of {ITERATIONS}" in copied.finish()
+    assert copied.results() == straight.results()
+
+
+def test_removes_what_is_left_and_nothing_else(copied):
+    left = ["run.checkpoint.part", "run.checkpoint.13.0", "run.checkpoint.13.1.part", "run.checkpoint.7.1"]
+    others = ["run.checkpoint.old", "run.checkpoint.x.0", "run.checkpoint.13.2", "another.checkpoint.1.0"]
+    for name in left + others:
+        (copied.folder / name).write_text("something", encoding="ascii")
+    before = set(copied.files())
+    copied.finish()
+    assert set(copied.files()) == before - set(left)
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-5])
+
+
+def cut_to_nothing(file):
+    file.write_bytes(b"")
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)
+
+
+def replace_by_text(file):
+    file.write_text("a letter to nobody, longer than the header of a checkpoint", encoding="ascii")
+
+
+@pytest.mark.parametrize("which, damage", [("", cut), ("", flip), ("", replace_by_text), (".0", flip),
+                                           (".1", cut), (".1", cut_to_nothing), (".1", replace_by_text)])
+def test_refuses_damage(copied, which, damage):
+    which = which and f".{ITERATIONS}{which}"
+    file = pathlib.Path(f"{copied.file}{which}")
+    damage(file)
+    before = {name: (copied.folder / name).read_bytes() for name in copied.files()}
+    copied.program.refuses(f"{file} ", RANKS, *copied.arguments())
+    assert before == {name: (copied.folder / name).read_bytes() for name in copied.files()}
+
+
+def test_refuses_a_missing_rank(copied):
+    copied.of_rank(1).unlink()
+    copied.program.refuses(f"{copied.of_rank(1)} cannot be read", RANKS, *copied.arguments())
+
+
+def test_refuses_the_file_of_another_rank(copied):
+    shutil.copy(copied.of_rank(0), copied.of_rank(1))
+    copied.program.refuses(f"{copied.of_rank(1)} is not the one", RANKS, *copied.arguments())
+
+
+@pytest.mark.parametrize("ranks, more", [(RANKS, ["--seed", 2]), (RANKS, ["--lr", 0.1]), (1, [])])
+def test_refuses_another_training(copied, ranks, more):
+    copied.program.refuses(f"{copied.file} is of another training", ranks, *copied.arguments(*more))
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["--every", 3], "--every requires --checkpoint"),
+    (["--every", 0, "--checkpoint", "x"], "--every: Value 0 not in range"),
+    (["--checkpoint", "absent/run"], "absent/run"),
+])
+def test_refuses_options(straight, tmp_path, arguments, expected):
+    straight.program.refuses(expected, RANKS, "--data", straight.data, *arguments)
+    assert not list(tmp_path.iterdir())
