@@ -52,6 +52,7 @@ public:
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
     throw_if_dead(fiber);
     // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
+    steps_[index(fiber)] += 1;
     if (!stuck_ && ready()) {
       return wait_end::ready;
     }
@@ -62,6 +63,7 @@ public:
       fibers_[index(fiber)]->leave();
     }
     wait_end const end = stuck_ ? wait_end::stuck : mine.late ? wait_end::late : wait_end::ready;
+    steps_[index(fiber)] += 1;
     mine = {};
     throw_if_dead(fiber);
     return end;
@@ -70,6 +72,7 @@ public:
   /// In a simulation, before a rank starts a message: others may go on, and planned faults strike.
   void before_message(int fiber) {
     throw_if_dead(fiber);
+    steps_[index(fiber)] += 1;
     if (auto const fault = events_->begin_message(fiber)) {
       if (fault->what == in_process::mishap::death) {
         died_[index(fiber)] = 1;
@@ -81,6 +84,7 @@ public:
       waits_[index(fiber)] = {};
       fibers_[index(fiber)]->leave();
       throw_if_dead(fiber);
+      steps_[index(fiber)] += 1;
     }
   }
 
@@ -188,7 +192,6 @@ private:
       if (next == in_process::event_order::end) {
         end_all();
       } else if (next < able.size()) {
-        steps_[able[next]] += 1;
         go_on(able[next]);
         events_->pass_time();
       } else {
@@ -259,7 +262,7 @@ private:
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::vector<wait_state> waits_;
   std::vector<char> died_;
-  std::vector<std::size_t> steps_;
+  std::vector<std::size_t> steps_; // that a rank has gone: messages it came to, and waits that it came to or left
   std::unique_ptr<simulated_events> events_;
   std::function<void(int)> const* leave_ = nullptr;
   clock::time_point start_ = clock::now();
