@@ -188,9 +188,9 @@ verdict judge_faults(scenario const& of, std::vector<story<Value>> const& plain,
       return finding{"other_error", who + one.broken.text};
     }
     auto latest = first->at + deadline * 3 / 2;
-    for (auto const& each : run.strikes) { // who stands still hears of nothing
+    for (auto const& each : run.strikes) { // who stands still hears of nothing, and where all did so nobody has told
       if (each.what.what == oktopk::in_process::mishap::stop && each.what.rank == static_cast<int>(rank)) {
-        latest = std::max(latest, each.at + each.what.time + deadline / 2);
+        latest = std::max(latest, each.at + each.what.time + deadline * (run.strikes.size() == 1 ? 1 : 3) / 2);
       }
     }
     if (one.broken_at > latest) {
