@@ -3,9 +3,10 @@
 
 # Libraries that a program may use beside Kokkos, each with a component of the package. Included by the project and, once
 # installed, by oktopkConfig.cmake.
-set(oktopk_optional_components nccl torch zfp)
+set(oktopk_optional_components nccl torch xxhash zfp)
 set(oktopk_torch_name libtorch)
 set(oktopk_nccl_name NCCL)
+set(oktopk_xxhash_name xxHash)
 set(oktopk_zfp_name zfp)
 
 # oktopk_find_optional(<component>): the target oktopk_<component>_library, where that library is installed.
@@ -20,6 +21,7 @@ function(oktopk_find_optional component)
   endif()
   set(header_of_nccl nccl.h rccl/rccl.h)
   set(library_of_nccl nccl rccl)
+  set(header_of_xxhash xxhash.h) # and no library: all of it is used from the header
   set(header_of_zfp zfp.h)
   set(library_of_zfp zfp)
   set(header_of_torch torch/csrc/distributed/c10d/ProcessGroup.hpp)
@@ -30,13 +32,17 @@ function(oktopk_find_optional component)
 
   string(TOUPPER ${component} prefix)
   find_path(${prefix}_INCLUDE_DIR NAMES ${header_of_${component}})
-  find_library(${prefix}_LIBRARY NAMES ${library_of_${component}})
-  mark_as_advanced(${prefix}_INCLUDE_DIR ${prefix}_LIBRARY)
+  mark_as_advanced(${prefix}_INCLUDE_DIR)
+  set(libraries "")
+  if(library_of_${component})
+    find_library(${prefix}_LIBRARY NAMES ${library_of_${component}})
+    mark_as_advanced(${prefix}_LIBRARY)
+    set(libraries ${${prefix}_LIBRARY})
+  endif()
   set(folders ${${prefix}_INCLUDE_DIR})
   foreach(folder IN LISTS more_folders_of_${component})
     list(APPEND folders ${${prefix}_INCLUDE_DIR}/${folder})
   endforeach()
-  set(libraries ${${prefix}_LIBRARY})
   foreach(library IN LISTS more_libraries_of_${component})
     string(TOUPPER ${library}_LIBRARY variable)
     find_library(${variable} NAMES ${library})

@@ -46,6 +46,7 @@ sign_of() {
     libfmt-dev) echo /usr/include/fmt/core.h ;;
     libstreamvbyte-dev) echo /usr/include/streamvbytedelta.h ;;
     libzstd-dev) echo /usr/include/zstd.h ;;
+    libxxhash-dev) echo /usr/include/xxhash.h ;;
     libzfp-dev) echo /usr/include/zfp.h ;;
     zlib1g-dev) echo /usr/include/zlib.h ;;
     libopenblas0-pthread) echo '/usr/lib/*/openblas-*/libblas.so.3' ;;

@@ -71,7 +71,7 @@ done
 
 packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
   openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev
-  libzfp-dev zlib1g-dev dataset-fashion-mnist python3-pytest clang-format-16 clang-tidy-16 doxygen"
+  libzfp-dev libxxhash-dev zlib1g-dev dataset-fashion-mnist python3-pytest clang-format-16 clang-tidy-16 doxygen"
 
 options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF"
 if [ "$torch" = yes ]; then

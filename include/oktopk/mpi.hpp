@@ -4,26 +4,29 @@
 
 /// The MPI adapter; with what it keeps in detail/mpi/, the only headers that include <mpi.h>.
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/mpi/bytes.hpp>
 #include <oktopk/mpi/call.hpp>
 #include <oktopk/mpi/device_memory.hpp>
+#include <oktopk/mpi/ranks.hpp>
+#include <oktopk/mpi/reduce.hpp>
 #include <oktopk/mpi/time_limit.hpp>
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -52,7 +55,7 @@ public:
     request(bool receives, int peer, phase use) : peer_(peer), receives_(receives), use_(use) {}
 
     MPI_Request handle_ = MPI_REQUEST_NULL;
-    int peer_ = 0;
+    int peer_ = -1; // none yet
     bool receives_ = false;
     phase use_ = phase::control;
     std::size_t bytes_ = 0;
@@ -79,7 +82,7 @@ public:
   MPI_Comm get() const { return shared_->comm; }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
-    check_order();
+    shared_->check_usable();
     request started(false, peer, use);
     detail::mpi_bytes const bytes(out.size());
     detail::check_mpi(MPI_Isend(out.data(), bytes.count(), bytes.type(), peer, static_cast<int>(use), shared_->comm,
@@ -89,7 +92,7 @@ public:
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) {
-    check_order();
+    shared_->check_usable();
     request started(true, peer, use);
     detail::mpi_bytes const room(in.size());
     detail::check_mpi(
@@ -103,63 +106,72 @@ public:
     start_one_by_one(*this, messages, requests);
   }
 
+  /// Where a request ends with an error of MPI, that is thrown when the others are over.
   void wait_all(std::span<request> requests) {
     launch_pause const lent;
+    detail::timed_wait patience(shared_->time_limit);
     // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
     // job.
     int first_error = MPI_SUCCESS;
+    int of_peer = 0;
     for (request& each : requests) {
       if (each.active()) {
         MPI_Status status;
-        int const code = wait_for(each, status);
+        int const code = wait_for(each, status, patience, requests);
         code == MPI_SUCCESS ? complete(each, status) : drop(each);
-        first_error = first_error == MPI_SUCCESS ? code : first_error;
+        if (first_error == MPI_SUCCESS && code != MPI_SUCCESS) {
+          first_error = code;
+          of_peer = each.peer_;
+        }
       }
     }
-    detail::check_mpi(first_error, "MPI_Wait");
+    if (first_error != MPI_SUCCESS) {
+      shared_->fail(error(fault::communication, "rank " + std::to_string(rank()) + ", a message of rank " +
+                                                    std::to_string(of_peer) + shared_->where() +
+                                                    ": MPI_Wait: " + detail::mpi_text(first_error)));
+    }
   }
 
-  /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
-  /// with a limit asks MPI again and again instead of blocking in it, and an allreduce works on a copy, 16 MiB at a
-  /// time. Where an allreduce is late for some ranks, they leave their copies to MPI and can use this communicator no
-  /// more; the rank that came late may get its result, and hears of it in its next call.
+  /// Time limit of every wait, `usual_time_limit` at first; none where it is zero, and then nobody hears that another
+  /// rank has given up. All copies share it; the same on all ranks. A rank with a limit asks MPI again and again
+  /// instead of blocking in it, and gives the core away in between.
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
-  /// As `communicator` says; the duplicate will not be freed. Receives are over when this returns. Sends of this
-  /// communicator get a second in all to end; what is left then is MPI's, and must stay readable until the peer has it
-  /// or the program ends.
+  /// What messages are for from now on.
+  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
+
+  /// Leaves all ranks: this one can use the communicator no more, and the waits of the others end. A rank that waits
+  /// in vain does it by itself.
+  void give_up(error const& why) noexcept { shared_->give_up(why); }
+
+  /// As `communicator` says; the duplicate will not be freed. Receives and sends of this communicator get a second in
+  /// all to end, or a quarter of the time limit where that is less. What is left then is MPI's: it may be read, or
+  /// written if it was already arriving, when its peer goes on, so the program should end soon.
   void cancel(std::span<request> requests) noexcept {
-    shared_->begin_cancelling();
+    auto const patient_until = shared_->begin_cancelling();
     for (request& each : requests) {
       if (each.active() && each.receives()) {
         MPI_Cancel(&each.handle_);
-        MPI_Wait(&each.handle_, MPI_STATUS_IGNORE); // however it ends, it ends
-        drop(each);
       }
     }
-    while (test_sends(requests) && std::chrono::steady_clock::now() < shared_->patient_until) {
+    while (test_all(requests) && std::chrono::steady_clock::now() < patient_until) {
+      std::this_thread::yield();
     }
     for (request& each : requests) {
       drop(each); // not MPI_Request_free: MPICH 4.0 gives the request to others while the message waits
     }
   }
 
+  /// MPI's own. With a time limit all ranks meet first, so that a rank that does not come is an error on the others and
+  /// the numbers are as before; MPI cannot be left once all have come. Numbers of up to 64 KiB are reduced in a copy
+  /// instead, all in the limit.
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
-    check_order();
+    shared_->check_usable();
     launch_pause const lent;
-    MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
-    MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
-    if (shared_->time_limit > std::chrono::nanoseconds(0)) {
-      return reduce_in_time(data, type, mpi_op);
-    }
-    while (!data.empty()) {
-      std::size_t const part = std::min(data.size(), detail::largest_mpi_count);
-      detail::check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, shared_->comm),
-                        "MPI_Allreduce");
-      data = data.subspan(part);
-    }
+    shared_->reduction.run(*shared_, data, op);
   }
 
   template <class MemorySpace>
@@ -172,97 +184,47 @@ public:
   }
 
 private:
-  struct shared {
-    explicit shared(MPI_Comm user) {
-      int initialized = 0;
-      MPI_Initialized(&initialized);
-      if (initialized == 0) {
-        throw error(fault::communication, "MPI is not initialised");
-      }
-      detail::check_mpi(MPI_Comm_dup(user, &comm), "MPI_Comm_dup");
-      detail::check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-      detail::check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-      detail::check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-    }
-
-    ~shared() {
-      int finalized = 0;
-      MPI_Finalized(&finalized);
-      // Messages of one that was cancelled may still be under way: MPI must not give its number to another.
-      if (finalized == 0 && comm != MPI_COMM_NULL && !has_cancelled) {
-        MPI_Comm_free(&comm);
-      }
-    }
-
-    shared(shared const&) = delete;
-    shared& operator=(shared const&) = delete;
-
-    void begin_cancelling() noexcept {
-      if (!has_cancelled) {
-        has_cancelled = true;
-        patient_until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-      }
-    }
-
-    MPI_Comm comm = MPI_COMM_NULL;
-    int rank = 0;
-    int size = 0;
-    std::chrono::nanoseconds time_limit{0}; // none
-    std::unique_ptr<std::byte[]> reduced;   // by an allreduce with a time limit
-    bool has_cancelled = false;
-    std::chrono::steady_clock::time_point patient_until; // once it has
+  struct shared : detail::mpi_ranks {
+    using mpi_ranks::mpi_ranks;
+    detail::mpi_reduction reduction;
   };
 
   explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<shared>(user)) {}
 
-  void check_order() const {
-    if (shared_->has_cancelled) {
-      throw detail::order_is_lost(rank());
-    }
-  }
-
   // MPI's own wait, or one with a time limit; gives MPI's code.
-  int wait_for(request& each, MPI_Status& status) {
-    if (shared_->time_limit <= std::chrono::nanoseconds(0)) {
+  int wait_for(request& each, MPI_Status& status, detail::timed_wait& patience, std::span<request> all) {
+    if (!shared_->has_limit()) {
       return MPI_Wait(&each.handle_, &status);
     }
-    return detail::test_until_done(each.handle_, status, shared_->time_limit, rank(), [&] {
-      return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") + std::to_string(each.peer_) +
-             " (" + std::string(name(each.use_)) + ")";
-    });
+    int code = MPI_SUCCESS;
+    shared_->wait_until(
+        patience,
+        [&] {
+          int done = 0;
+          code = MPI_Test(&each.handle_, &done, &status);
+          return code != MPI_SUCCESS || done != 0;
+        },
+        [&] { return report(all); });
+    return code;
   }
 
-  // Numbers of the caller's never are MPI's: they are copied part by part into memory that outlives a wait in vain.
-  template <class T>
-  void reduce_in_time(std::span<T> data, MPI_Datatype type, MPI_Op op) {
-    constexpr std::size_t most = (std::size_t(16) << 20U) / sizeof(T);
-    if (!shared_->reduced) {
-      shared_->reduced = std::make_unique_for_overwrite<std::byte[]>(most * sizeof(T));
-    }
-    while (!data.empty()) {
-      std::span<T> const part = data.first(std::min(data.size(), most));
-      std::memcpy(shared_->reduced.get(), part.data(), part.size_bytes());
-      MPI_Request handle = MPI_REQUEST_NULL;
-      MPI_Status status;
-      detail::check_mpi(MPI_Iallreduce(MPI_IN_PLACE, shared_->reduced.get(), static_cast<int>(part.size()), type, op,
-                                       shared_->comm, &handle),
-                        "MPI_Iallreduce");
-      try {
-        detail::check_mpi(detail::test_until_done(handle, status, shared_->time_limit, rank(),
-                                                  [] { return std::string("for everybody in an allreduce"); }),
-                          "MPI_Iallreduce");
-      } catch (...) {
-        static_cast<void>(shared_->reduced.release()); // MPI's from now on
-        shared_->begin_cancelling();
-        throw;
+  // What of the messages of a wait is complete. What completes now is not taken: its wait has failed.
+  static wait_report report(std::span<request> all) {
+    wait_report waited;
+    for (request& each : all) {
+      if (each.peer_ >= 0) {
+        int done = 1;
+        if (each.active()) {
+          MPI_Request_get_status(each.handle_, &done, MPI_STATUS_IGNORE);
+        }
+        waited.add(done != 0, each.receives_, each.peer_, each.use_);
       }
-      std::memcpy(part.data(), shared_->reduced.get(), part.size_bytes());
-      data = data.subspan(part.size());
     }
+    return waited;
   }
 
   // Whether some of them are still active.
-  static bool test_sends(std::span<request> requests) noexcept {
+  static bool test_all(std::span<request> requests) noexcept {
     bool active = false;
     for (request& each : requests) {
       if (each.active()) {

@@ -4,13 +4,16 @@
 
 /// The NCCL adapter; with what stands in nccl/, the only headers that include <nccl.h> (or RCCL's <rccl/rccl.h>).
 
+#include <oktopk/comm/breakdown.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/paired.hpp>
+#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/instance_mark.hpp>
 #include <oktopk/core/kokkos_ext/stream.hpp>
-#include <oktopk/core/timed_out.hpp>
 #include <oktopk/nccl/call.hpp>
 #include <oktopk/nccl/connect.hpp>
 
@@ -21,6 +24,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -49,7 +53,7 @@ public:
   private:
     friend nccl_bulk;
     std::uint64_t group_ = 0; // from 1 on
-    int peer_ = 0;
+    int peer_ = -1;           // none yet
     bool receives_ = false;
     phase use_ = phase::control;
   };
@@ -85,6 +89,10 @@ public:
   /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
   /// with a limit asks the device again and again, so the host waits for each message; without one it waits for none.
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
+
+  /// What messages are for from now on.
+  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// A message of no bytes, of which both sides know that, is not started.
   template <execution_space Caller>
@@ -120,8 +128,13 @@ public:
       if (each.active()) {
         check_order();
         wait_until_reached(shared_->mark(each.group_), [&] {
-          return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") +
-                 std::to_string(each.peer_) + " (" + std::string(name(each.use_)) + ")";
+          wait_report waited;
+          for (bulk_request const& other : requests) {
+            if (other.peer_ >= 0) {
+              waited.add(!other.active(), other.receives_, other.peer_, other.use_);
+            }
+          }
+          return waited;
         });
         each.group_ = 0;
       }
@@ -130,6 +143,8 @@ public:
 
   /// Aborts NCCL's communicator: what is under way ends, on this rank.
   void cancel(std::span<bulk_request> requests) noexcept {
+    error const why = detail::order_is_lost(rank());
+    shared_->broken.note(why.code(), why.sentence());
     shared_->abort();
     for (bulk_request& each : requests) {
       each.group_ = 0;
@@ -146,8 +161,11 @@ public:
                                      std::is_same_v<T, float> ? ncclFloat32 : ncclFloat64, operation, shared_->comm,
                                      detail::stream_of(shared_->exec)),
                        "ncclAllReduce");
-    wait_until_reached(shared_->mark(shared_->record(shared_->exec)),
-                       [] { return std::string("for everybody in an allreduce"); });
+    wait_until_reached(shared_->mark(shared_->record(shared_->exec)), [] {
+      wait_report waited;
+      waited.add("for everybody in an allreduce");
+      return waited;
+    });
     detail::fence(shared_->exec, "oktopk::nccl_bulk::allreduce");
   }
 
@@ -193,34 +211,37 @@ private:
     int rank = 0;
     int size = 0;
     std::chrono::nanoseconds time_limit{0}; // none
+    operation during;
+    breakdown broken;
     std::uint64_t groups = 0;
     std::array<detail::instance_mark<E>, 16> marks;
   };
 
   nccl_bulk(E const& exec, ncclComm_t made) : shared_(std::make_shared<shared>(exec, made)) {}
 
-  void check_order() const {
-    if (shared_->comm == nullptr) {
-      throw detail::order_is_lost(rank());
-    }
+  void check_order() const { shared_->broken.throw_if_happened(); }
+
+  [[noreturn]] void fail(error const& why) {
+    shared_->broken.note(why.code(), why.sentence());
+    throw why;
   }
 
-  template <class Describe>
-  void wait_until_reached(detail::instance_mark<E> const& mark, Describe const& describe) {
+  template <class Report>
+  void wait_until_reached(detail::instance_mark<E> const& mark, Report const& report) {
     auto const begun = std::chrono::steady_clock::now();
     do {
       ncclResult_t code = ncclSuccess;
       detail::check_nccl(ncclCommGetAsyncError(shared_->comm, &code), "ncclCommGetAsyncError");
       if (code != ncclSuccess && code != ncclInProgress) {
-        throw error(fault::communication, "rank " + std::to_string(rank()) + ", " + describe() + ": " +
-                                              detail::nccl_text(code, "NCCL", shared_->comm));
+        fail(error(fault::communication, "rank " + std::to_string(rank()) + ", " + report().open() + ": " +
+                                             detail::nccl_text(code, "NCCL", shared_->comm)));
       }
       if (shared_->time_limit <= std::chrono::nanoseconds(0) || mark.reached()) {
         return;
       }
       std::this_thread::yield();
     } while (std::chrono::steady_clock::now() - begun <= shared_->time_limit);
-    throw detail::timed_out(rank(), describe(), shared_->time_limit);
+    fail(report().timed_out(rank(), shared_->during, shared_->time_limit));
   }
 
   std::shared_ptr<shared> shared_;

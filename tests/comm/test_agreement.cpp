@@ -11,7 +11,9 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/core/version.hpp>
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -164,4 +166,24 @@ TEST_CASE("a long sentence of one rank is told as far as there is room") {
   CHECK(heard.code == fault::bad_file);
   CHECK(heard.says("rank 1: begins well!!!"));
   CHECK(heard.text.size() < 5000);
+}
+
+TEST_CASE("ranks with another version of the library or another byte order are told so, both sides by name") {
+  auto const heard_of = [](std::string const& library, std::endian order) {
+    outcome heard;
+    oktopk::in_process::run(3, [&](in_process_communicator comm) {
+      agreement const ours("thing");
+      agreement const theirs("thing", library, order);
+      outcome const here = outcome_of([&] { (comm.rank() == 2 ? theirs : ours).check_on(comm); });
+      CHECK(here.code == fault::ranks_disagree);
+      heard = here;
+    });
+    return heard;
+  };
+  std::string const version = oktopk::version();
+  CHECK(heard_of("9.8.7", std::endian::native)
+            .says("rank 0 has version of oktopk = " + version + ", rank 2 has version of oktopk = 9.8.7"));
+  auto const other = std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
+  CHECK(heard_of(version, other).says("rank 0 has byte order = "));
+  CHECK(heard_of(version, other).says("rank 2 has byte order = "));
 }

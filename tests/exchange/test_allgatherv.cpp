@@ -114,7 +114,7 @@ TEST_CASE("encoded pieces that cannot be as long as they say are an error") {
       try {
         pieces.encoded_bytes(exec, 2, where, buffer, 0, available);
       } catch (oktopk::error const& caught) {
-        return caught.code() == oktopk::fault::communication;
+        return caught.code() == oktopk::fault::damaged_message;
       }
       return false;
     };

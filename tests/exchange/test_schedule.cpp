@@ -49,9 +49,11 @@ TEST_CASE("rotated says what is wrong with its bucket") {
 TEST_CASE("a fault report survives the wire") {
   for (fault const code : {fault::none, fault::length_mismatch, fault::not_contiguous, fault::non_finite,
                            fault::k_out_of_range, fault::bad_file}) {
-    for (std::int64_t const detail : {std::int64_t(0), std::int64_t(1), std::int64_t(1) << 24, std::int64_t(1) << 40,
-                                      (std::int64_t(1) << 56) - 1}) {
-      fault_report const back = fault_report::unpacked(fault_report{code, detail}.packed());
+    for (std::int64_t const detail :
+         {std::int64_t(0), std::int64_t(1), std::int64_t(1) << 24, std::int64_t(1) << 37, fault_report::most_detail}) {
+      std::uint64_t const number = fault_report{code, detail}.packed(0x2a5c3);
+      CHECK(fault_report::stamp_of(number) == 0x2a5c3);
+      fault_report const back = fault_report::unpacked(number);
       CHECK(back.code == code);
       CHECK(back.detail == detail);
       CHECK(static_cast<bool>(back) == (code != fault::none));

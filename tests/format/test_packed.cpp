@@ -317,7 +317,7 @@ TEMPLATE_LIST_TEST_CASE("damaged packed messages are refused, or give indices in
         REQUIRE((received.indices[i] > received.indices[i - 1] || std::isnan(received.values[i])));
       }
     } catch (oktopk::error const& refused) {
-      CHECK(refused.code() == oktopk::fault::communication);
+      CHECK(refused.code() == oktopk::fault::damaged_message);
     }
   }
 }

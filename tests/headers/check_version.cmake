@@ -3,7 +3,7 @@
 
 # Run by ctest with -D version=<version of the project> -D project_folder=<folder>: every file that names it agrees.
 foreach(check IN ITEMS "CITATION.cff=^version: (.*)" "CHANGELOG.md=^## ([0-9.]+)"
-                       "include/oktopk/version.hpp=STRING \"(.*)\""
+                       "include/oktopk/core/version.hpp=STRING \"(.*)\""
                        "packaging/conan/conanfile.py=^    version.*\"(.*)\""
                        "packaging/vcpkg/oktopk/vcpkg.json=\"version\": \"(.*)\"")
   string(REGEX MATCH "([^=]*)=(.*)" check ${check})

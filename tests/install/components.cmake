@@ -8,18 +8,18 @@ run(${CMAKE_COMMAND} --install ${build_folder} --config "${config}" --prefix ${s
 set(ask ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/components -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
 
-refused(SAYING "there is no component ucx\\." "components are mpi, nccl, torch and zfp"
+refused(SAYING "there is no component ucx\\." "components are mpi, nccl, torch, xxhash and zfp"
   COMMAND ${ask} -B ${scratch}/unknown -D COMPONENTS=ucx)
-refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi, nccl, torch and zfp"
+refused(SAYING "component mpi cannot be provided: no MPI for C\\+\\+ was found" "components are mpi, nccl, torch, xxhash and zfp"
   COMMAND ${ask} -B ${scratch}/no_mpi -D COMPONENTS=mpi -D CMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
 refused(SAYING "component zfp cannot be provided: no zfp was found" "And there is no component ucx"
   COMMAND ${ask} -B ${scratch}/no_zfp -D "COMPONENTS=zfp ucx" -D ZFP_LIBRARY=ZFP_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 
-refused(SAYING "component nccl cannot be provided: no NCCL and no RCCL was found" "components are mpi, nccl, torch and zfp"
+refused(SAYING "component nccl cannot be provided: no NCCL and no RCCL was found" "components are mpi, nccl, torch, xxhash and zfp"
   COMMAND ${ask} -B ${scratch}/no_nccl -D COMPONENTS=nccl -D NCCL_LIBRARY=NCCL_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
-refused(SAYING "component torch cannot be provided: no libtorch with c10d was found" "are mpi, nccl, torch and zfp"
+refused(SAYING "component torch cannot be provided: no libtorch with c10d was found" "are mpi, nccl, torch, xxhash and zfp"
   COMMAND ${ask} -B ${scratch}/no_torch -D COMPONENTS=torch -D TORCH_LIBRARY=TORCH_LIBRARY-NOTFOUND
           -D CMAKE_FIND_LIBRARY_PREFIXES=none)
 

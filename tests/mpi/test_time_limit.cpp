@@ -6,6 +6,7 @@
 #include "support/messages.hpp"
 #include "support/mpi_ranks.hpp"
 
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/mpi.hpp>
 
 #include <chrono>
@@ -57,25 +58,31 @@ TEST_CASE("an allreduce over MPI that not everybody joins in time ends on every 
         throw oktopk::error(inside.code, inside.text);
       }
     });
-    if (world_rank() != 0) { // MPI may let the late one finish
-      CHECK(heard.code == fault::timed_out);
-      CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited for everybody in an allreduce"));
+    if (world_rank() != 0) {                                // MPI may let the late one finish
+      bool const is_first = heard.code == fault::timed_out; // the others are told
+      CHECK((is_first || heard.code == fault::abandoned));
+      CHECK(heard.says("has waited for everybody in an allreduce for more than 0.05"));
       int number = 0;
-      CHECK(outcome_of([&] { comm.isend(bytes_of(number), 0, phase::control); }).code == fault::communication);
+      auto const later = outcome_of([&] { comm.isend(bytes_of(number), 0, phase::control); });
+      CHECK(later.code == heard.code);
+      CHECK(later.says("the communicator cannot be used any more: "));
+      CHECK(later.says("has waited for everybody in an allreduce"));
     }
     MPI_Barrier(MPI_COMM_WORLD);
   });
 }
 
-TEST_CASE("a reduction with a time limit gives what one without gives, also of more than a part at a time") {
+TEST_CASE("a reduction with a time limit gives what one without gives, in a copy and not") {
   on_all_ranks([] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    std::size_t const length = (std::size_t(16) << 20U) / sizeof(double) + 77;
+    auto const length =
+        GENERATE(std::size_t(0), std::size_t(1), std::size_t(8192), std::size_t(8193), std::size_t(2000000));
     std::vector<double> numbers(length);
     for (std::size_t i = 0; i < length; ++i) {
       numbers[i] = static_cast<double>(i % 1009) + world_rank();
     }
     std::vector<double> without = numbers;
+    comm.set_time_limit(std::chrono::nanoseconds(0));
     comm.allreduce(std::span(without), oktopk::reduction::max, phase::reduce);
     comm.set_time_limit(std::chrono::minutes(1));
     comm.allreduce(std::span(numbers), oktopk::reduction::max, phase::reduce);
@@ -93,5 +100,74 @@ TEST_CASE("messages and reductions over MPI work with a time limit as without") 
     CHECK(sum == static_cast<float>(world_size()));
     comm.set_time_limit(std::chrono::nanoseconds(0));
     CHECK(pass_around(comm, world_rank()) == previous_rank());
+  });
+}
+
+TEST_CASE("ten minutes are the time limit over MPI, and another one for a scope") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    auto const copy = comm;
+    CHECK(comm.time_limit() == std::chrono::minutes(10));
+    {
+      oktopk::time_limit_scope const limit(comm, std::chrono::seconds(7));
+      CHECK(copy.time_limit() == std::chrono::seconds(7));
+    }
+    CHECK(copy.time_limit() == oktopk::usual_time_limit);
+  });
+}
+
+TEST_CASE("a wait in vain over MPI says what the ranks were doing, what has come and what has not") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    if (world_rank() > 1) { // idle: nobody tells them in time
+      MPI_Barrier(MPI_COMM_WORLD);
+      return;
+    }
+    int const peer = 1 - world_rank();
+    comm.set_time_limit(std::chrono::milliseconds(100));
+    comm.begin_operation("scheme", 12);
+    int here = 0;
+    int never = 0;
+    int const mine = world_rank();
+    std::vector<mpi_communicator::request> requests;
+    requests.push_back(comm.irecv(room_in(here), peer, phase::reduce));
+    requests.push_back(comm.isend(bytes_of(mine), peer, phase::reduce));
+    requests.push_back(comm.irecv(room_in(never), peer, phase::gather));
+    auto const heard = outcome_of([&] { comm.wait_all(std::span(requests)); });
+    std::string const open = " has waited to receive from rank ";
+    CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
+    CHECK(heard.says(open + std::to_string(heard.code == fault::timed_out ? peer : mine) +
+                     " (gather) in scheme, call 12 for more than 0.1"));
+    CHECK(heard.says("complete: from rank "));
+    CHECK(here == peer);
+    comm.cancel(std::span(requests));
+    MPI_Barrier(MPI_COMM_WORLD);
+  });
+}
+
+TEST_CASE("a rank that gives up over MPI ends the waits of the others at once, with its reason") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    comm.set_time_limit(std::chrono::minutes(5));
+    auto const begun = std::chrono::steady_clock::now();
+    if (world_rank() == 0) {
+      comm.give_up(oktopk::error(fault::damaged_message, "a bit fell over"));
+      CHECK(outcome_of([&] { comm.isend({}, 1, phase::gather); }).code == fault::damaged_message);
+    } else {
+      int number = 0;
+      auto never = comm.irecv(room_in(number), 0, phase::balance);
+      auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+      CHECK(heard.code == fault::abandoned);
+      CHECK(heard.says("rank 0 has given up: a bit fell over"));
+      comm.cancel(std::span(&never, 1));
+    }
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::minutes(1));
+    MPI_Barrier(MPI_COMM_WORLD);
   });
 }

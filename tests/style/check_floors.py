@@ -18,9 +18,8 @@ FLOORS = [
     ["select"],
     ["sparse"],
     ["format", "codec"],
-    ["nccl", "torch"],  # parts of nccl.hpp and torch.hpp
+    ["mpi", "nccl", "torch"],  # parts of mpi.hpp, nccl.hpp and torch.hpp
     ["comm"],
-    ["mpi"],  # parts of mpi.hpp
     ["core"],
 ]
 

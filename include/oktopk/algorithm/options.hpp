@@ -50,6 +50,9 @@ void check_length(std::int64_t length, agreement& terms) {
   } else if (length > std::numeric_limits<Index>::max()) {
     terms.note(fault::index_overflow, "length = " + std::to_string(length) + " does not fit indices of " +
                                           std::to_string(8 * sizeof(Index)) + " bits; use a format with wider ones");
+  } else if (length > fault_report::most_detail) {
+    terms.note(fault::index_overflow, "length = " + std::to_string(length) + " is more than the messages can count, " +
+                                          std::to_string(fault_report::most_detail));
   }
 }
 

@@ -94,7 +94,10 @@ struct block_coder {
   template <class Operation>
   KOKKOS_INLINE_FUNCTION static void decode(Operation, std::int16_t exponent, code const* codes, int count,
                                             Value* values) {
-    Value const step = exponent == not_finite ? format::not_a_number : power_of_two<Value>(exponent);
+    // `not_finite` is no exponent of a number, nor is what damage makes of one.
+    bool const known =
+        exponent <= format::largest_exponent && exponent >= format::least_exponent - format::mantissa_bits;
+    Value const step = known ? power_of_two<Value>(exponent) : format::not_a_number;
     if (count == width) {
       for (int i = 0; i < width; ++i) {
         values[i] = Operation::of(values[i], static_cast<Value>(codes[i]) * step);

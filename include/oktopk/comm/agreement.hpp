@@ -7,9 +7,11 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/hash.hpp>
+#include <oktopk/core/version.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <sstream>
@@ -23,12 +25,19 @@ namespace oktopk {
 /// Facts that all ranks must have in common when they make an object together, and the fault of a rank, if any.
 ///
 /// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `check_on` is collective and throws the
-/// same sentence on every rank where facts differ or somebody has a fault. Agreement costs one allreduce of four words;
-/// only where it fails do the ranks tell each other what they have. The library's defence against ranks that were
-/// compiled or called differently: the exchange has the same form whatever the types are.
+/// same sentence on every rank where facts differ or somebody has a fault. The version of the library and the byte
+/// order are facts of every rank. Agreement costs one allreduce of four words; only where it fails do the ranks tell
+/// each other what they have. The library's defence against ranks that were compiled or called differently: the
+/// exchange has the same form whatever the types, the version and the byte order are.
 class agreement {
 public:
-  explicit agreement(std::string_view what) : what_(what) {}
+  explicit agreement(std::string_view what) : agreement(what, version(), std::endian::native) {}
+
+  /// As a rank with another library or on another machine has it, for tests.
+  agreement(std::string_view what, std::string_view library, std::endian order) : what_(what) {
+    fact("version of oktopk", library);
+    fact("byte order", order == std::endian::little ? "little-endian" : "big-endian");
+  }
 
   template <class T>
   agreement& fact(std::string_view name, T const& value) {

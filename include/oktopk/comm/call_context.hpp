@@ -3,13 +3,17 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/give_up.hpp>
+#include <oktopk/comm/message_stamp.hpp>
 #include <oktopk/core/call_statistics.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/fault_report.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace oktopk {
@@ -35,11 +39,39 @@ struct call_context {
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(fault_report const& what) { faults.hear(what, comm.rank()); }
 
+  /// What the messages of this call and phase are of.
+  message_stamp stamp(phase use) const { return {algorithm, length, k, iteration, use}; }
+
+  /// The number in front of a message: this rank's fault as it was when `known` was kept, or how many entries the
+  /// message has.
+  std::uint64_t header(first_fault const& known, std::int64_t count, phase use) const {
+    return known.packed_or(count, stamp(use).bits());
+  }
+
+  std::uint64_t header(std::int64_t count, phase use) const { return header(faults, count, use); }
+
+  /// The fault or the count of entries in the number in front of a message. A message that is not of this call ends it
+  /// for all ranks that can be told (`give_up`), with fault::damaged_message.
+  fault_report read_header(std::uint64_t number, int from, phase use) const {
+    message_stamp const theirs(fault_report::stamp_of(number));
+    if (!(theirs == stamp(use))) {
+      give_up(comm, error(fault::damaged_message, std::string(algorithm) + ", call " + std::to_string(iteration) +
+                                                      ": rank " + std::to_string(comm.rank()) +
+                                                      " got a message of rank " + std::to_string(from) +
+                                                      " that is not of this call: " + theirs.difference(stamp(use)) +
+                                                      "; the ranks do not make the same calls in the same order"));
+    }
+    return fault_report::unpacked(number);
+  }
+
   /// Hears the faults that ranks have put in the first place of their rows, a row of `width` numbers each and the same
-  /// on all ranks, and throws that of the lowest faulty rank, if any.
-  void hear_all(std::span<std::int64_t const> rows, std::size_t width) {
+  /// on all ranks, and throws that of the lowest faulty rank, if any. What is left in those places are the counts.
+  void hear_all(std::span<std::int64_t> rows, std::size_t width, phase use) {
     for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
-      faults.hear(fault_report::unpacked(static_cast<std::uint64_t>(rows[rank * width])), static_cast<int>(rank));
+      std::int64_t& first = rows[rank * width];
+      fault_report const theirs = read_header(static_cast<std::uint64_t>(first), static_cast<int>(rank), use);
+      faults.hear(theirs, static_cast<int>(rank));
+      first = theirs.detail;
     }
     throw_if_faulty();
   }

@@ -28,11 +28,18 @@ struct fault_report {
 
   explicit operator bool() const { return code != fault::none; }
 
-  /// One number: the subject and the code above, the detail below; for a healthy rank the detail is its entry count.
-  std::uint64_t packed() const {
+  /// The largest detail, and so the longest vector.
+  static constexpr std::int64_t most_detail = (std::int64_t(1) << 38) - 1;
+
+  /// One number: from above the subject, the code, the stamp of the message and the detail; for a healthy rank the
+  /// detail is its entry count.
+  std::uint64_t packed(std::uint32_t stamp = 0) const {
     return (static_cast<std::uint64_t>(subject) << 62) | (static_cast<std::uint64_t>(code) << 56) |
-           (static_cast<std::uint64_t>(detail) & detail_mask);
+           (static_cast<std::uint64_t>(stamp) << 38) | (static_cast<std::uint64_t>(detail) & detail_mask);
   }
+
+  /// The 18 bits of the stamp.
+  static std::uint32_t stamp_of(std::uint64_t number) { return static_cast<std::uint32_t>(number >> 38) & 0x3ffffU; }
 
   static fault_report unpacked(std::uint64_t number) {
     return {static_cast<oktopk::fault>((number >> 56) & 0x3f), static_cast<std::int64_t>(number & detail_mask),
@@ -61,7 +68,7 @@ struct fault_report {
   }
 
 private:
-  static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 56) - 1;
+  static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 38) - 1;
 };
 
 /// The fault that a call ends with: of all that were heard of, the one of the lowest rank.
@@ -84,8 +91,8 @@ public:
   int rank() const { return rank_; }
 
   /// The number in front of a message: the fault, or how many entries the message has.
-  std::uint64_t packed_or(std::int64_t count) const {
-    return (report_ ? report_ : fault_report{fault::none, count}).packed();
+  std::uint64_t packed_or(std::int64_t count, std::uint32_t stamp = 0) const {
+    return (report_ ? report_ : fault_report{fault::none, count}).packed(stamp);
   }
 
   /// `length` is what the algorithm was made for.

@@ -96,11 +96,11 @@ public:
 
   std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
     workspace_->row.assign(row.begin(), row.end());
-    workspace_->row.front() = static_cast<std::int64_t>(call_->faults.packed_or(row.front()));
+    workspace_->row.front() = static_cast<std::int64_t>(call_->header(row.front(), phase::threshold));
     workspace_->rows.resize(row.size() * static_cast<std::size_t>(call_->comm.size()));
     allgather(call_->comm, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
               phase::threshold, workspace_->collective);
-    call_->hear_all(workspace_->rows, row.size());
+    call_->hear_all(workspace_->rows, row.size(), phase::threshold);
     return workspace_->rows;
   }
 
@@ -109,6 +109,7 @@ public:
     for (std::size_t rank = 0; rank < workspace_->counts.size(); ++rank) {
       workspace_->counts[rank] = rows[rank * width];
     }
+    detail::check_counts(workspace_->counts, call_->length);
     return workspace_->counts;
   }
 

@@ -60,10 +60,13 @@ public:
       auto const told = available < header_bytes ? ~std::uint64_t(0) : from.get(exec, offset);
       if (told > static_cast<std::uint64_t>(bytes) ||
           header_bytes + detail::round_up_to_8(static_cast<std::int64_t>(told)) > available) {
-        throw error(fault::communication, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
-                                              " entries, which are not what their header says");
+        throw error(fault::damaged_message, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
+                                                " entries, which are not what their header says");
       }
       bytes = static_cast<std::int64_t>(told);
+    } else if (detail::round_up_to_8(bytes) > available) {
+      throw error(fault::damaged_message, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
+                                              " entries, which take " + std::to_string(bytes));
     }
     return bytes;
   }

@@ -6,6 +6,7 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/format/concept.hpp>
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace oktopk {
@@ -193,7 +195,7 @@ private:
   // Sends encoded entries that lie in a message, behind room for the header.
   void send(call_context<E, Comm>& call, int to, message_buffer<E>& message, std::int64_t count, std::int64_t bytes,
             phase use) {
-    message.put(call.exec, 0, call.faults.packed_or(count));
+    message.put(call.exec, 0, call.header(count, use));
     message.put(call.exec, message_header_bytes, static_cast<std::uint64_t>(call.faults.rank()));
     messages_.reset(1);
     cancel_on_unwind const guard(call.comm, messages_.requests());
@@ -211,10 +213,16 @@ private:
     messages_.start(call.exec, call.comm, "oktopk::reduction_tree::decoded");
     messages_.wait_all(call.comm);
     bytes = messages_.bytes(message) - header_bytes;
-    auto const header = fault_report::unpacked(incoming_.get(call.exec, 0));
+    auto const header = call.read_header(incoming_.get(call.exec, 0), from, use);
     if (header) {
       call.faults.hear(header, static_cast<int>(incoming_.get(call.exec, message_header_bytes)));
       return {};
+    }
+    std::int64_t const most = std::min(call.k, everything_.width());
+    if (bytes < 0 || header.detail > most) {
+      throw error(fault::damaged_message, "reduction_tree: rank " + std::to_string(from) + " sent " +
+                                              std::to_string(bytes) + " bytes for " + std::to_string(header.detail) +
+                                              " entries, where " + std::to_string(most) + " are the most");
     }
     incoming_.pull(call.exec, header_bytes, bytes);
     return decode(call, incoming_, bytes, header.detail);

@@ -6,6 +6,7 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/core/shared_numbers.hpp>
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace oktopk {
@@ -137,6 +139,7 @@ private:
           send_offsets_[at(step) - 1] + message_bytes(count, {boundaries[at(to)], boundaries[at(to) + 1]});
     }
     std::int64_t const most = std::min(most_selected ? *most_selected : announced_most(call.comm), own.width());
+    most_received_ = most;
     slot_bytes_ = message_bytes(most, own);
     int const slots = std::min(2 * bucket_, ranks - 1);
     outgoing_.reserve(call.exec, call.comm, send_offsets_[at(ranks) - 1]);
@@ -191,7 +194,7 @@ private:
     for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
       std::int64_t const header = send_offsets_[at(step) - 1];
-      outgoing_.put(call.exec, header, mine.packed_or(share_of(selection, to).size()));
+      outgoing_.put(call.exec, header, call.header(mine, share_of(selection, to).size(), phase::reduce));
       messages_.send(outgoing_.wire(header, message_header_bytes + lengths_[at(step)]), to, phase::reduce);
     }
     if (first <= last) {
@@ -202,12 +205,18 @@ private:
 
   void receive_one(call_context<E, Comm>& call, int from, int step, region own) {
     std::int64_t const offset = slot_offset(step);
-    auto const header = fault_report::unpacked(incoming_.get(call.exec, offset));
+    auto const header = call.read_header(incoming_.get(call.exec, offset), from, phase::reduce);
     if (header) {
       call.faults.hear(header, from);
       return;
     }
     std::int64_t const bytes = messages_.bytes(receives_[at(step)]) - message_header_bytes;
+    if (bytes < 0 || header.detail > most_received_) {
+      throw error(fault::damaged_message, "split_and_reduce: rank " + std::to_string(from) + " sent " +
+                                              std::to_string(bytes) + " bytes for " + std::to_string(header.detail) +
+                                              " entries, where " + std::to_string(most_received_) +
+                                              " are the most that it can have here");
+    }
     incoming_.pull(call.exec, offset + message_header_bytes, bytes);
     format_.decode(call.exec, static_cast<std::byte const*>(incoming_.data() + offset + message_header_bytes), bytes,
                    header.detail, own, decoded_indices_.data(), decoded_values_.data());
@@ -228,6 +237,7 @@ private:
   std::vector<std::int64_t> send_offsets_;
   std::vector<std::int64_t> lengths_;
   std::vector<std::int64_t> announced_;
+  std::int64_t most_received_ = 0;    // entries that the decoded arrays have room for
   std::vector<std::size_t> receives_; // the message of each step
   std::vector<typename Comm::request> announcements_;
   int bucket_ = 1; // no wider than there are steps

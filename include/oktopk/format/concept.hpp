@@ -55,7 +55,10 @@ concept encodes_on =
 /// takes;
 ///    `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is exact.
 /// 8. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
-///    bytes. The same bytes give the same bits on every rank, and finite values wherever `encode` wrote them.
+///    bytes. The same bytes give the same bits on every rank, and finite values wherever `encode` wrote them. Bytes
+///    that no `encode` wrote are read and written within their bounds all the same: every index lies in the region, and
+///    what cannot be decoded has a value that is not finite, or is an `error` (damaged_message). `count` is at least 0,
+///    fits the arrays, and is at most the width of the region, which is not empty where there are entries.
 template <class F>
 concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && names_its_types<F> &&
                         bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;

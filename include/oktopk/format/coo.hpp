@@ -4,6 +4,7 @@
 
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/format/damage.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace oktopk {
 /// Coordinate format: an array of indices and an array of values (paper, section 2), 2 words an entry by default.
 ///
 /// Indices are relative to the region and exact integers whatever the length. The wider of the two arrays comes first,
-/// so that both are aligned.
+/// so that both are aligned. An entry whose index is outside the region decodes to one that is not finite.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
 struct coo {
   using index_type = Index;
@@ -49,15 +50,19 @@ struct coo {
   }
 
   template <execution_space E>
-  static void decode(E const& exec, std::byte const* in, std::int64_t, std::int64_t count, region where, Index* indices,
-                     Value* values) {
+  static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
+                     Index* indices, Value* values) {
+    detail::expect_bytes(bytes, count * entry_bytes, count);
     Index const* const from_indices = indices_in(in, count);
     Value const* const from_values = values_in(in, count);
     auto const first = static_cast<Index>(where.begin);
+    auto const width = static_cast<std::uint64_t>(where.width());
     Kokkos::parallel_for(
         "oktopk::coo::decode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
-          indices[i] = from_indices[i] + first;
-          values[i] = from_values[i];
+          Index const index = from_indices[i];
+          bool const inside = static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) < width;
+          indices[i] = inside ? index + first : first;
+          values[i] = inside ? from_values[i] : detail::spoilt_value<Value>();
         });
   }
 

@@ -68,19 +68,27 @@ struct coo_or_dense {
       coo<Value, Index>::decode(exec, in, bytes, count, where, indices, values);
       return;
     }
+    detail::expect_bytes(bytes, max_encoded_bytes(count, where), count);
     auto const* const from = reinterpret_cast<Value const*>(in);
     std::int64_t const first = where.begin;
+    std::int64_t const width = where.width();
     auto const nothing = empty;
     Kokkos::parallel_scan(
-        "oktopk::coo_or_dense::decode", detail::index_range<E>(exec, 0, where.width()),
+        "oktopk::coo_or_dense::decode", detail::index_range<E>(exec, 0, width),
         KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
           Value const value = from[i];
           if (__builtin_bit_cast(detail::bits_of<Value>, value) != nothing) {
-            if (final) {
+            if (final && position < count) { // a damaged array may have more: they are cut off
               indices[position] = static_cast<Index>(first + i);
               values[position] = value;
             }
             position += 1;
+          }
+          if (final && i == width - 1) { // or fewer
+            for (std::int64_t left = position; left < count; ++left) {
+              indices[left] = static_cast<Index>(first);
+              values[left] = detail::spoilt_value<Value>();
+            }
           }
         });
   }

@@ -7,6 +7,7 @@
 #include <oktopk/core/kokkos_ext/processor.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
+#include <oktopk/format/damage.hpp>
 #include <oktopk/format/packed/gap_block.hpp>
 #include <oktopk/format/values/exact.hpp>
 
@@ -164,10 +165,7 @@ public:
       return;
     }
     detail::packed_layout const layout(count, where);
-    if (bytes < layout.table) {
-      throw error(fault::communication, "a packed message of " + std::to_string(bytes) + " bytes has no room for " +
-                                            std::to_string(count) + " entries");
-    }
+    detail::expect_bytes(bytes, layout.table, count);
     Values const codec = values_;
     bool const has_avx2 = detail::processor_has_avx2();
     Kokkos::parallel_scan(
@@ -248,7 +246,7 @@ public:
   KOKKOS_INLINE_FUNCTION static void spoil(region where, int count, Index* indices, Value* values) {
     for (int i = 0; i < count; ++i) {
       indices[i] = static_cast<Index>(where.begin);
-      values[i] = __builtin_bit_cast(Value, static_cast<detail::bits_of<Value>>(~detail::bits_of<Value>(0) >> 1));
+      values[i] = detail::spoilt_value<Value>();
     }
   }
 

@@ -12,13 +12,18 @@
 
 namespace oktopk::detail {
 
+/// MPI's sentence for what a call reports.
+inline std::string mpi_text(int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return std::string(text, static_cast<std::size_t>(length));
+}
+
 /// Throws what a call of MPI reports, with the name of the call.
 inline void check_mpi(int code, char const* call) {
   if (code != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING] = {};
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    throw error(fault::communication, std::string(call) + ": " + std::string(text, static_cast<std::size_t>(length)));
+    throw error(fault::communication, std::string(call) + ": " + mpi_text(code));
   }
 }
 

@@ -2,34 +2,42 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/timed_out.hpp>
-
-#include <mpi.h>
-
 #include <chrono>
 #include <thread>
 
 namespace oktopk::detail {
 
-/// Asks MPI again and again until a request is complete, and gives the core away in between. Gives MPI's code.
+/// One wait with a time limit.
 ///
-/// Throws `timed_out` when that takes longer than the limit; the request is then still active. `describe()` says what
-/// the rank has waited for.
-template <class Describe>
-int test_until_done(MPI_Request& handle, MPI_Status& status, std::chrono::nanoseconds limit, int rank,
-                    Describe const& describe) {
-  auto const start = std::chrono::steady_clock::now();
-  for (;;) {
-    int done = 0;
-    int const code = MPI_Test(&handle, &done, &status);
-    if (code != MPI_SUCCESS || done != 0) {
-      return code;
-    }
-    if (std::chrono::steady_clock::now() - start > limit) {
-      throw timed_out(rank, describe(), limit);
-    }
+/// `try_again` is for a loop that asks MPI in between: it gives the core away, and now and then does `look`.
+class timed_wait {
+public:
+  using clock = std::chrono::steady_clock;
+
+  explicit timed_wait(std::chrono::nanoseconds limit) : limit_(limit) {}
+
+  /// Whether there is time left.
+  template <class Look>
+  bool try_again(Look const& look) {
     std::this_thread::yield();
+    auto const now = clock::now();
+    if (begun_ == clock::time_point()) { // the first question is asked without a clock
+      begun_ = now;
+      next_look_ = now + between_looks;
+    }
+    if (now >= next_look_) {
+      look();
+      next_look_ = now + between_looks;
+    }
+    return now - begun_ <= limit_;
   }
-}
+
+private:
+  static constexpr std::chrono::milliseconds between_looks{1};
+
+  std::chrono::nanoseconds limit_;
+  clock::time_point begun_{};
+  clock::time_point next_look_{};
+};
 
 } // namespace oktopk::detail

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
-#include <oktopk/core/timed_out.hpp>
 #include <oktopk/torch/call.hpp>
 
 #include <ATen/ops/from_blob.h>
@@ -15,10 +17,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -47,7 +51,7 @@ public:
   private:
     friend process_group_communicator;
     work_pointer work_;
-    int peer_ = 0;
+    int peer_ = -1; // none yet
     bool receives_ = false;
     phase use_ = phase::control;
   };
@@ -74,6 +78,19 @@ public:
   /// Gloo does it: the group is of no more use to anybody, and the other ranks soon hear of it. With a limit, an
   /// allreduce works on a copy.
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
+
+  /// What messages are for from now on.
+  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
+
+  /// Leaves all ranks: this one can use the communicator no more. Closes the connections of the group on this rank, so
+  /// that the waits of the others end with an error of Gloo, which does not say why.
+  void give_up(error const& why) noexcept {
+    if (!shared_->broken) {
+      shared_->broken.note(why.code(), why.sentence());
+      close_connections();
+    }
+  }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
     // Gloo only reads it.
@@ -92,11 +109,9 @@ public:
     for (request& each : requests) {
       if (each.active()) {
         try {
-          wait_for(*each.work_, [&] {
-            return std::string(each.receives_ ? "to receive from rank " : "to send to rank ") +
-                   std::to_string(each.peer_) + " (" + std::string(name(each.use_)) + ")";
-          });
+          wait_for(*each.work_, [&] { return report(requests); });
         } catch (error const& failed) {
+          give_up(failed); // also to those that wait for this rank
           if (failed.code() != fault::timed_out) {
             each.work_.reset(); // it is over
           }
@@ -109,7 +124,8 @@ public:
 
   /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request.
   void cancel(std::span<request> requests) noexcept {
-    shared_->has_cancelled = true;
+    error const why = detail::order_is_lost(rank());
+    shared_->broken.note(why.code(), why.sentence());
     for (request& each : requests) {
       each.work_.reset();
     }
@@ -133,10 +149,13 @@ public:
                                           : c10d::ReduceOp::MAX;
     auto const work = detail::torch_call("allreduce", [&] { return shared_->group->allreduce(tensors, how); });
     try {
-      wait_for(*work, [] { return std::string("for everybody in an allreduce"); });
-    } catch (...) {
-      close_connections();
-      shared_->has_cancelled = true;
+      wait_for(*work, [] {
+        wait_report waited;
+        waited.add("for everybody in an allreduce");
+        return waited;
+      });
+    } catch (error const& failed) {
+      give_up(failed);
       throw;
     }
     if (copies) {
@@ -160,7 +179,8 @@ private:
     c10::intrusive_ptr<c10d::ProcessGroup> group;
     int first_tag;
     std::chrono::nanoseconds time_limit{0}; // the group's own
-    bool has_cancelled = false;
+    operation during;
+    breakdown broken;
   };
 
   template <class T>
@@ -168,11 +188,7 @@ private:
     return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::TensorOptions().dtype(type));
   }
 
-  void check_order() const {
-    if (shared_->has_cancelled) {
-      throw detail::order_is_lost(rank());
-    }
-  }
+  void check_order() const { shared_->broken.throw_if_happened(); }
 
   request start_one(char const* call, std::span<std::byte> bytes, int peer, phase use, bool receives) {
     check_order();
@@ -188,8 +204,20 @@ private:
     return started;
   }
 
-  template <class Work, class Describe>
-  void wait_for(Work& work, Describe const& describe) {
+  // What of the messages of a wait is complete.
+  static wait_report report(std::span<request> requests) {
+    wait_report waited;
+    for (request const& each : requests) {
+      if (each.peer_ >= 0) {
+        waited.add(!each.active() || (each.work_->isCompleted() && each.work_->isSuccess()), each.receives_, each.peer_,
+                   each.use_);
+      }
+    }
+    return waited;
+  }
+
+  template <class Work, class Report>
+  void wait_for(Work& work, Report const& report) {
     launch_pause const lent;
     auto const limit = std::chrono::ceil<std::chrono::milliseconds>(shared_->time_limit);
     std::string text;
@@ -202,10 +230,10 @@ private:
       text = detail::torch_text(caught);
     }
     if (limit.count() > 0 && detail::says_timed_out(text)) {
-      throw detail::timed_out(rank(), describe(), shared_->time_limit);
+      throw report().timed_out(rank(), shared_->during, shared_->time_limit);
     }
     throw error(detail::says_timed_out(text) ? fault::timed_out : fault::communication,
-                "rank " + std::to_string(rank()) + " has waited " + describe() + ": " + text);
+                "rank " + std::to_string(rank()) + " has waited " + report().open() + ": " + text);
   }
 
   // An allreduce that is given up runs on in a thread of the group, which waits for that thread in the end. A receive

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// The version of the library. `OKTOPK_VERSION` is a number to compare with: 10000 times the major, 100 times the
+/// minor, plus the patch number, so that `#if OKTOPK_VERSION >= 200` holds from 0.2.0 on.
+#define OKTOPK_VERSION_MAJOR 0
+#define OKTOPK_VERSION_MINOR 2
+#define OKTOPK_VERSION_PATCH 0
+#define OKTOPK_VERSION (OKTOPK_VERSION_MAJOR * 10000 + OKTOPK_VERSION_MINOR * 100 + OKTOPK_VERSION_PATCH)
+#define OKTOPK_VERSION_STRING "0.2.0"
+
+namespace oktopk {
+
+/// The version of the headers in use, for example "0.2.0". The text lives as long as the program.
+constexpr char const* version() noexcept {
+  return OKTOPK_VERSION_STRING;
+}
+
+} // namespace oktopk

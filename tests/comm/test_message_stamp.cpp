@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "support/catch.hpp"
+
+#include <oktopk/comm/message_stamp.hpp>
+#include <oktopk/core/fault_report.hpp>
+
+#include <cstdint>
+
+using oktopk::message_stamp;
+using oktopk::phase;
+
+TEST_CASE("a stamp says what differs: version, algorithm, call or phase") {
+  message_stamp const expected("ok_topk", 1000, 10, 12, phase::reduce);
+  CHECK(message_stamp("ok_topk", 1000, 10, 12, phase::reduce) == expected);
+  CHECK(message_stamp("ok_topk", 1000, 10, 12 + 64, phase::reduce) == expected); // as far as it goes
+  message_stamp const newer(expected.bits() ^ (3U << 16U));
+  CHECK(newer.difference(expected) == "version 2 where 1 is expected");
+  CHECK(message_stamp("topk_a", 1000, 10, 12, phase::reduce).difference(expected) ==
+        "another algorithm, or one of another length or k");
+  CHECK(message_stamp("ok_topk", 1001, 10, 12, phase::reduce).difference(expected) ==
+        "another algorithm, or one of another length or k");
+  CHECK(message_stamp("ok_topk", 1000, 10, 13, phase::reduce).difference(expected) ==
+        "call (modulo 64) 13 where 12 is expected");
+  CHECK(message_stamp("ok_topk", 1000, 10, 12, phase::gather).difference(expected) ==
+        "phase gather where reduce is expected");
+}
+
+TEST_CASE("a stamp fits beside the count and the fault of a message") {
+  message_stamp const stamp("gtopk", 7, 7, 63, phase::gather);
+  for (std::int64_t const count : {std::int64_t(0), std::int64_t(1), oktopk::fault_report::most_detail}) {
+    std::uint64_t const number = oktopk::fault_report{oktopk::fault::none, count}.packed(stamp.bits());
+    CHECK(message_stamp(oktopk::fault_report::stamp_of(number)) == stamp);
+    CHECK(oktopk::fault_report::unpacked(number).detail == count);
+    CHECK(oktopk::fault_report::unpacked(number).code == oktopk::fault::none);
+  }
+}
