@@ -58,7 +58,7 @@ public:
       return meet(message);
     }
     message.number = events->messages_of(mine.fiber);
-    message.hit = message.receive ? nullptr : events->strike_send(mine.fiber);
+    message.hit = message.receive ? nullptr : events->strike_send(mine.fiber, message.size);
     if (message.hit != nullptr && message.hit->fault.what == in_process::mishap::loss) {
       in_process_message* const lost = messages_.take(message);
       events->launch(*lost, nullptr);

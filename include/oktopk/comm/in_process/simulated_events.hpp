@@ -63,11 +63,12 @@ public:
     return {};
   }
 
-  /// The fault that strikes a send which was counted, or null.
-  struck_message const* strike_send(int rank) {
+  /// The fault that strikes a send of so many bytes which was counted, or null.
+  struck_message const* strike_send(int rank, std::size_t bytes) {
     std::int64_t const number = run_.messages[static_cast<std::size_t>(rank)];
     for (auto each = pending_.begin(); each != pending_.end(); ++each) {
-      if (each->rank == rank && each->message <= number && !strikes_rank(each->what)) {
+      bool const fits = !strikes_rank(each->what) && (bytes > 0 || each->what != in_process::mishap::bit_flip);
+      if (each->rank == rank && each->message <= number && fits) {
         struck_messages_.push_back({*each});
         pending_.erase(each);
         run_.strikes.push_back({struck_messages_.back().fault, now_});

@@ -30,7 +30,7 @@ constexpr std::string_view name(mishap what) noexcept {
 /// One fault of a simulated world: a rank and its i-th message.
 ///
 /// Messages of a rank are counted from 1: its sends, its receives and its part in `allreduce`. What strikes a message
-/// rather than the rank takes the first send from the i-th message on.
+/// rather than the rank takes the first send from the i-th message on, a flip the first that has bytes.
 struct planned_fault {
   mishap what = mishap::death;
   int rank = 0;
