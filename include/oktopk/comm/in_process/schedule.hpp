@@ -36,9 +36,7 @@ public:
       : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()), died_(fibers_.size(), 0),
         steps_(fibers_.size(), 0), events_(how ? std::make_unique<simulated_events>(*how, ranks) : nullptr) {}
 
-  int size() const { return static_cast<int>(fibers_.size()); }
   simulated_events* events() const { return events_.get(); }
-  bool is_stuck() const { return stuck_; }
   std::string const& stuck_report() const { return stuck_report_; }
   bool has_finished(int fiber) const { return fibers_[index(fiber)]->finished(); }
   bool has_died(int fiber) const { return died_[index(fiber)] != 0; }
@@ -51,13 +49,13 @@ public:
   template <class Ready, class Describe>
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
     throw_if_dead(fiber);
-    // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
     steps_[index(fiber)] += 1;
+    // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
     if (!stuck_ && ready()) {
       return wait_end::ready;
     }
     wait_state& mine = waits_[index(fiber)];
-    time const deadline = limit > time(0) ? now() + limit : never;
+    time const deadline = limit > time(0) ? later_by(limit) : never;
     mine = {what::waits, call_ref<bool>(ready), call_ref<std::string>(describe), deadline};
     if (!stuck_) {
       fibers_[index(fiber)]->leave();
@@ -117,6 +115,8 @@ private:
     bool late = false;
   };
 
+  time later_by(time how_long) const { return simulated_events::sum(now(), how_long); }
+
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
 
   void throw_if_dead(int fiber) const {
@@ -129,7 +129,7 @@ private:
     wait_state& mine = waits_[index(fiber)];
     mine = {};
     mine.does = what::sleeps;
-    mine.until = now() + how_long;
+    mine.until = later_by(how_long);
     fibers_[index(fiber)]->leave();
     mine = {};
     throw_if_dead(fiber);
@@ -183,12 +183,13 @@ private:
           able.push_back(rank);
         }
       }
-      std::size_t const arrivals = events_->is_explored() && !stuck_ ? events_->under_way() : 0;
+      bool const explored = events_->is_explored() && !stuck_; // then an arrival is a choice, too
+      std::size_t const arrivals = explored ? events_->under_way() : 0;
       if (able.empty() && arrivals == 0) {
         wait_for_event();
         continue;
       }
-      std::size_t const next = stuck_ ? 0 : events_->choose(able.size() + arrivals, state_number());
+      std::size_t const next = stuck_ ? 0 : events_->choose(able.size() + arrivals, explored ? state_number() : 0);
       if (next == in_process::event_order::end) {
         end_all();
       } else if (next < able.size()) {
