@@ -356,3 +356,56 @@ TEST_CASE("survivors wait no longer than the limit") {
   CHECK(heard[0].code == fault::timed_out);
   CHECK(heard[0].says("for all that are left to join the survivors"));
 }
+
+TEST_CASE("a plan that cannot be carried out is refused") {
+  auto const said = [](oktopk::in_process::simulation const& how) {
+    oktopk::in_process::options options;
+    options.simulated = how;
+    return outcome_of([&] {
+      oktopk::in_process::run(
+          2, [](in_process_communicator) {}, options);
+    });
+  };
+  for (planned_fault const& bad : {planned_fault{.rank = 2}, planned_fault{.rank = -1}, planned_fault{.message = 0},
+                                   planned_fault{.what = mishap::stop, .time = -1ns}}) {
+    outcome const heard = said({.faults = {{bad}}});
+    CHECK(heard.code == fault::option_out_of_range);
+    CHECK(heard.says("there is no " + bad.text() + " of 2 ranks"));
+  }
+  CHECK(said({.message_time = -1ns}).code == fault::option_out_of_range);
+  CHECK(said({.message_time = 25h}).code == fault::option_out_of_range);
+  CHECK(said({.step_time = -1ns}).code == fault::option_out_of_range);
+  CHECK(said({.message_time = 0ns, .step_time = 0ns}).code == fault::none);
+}
+
+TEST_CASE("times that are too long to be counted are for ever") {
+  auto const most = std::chrono::nanoseconds::max();
+  auto const heard = outcomes_of(2, simulated(1, {{.what = mishap::delay, .rank = 0, .message = 1, .time = most}}),
+                                 [&](in_process_communicator comm) {
+                                   comm.set_time_limit(most);
+                                   pass_around(comm, 1);
+                                 });
+  CHECK(heard[0].code == fault::deadlock); // nothing that could still happen
+  CHECK(heard[1] == heard[0]);
+}
+
+TEST_CASE("what has happened is told: messages, faults and the time") {
+  oktopk::in_process::simulated_run run;
+  planned_fault const stop{.what = mishap::stop, .rank = 1, .message = 3, .time = 1s};
+  auto how = simulated(1, {stop, {.what = mishap::death, .rank = 0, .message = 100}});
+  how.simulated->told = &run;
+  oktopk::in_process::run(
+      2,
+      [](in_process_communicator comm) {
+        pass_around(comm, 0);
+        pass_around(comm, 1);
+        float x = 1;
+        comm.allreduce(std::span(&x, 1), oktopk::reduction::max, phase::control);
+      },
+      how);
+  CHECK(run.messages == std::vector<std::int64_t>{5, 5});
+  REQUIRE(run.strikes.size() == 1); // rank 0 has not come to its hundredth message
+  CHECK(run.strikes[0].what == stop);
+  CHECK(run.end >= 1s);
+  CHECK(run.events > 10);
+}

@@ -166,8 +166,17 @@ verdict judge_faults(scenario const& of, std::vector<story<Value>> const& plain,
     return wrong;
   }
   auto const first = std::find_if(run.strikes.begin(), run.strikes.end(),
-                                  [&](auto const& each) { return breaks(each.what, deadline); });
-  bool const expected = first != run.strikes.end();
+                                  [&](auto const& each) { return of_fault(each.what, deadline) != consequence::none; });
+  bool const may_break = first != run.strikes.end();
+  bool must_break = std::any_of(run.strikes.begin(), run.strikes.end(), [&](auto const& each) {
+    return of_fault(each.what, deadline) == consequence::certain;
+  });
+  // A rank may find what others cannot, and all must hear of it.
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    must_break = must_break || (may_break && !died[rank] && all[rank].broken.code != oktopk::fault::none);
+  }
+  bool const damaged =
+      std::any_of(run.strikes.begin(), run.strikes.end(), [](auto const& each) { return damages(each.what.what); });
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     story<Value> const& one = all[rank];
     std::string const who = of_rank(rank);
@@ -177,20 +186,21 @@ verdict judge_faults(scenario const& of, std::vector<story<Value>> const& plain,
     if (!one.ended) {
       return finding{"lost_rank", who + "has not come to its end"};
     }
-    if ((one.broken.code != oktopk::fault::none) != expected) {
-      return finding{expected ? "no_error" : "error",
-                     who + (expected ? "has not heard of the fault" : one.broken.text)};
+    if ((one.broken.code != oktopk::fault::none) != must_break) {
+      return finding{must_break ? "no_error" : "error",
+                     who + (must_break ? "has not heard of the fault" : one.broken.text)};
     }
-    if (!expected) {
+    if (!must_break) {
       continue;
     }
-    if (one.broken.code != oktopk::fault::timed_out && one.broken.code != oktopk::fault::abandoned) {
+    bool const told = one.broken.code == oktopk::fault::timed_out || one.broken.code == oktopk::fault::abandoned;
+    if (!told && !damaged) {
       return finding{"other_error", who + one.broken.text};
     }
     auto latest = first->at + deadline * 3 / 2;
-    for (auto const& each : run.strikes) { // who stands still hears of nothing
+    for (auto const& each : run.strikes) { // who stands still hears of nothing, and where all did so nobody has told
       if (each.what.what == oktopk::in_process::mishap::stop && each.what.rank == static_cast<int>(rank)) {
-        latest = std::max(latest, each.at + each.what.time + deadline / 2);
+        latest = std::max(latest, each.at + each.what.time + deadline * (run.strikes.size() == 1 ? 1 : 3) / 2);
       }
     }
     if (one.broken_at > latest) {
@@ -206,7 +216,7 @@ verdict judge_faults(scenario const& of, std::vector<story<Value>> const& plain,
     }
   }
   // Where more than one thing has happened the survivors may have lost another one.
-  return expected && run.strikes.size() == 1 ? judge_resumed(of, all, died) : verdict();
+  return must_break && run.strikes.size() == 1 ? judge_resumed(of, all, died) : verdict();
 }
 
 template verdict judge_calls(scenario const&, std::vector<story<float>> const&);

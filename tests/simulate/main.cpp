@@ -32,7 +32,8 @@ double seconds_since(clock_type::time_point start) {
 
 std::string command_of(plan const& all, std::uint64_t seed) {
   std::ostringstream text;
-  text << all.program << " --seeds 1 --first-seed " << seed << (all.faults ? " --faults" : "");
+  text << all.program << " --seeds 1 --first-seed " << seed << (all.faults ? " --faults" : "")
+       << (all.damage ? " --damage" : "") << (all.checked ? " --checked" : "");
   if (all.deadline != plan().deadline) {
     text << " --deadline " << std::chrono::duration<double>(all.deadline).count();
   }
@@ -140,6 +141,10 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", all.seeds, "how many")->capture_default_str();
   app.add_option("--first-seed", all.first, "the first of them")->capture_default_str();
   app.add_flag("--faults", all.faults, "lets ranks die or stop, and messages be late, as each seed says");
+  app.add_flag("--damage", all.damage,
+               "faults, and messages that are lost, doubled or changed as well; that finds "
+               "wrong sums unless the communicators are --checked");
+  app.add_flag("--checked", all.checked, "communicators that seal their messages, and the algorithms made for them");
   app.add_option("--deadline", deadline, "virtual seconds that a wait may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -150,6 +155,8 @@ int main(int argc, char** argv) {
   app.add_flag("--verbose", all.verbose, "says what every seed stands for");
   CLI11_PARSE(app, argc, argv);
   all.deadline = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline));
+
+  all.faults = all.faults || all.damage;
 
   // Not our own arguments, which Kokkos would look through.
   int no_arguments = 0;

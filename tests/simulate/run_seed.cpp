@@ -4,6 +4,7 @@
 #include "simulate/run_seed.hpp"
 
 #include "fuzz/subjects.hpp"
+#include "simulate/checked_subjects.hpp"
 #include "simulate/judge.hpp"
 #include "simulate/story.hpp"
 
@@ -13,6 +14,7 @@
 #include <exception>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,12 @@ using oktopk::in_process::simulated_run;
 using oktopk::in_process::simulation;
 
 template <class Value>
-oktopk_fuzz::subject<Value> const& named(std::string const& name) {
+oktopk_fuzz::subject<Value> const& named(plan const& all, std::string const& name) {
+  if constexpr (std::is_same_v<Value, float>) {
+    if (all.checked) {
+      return checked_subject(name);
+    }
+  }
   for (auto const& each : oktopk_fuzz::subjects<Value>()) {
     if (each.about.name == name) {
       return each;
@@ -51,7 +58,7 @@ world<Value> run_world(plan const& all, scenario const& of, std::optional<simula
   if (how.simulated) {
     how.simulated->told = &made.run;
   }
-  auto const& subject = named<Value>(of.about->name);
+  auto const& subject = named<Value>(all, of.about->name);
   auto const thrown = oktopk::in_process::run_and_collect(
       of.what.ranks,
       [&](oktopk::in_process_communicator comm) {
@@ -89,7 +96,7 @@ seed_result run_of(plan const& all, scenario const& of) {
   if (result.wrong || !all.faults) {
     return result;
   }
-  fault_plan const faults = draw_faults(of, messages, all.deadline);
+  fault_plan const faults = draw_faults(all, of, messages);
   result.faults = faults.text();
   auto const faulty = run_world<Value>(all, of, simulation{.seed = oktopk_fuzz::mixed({of.seed, 2}), .faults = faults});
   result.wrong = faulty.wrong ? faulty.wrong

@@ -4,6 +4,7 @@
 #include "simulate/scenario.hpp"
 
 #include "fuzz/subjects.hpp"
+#include "simulate/checked_subjects.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -23,15 +24,15 @@ int draw_ranks(draws& draw) {
   return static_cast<int>(at < 0.6 ? draw.between(1, 4) : at < 0.9 ? draw.between(5, 8) : draw.between(9, 16));
 }
 
-facts const& draw_subject(draws& draw, std::string const& only) {
+facts const& draw_subject(draws& draw, plan const& all) {
   std::vector<facts const*> chosen;
-  for (facts const& each : oktopk_fuzz::all_facts()) {
-    if (each.name.find(only) != std::string::npos) {
+  for (facts const& each : all.checked ? checked_facts() : oktopk_fuzz::all_facts()) {
+    if (each.name.find(all.only) != std::string::npos) {
       chosen.push_back(&each);
     }
   }
   if (chosen.empty()) {
-    throw std::invalid_argument("there is no algorithm with \"" + only + "\" in its name");
+    throw std::invalid_argument("there is no algorithm with \"" + all.only + "\" in its name");
   }
   return *draw.one_of(chosen);
 }
@@ -42,22 +43,33 @@ scenario draw_scenario(plan const& all, std::uint64_t seed) {
   draws draw(mixed({seed, std::uint64_t(0x73696d)}));
   scenario drawn;
   drawn.seed = seed;
-  drawn.about = &draw_subject(draw, all.only);
+  drawn.about = &draw_subject(draw, all);
   oktopk_fuzz::limits within;
   within.ranks = draw_ranks(draw);
   // The order of events is what is tried here, and short gradients have as many events as long ones.
   within.length = draw.chance(0.9) ? draw.between(0, 300) : draw.between(301, 2000);
   within.without = {"twin", "damage", "file", "refusal"};
+  if (all.checked) {
+    within.without.emplace_back("sgd");
+  }
   drawn.what = oktopk_fuzz::draw_case(*drawn.about, seed, 0, draw.chance(0.2), within);
   return drawn;
 }
 
-bool breaks(planned_fault const& fault, std::chrono::nanoseconds deadline) {
-  return fault.what == mishap::death || fault.time > deadline;
+consequence of_fault(planned_fault const& fault, std::chrono::nanoseconds deadline) {
+  switch (fault.what) {
+  case mishap::death: return consequence::certain;
+  case mishap::stop:
+  case mishap::delay: return fault.time > deadline ? consequence::certain : consequence::none;
+  case mishap::loss:
+  case mishap::bit_flip: return consequence::certain;
+  case mishap::doubling: return consequence::possible; // nobody asks for what comes after the last message
+  }
+  return consequence::none;
 }
 
-oktopk::in_process::fault_plan draw_faults(scenario const& of, std::vector<std::int64_t> const& messages,
-                                           std::chrono::nanoseconds deadline) {
+oktopk::in_process::fault_plan draw_faults(plan const& all, scenario const& of,
+                                           std::vector<std::int64_t> const& messages) {
   draws draw(mixed({of.seed, std::uint64_t(0x6661756c74)}));
   oktopk::in_process::fault_plan faults;
   if (of.what.ranks == 1) {
@@ -67,13 +79,18 @@ oktopk::in_process::fault_plan draw_faults(scenario const& of, std::vector<std::
   for (int i = 0; i < many; ++i) {
     planned_fault one;
     one.what = draw.one_of({mishap::death, mishap::death, mishap::stop, mishap::delay});
+    if (all.damage && draw.chance(0.7)) {
+      one.what = draw.one_of({mishap::loss, mishap::doubling, mishap::bit_flip});
+    }
+    one.bit = draw.bits() % (std::uint64_t(1) << 20U);
     one.rank = static_cast<int>(draw.between(0, of.what.ranks - 1));
     // Not in the barriers at the end, which are there so that everybody hears of what has happened before.
-    std::int64_t const last = messages[static_cast<std::size_t>(one.rank)] - 4 * (of.what.ranks - 1);
+    std::int64_t const last =
+        messages[static_cast<std::size_t>(one.rank)] - (all.checked ? 8 : 4) * (of.what.ranks - 1);
     one.message = draw.between(1, std::max<std::int64_t>(1, last));
     bool const longer = draw.chance(0.7);
     double const part = longer ? draw.real(1.6, 5) : draw.real(0.01, 0.4 / many);
-    one.time = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline * part);
+    one.time = std::chrono::duration_cast<std::chrono::nanoseconds>(all.deadline * part);
     faults.faults.push_back(one);
   }
   return faults;

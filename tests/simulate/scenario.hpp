@@ -21,6 +21,8 @@ struct plan {
   std::uint64_t first = 0; ///< seed
   std::uint64_t seeds = 1000;
   bool faults = false;
+  bool damage = false;  ///< also messages that are lost, doubled or changed, which only checked communicators notice
+  bool checked = false; ///< over checked communicators
   std::chrono::nanoseconds deadline = std::chrono::seconds(10); ///< time limit of every wait, in virtual time
   std::string only;                                             ///< part of the names of the algorithms to run
   bool verbose = false;
@@ -38,10 +40,22 @@ struct scenario {
 scenario draw_scenario(plan const& all, std::uint64_t seed);
 
 /// Faults for a world in which each rank starts so many messages; none for one rank alone.
-oktopk::in_process::fault_plan draw_faults(scenario const& of, std::vector<std::int64_t> const& messages,
-                                           std::chrono::nanoseconds deadline);
+oktopk::in_process::fault_plan draw_faults(plan const& all, scenario const& of,
+                                           std::vector<std::int64_t> const& messages);
 
-/// Whether ranks wait for longer than the limit where this happens.
-bool breaks(oktopk::in_process::planned_fault const& fault, std::chrono::nanoseconds deadline);
+/// Whether it makes a message another one, or none, or two.
+constexpr bool damages(oktopk::in_process::mishap what) {
+  using oktopk::in_process::mishap;
+  return what == mishap::loss || what == mishap::doubling || what == mishap::bit_flip;
+}
+
+/// What follows from a fault.
+enum class consequence {
+  none,     ///< nobody waits for too long
+  possible, ///< an error, where somebody has a further message to expect of the same kind
+  certain,  ///< an error on all that survive
+};
+
+consequence of_fault(oktopk::in_process::planned_fault const& fault, std::chrono::nanoseconds deadline);
 
 } // namespace oktopk_simulate

@@ -225,6 +225,9 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
     throw error(fault::option_out_of_range, "in_process::run: stack_bytes = " + std::to_string(how.stack_bytes) +
                                                 " is less than the least, " + std::to_string(least_stack_bytes));
   }
+  if (std::string const wrong = how.simulated ? how.simulated->problem(ranks) : ""; !wrong.empty()) {
+    throw error(fault::option_out_of_range, "in_process::run: " + wrong);
+  }
   detail::in_process_world world(ranks, how.simulated);
   return world.run([&](int rank) { body(in_process_communicator(world.all(), rank)); }, how.stack_bytes);
 }

@@ -58,14 +58,14 @@ public:
       return meet(message);
     }
     message.number = events->messages_of(mine.fiber);
-    message.hit = message.receive ? nullptr : events->strike_send(mine.fiber);
-    if (message.hit != nullptr && message.hit->fault.what == in_process::mishap::loss) {
+    message.hit = message.receive ? nullptr : events->strike_send(mine.fiber, message.size);
+    if (message.hit != nullptr && message.hit->what == in_process::mishap::loss) {
       in_process_message* const lost = messages_.take(message);
       events->launch(*lost, nullptr);
       return lost;
     }
     in_process_message* const added = meet(message);
-    if (message.hit != nullptr && message.hit->fault.what == in_process::mishap::doubling) {
+    if (message.hit != nullptr && message.hit->what == in_process::mishap::doubling) {
       message.data = events->copy_of(message);
       message.hit = nullptr;
       meet(message); // nobody waits for this one

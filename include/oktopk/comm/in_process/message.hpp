@@ -10,9 +10,11 @@
 #include <deque>
 #include <vector>
 
-namespace oktopk::detail {
+namespace oktopk::in_process {
+struct planned_fault;
+}
 
-struct struck_message;
+namespace oktopk::detail {
 
 /// One side of a message: what a rank sends, or its room for what it receives.
 struct in_process_message {
@@ -25,10 +27,10 @@ struct in_process_message {
   std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
-  int fiber = 0;                       ///< that owns it: its rank in the communicator of all ranks
-  bool under_way = false;              ///< in a simulation, which delivers it later
-  std::uint64_t number = 0;            ///< in a simulation: of all messages of its rank
-  struck_message const* hit = nullptr; ///< in a simulation: what a planned fault does to it
+  int fiber = 0;                                  ///< that owns it: its rank in the communicator of all ranks
+  bool under_way = false;                         ///< in a simulation, which delivers it later
+  std::uint64_t number = 0;                       ///< in a simulation: of all messages of its rank
+  in_process::planned_fault const* hit = nullptr; ///< in a simulation: what a planned fault does to it
 };
 
 /// Whether two sides belong to one message.

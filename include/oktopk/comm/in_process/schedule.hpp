@@ -36,9 +36,7 @@ public:
       : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()), died_(fibers_.size(), 0),
         steps_(fibers_.size(), 0), events_(how ? std::make_unique<simulated_events>(*how, ranks) : nullptr) {}
 
-  int size() const { return static_cast<int>(fibers_.size()); }
   simulated_events* events() const { return events_.get(); }
-  bool is_stuck() const { return stuck_; }
   std::string const& stuck_report() const { return stuck_report_; }
   bool has_finished(int fiber) const { return fibers_[index(fiber)]->finished(); }
   bool has_died(int fiber) const { return died_[index(fiber)] != 0; }
@@ -51,17 +49,19 @@ public:
   template <class Ready, class Describe>
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
     throw_if_dead(fiber);
+    steps_[index(fiber)] += 1;
     // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
     if (!stuck_ && ready()) {
       return wait_end::ready;
     }
     wait_state& mine = waits_[index(fiber)];
-    time const deadline = limit > time(0) ? now() + limit : never;
+    time const deadline = limit > time(0) ? later_by(limit) : never;
     mine = {what::waits, call_ref<bool>(ready), call_ref<std::string>(describe), deadline};
     if (!stuck_) {
       fibers_[index(fiber)]->leave();
     }
     wait_end const end = stuck_ ? wait_end::stuck : mine.late ? wait_end::late : wait_end::ready;
+    steps_[index(fiber)] += 1;
     mine = {};
     throw_if_dead(fiber);
     return end;
@@ -70,6 +70,7 @@ public:
   /// In a simulation, before a rank starts a message: others may go on, and planned faults strike.
   void before_message(int fiber) {
     throw_if_dead(fiber);
+    steps_[index(fiber)] += 1;
     if (auto const fault = events_->begin_message(fiber)) {
       if (fault->what == in_process::mishap::death) {
         died_[index(fiber)] = 1;
@@ -81,6 +82,7 @@ public:
       waits_[index(fiber)] = {};
       fibers_[index(fiber)]->leave();
       throw_if_dead(fiber);
+      steps_[index(fiber)] += 1;
     }
   }
 
@@ -113,6 +115,8 @@ private:
     bool late = false;
   };
 
+  time later_by(time how_long) const { return simulated_events::sum(now(), how_long); }
+
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
 
   void throw_if_dead(int fiber) const {
@@ -125,7 +129,7 @@ private:
     wait_state& mine = waits_[index(fiber)];
     mine = {};
     mine.does = what::sleeps;
-    mine.until = now() + how_long;
+    mine.until = later_by(how_long);
     fibers_[index(fiber)]->leave();
     mine = {};
     throw_if_dead(fiber);
@@ -179,16 +183,16 @@ private:
           able.push_back(rank);
         }
       }
-      std::size_t const arrivals = events_->is_explored() && !stuck_ ? events_->under_way() : 0;
+      bool const explored = events_->is_explored() && !stuck_; // then an arrival is a choice, too
+      std::size_t const arrivals = explored ? events_->under_way() : 0;
       if (able.empty() && arrivals == 0) {
         wait_for_event();
         continue;
       }
-      std::size_t const next = stuck_ ? 0 : events_->choose(able.size() + arrivals, state_number());
+      std::size_t const next = stuck_ ? 0 : events_->choose(able.size() + arrivals, explored ? state_number() : 0);
       if (next == in_process::event_order::end) {
         end_all();
       } else if (next < able.size()) {
-        steps_[able[next]] += 1;
         go_on(able[next]);
         events_->pass_time();
       } else {
@@ -259,7 +263,7 @@ private:
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::vector<wait_state> waits_;
   std::vector<char> died_;
-  std::vector<std::size_t> steps_;
+  std::vector<std::size_t> steps_; // that a rank has gone: messages it came to, and waits that it came to or left
   std::unique_ptr<simulated_events> events_;
   std::function<void(int)> const* leave_ = nullptr;
   clock::time_point start_ = clock::now();

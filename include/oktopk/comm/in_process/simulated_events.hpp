@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/in_process/message.hpp>
 #include <oktopk/comm/in_process/simulation.hpp>
+#include <oktopk/core/hash.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -15,11 +16,6 @@
 #include <vector>
 
 namespace oktopk::detail {
-
-/// What a planned fault does to a message.
-struct struck_message {
-  in_process::planned_fault fault;
-};
 
 /// The clock, the chance, the faults and the messages under way of a simulated world.
 class simulated_events {
@@ -62,15 +58,16 @@ public:
     return {};
   }
 
-  /// The fault that strikes a send which was counted, or null.
-  struck_message const* strike_send(int rank) {
+  /// The fault that strikes a send of so many bytes which was counted, or null.
+  in_process::planned_fault const* strike_send(int rank, std::size_t bytes) {
     std::int64_t const number = run_.messages[static_cast<std::size_t>(rank)];
     for (auto each = pending_.begin(); each != pending_.end(); ++each) {
-      if (each->rank == rank && each->message <= number && !strikes_rank(each->what)) {
-        struck_messages_.push_back({*each});
+      bool const fits = !strikes_rank(each->what) && (bytes > 0 || each->what != in_process::mishap::bit_flip);
+      if (each->rank == rank && each->message <= number && fits) {
+        in_process::planned_fault const* const found = &at_messages_.emplace_back(*each);
         pending_.erase(each);
-        run_.strikes.push_back({struck_messages_.back().fault, now_});
-        return &struck_messages_.back();
+        run_.strikes.push_back({*found, now_});
+        return found;
       }
     }
     return nullptr;
@@ -91,7 +88,7 @@ public:
     if (to != nullptr) {
       to->under_way = true;
     }
-    flights_.push_back({is_explored() ? never : now_ + way_time(from), &from, to});
+    flights_.push_back({is_explored() ? never : sum(now_, way_time(from)), &from, to});
   }
 
   /// A message whose owner has given it up does not arrive; its other side stays as it is.
@@ -140,7 +137,7 @@ public:
   /// Delivers one of the messages under way.
   void deliver_one(std::size_t which) { land(flights_.begin() + static_cast<std::ptrdiff_t>(which)); }
 
-  /// Stands for the set of messages that have arrived.
+  /// Stands for the set of messages that have arrived, where they are explored.
   std::uint64_t arrived() const { return arrived_; }
 
   /// When all ranks have ended.
@@ -150,6 +147,9 @@ public:
       *how_.told = run_;
     }
   }
+
+  /// Or never.
+  static time sum(time at, time by) { return by < never - at ? at + by : never; }
 
   static std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -183,14 +183,20 @@ private:
   time way_time(in_process_message const& message) {
     std::uint64_t const kind = draw() % 16;
     time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
-    bool const late = message.hit != nullptr && message.hit->fault.what == in_process::mishap::delay;
-    return late ? usual + message.hit->fault.time : usual;
+    bool const late = message.hit != nullptr && message.hit->what == in_process::mishap::delay;
+    return late ? sum(usual, message.hit->time) : usual;
   }
 
   void land(std::vector<flight>::iterator which) {
     flight const landed = *which;
     flights_.erase(which);
-    arrived_ += mix(static_cast<std::uint64_t>(landed.from->fiber) * 0x9e3779b97f4a7c15U + landed.from->number);
+    if (is_explored()) {
+      fnv1a told; // by whom, and what: a rank that computes something else in another order tells something else
+      told.add(&landed.from->fiber, sizeof(landed.from->fiber));
+      told.add(&landed.from->number, sizeof(landed.from->number));
+      told.add(landed.from->data, landed.from->size);
+      arrived_ += mix(told.value());
+    }
     landed.from->under_way = false;
     if (landed.to == nullptr) {
       landed.from->done = true;
@@ -198,12 +204,15 @@ private:
     }
     landed.to->under_way = false;
     deliver(*landed.from, *landed.to);
-    if (struck_message const* const hit = landed.from->hit; hit && hit->fault.what == in_process::mishap::bit_flip) {
-      std::size_t const bytes = std::min(landed.to->arrived, landed.to->size);
-      if (bytes > 0) {
-        std::uint64_t const bit = hit->fault.bit % (8 * bytes);
-        landed.to->data[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-      }
+    if (landed.from->hit != nullptr && landed.from->hit->what == in_process::mishap::bit_flip) {
+      flip(*landed.to, landed.from->hit->bit);
+    }
+  }
+
+  static void flip(in_process_message& message, std::uint64_t bit) {
+    std::uint64_t const bits = 8 * std::min(message.arrived, message.size);
+    if (bits > 0) {
+      message.data[bit % bits / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     }
   }
 
@@ -213,7 +222,7 @@ private:
   time now_{0};
   std::uint64_t arrived_ = 0;
   std::vector<in_process::planned_fault> pending_;
-  std::deque<struck_message> struck_messages_;
+  std::deque<in_process::planned_fault> at_messages_; // those that struck one, which stay where they are
   std::deque<std::vector<std::byte>> copies_;
   std::vector<flight> flights_;
 };

@@ -30,7 +30,7 @@ constexpr std::string_view name(mishap what) noexcept {
 /// One fault of a simulated world: a rank and its i-th message.
 ///
 /// Messages of a rank are counted from 1: its sends, its receives and its part in `allreduce`. What strikes a message
-/// rather than the rank takes the first send from the i-th message on.
+/// rather than the rank takes the first send from the i-th message on, a flip the first that has bytes.
 struct planned_fault {
   mishap what = mishap::death;
   int rank = 0;
@@ -89,7 +89,7 @@ public:
   event_order& operator=(event_order const&) = delete;
   virtual ~event_order() = default;
 
-  /// Which of so many events is next; `end`: none, all ranks end here as if they had died.
+  /// Which of so many events is next; `end`: none, all ranks end here as if they had died. Throws nothing.
   ///
   /// An event is that a rank goes on, or that a message arrives. `state` stands for all that has happened: the same
   /// number after other orders of the same events, as far as the ranks compute the same from the same messages.
@@ -110,6 +110,20 @@ struct simulation {
   event_order* order = nullptr;
   bool yields_at_messages = true; ///< whether other ranks may go on wherever a message is started
   simulated_run* told = nullptr;  ///< gets what has happened when all ranks have ended; outlives the world
+
+  /// What is wrong with it for so many ranks; empty where nothing is.
+  std::string problem(int ranks) const {
+    constexpr std::chrono::nanoseconds most = std::chrono::hours(24);
+    if (message_time.count() < 0 || message_time > most || step_time.count() < 0 || step_time > most) {
+      return "messages and steps of a simulation take 0 to 24 hours";
+    }
+    for (planned_fault const& each : faults.faults) {
+      if (each.rank < 0 || each.rank >= ranks || each.message < 1 || each.time.count() < 0) {
+        return "there is no " + each.text() + " of " + std::to_string(ranks) + " ranks";
+      }
+    }
+    return {};
+  }
 };
 
 } // namespace oktopk::in_process
