@@ -62,6 +62,13 @@ def microseconds(text):
     return float(text)
 
 
+def seconds(text):
+    """A time in seconds, as it was given."""
+    if not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+        raise argparse.ArgumentTypeError(f'must be a number of seconds, not "{text}"')
+    return text
+
+
 def rate(text):
     """The rate of a link, as in 100mbit or 2.5gbit."""
     if not re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)[kmg]bit", text) or bits_per_second(text) == 0:
@@ -113,6 +120,8 @@ COMMON = {
     "--steps": (whole, "S", "iterations to measure"),
     "--warmup": (count, "W", "iterations before these that are not measured"),
     "--rounds": (whole, "R", "measure all by turns R times: what else the machine does is spread"),
+    "--deadline": (seconds, "SECONDS", "how long a rank waits for the others at most, "
+                   "before all end with an error; 0: for ever"),
     "--csv": (output, "FILE", "write the figures to this file"),
     "--plot": (output, "FILE", "draw a picture: PNG, or what else matplotlib knows; none for none"),
     "--build": (pathlib.Path, "DIR", "folder for builds, tables and pictures"),
@@ -133,3 +142,8 @@ def add(parser, *options, **defaults):
         kind, metavar, text = COMMON[option]
         parser.add_argument(option, *ALIASES.get(option, []), type=kind, metavar=metavar, help=text)
     parser.set_defaults(**defaults)
+
+
+def deadline(given):
+    """The option --deadline for the program that is run, where it was given."""
+    return [] if given.deadline is None else ["--deadline", given.deadline]

@@ -30,8 +30,8 @@ LENGTH = 1 << 20
 def add_options(parser):
     """The options of `compare`."""
     arguments.add(parser, "--ranks", "--length", "--density", "--algorithm", "--steps", "--warmup",
-                  "--csv", "--plot", "--bench", "--build", density=0.01, warmup=3, plot=False,
-                  build=programs.builds(), passed_on=[])
+                  "--deadline", "--csv", "--plot", "--bench", "--build", density=0.01, warmup=3,
+                  plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--input", metavar="PATTERN[,PATTERN...]",
                         help="your own gradients: .npy files, or raw little-endian float32; {rank} "
@@ -150,7 +150,8 @@ def run(given):
     with tempfile.TemporaryDirectory() as scratch:
         csv = pathlib.Path(scratch) / "rows.csv"
         programs.say(f"Measuring, {how}")
-        programs.run([*command, *options, "--csv", csv, *given.passed_on], "the measurement failed")
+        programs.run([*command, *options, "--csv", csv, *arguments.deadline(given),
+                      *given.passed_on], "the measurement failed")
         rows = results.read(csv)
         if given.rows:
             shutil.copyfile(csv, given.rows)

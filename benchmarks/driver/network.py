@@ -34,8 +34,8 @@ def add_options(parser):
     """The options of `network`."""
     parser.add_argument("--rate", choices=RATES, default="1gbit", help="of each link, each way")
     arguments.add(parser, "--ranks", "--length", "--density", "--algorithm", "--steps", "--warmup",
-                  "--rounds", "--bench", "--csv", "--plot", ranks=8, length=14728266, density=0.01,
-                  steps=10, warmup=3, rounds=1, passed_on=[])
+                  "--rounds", "--bench", "--deadline", "--csv", "--plot", ranks=8, length=14728266,
+                  density=0.01, steps=10, warmup=3, rounds=1, passed_on=[])
     parser.add_argument("--verify", action="store_true", help="check every result against an "
                         "independent reference, between the iterations")
 
@@ -121,7 +121,7 @@ def run(given):
     programs.say(f"Measuring {bench}")
     with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
         status = measure(given.rate, given.ranks, bench, given.rounds, schemes,
-                         [*options, *given.passed_on], scratch)
+                         [*options, *arguments.deadline(given), *given.passed_on], scratch)
         rows = pathlib.Path(scratch) / "rows.csv"
         if rows.exists() and rows.stat().st_size > 0:
             report(given, rows)

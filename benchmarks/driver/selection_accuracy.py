@@ -25,8 +25,8 @@ def add_options(parser):
 
 def add_training_options(parser, schemes):
     """The options of every command that trains with several schemes."""
-    arguments.add(parser, "--ranks", "--density", "--algorithm", "--csv", "--plot", "--build",
-                  ranks=4, density=0.01, algorithm=schemes,
+    arguments.add(parser, "--ranks", "--density", "--algorithm", "--deadline", "--csv", "--plot",
+                  "--build", ranks=4, density=0.01, algorithm=schemes,
                   plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
@@ -64,7 +64,8 @@ def run(given):
         for name in given.algorithm:
             programs.say(f"Training with {name} on {given.ranks} ranks")
             command = programs.on_one_machine(["mpirun.openmpi", "-n", given.ranks, program])
-            programs.run([*command, "--algorithm", name, *options, "--log", log, *given.passed_on],
+            programs.run([*command, "--algorithm", name, *options, "--log", log,
+                          *arguments.deadline(given), *given.passed_on],
                          f"the training with {name} failed")
             rows += [{"algorithm": name, **row} for row in results.read(log)]
     title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g} (k = {rows[0]['k']})"

@@ -40,8 +40,8 @@ MODEL = ["--log=root.thres:warning", "--cfg=network/model:CM02", "--cfg=network/
 def add_options(parser):
     """The options of `simulated`."""
     schemes = "dense,dense_rabenseifner,dense_bfloat16,topk_a,gaussian_k,topk_dsa,gtopk,ok_topk"
-    arguments.add(parser, "--algorithm", "--steps", "--csv", "--plot", "--build", algorithm=schemes,
-                  steps=2, plot=False, build=programs.builds(), passed_on=[])
+    arguments.add(parser, "--algorithm", "--steps", "--deadline", "--csv", "--plot", "--build",
+                  algorithm=schemes, steps=2, plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--ranks", type=arguments.wholes, metavar="LIST",
                         default="32,64,128,256", help="numbers of ranks")
@@ -84,7 +84,7 @@ def simulate(given, scratch, bench, name, ranks, factor):
                   # smpirun cuts arguments at blanks.
                   *private, bench, "--algorithm", name.replace(" ", ""), "--length", BERT // factor,
                   "--density", DENSITY, "--warmup", 1, "--steps", given.steps, "--no-verify",
-                  "--csv", scratch / "steps.csv", *given.passed_on],
+                  "--csv", scratch / "steps.csv", *arguments.deadline(given), *given.passed_on],
                  f"the simulation of {name} on {ranks} ranks failed", stderr=subprocess.STDOUT,
                  env={**os.environ, "TMPDIR": str(scratch)})
     steps = results.read(scratch / "steps.csv")

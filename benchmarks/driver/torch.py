@@ -34,7 +34,7 @@ def add_options(parser):
                         help="of each link, each way; none: no links")
     parser.add_argument("--size", type=float, metavar="F", default=1.0,
                         help="factor of the widths of the network")
-    arguments.add(parser, "--ranks", "--algorithm", "--csv", "--plot", "--build", ranks=4,
+    arguments.add(parser, "--ranks", "--algorithm", "--deadline", "--csv", "--plot", "--build", ranks=4,
                   algorithm=SOME, plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--all", action="store_true", help="all schemes of the paper, and more")
@@ -115,7 +115,7 @@ def run(given):
                     else ["--minutes", given.minutes])
         options += ["--images", given.images] if given.images else []
         options += [] if given.workload == "vgg16" else ["--text", text_of(given, scratch)]
-        rows = train(given, program, [*options, *given.passed_on], scratch)
+        rows = train(given, program, [*options, *arguments.deadline(given), *given.passed_on], scratch)
     links = "one machine" if given.rate == "none" else f"links of {arguments.rate_text(given.rate)}"
     title = (f"{given.workload}, {int(rows[0]['parameters']):,} parameters, {given.ranks} ranks, "
              f"{links}, density {float(rows[0]['density']):g}")

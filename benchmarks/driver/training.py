@@ -12,7 +12,7 @@ it asks first, unless --yes says so. Table and picture go to training/ there, or
 import pathlib
 import tempfile
 
-from . import pictures, programs, results, selection_accuracy, tables
+from . import arguments, pictures, programs, results, selection_accuracy, tables
 
 PACKED = "ok_topk(format=packed, values={})"
 CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
@@ -47,7 +47,7 @@ def run(given):
             programs.say(f"Training with {name} on {given.ranks} ranks")
             command = programs.on_one_machine(["mpirun.openmpi", "-n", given.ranks, program])
             programs.run([*command, "--algorithm", name, *options, "--csv", csv,
-                          "--summary", summary, *given.passed_on],
+                          "--summary", summary, *arguments.deadline(given), *given.passed_on],
                          f"the training with {name} failed")
             facts = dict(fact.split("=", 1) for fact in reversed(summary.read_text().split()))
             rows += rows_of(name, results.read(csv), int(facts["iterations"]))

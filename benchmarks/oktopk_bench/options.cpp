@@ -75,6 +75,7 @@ void declare(CLI::App& app, options& asked) {
   app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")
       ->check(CLI::Range(1, 1024))
       ->type_name("P");
+  oktopk_programs::add_deadline(app, asked.deadline);
   app.add_flag("--verify,!--no-verify", asked.verify, "Compare the results with an independent reference (default)");
   app.add_flag("--quality", asked.quality, "Compare the results with the dense sum: the paper's xi, share captured");
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "programs/deadline.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +24,7 @@ struct options {
   std::string csv;
   std::string dump;
   std::optional<int> in_process;
+  double deadline = oktopk_programs::usual_deadline; ///< in seconds; 0 for none
   bool verify = true;
   bool quality = false;
 

@@ -3,6 +3,8 @@
 #include "bench.hpp"
 #include "run.hpp"
 
+#include "programs/deadline.hpp"
+
 #include <oktopk/comm/in_process.hpp>
 
 #include <exception>
@@ -15,8 +17,10 @@ std::string list_text() {
 
 int run_in_process(command_line const& read) {
   try {
-    oktopk::in_process::run(read.asked.in_process.value_or(1),
-                            [&](oktopk::in_process_communicator comm) { run_bench(comm, read); });
+    oktopk::in_process::run(read.asked.in_process.value_or(1), [&](oktopk::in_process_communicator comm) {
+      oktopk_programs::set_deadline(comm, read.asked.deadline);
+      run_bench(comm, read);
+    });
     return 0;
   } catch (std::exception const& failure) {
     oktopk_programs::complain("oktopk_bench", failure.what());

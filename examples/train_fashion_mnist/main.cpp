@@ -6,6 +6,8 @@
 #include "trainer.hpp"
 
 #include "programs/arguments.hpp"
+#include "programs/deadline.hpp"
+#include "programs/mpi_failure.hpp"
 
 #include <mpi.h>
 
@@ -57,28 +59,13 @@ void run(oktopk::mpi_communicator world, oktopk_programs::arguments& given, std:
     }
     return fashion::parse_options(given.own());
   });
+  oktopk_programs::set_deadline(world, how.deadline);
   oktopk::agreement("the options").fact("options", how.shared_part()).check_on(world);
   if (how.text.empty()) {
     train(world, how);
   } else if (world.rank() == 0) {
     std::fputs(how.text.c_str(), stdout);
   }
-}
-
-// All errors of the library are common to the ranks, but those that MPI reports; the first rank reports them. After any
-// other failure the ranks may be waiting for this one.
-int fail(std::exception const& failure) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  auto const* const known = dynamic_cast<oktopk::error const*>(&failure);
-  if (known == nullptr || known->code() == oktopk::fault::communication) {
-    oktopk_programs::complain("train_fashion_mnist", "rank " + std::to_string(rank) + ": " + failure.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  if (rank == 0) {
-    oktopk_programs::complain("train_fashion_mnist", failure.what());
-  }
-  return 1;
 }
 
 } // namespace
@@ -91,7 +78,7 @@ int main(int argc, char** argv) {
   try {
     run(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD), given, fault);
   } catch (std::exception const& failure) {
-    status = fail(failure);
+    status = oktopk_programs::report_failure("train_fashion_mnist", failure);
   }
   Kokkos::finalize();
   MPI_Finalize();

@@ -16,7 +16,8 @@ namespace fashion {
 
 std::string options::shared_part() const {
   return fmt::format("{} {}, dump at {}, checkpoint {} every {}", text, training_part(), fmt::join(dump_at, " "),
-                     checkpoint.string(), every);
+                     checkpoint.string(), every) +
+         fmt::format(", deadline {}", deadline);
 }
 
 std::string options::training_part() const {
@@ -72,6 +73,7 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--every", o.every, "Iterations from one checkpoint to the next; without it one after each epoch")
       ->check(CLI::Range(std::int64_t(1), largest))
       ->needs(checkpoint);
+  oktopk_programs::add_deadline(app, o.deadline);
   app.add_option("--csv", o.csv, "File for a table with a row per epoch");
   app.add_option("--summary", o.summary, "File for the result in one line of key=value");
   app.add_option("--log", o.log, "File for a table with a row per iteration: how many entries were selected");

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "programs/deadline.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -16,7 +18,8 @@ struct options {
   std::int64_t epochs = 5;
   std::int64_t batch = 64; ///< images per rank and iteration
   double learning_rate = 0.2;
-  std::int64_t seed = 1; ///< at least 0
+  std::int64_t seed = 1;                             ///< at least 0
+  double deadline = oktopk_programs::usual_deadline; ///< in seconds; 0 for none
   std::filesystem::path data = "/usr/share/datasets/fashion-mnist";
   std::filesystem::path dump;        ///< folder for accumulators; empty for none
   std::vector<std::int64_t> dump_at; ///< iterations, counted from 1

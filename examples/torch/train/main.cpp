@@ -8,6 +8,8 @@
 #include "workload.hpp"
 
 #include "programs/arguments.hpp"
+#include "programs/deadline.hpp"
+#include "programs/mpi_failure.hpp"
 #include "programs/together.hpp"
 
 #include <ATen/Parallel.h>
@@ -36,6 +38,7 @@ void run(oktopk::mpi_communicator world, oktopk_programs::arguments const& given
   auto const how = oktopk_programs::together(world, "command line", oktopk::fault::option_out_of_range, [&] {
     return torch_training::completed(torch_training::parse_options(given.own()));
   });
+  oktopk_programs::set_deadline(world, how.deadline);
   oktopk::agreement("the options").fact("options", how.shared_part()).check_on(world);
   if (!how.to_print.empty()) {
     if (world.rank() == 0) {
@@ -64,18 +67,7 @@ int main(int argc, char** argv) {
     }
     run(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD), given);
   } catch (std::exception const& failure) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    auto const* const known = dynamic_cast<oktopk::error const*>(&failure);
-    if (known == nullptr || known->code() == oktopk::fault::communication) {
-      // The others may be waiting for this rank.
-      oktopk_programs::complain("train_torch", "rank " + std::to_string(rank) + ": " + failure.what());
-      MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    if (rank == 0) {
-      oktopk_programs::complain("train_torch", failure.what());
-    }
-    status = 1;
+    status = oktopk_programs::report_failure("train_torch", failure);
   }
   Kokkos::finalize();
   MPI_Finalize();

@@ -31,7 +31,7 @@ std::string options::shared_part() const {
   words.precision(17);
   words << workload << ' ' << algorithm << ' ' << size << ' ' << batch << ' ' << iterations << ' ' << minutes << ' '
         << every << ' ' << density << ' ' << learning_rate << ' ' << momentum << ' ' << clip_norm << ' ' << warm_up
-        << ' ' << bucket_mib << ' ' << seed << ' ' << xi;
+        << ' ' << bucket_mib << ' ' << seed << ' ' << xi << ' ' << deadline;
   return words.str();
 }
 
@@ -62,6 +62,7 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_flag("--xi", how.xi, "measures the paper's xi in each row, whose step then takes longer");
   app.add_option("--images", how.images, "folder of Fashion-MNIST");
   app.add_option("--text", how.text, "file of plain text for lstm and bert");
+  oktopk_programs::add_deadline(app, how.deadline);
   app.add_option("--csv", how.csv, "file for a row each --every iterations");
   app.add_flag("--list", list, "lists algorithms and their options");
   try {

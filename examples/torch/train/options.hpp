@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "programs/deadline.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -26,7 +28,8 @@ struct options {
   std::int64_t warm_up = 0; ///< iterations from dense to the density
   double bucket_mib = 0;    ///< of a bucket with "+overlap"
   std::int64_t seed = 1;
-  bool xi = false; ///< measures xi in each row
+  double deadline = oktopk_programs::usual_deadline; ///< in seconds; 0 for none
+  bool xi = false;                                   ///< measures xi in each row
   std::filesystem::path images = "/usr/share/datasets/fashion-mnist";
   std::filesystem::path text; ///< a text file for lstm and bert
   std::filesystem::path csv;  ///< one row each `every` iterations; empty for none

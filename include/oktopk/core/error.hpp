@@ -53,6 +53,14 @@ constexpr std::string_view name(fault what) noexcept {
   return "unknown";
 }
 
+/// Whether a communicator is of no more use after an error of this kind: messages were given up, so the rank that has
+/// it may be the only one, and it names another error than the others do. All others are on all ranks, with the same
+/// sentence, and everybody can go on.
+constexpr bool breaks_communicator(fault what) noexcept {
+  return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
+         what == fault::abandoned || what == fault::damaged_message;
+}
+
 /// The one exception type of the library.
 ///
 /// Bad input is reported by the same error, with the same sentence, on every rank of the communicator, after all
