@@ -27,7 +27,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -62,14 +66,19 @@ public:
   diary(std::string const& folder, int rank)
       : file_(::open((folder + "/rank." + std::to_string(rank)).c_str(), O_CREAT | O_WRONLY | O_APPEND, 0644)) {}
 
+  // Without memory of its own: this rank may have none.
   void write(std::string const& line) const {
-    using clock = std::chrono::system_clock;
-    double const now = std::chrono::duration<double>(clock::now().time_since_epoch()).count();
-    std::ostringstream text;
-    text.precision(17);
-    text << now << ' ' << line << '\n';
-    std::string const all = text.str();
-    if (::write(file_, all.data(), all.size()) != static_cast<ssize_t>(all.size())) {
+    using std::chrono::microseconds;
+    auto const now =
+        std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    std::array<char, 2048> text{};
+    char* at = std::to_chars(text.begin(), text.end(), now).ptr;
+    *at++ = ' ';
+    auto const kept = static_cast<std::size_t>(
+        std::copy_n(line.data(), std::min(line.size(), static_cast<std::size_t>(text.end() - at) - 1), at) -
+        text.begin());
+    text[kept] = '\n';
+    if (::write(file_, text.data(), kept + 1) != static_cast<ssize_t>(kept + 1)) {
       std::_Exit(4);
     }
   }
@@ -214,6 +223,7 @@ int main(int argc, char** argv) {
   app.add_flag("--checked", how.is_checked, "with a digest of each message");
   CLI11_PARSE(app, argc, argv);
 
+  std::signal(SIGUSR1, SIG_IGN); // MPICH's launcher tells with it that a rank has died
   MPI_Init(&argc, &argv);
   Kokkos::initialize(argc, argv);
   bool good = false;

@@ -71,9 +71,7 @@ public:
   void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
-  void give_up(oktopk::error const& why) noexcept {
-    inner_.give_up(why);
-  }
+  void give_up(oktopk::error const& why) noexcept { inner_.give_up(why); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
