@@ -26,7 +26,7 @@ KINDS = ("kill", "stop", "pause", "late", "slow", "exit", "memory")
 ALGORITHMS = ("ok_topk", "packed", "topk_a", "gtopk", "dense")
 # By launcher: what lets the survivors live on, and what lets them share few cores.
 LIVES_ON = {
-    "open_mpi": ["--enable-recovery", "--mca", "orte_abort_on_non_zero_status", "0", "--oversubscribe", "--mca",
+    "openmpi": ["--enable-recovery", "--mca", "orte_abort_on_non_zero_status", "0", "--oversubscribe", "--mca",
                  "mpi_yield_when_idle", "1", "--mca", "plm", "isolated"],
     "mpich": ["-disable-auto-cleanup"],
 }
