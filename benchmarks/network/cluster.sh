@@ -70,6 +70,19 @@ while [ "$rank" -le "$ranks" ]; do
   rank=$((rank + 1))
 done
 
+# LINK_DOWN="RANK FROM UNTIL" in the environment (seconds from now on): the link of a rank, from 1 on, is down for that
+# time. For tests of what happens then.
+break_link() {
+  sleep "$2"
+  ip link set "port$1" down
+  sleep "$(($3 - $2))"
+  ip link set "port$1" up
+}
+if [ -n "${LINK_DOWN-}" ]; then
+  # shellcheck disable=SC2086
+  break_link $LINK_DOWN &
+fi
+
 # What MPI's launcher takes for a remote shell: HOST COMMAND... Each host has a folder of its own for temporary files, or
 # the daemons would overwrite each other's, and sees its own interfaces only in /sys, where UCX looks for them.
 remote_shell=$private/remote_shell
