@@ -66,12 +66,12 @@ bert::bert(std::int64_t words, std::int64_t length, double size) {
   std::int64_t const width = scaled(512, size, heads);
   words_ = register_module("words", torch::nn::Embedding(words, width));
   places_ = register_module("places", torch::nn::Embedding(length, width));
+  norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})));
   auto const layer = torch::nn::TransformerEncoderLayerOptions(width, heads)
                          .dim_feedforward(4 * width)
                          .dropout(0.1)
                          .activation(torch::kGELU);
   layers_ = register_module("layers", torch::nn::TransformerEncoder(torch::nn::TransformerEncoderLayer(layer), 4));
-  norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})));
   head_ = register_module("head", torch::nn::Linear(width, words));
   torch::NoGradGuard const not_recorded;
   for (auto& each : named_parameters()) {

@@ -27,12 +27,12 @@ std::string options::scheme() const {
 }
 
 std::string options::shared_part() const {
-  std::ostringstream words;
-  words.precision(17);
-  words << workload << ' ' << algorithm << ' ' << size << ' ' << batch << ' ' << iterations << ' ' << minutes << ' '
+  std::ostringstream line;
+  line.precision(17);
+  line << workload << ' ' << algorithm << ' ' << size << ' ' << batch << ' ' << iterations << ' ' << minutes << ' '
         << every << ' ' << density << ' ' << learning_rate << ' ' << momentum << ' ' << clip_norm << ' ' << warm_up
-        << ' ' << bucket_mib << ' ' << seed << ' ' << xi << ' ' << deadline;
-  return words.str();
+        << ' ' << bucket_mib << ' ' << seed << ' ' << xi << ' ' << words << ' ' << deadline;
+  return line.str();
 }
 
 options parse_options(std::vector<std::string> const& arguments) {
@@ -63,6 +63,8 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--images", how.images, "folder of Fashion-MNIST");
   app.add_option("--text", how.text, "file of plain text for lstm and bert");
   oktopk_programs::add_deadline(app, how.deadline);
+  app.add_option("--words", how.words, "most words of the vocabulary; rarer ones are one")
+      ->check(CLI::Range(10, 1'000'000));
   app.add_option("--csv", how.csv, "file for a row each --every iterations");
   app.add_flag("--list", list, "lists algorithms and their options");
   try {

@@ -20,8 +20,6 @@ namespace {
 
 namespace functional = torch::nn::functional;
 
-constexpr std::int64_t most_words = 10'000;
-
 evaluation evaluation_of(torch::Tensor const& scores, torch::Tensor const& targets) {
   auto const loss =
       functional::cross_entropy(scores, targets, functional::CrossEntropyFuncOptions().reduction(torch::kSum));
@@ -128,7 +126,7 @@ torch::Tensor columns(torch::Tensor const& words, std::int64_t batch, std::int64
 class lstm_workload final : public workload {
 public:
   lstm_workload(options const& how, int rank, int ranks)
-      : text_(read_text(how.text, most_words)), network_(text_.words, how.size),
+      : text_(read_text(how.text, how.words)), network_(text_.words, how.size),
         training_(columns(share(text_.training, rank, ranks), how.batch, length)),
         test_(columns(share(text_.test, rank, ranks), test_batch, length)), state_(network_.begin(how.batch)) {}
 
@@ -172,7 +170,7 @@ private:
 class bert_workload final : public workload {
 public:
   bert_workload(options const& how, int rank, int ranks)
-      : text_(read_text(how.text, most_words)), network_(text_.words, length, how.size), batch_(how.batch),
+      : text_(read_text(how.text, how.words)), network_(text_.words, length, how.size), batch_(how.batch),
         seed_(how.seed * 1'000'003 + rank), training_(share(text_.training, rank, ranks)),
         test_(share(text_.test, rank, ranks)) {}
 
