@@ -232,3 +232,15 @@ TEST_CASE("the guard knows its own rank's exceptions from those that pass, or ha
   });
   CHECK(heard == std::vector<int>{2, 0, 1});
 }
+
+TEST_CASE("a receive whose request was lost is ended as well where its rank cancels") {
+  int room = 7;
+  auto const heard = second_rank(
+      [&](in_process_communicator comm) {
+        static_cast<void>(comm.irecv(room_in(room), 1, phase::reduce)); // as where the next start throws
+        comm.cancel({});
+      },
+      [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
+  CHECK(heard.code == fault::abandoned);
+  CHECK(room == 7);
+}

@@ -54,6 +54,7 @@ public:
       throw_if_broken(message.owner); // as others may have gone on meanwhile
     }
     message.fiber = mine.fiber;
+    message.group = this;
     if (events == nullptr) {
       return meet(message);
     }
@@ -85,8 +86,15 @@ public:
     release(message);
   }
 
-  /// A rank leaves the others in the middle of something.
+  /// A rank leaves the others in the middle of something. All of its messages end: also one whose request was lost
+  /// when the start of the next one threw.
   void note_cancelled(int rank) noexcept {
+    for (auto& queue : posted_) {
+      std::erase_if(queue, [rank](in_process_message const* message) { return message->owner == rank; });
+    }
+    if (schedule_.events() != nullptr) {
+      schedule_.events()->recall_all_of(of(rank).fiber, this);
+    }
     if (!of(rank).broken && !schedule_.has_died(of(rank).fiber)) {
       try {
         give_up(rank, order_is_lost(rank));

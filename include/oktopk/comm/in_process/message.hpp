@@ -27,6 +27,7 @@ struct in_process_message {
   std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
+  void const* group = nullptr;                    ///< in which it is sent
   int fiber = 0;                                  ///< that owns it: its rank in the communicator of all ranks
   bool under_way = false;                         ///< in a simulation, which delivers it later
   std::uint64_t number = 0;                       ///< in a simulation: of all messages of its rank

@@ -96,10 +96,11 @@ public:
     std::erase_if(flights_, [&](flight const& each) { return each.from == message || each.to == message; });
   }
 
-  /// Nothing of a rank arrives any more, and nothing arrives there.
-  void recall_all_of(int fiber) noexcept {
+  /// Nothing of a rank arrives any more, and nothing arrives there; of one group, or of all where it is null.
+  void recall_all_of(int fiber, void const* group = nullptr) noexcept {
     std::erase_if(flights_, [&](flight const& each) {
-      return each.from->fiber == fiber || (each.to != nullptr && each.to->fiber == fiber);
+      return (group == nullptr || each.from->group == group) &&
+             (each.from->fiber == fiber || (each.to != nullptr && each.to->fiber == fiber));
     });
   }
 
