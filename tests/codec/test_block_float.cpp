@@ -81,7 +81,7 @@ TEST_CASE("block_float decodes an exponent that no encoder writes to NaN") {
   auto const first_with = [&](std::int16_t exponent) {
     std::vector<std::uint64_t> wire(9, 0x0101010101010101U);
     std::memcpy(wire.data(), &exponent, sizeof exponent);
-    host_execution const exec;
+    Kokkos::DefaultHostExecutionSpace const exec;
     block_float().decode(exec, reinterpret_cast<std::byte const*>(wire.data()), 64, values.data());
     exec.fence();
     return values.front();
