@@ -41,7 +41,8 @@ struct change {
 struct plan {
   std::map<std::uint8_t, change> changes;
   std::uint8_t sent = 0;
-  std::deque<bytes> held; // what is sent in place of other bytes
+  bool from_the_start = false; // also what ranks agree on when an object is made
+  std::deque<bytes> held;      // what is sent in place of other bytes
 };
 
 /// In-process ranks whose messages are damaged on the way.
@@ -108,10 +109,13 @@ vector accumulator_of(int rank) {
 // The library's own counts and indices of an update that a call returned: what a caller would write by.
 template <class Allreduce, class Options>
 void call(damaging comm, Options const& how, plan& changes) {
-  std::map<std::uint8_t, change> const planned = std::exchange(changes.changes, {}); // none while it is made
+  std::map<std::uint8_t, change> planned;
+  if (!changes.from_the_start) {
+    planned = std::exchange(changes.changes, {});
+  }
   Allreduce allreduce(execution(), comm, how);
   changes.changes.insert(planned.begin(), planned.end());
-  if (comm.rank() == 0) {
+  if (comm.rank() == 0 && !changes.from_the_start) {
     changes.sent = 0;
   }
   vector const accumulator = accumulator_of(comm.rank());
@@ -167,6 +171,7 @@ void run(std::span<std::byte const> input) {
   drawn from(input);
   auto const which = from.number<std::uint8_t>();
   plan changes;
+  changes.from_the_start = which >= 128;
   for (int i = 0; i < 6 && !from.empty(); ++i) {
     auto const message = from.number<std::uint8_t>();
     change one;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstdint>
 #include <span>
 #include <sstream>
@@ -78,7 +79,9 @@ public:
     allgather(comm, std::span<char const>(sent), std::span<char>(all), use, workspace);
     std::vector<std::string> records;
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(comm.size()); ++rank) {
-      records.emplace_back(all.data() + rank * record_bytes);
+      // A damaged record may have no end of its own.
+      std::string_view const record(all.data() + rank * record_bytes, record_bytes);
+      records.emplace_back(record.substr(0, record.find('\0')));
     }
     report(records);
   }
@@ -97,7 +100,13 @@ private:
   [[noreturn]] void report(std::vector<std::string> const& records) const {
     first_fault first;
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
-      first.hear({static_cast<fault>(std::stoi(records[rank]))}, static_cast<int>(rank));
+      unsigned char code = 0;
+      auto const* const begin = records[rank].data();
+      auto const [end, failure] = std::from_chars(begin, begin + records[rank].size(), code);
+      if (failure != std::errc() || end == begin + records[rank].size() || *end != ' ') {
+        throw error(fault::damaged_message, what_ + ": what rank " + std::to_string(rank) + " says is no record");
+      }
+      first.hear({static_cast<fault>(code)}, static_cast<int>(rank));
     }
     if (first) {
       std::string const& text = records[static_cast<std::size_t>(first.rank())];

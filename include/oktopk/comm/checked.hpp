@@ -101,11 +101,11 @@ public:
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
-    return sealed(inner_.isend(out, peer, use), out, peer, use, false);
+    return sealed<request>([&] { return inner_.isend(out, peer, use); }, out, peer, use, false);
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) {
-    return sealed(inner_.irecv(in, peer, use), in, peer, use, true);
+    return sealed<request>([&] { return inner_.irecv(in, peer, use); }, in, peer, use, true);
   }
 
   /// One by one, so that each message is followed by its seal whatever group its peer has it in.
@@ -113,9 +113,12 @@ public:
   void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       bulk_message const& each = messages[i];
-      typename Comm::bulk_request started;
-      inner_.start(exec, std::span(&each, 1), std::span(&started, 1));
-      requests[i] = sealed(std::move(started), each.bytes, each.peer, each.use, each.receives);
+      auto const start_bytes = [&] {
+        typename Comm::bulk_request started;
+        inner_.start(exec, std::span(&each, 1), std::span(&started, 1));
+        return started;
+      };
+      requests[i] = sealed<bulk_request>(start_bytes, each.bytes, each.peer, each.use, each.receives);
     }
   }
 
@@ -179,22 +182,28 @@ private:
     std::vector<typename Comm::request> of_seals;
   };
 
-  template <class Inner>
-  checked_request<Inner> sealed(Inner&& started, std::span<std::byte const> bytes, int peer, phase use, bool receives) {
-    auto const line = static_cast<std::size_t>(peer * phase_count + static_cast<int>(use));
-    checked_request<Inner> message;
-    message.bytes_ = std::move(started);
+  // Starts a message by `start_bytes()`, and its seal. Where the seal fails nobody has the request of the message yet.
+  template <class Request, class Start>
+  Request sealed(Start const& start_bytes, std::span<std::byte const> bytes, int peer, phase use, bool receives) {
+    Request message;
+    message.sealed_ = shared_->take();
     message.room_ = bytes;
     message.peer_ = peer;
     message.use_ = use;
     message.receives_ = receives;
+    message.bytes_ = start_bytes();
+    auto const line = static_cast<std::size_t>(peer * phase_count + static_cast<int>(use));
     message.number_ = receives ? shared_->received[line]++ : shared_->sent[line]++;
-    message.sealed_ = shared_->take();
-    if (receives) {
-      message.seal_ = inner_.irecv(std::as_writable_bytes(std::span(message.sealed_, 1)), peer, use);
-    } else {
-      *message.sealed_ = detail::message_seal::of(bytes, message.number_, use, shared_->during);
-      message.seal_ = inner_.isend(std::as_bytes(std::span(message.sealed_, 1)), peer, use);
+    try {
+      if (receives) {
+        message.seal_ = inner_.irecv(std::as_writable_bytes(std::span(message.sealed_, 1)), peer, use);
+      } else {
+        *message.sealed_ = detail::message_seal::of(bytes, message.number_, use, shared_->during);
+        message.seal_ = inner_.isend(std::as_bytes(std::span(message.sealed_, 1)), peer, use);
+      }
+    } catch (...) {
+      inner_.cancel(std::span(&message.bytes_, 1));
+      throw;
     }
     return message;
   }

@@ -86,7 +86,10 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
   auto const combine = [&] {
     for (std::size_t i = 0; i < data.size(); ++i) {
       switch (op) {
-      case reduction::sum: data[i] = static_cast<T>(data[i] + theirs[i]); break;
+      case reduction::sum: // of damaged numbers any, without overflow
+        data[i] = static_cast<T>(static_cast<std::make_unsigned_t<T>>(data[i]) +
+                                 static_cast<std::make_unsigned_t<T>>(theirs[i]));
+        break;
       case reduction::min: data[i] = std::min(data[i], theirs[i]); break;
       case reduction::max: data[i] = std::max(data[i], theirs[i]); break;
       }

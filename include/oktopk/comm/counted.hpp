@@ -112,8 +112,14 @@ public:
   template <execution_space E>
   void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     auto& started = counters_->started;
+    started.clear();
     started.resize(messages.size());
-    inner_.start(exec, messages, std::span(started));
+    try {
+      inner_.start(exec, messages, std::span(started));
+    } catch (...) { // the caller has no request yet of those that have started
+      inner_.cancel(std::span(started));
+      throw;
+    }
     for (std::size_t i = 0; i < messages.size(); ++i) {
       bulk_message const& each = messages[i];
       if (!each.receives) {
