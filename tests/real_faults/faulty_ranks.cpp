@@ -31,7 +31,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -77,6 +76,8 @@ public:
     auto const kept = static_cast<std::size_t>(
         std::copy_n(line.data(), std::min(line.size(), static_cast<std::size_t>(text.end() - at) - 1), at) -
         text.begin());
+    std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(kept), '\n',
+                 ' '); // MPI's sentences have some
     text[kept] = '\n';
     if (::write(file_, text.data(), kept + 1) != static_cast<ssize_t>(kept + 1)) {
       std::_Exit(4);
@@ -223,7 +224,6 @@ int main(int argc, char** argv) {
   app.add_flag("--checked", how.is_checked, "with a digest of each message");
   CLI11_PARSE(app, argc, argv);
 
-  std::signal(SIGUSR1, SIG_IGN); // MPICH's launcher tells with it that a rank has died
   MPI_Init(&argc, &argv);
   Kokkos::initialize(argc, argv);
   bool good = false;

@@ -30,6 +30,10 @@ LIVES_ON = {
                  "mpi_yield_when_idle", "1", "--mca", "plm", "isolated"],
     "mpich": ["-disable-auto-cleanup"],
 }
+# MPICH's launcher kills all ranks where one ends by a signal, so that one is to end by a status.
+RANK = {"openmpi": [], "mpich": ["sh", "-c", 'trap "" USR1; "$0" "$@" || exit 9']}
+# Memory that UCX shares with a rank that is gone ends the others.
+ENVIRONMENT = {"openmpi": {}, "mpich": {"UCX_TLS": "tcp,self"}}
 MARK = "OKTOPK_REAL_FAULT"  # in the environment of every process of a run
 
 
@@ -66,7 +70,8 @@ class Run:
     def __init__(self, given, draw, folder):
         self.given, self.draw, self.folder = given, draw, pathlib.Path(folder)
         self.mark = f"{os.getpid()}.{draw.number}.{time.time_ns()}"
-        command = [*given.launcher, *LIVES_ON[given.mpi], "-n", str(draw.ranks), given.program, "--log", folder,
+        command = [*given.launcher, *LIVES_ON[given.mpi], "-n", str(draw.ranks), *RANK[given.mpi], given.program,
+                   "--log", folder,
                    "--algorithm", draw.algorithm, "--deadline", str(given.deadline), "--length", str(draw.length),
                    "--calls", "400" if draw.kind in ("kill", "stop", "late") else "60"]
         command += ["--checked"] if draw.checked else []
@@ -74,7 +79,7 @@ class Run:
             command += ["--fault", draw.kind, "--culprit", str(draw.culprit), "--at-call", str(draw.call)]
         self.output = open(self.folder / "output", "w", encoding="utf-8")
         self.launched = subprocess.Popen(command, stdout=self.output, stderr=subprocess.STDOUT, start_new_session=True,
-                                         env={**os.environ, MARK: self.mark})
+                                         env={**os.environ, **ENVIRONMENT[given.mpi], MARK: self.mark})
 
     def diary(self, rank):
         """The lines of a rank so far: time and words."""
