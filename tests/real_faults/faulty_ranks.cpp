@@ -124,7 +124,8 @@ void misbehave(requests const& how, int call, double seconds_of_a_call) {
     take_all_memory();
   }
   if (how.fault == "slow") {
-    std::this_thread::sleep_for(std::chrono::duration<double>(100 * seconds_of_a_call));
+    // Slower than the deadline would be another fault.
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(100 * seconds_of_a_call, how.deadline / 3)));
   }
 }
 
