@@ -194,7 +194,35 @@ def torch_training(rows):
         "Compute: forward and backward pass and optimizer; wait: for averages, with nothing else to "
         "do; seconds a step, means of the ranks. Hidden: the share of the calls' time, selection "
         "included, that ran behind the backward pass; could be: the share for which there were "
-        "gradients early enough. Words: sent by a rank; of dense the least that any scheme sends.")
+        "gradients early enough. Words: sent by a rank; of dense the least that any scheme sends."
+    ) + reaching(rows)
+
+
+def reaching(rows):
+    """Of the rows of `torch`, when each scheme reaches the accuracy that dense has after two thirds of
+    its run; nothing where dense is not among them."""
+    schemes = grouped(rows)
+    dense = schemes.get("dense", [])
+    goals = [float(row["accuracy"]) for row in dense
+             if 3 * float(row["iteration"]) <= 2 * float(dense[-1]["iteration"])]
+    if not goals:
+        return ""
+
+    def first(of):
+        return next((row for row in of if float(row["accuracy"]) >= goals[-1]), None)
+
+    lines = []
+    for name, of in schemes.items():
+        row = first(of)
+        if row is None:
+            lines.append([name, "-", "-", "-", "-"])
+            continue
+        seconds = float(row["seconds"])
+        lines.append([name, row["iteration"], f"{seconds:.2f}",
+                      f"{float(first(dense)['seconds']) / seconds:.1f}",
+                      f"{seconds / float(row['compute_seconds']):.2f}"])
+    heading = ["scheme", "iterations", "seconds", "times of dense", "of its computation"]
+    return f"\n\nUntil {100 * goals[-1]:.1f} % are right:\n\n" + aligned(heading, lines)
 
 
 def case_of(row):
