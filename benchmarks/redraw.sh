@@ -38,3 +38,10 @@ results=benchmarks/format_bench/results
 draw $results/fashion_mnist.csv $results/fashion_mnist.png 'Sparse formats on one core' \
   'Accumulators of training: Fashion-MNIST, n = 1,863,690, density 1 %, 16 ranks, each selection as 1, 16 and 37 messages: a
 mark each. One core of an AMD EPYC.'
+results=benchmarks/torch/results
+for rate in '100 Mbit/s' '1 Gbit/s'; do
+  file=$results/vgg16_$(echo "$rate" | tr -d ' ' | tr 'MG' 'mg' | sed 's|/s||')
+  draw "$file.csv" "$file.png" "Training of VGG-16 behind links of $rate" \
+    'Measured: Fashion-MNIST, VGG-16 of 922,842 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, density 2 %. Time of
+evaluations is not counted.'
+done

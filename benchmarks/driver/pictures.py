@@ -319,8 +319,8 @@ def torch_training(rows, title, note):
                              nrows=3 if has_xi else 2, ncols=2)
     (loss, accuracy), (words, times) = axes[:2]
     for place, (name, of) in enumerate(schemes.items()):
-        color, marker, _ = list(SCHEMES.values())[place % len(SCHEMES)]
-        style = {"color": color, "marker": marker, "markersize": 3.5, "linewidth": 1.3}
+        marker = list(SCHEMES.values())[place % len(SCHEMES)][1]
+        style = {"color": f"C{place}", "marker": marker, "markersize": 3.5, "linewidth": 1.3}
         seconds = column(of, "seconds")
         loss.plot(seconds, column(of, "test_loss"), label=f"{place + 1}  {name}", **style)
         accuracy.plot(seconds, [100 * value for value in column(of, "accuracy")], **style)
@@ -330,7 +330,12 @@ def torch_training(rows, title, note):
             measured = [row for row in of if row["xi"]]
             axes[2][0].plot(column(measured, "iteration"), column(measured, "xi"), **style)
             axes[2][1].plot(column(of, "iteration"), column(of, "selected"), **style)
-    words.set_xscale("log")
+    # What a scheme begins with, which may be huge, leaves no room for the rest.
+    settled = [value for of in schemes.values() for value in column(of, "test_loss")[len(of) // 5:]]
+    for each in (loss, words):
+        each.set_ylim(0.9 * min(settled), 1.15 * max(settled))
+    for each in (loss, accuracy, words):
+        each.set_xscale("log")
     for each, what, along in ((loss, "test loss", "seconds of training"),
                               (accuracy, "test accuracy, %", "seconds of training"),
                               (words, "test loss", "million words sent by a rank")):

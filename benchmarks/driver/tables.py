@@ -175,26 +175,55 @@ def training(rows):
 
 def torch_training(rows):
     """Of the rows of `torch`, a line per scheme: how it ended, where its time went, what it sent."""
-    heading = ["scheme", "steps", "s/step", "compute", "wait", "hidden", "could be", "words/step",
-               "test loss", "right, %", "xi"]
+    heading = ["scheme", "steps", "s/step", "compute", "wait", "hidden", "words/step", "loss", "right",
+               "xi"]
     lines = []
     for name, of in grouped(rows).items():
         last = {key: float(value) for key, value in of[-1].items()
                 if key not in ("algorithm", "workload", "xi")}
         steps, calls = last["iteration"], last["communication_seconds"]
         xi = [float(row["xi"]) for row in of if row["xi"]]
-        share = [f"{100 * last[part] / calls:.0f} %" if calls else "-"
-                 for part in ("hidden_seconds", "hideable_seconds")]
+        hidden = (f"{100 * last['hidden_seconds'] / calls:.0f} of "
+                  f"{100 * last['hideable_seconds'] / calls:.0f} %") if calls else "-"
         lines.append([name, f"{steps:.0f}",
                       *(f"{last[part] / steps:.3f}" for part in ("seconds", "compute_seconds",
                                                                  "wait_seconds")),
-                      *share, f"{last['words'] / steps:,.0f}", f"{last['test_loss']:.4f}",
-                      f"{100 * last['accuracy']:.2f}", f"{fmean(xi):.3f}" if xi else "-"])
+                      hidden, f"{last['words'] / steps:,.0f}", f"{last['test_loss']:.4f}",
+                      f"{100 * last['accuracy']:.1f} %", f"{fmean(xi):.3f}" if xi else "-"])
     return aligned(heading, lines) + note(
         "Compute: forward and backward pass and optimizer; wait: for averages, with nothing else to "
         "do; seconds a step, means of the ranks. Hidden: the share of the calls' time, selection "
-        "included, that ran behind the backward pass; could be: the share for which there were "
-        "gradients early enough. Words: sent by a rank; of dense the least that any scheme sends.")
+        "included, that ran behind the backward pass, of the share for which there were gradients "
+        "early enough. Words: sent by a rank; of dense the least that any scheme sends. Loss, right: "
+        "of the test data."
+    ) + reaching(rows)
+
+
+def reaching(rows):
+    """Of the rows of `torch`, when each scheme reaches the accuracy that dense has after two thirds of
+    its run; nothing where dense is not among them."""
+    schemes = grouped(rows)
+    dense = schemes.get("dense", [])
+    goals = [float(row["accuracy"]) for row in dense
+             if 3 * float(row["iteration"]) <= 2 * float(dense[-1]["iteration"])]
+    if not goals:
+        return ""
+
+    def first(of):
+        return next((row for row in of if float(row["accuracy"]) >= goals[-1]), None)
+
+    lines = []
+    for name, of in schemes.items():
+        row = first(of)
+        if row is None:
+            lines.append([name, "-", "-", "-", "-"])
+            continue
+        seconds = float(row["seconds"])
+        lines.append([name, row["iteration"], f"{seconds:.2f}",
+                      f"{float(first(dense)['seconds']) / seconds:.1f}",
+                      f"{seconds / float(row['compute_seconds']):.2f}"])
+    heading = ["scheme", "iterations", "seconds", "times of dense", "of its computation"]
+    return f"\n\nUntil {100 * goals[-1]:.1f} % are right:\n\n" + aligned(heading, lines)
 
 
 def case_of(row):
@@ -249,8 +278,9 @@ def deviation(ratios):
 
 # A kind of CSV file is known by a column that no other kind has; its table and its picture are
 # functions of that name.
-KINDS = {"hidden_seconds": "torch_training", "speedup_over_dense": "comparison", "milliseconds": "scaling", "iteration": "accuracy",
-         "bits_per_entry": "coding", "words_so_far": "training", "select_seconds": "steps",
+KINDS = {"hidden_seconds": "torch_training", "speedup_over_dense": "comparison",
+         "milliseconds": "scaling", "iteration": "accuracy", "bits_per_entry": "coding",
+         "words_so_far": "training", "select_seconds": "steps",
          "instructions_per_element": "device_cost"}
 
 

@@ -9,10 +9,10 @@
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/select/source.hpp>
 #include <oktopk/training/error_feedback_options.hpp>
+#include <oktopk/training/feedback_kernels.hpp>
 #include <oktopk/training/momentum.hpp>
 #include <oktopk/training/norm.hpp>
 
@@ -135,7 +135,8 @@ public:
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
     update_type const& update = call<Gradient>(gradient, scale);
-    keep_rest(update);
+    detail::keep_rest(exec_, accumulator_, update);
+    mask_velocity(update);
     std::swap(residual_, accumulator_);
     velocity_.swap();
     return update;
@@ -157,8 +158,7 @@ public:
       throw error(fault::length_mismatch, "error_feedback: averages of length " + std::to_string(allreduce_->length()) +
                                               " do not fit a vector of length " + std::to_string(into.extent(0)));
     }
-    clear<Average>(into);
-    scatter<Average>(update, into);
+    detail::scatter_averages(exec_, update, static_cast<value_type>(allreduce_->comm().size()), into);
   }
 
   /// Makes this call of all ranks fail: joins the others, which are in it already or will be, with an accumulator of a
@@ -200,68 +200,6 @@ public:
     detail::fence(exec_, "oktopk::error_feedback::restore");
   }
 
-  /// Kernels; public because nvcc wants the functions around them to be.
-  template <class Gradient>
-  void accumulate(Gradient const& gradient, value_type scale) const {
-    vector_type const accumulator = accumulator_;
-    vector_type const residual = residual_;
-    Kokkos::parallel_for(
-        "oktopk::error_feedback::accumulate", detail::index_range<execution_space>(exec_, 0, allreduce_->length()),
-        KOKKOS_LAMBDA(std::int64_t i) { accumulator(i) = residual(i) + scale * static_cast<value_type>(gradient(i)); });
-  }
-
-  // Nesterov's step: the velocity is looked at one step ahead.
-  template <class Gradient>
-  void accumulate_ahead(Gradient const& gradient, value_type scale, value_type clip) const {
-    vector_type const accumulator = accumulator_;
-    vector_type const residual = residual_;
-    vector_type const next = velocity_.next();
-    auto const momentum = static_cast<value_type>(options_.momentum);
-    Kokkos::parallel_for(
-        "oktopk::error_feedback::accumulate_ahead",
-        detail::index_range<execution_space>(exec_, 0, allreduce_->length()), KOKKOS_LAMBDA(std::int64_t i) {
-          accumulator(i) = residual(i) + scale * (clip * static_cast<value_type>(gradient(i)) + momentum * next(i));
-        });
-  }
-
-  void keep_rest(update_type const& update) const {
-    vector_type const accumulator = accumulator_;
-    auto const contributed = update.contributed();
-    auto const returned = update.returned();
-    using range = detail::index_range<execution_space>;
-    Kokkos::parallel_for(
-        "oktopk::error_feedback::clear_contributed", range(exec_, 0, static_cast<std::int64_t>(contributed.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) { accumulator(static_cast<std::int64_t>(contributed(i))) = 0; });
-    // Where all is to be sent in every call, the velocity is momentum as SGD has it.
-    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
-      velocity_.mask(exec_, contributed, update.indices());
-    }
-    if (returned.size() > 0) {
-      Kokkos::parallel_for(
-          "oktopk::error_feedback::add_returned", range(exec_, 0, returned.size()), KOKKOS_LAMBDA(std::int64_t i) {
-            accumulator(static_cast<std::int64_t>(returned.indices(i))) += returned.values(i);
-          });
-    }
-  }
-
-  template <class Average>
-  void clear(Average const& into) const {
-    Kokkos::parallel_for(
-        "oktopk::error_feedback::clear", detail::index_range<execution_space>(exec_, 0, allreduce_->length()),
-        KOKKOS_LAMBDA(std::int64_t i) { into(i) = 0; });
-  }
-
-  template <class Average>
-  void scatter(update_type const& update, Average const& into) const {
-    auto const ranks = static_cast<value_type>(allreduce_->comm().size());
-    auto const indices = update.indices();
-    auto const values = update.values();
-    Kokkos::parallel_for(
-        "oktopk::error_feedback::average",
-        detail::index_range<execution_space>(exec_, 0, static_cast<std::int64_t>(indices.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) { into(static_cast<std::int64_t>(indices(i))) = values(i) / ranks; });
-  }
-
 private:
   template <class Gradient>
   update_type const& call(Gradient const& gradient, double scale) {
@@ -272,10 +210,18 @@ private:
     auto const of_gradient = static_cast<value_type>(clip);
     velocity_.template advance<Gradient>(exec_, gradient, of_gradient, static_cast<value_type>(options_.momentum));
     if (options_.nesterov) {
-      accumulate_ahead<Gradient>(gradient, static_cast<value_type>(scale), of_gradient);
+      detail::accumulate_ahead(exec_, accumulator_, residual_, gradient, velocity_.next(),
+                               static_cast<value_type>(scale), of_gradient, static_cast<value_type>(options_.momentum));
       return call_with_accumulator();
     }
     return call_with<vector_type>(velocity_.next(), static_cast<value_type>(scale));
+  }
+
+  // Where all is to be sent in every call, the velocity is momentum as SGD has it.
+  void mask_velocity(update_type const& update) {
+    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
+      velocity_.mask(exec_, update.contributed(), update.indices());
+    }
   }
 
   // A norm that is not finite is left to the allreduce, which names the entry.
@@ -302,7 +248,7 @@ private:
         return (*allreduce_)(input);
       }
     }
-    accumulate<Gradient>(gradient, scale);
+    detail::accumulate(exec_, accumulator_, residual_, gradient, scale);
     return call_with_accumulator();
   }
 

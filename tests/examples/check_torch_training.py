@@ -82,6 +82,11 @@ def test_dense_learns(training, workload):
     assert float(rows[-1]["words"]) == pytest.approx(steps * int(rows[0]["parameters"]), rel=0.01)
 
 
+def test_fewer_words_make_a_smaller_network(training):
+    usual, small = (training.rows("bert", "ok_topk", "--density", 0.02, *more) for more in ((), ("--words", 12)))
+    assert int(small[0]["parameters"]) < int(usual[0]["parameters"])
+
+
 @pytest.mark.parametrize("algorithm", ["ok_topk", "dense"])
 def test_overlap_changes_times_and_nothing_else(training, algorithm):
     plain, overlapped = (training.rows("bert", algorithm + mark, *ONE_BUCKET) for mark in ("", "+overlap"))
