@@ -30,8 +30,8 @@ std::string options::shared_part() const {
   std::ostringstream line;
   line.precision(17);
   line << workload << ' ' << algorithm << ' ' << size << ' ' << batch << ' ' << iterations << ' ' << minutes << ' '
-        << every << ' ' << density << ' ' << learning_rate << ' ' << momentum << ' ' << clip_norm << ' ' << warm_up
-        << ' ' << bucket_mib << ' ' << seed << ' ' << xi << ' ' << words << ' ' << deadline;
+       << every << ' ' << density << ' ' << learning_rate << ' ' << momentum << ' ' << clip_norm << ' ' << warm_up
+       << ' ' << bucket_mib << ' ' << seed << ' ' << xi << ' ' << words << ' ' << deadline;
   return line.str();
 }
 
