@@ -139,6 +139,7 @@ public:
   /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
   /// accumulator. Not while calls are under way.
   void set_scale(double scale) { scale_ = scale; }
+  double scale() const { return scale_; }
 
   /// Another density of a bucket's selection, in (0, 1], from the next step on. Collective, between steps; an `error`
   /// on every rank where it is out of range or differs.

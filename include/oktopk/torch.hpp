@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -30,6 +31,9 @@ namespace oktopk {
 struct data_parallel_options {
   double density = 0.01;      ///< of the selections, where `buckets.plan.densities` names none
   bucketed_options buckets{}; ///< an empty order is the parameters' from the last to the first
+  /// After the first step, buckets take their tensors in the order in which gradients came on rank 0, where that is
+  /// another one; only with overlap, several buckets and an empty order.
+  bool order_from_first_step = true;
 };
 
 /// Data-parallel training of a module of torch: gradients are reduced while the backward pass runs.
@@ -51,6 +55,11 @@ struct data_parallel_options {
 /// type `float` on the device of the execution space; a parameter that is shared by modules is reduced once.
 ///
 /// Where the execution space is a device, its instance must have the stream on which torch runs the backward pass.
+/// Buckets are filled from the last parameter to the first, so a parameter that is registered late and used early holds
+/// up all that come before it. The first step shows the true order; its `wait` makes new buckets where they differ
+/// (`order_from_first_step`). Residuals and velocities go on, since they belong to parameters; thresholds and regions
+/// begin anew, as do densities and hooks that the caller has set on `buckets()`.
+///
 /// Kokkos is initialised before and finalised after the life of this object. After `wait` a gradient lies in the memory
 /// of its bucket, until somebody sets another or this object ends. `wait` throws the errors of `bucketed`; gradients
 /// are then of no use.
@@ -66,19 +75,20 @@ public:
   using state_type = typename bucketed<Allreduce>::state_type;
   using options = data_parallel_options;
 
-  /// Collective. `make(bucket)` gives the allreduce of one bucket. An `error` on every rank where the modules differ or
-  /// have parameters of another type.
+  /// Collective. `make(bucket)` gives the allreduce of one bucket; a copy of it is kept, and may be called again in the
+  /// first `wait` and in `restore`. An `error` on every rank where the modules differ or have parameters of another
+  /// type.
   template <class Make>
-    requires std::same_as<std::invoke_result_t<Make const&, bucket const&>, Allreduce>
+    requires std::same_as<std::invoke_result_t<Make const&, bucket const&>, Allreduce> && std::copy_constructible<Make>
   data_parallel(torch::nn::Module& module, communicator_type comm, Make const& make,
                 data_parallel_options const& how = {}, execution_space exec = {})
-      : exec_(std::move(exec)), comm_(std::move(comm)) {
+      : exec_(std::move(exec)), comm_(std::move(comm)), make_(make) {
     agree(module);
-    std::vector<std::int64_t> lengths;
-    for (at::Tensor const& each : parameters_) {
-      lengths.push_back(each.numel());
-    }
-    buckets_ = std::make_unique<bucketed<Allreduce>>(exec_, comm_, lengths, make, completed(how));
+    how_ = completed(how);
+    buckets_ = new_buckets(how_.plan.order);
+    takes_order_ = how.buckets.plan.order.empty();
+    learns_order_ =
+        takes_order_ && how.order_from_first_step && buckets_->overlaps() && buckets_->plan().buckets.size() > 1;
     for (at::Tensor const& each : parameters_) {
       copy_from_root(each);
     }
@@ -94,8 +104,8 @@ public:
     requires std::same_as<Allreduce, any_allreduce<execution_space, communicator_type>>
       : data_parallel(
             module, comm,
-            [&](bucket const& of) {
-              return make_allreduce(exec, comm, text, {.length = of.length, .k = {}, .density = of.density});
+            [exec, comm, name = std::string(text)](bucket const& of) {
+              return make_allreduce(exec, comm, name, {.length = of.length, .k = {}, .density = of.density});
             },
             how, exec) {}
 
@@ -120,11 +130,17 @@ public:
       }
     }
     std::fill(is_announced_.begin(), is_announced_.end(), char(0));
+    std::vector<int> const came = std::exchange(came_, {});
     buckets_->wait();
+    times_ = buckets_->last_step();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (!lies_in_bucket(i)) {
         parameters_[i].mutable_grad() = gradients_[i];
       }
+    }
+    if (learns_order_) {
+      learns_order_ = false;
+      reorder(order_of_root(came));
     }
   }
 
@@ -133,12 +149,31 @@ public:
   void set_reducing(bool reduces) { reduces_ = reduces; }
 
   /// Times of the last step: how much the backward pass has hidden.
-  overlap_times const& last_step() const { return buckets_->last_step(); }
+  overlap_times const& last_step() const { return times_; }
+  /// Others may take their place in the first `wait` and in `restore`.
   bucketed<Allreduce>& buckets() { return *buckets_; }
 
   /// All that is carried on, apart from weights and optimizer.
   state_type state() const { return buckets_->state(); }
-  void restore(state_type const& saved) { buckets_->restore(saved); }
+  /// Collective, between steps. Takes the order of the saved buckets, unless the options have one.
+  void restore(state_type const& saved) {
+    if (takes_order_) {
+      agreement terms("data_parallel::restore");
+      bucket_options of_saved = how_.plan;
+      of_saved.order.assign(saved.bucket_tensors.begin(), saved.bucket_tensors.end());
+      std::string const sentence = problem_of(lengths(), of_saved);
+      if (of_saved.order.size() != parameters_.size() || !sentence.empty()) {
+        terms.note(fault::bad_state, "the saved state is of other tensors");
+      }
+      for (int const tensor : of_saved.order) {
+        terms.fact("next in order", tensor);
+      }
+      terms.check_on(comm_);
+      reorder(of_saved.order);
+      learns_order_ = false;
+    }
+    buckets_->restore(saved);
+  }
 
 private:
   // The parameters that take gradients, each once, and what the ranks must have in common.
@@ -177,6 +212,53 @@ private:
     return made;
   }
 
+  std::vector<std::int64_t> lengths() const {
+    std::vector<std::int64_t> all;
+    for (at::Tensor const& each : parameters_) {
+      all.push_back(each.numel());
+    }
+    return all;
+  }
+
+  std::unique_ptr<bucketed<Allreduce>> new_buckets(std::vector<int> order) const {
+    bucketed_options how = how_;
+    how.plan.order = std::move(order);
+    return std::make_unique<bucketed<Allreduce>>(exec_, comm_, lengths(), make_, how);
+  }
+
+  // The order in which gradients have come on rank 0; those that have not come are last.
+  std::vector<int> order_of_root(std::vector<int> order) {
+    for (int const tensor : how_.plan.order) {
+      if (std::find(order.begin(), order.end(), tensor) == order.end()) {
+        order.push_back(tensor);
+      }
+    }
+    auto const count = static_cast<std::int64_t>(order.size());
+    copy_from_root(at::from_blob(order.data(), {count}, at::kInt));
+    return order;
+  }
+
+  // Puts the tensors into buckets in another order. What the buckets carry goes on, and gradients move with them.
+  void reorder(std::vector<int> const& order) {
+    if (order == how_.plan.order) {
+      return;
+    }
+    auto fresh = new_buckets(order);
+    fresh->restore(buckets_->state());
+    fresh->set_scale(buckets_->scale());
+    how_.plan.order = order;
+    at::NoGradGuard const not_recorded;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      at::Tensor moved = torch_tensor(fresh->gradient(static_cast<int>(i)), parameters_[i].sizes());
+      if (lies_in_bucket(i)) {
+        moved.copy_(gradients_[i]);
+        parameters_[i].mutable_grad() = moved;
+      }
+      gradients_[i] = std::move(moved);
+    }
+    buckets_ = std::move(fresh);
+  }
+
   // As bits, whatever their type.
   void copy_from_root(at::Tensor const& tensor) {
     at::NoGradGuard const not_recorded;
@@ -207,6 +289,9 @@ private:
   // Of the backward pass, on its thread: for gradients of a device, that is one of torch's own.
   void note(std::size_t i) {
     has_gradient_[i] = 1;
+    if (learns_order_ && reduces_ && std::find(came_.begin(), came_.end(), static_cast<int>(i)) == came_.end()) {
+      came_.push_back(static_cast<int>(i));
+    }
     if (reduces_ && buckets_->overlaps()) {
       announce(i);
     }
@@ -224,13 +309,19 @@ private:
 
   execution_space exec_;
   communicator_type comm_;
+  std::function<Allreduce(bucket const&)> make_;
+  bucketed_options how_; // with the order of now
   std::vector<at::Tensor> parameters_;
   std::unique_ptr<bucketed<Allreduce>> buckets_;
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
   std::vector<char> has_gradient_; // that was not announced
   std::vector<char> is_announced_; // in this step
+  std::vector<int> came_;          // gradients of this step, the first one first
+  overlap_times times_;
   bool reduces_ = true;
+  bool takes_order_ = false;  // from the first step or a saved state
+  bool learns_order_ = false; // in this step
 };
 
 template <communicator Comm>

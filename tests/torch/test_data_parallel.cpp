@@ -63,7 +63,7 @@ torch::Tensor loss_of(network& model, int rank) {
   return torch::mse_loss(model.forward(inputs), targets_of(inputs));
 }
 
-std::string weights_of(network const& model) {
+std::string weights_of(torch::nn::Module const& model) {
   std::string bytes;
   for (torch::Tensor const& each : model.parameters()) {
     bytes.append(static_cast<char const*>(each.data_ptr()), each.nbytes());
@@ -77,6 +77,14 @@ auto make_sparse(comm_type const& comm) {
 
 auto make_dense(comm_type const& comm) {
   return [comm](bucket const& of) { return everything(execution(), comm, {.length = of.length}); };
+}
+
+std::vector<int> order_of(oktopk::bucket_plan const& plan) {
+  std::vector<int> order;
+  for (bucket const& each : plan.buckets) {
+    order.insert(order.end(), each.tensors.begin(), each.tensors.end());
+  }
+  return order;
 }
 
 oktopk::data_parallel_options in_buckets(std::int64_t bytes) {
@@ -157,12 +165,92 @@ TEST_CASE("a sparse scheme trains, weights stay equal, and a restart gives the s
     for (std::size_t i = 0; i < again.parameters().size(); ++i) {
       again.parameters()[i].copy_(model.parameters()[i]);
     }
+    CHECK(order_of(resumed.buckets().plan()) != order_of(parallel.buckets().plan()));
     resumed.restore(parallel.state());
+    CHECK(order_of(resumed.buckets().plan()) == order_of(parallel.buckets().plan()));
     torch::AutoGradMode const recorded(true);
     torch::optim::SGD of_again(again.parameters(), 0.05);
     train(model, parallel, optimizer, 5);
     train(again, resumed, of_again, 5);
     CHECK(weights_of(model) == weights_of(again));
+  });
+}
+
+namespace {
+
+/// Its first layer in the order of parameters is used last, and a branch of it is not used.
+struct disordered : torch::nn::Module {
+  disordered() {
+    register_module("head", head);
+    register_module("unused", unused);
+    register_module("left", left);
+    register_module("right", right);
+  }
+
+  // The gradients of what is used last come first.
+  torch::Tensor forward(torch::Tensor const& x, bool left_first) {
+    torch::Tensor const one = left_first ? left(x) : right(x);
+    torch::Tensor const other = left_first ? right(x) : left(x);
+    return head(torch::tanh(one + other));
+  }
+
+  torch::nn::Linear head{8, 3};
+  torch::nn::Linear unused{2, 2};
+  torch::nn::Linear left{10, 8};
+  torch::nn::Linear right{10, 8};
+};
+
+std::string trained(oktopk::data_parallel_options const& how, bool left_first, std::vector<int>& order) {
+  auto const comm = connected();
+  torch::manual_seed(6);
+  disordered model;
+  data_parallel parallel(model, comm, make_sparse(comm), how);
+  torch::optim::SGD optimizer(model.parameters(), 0.05);
+  for (int step = 0; step < 6; ++step) {
+    optimizer.zero_grad(); // keeps the memory of gradients, which is that of the buckets
+    auto const inputs = inputs_of(world_rank());
+    torch::mse_loss(model.forward(inputs, left_first), targets_of(inputs)).backward();
+    parallel.wait();
+    optimizer.step();
+    CHECK(parallel.last_step().buckets.size() == parallel.buckets().plan().buckets.size());
+    CHECK(parallel.last_step().communication() > 0);
+  }
+  order = order_of(parallel.buckets().plan());
+  return weights_of(model);
+}
+
+} // namespace
+
+TEST_CASE("after the first step buckets have the order in which gradients come, and nothing is lost") {
+  on_all_ranks([] {
+    auto how = in_buckets(1); // one tensor each: then the order changes no selection
+    how.buckets.feedback.momentum = 0.9;
+    std::vector<int> learnt;
+    std::string const weights = trained(how, true, learnt);
+    std::vector<int> const heads(learnt.begin(), learnt.begin() + 2);
+    CHECK((heads == std::vector<int>{0, 1} || heads == std::vector<int>{1, 0}));
+    std::vector<int> const unused(learnt.end() - 2, learnt.end());
+    CHECK(unused == std::vector<int>{3, 2}); // as before, since no gradient has come
+    how.order_from_first_step = false;
+    std::vector<int> order;
+    CHECK(weights == trained(how, true, order));
+    CHECK(order == std::vector<int>{7, 6, 5, 4, 3, 2, 1, 0});
+    how.order_from_first_step = true;
+    how.buckets.plan.order = {7, 0, 6, 1, 5, 2, 4, 3};
+    CHECK(weights == trained(how, true, order));
+    CHECK(order == how.buckets.plan.order);
+  });
+}
+
+TEST_CASE("where gradients come in another order on each rank, all take that of rank 0") {
+  on_all_ranks([] {
+    auto const how = in_buckets(1);
+    std::vector<int> of_root;
+    std::vector<int> order;
+    std::string const weights = trained(how, true, of_root);
+    CHECK(same_everywhere(trained(how, world_rank() % 2 == 0, order)));
+    CHECK(order == of_root);
+    CHECK(same_everywhere(weights));
   });
 }
 

@@ -98,6 +98,7 @@ private:
     oktopk::data_parallel_options with;
     with.density = how_.density;
     with.buckets.overlap = how_.overlaps();
+    with.order_from_first_step = false; // the networks have their parameters in order, and all steps count alike
     // Each bucket is clipped by itself: then the buckets are the same without overlap.
     bool const in_buckets = how_.overlaps() || how_.clip_norm > 0;
     with.buckets.plan.bucket_bytes = in_buckets ? std::llround(how_.bucket_mib * 1024 * 1024) : std::int64_t(1) << 60;
