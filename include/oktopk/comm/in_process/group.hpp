@@ -265,7 +265,7 @@ private:
   }
 
   static error abandoned(member& mine) {
-    error const why = abandoned_by(mine.teller, mine.doing, mine.told);
+    error why = abandoned_by(mine.teller, mine.doing, mine.told);
     mine.broken.note(why.code(), why.sentence());
     return why;
   }
