@@ -30,9 +30,14 @@ TEST_CASE("a wait over MPI that exceeds the time limit names the peer and the ph
     int number = 0;
     auto never = comm.irecv(room_in(number), previous_rank(), phase::balance);
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
-    CHECK(heard.code == fault::timed_out);
-    CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited to receive from rank " +
-                     std::to_string(previous_rank()) + " (balance) for more than 0.05"));
+    // Or it hears of another rank's first.
+    CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
+    CHECK(heard.says(" has waited to receive from rank "));
+    CHECK(heard.says(" (balance) for more than 0.05"));
+    if (heard.code == fault::timed_out) {
+      CHECK(heard.says("rank " + std::to_string(world_rank()) + " has waited to receive from rank " +
+                       std::to_string(previous_rank())));
+    }
     CHECK(never.active());
     comm.cancel(std::span(&never, 1));
     CHECK_FALSE(never.active());

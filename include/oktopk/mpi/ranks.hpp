@@ -59,7 +59,7 @@ public:
 
   void give_up(error const& why) noexcept {
     broken.note(why.code(), why.sentence());
-    notices.tell(comm, rank, size, why.sentence());
+    notices.tell(comm, rank, size, broken.reason()); // of what began it, not of what it led to
   }
 
   [[noreturn]] void fail(error const& why) {
