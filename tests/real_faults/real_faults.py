@@ -267,7 +267,8 @@ def main():
         if given.verbose or found:
             print(f"    {said}")
         if found:
-            print("\n".join("    | " + line for line in re.sub(r"\n{2,}", "\n", output).splitlines()[-8:]))
+            lines = re.sub(r"\n{2,}", "\n", output).splitlines()
+            print("\n".join("    | " + line for line in lines[:12] + lines[12:][-8:]))
             wrong += 1
     print(f"{given.runs} runs with faults under {given.mpi}, {wrong} not as they should be")
     sys.exit(1 if wrong else 0)
