@@ -90,6 +90,11 @@ def check(ranks):
         need(command, package)
     if subprocess.run([*IN_NAMESPACES, "true"], capture_output=True, check=False).returncode != 0:
         programs.fail("may not make namespaces here: a container must be privileged for that")
+    limited_link = ("ip link add probe type veth peer name other && "
+                    "tc qdisc add dev probe root tbf rate 1gbit burst 72k latency 100ms")
+    if subprocess.run([*IN_NAMESPACES, "sh", "-c", limited_link], capture_output=True,
+                      check=False).returncode != 0:
+        programs.fail("the kernel cannot make links of a limited rate (veth, sch_tbf)")
 
 
 def measure(rate, ranks, program, rounds, schemes, options, scratch):
