@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
 
@@ -27,19 +28,14 @@ struct damage_plan {
 };
 
 /// A transport over `in_process` that damages one message. All ranks have the same plan.
-class damaging_communicator {
+class damaging_communicator : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
   using inner_type = oktopk::in_process_communicator;
 
 public:
   using request = inner_type::request;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
-  damaging_communicator(inner_type inner, damage_plan& plan) : inner_(inner), plan_(&plan) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
+  damaging_communicator(inner_type inner, damage_plan& plan) : communicator_decorator(inner), plan_(&plan) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     if (plan_->sent++ != plan_->message || plan_->what == damage_plan::kind::none) {
@@ -71,20 +67,12 @@ public:
   void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
-  void give_up(oktopk::error const& why) noexcept { inner_.give_up(why); }
-
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
     inner_.allreduce(data, op, use);
   }
 
-  template <class MemorySpace>
-  bool reaches() const {
-    return inner_.reaches<MemorySpace>();
-  }
-
 private:
-  inner_type inner_;
   damage_plan* plan_;
   std::vector<request> lost_;
 };

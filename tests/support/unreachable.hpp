@@ -3,11 +3,9 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/decorator.hpp>
 
-#include <cstdint>
 #include <span>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -19,17 +17,15 @@ namespace oktopk_tests {
 /// On a CPU, kernels and messages then have arrays of their own, and everything that travels is copied between them:
 /// the way a GPU without a GPU-aware MPI works, where the tests can watch it.
 template <oktopk::communicator Comm>
-class unreachable {
+class unreachable : public oktopk::communicator_decorator<Comm> {
+  using decorator = oktopk::communicator_decorator<Comm>;
+  using decorator::inner_;
+
 public:
   using request = typename Comm::request;
   using bulk_request = typename Comm::bulk_request;
-  static constexpr bool tells_sizes = Comm::tells_sizes;
-  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
 
-  explicit unreachable(Comm inner, bool far = true) : inner_(std::move(inner)), far_(far) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
+  explicit unreachable(Comm inner, bool far = true) : decorator(std::move(inner)), far_(far) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) { return inner_.isend(out, peer, use); }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return inner_.irecv(in, peer, use); }
@@ -42,8 +38,6 @@ public:
   void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
-  void begin_operation(std::string_view name, std::int64_t number) { oktopk::begin_operation(inner_, name, number); }
-
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
     inner_.allreduce(data, op, use);
@@ -51,11 +45,10 @@ public:
 
   template <class MemorySpace>
   bool reaches() const {
-    return !(far_ && std::is_same_v<MemorySpace, Kokkos::HostSpace>)&&inner_.template reaches<MemorySpace>();
+    return !(far_ && std::is_same_v<MemorySpace, Kokkos::HostSpace>)&&decorator::template reaches<MemorySpace>();
   }
 
 private:
-  Comm inner_;
   bool far_;
 };
 

@@ -7,12 +7,11 @@
 #include <oktopk/comm/checked/reduce_in_ring.hpp>
 #include <oktopk/comm/checked/seal.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/give_up.hpp>
 #include <oktopk/comm/operation.hpp>
-#include <oktopk/comm/threads.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +35,9 @@ namespace oktopk {
 /// next operation. All ranks are `checked`, or none. Data lies in host memory, and is read once more on both sides;
 /// data of a device is staged. `allreduce` is made of messages, since the inner one could not be checked.
 template <communicator Comm>
-class checked {
+class checked : public communicator_decorator<Comm> {
+  using decorator = communicator_decorator<Comm>;
+  using decorator::inner_;
   static_assert(!Comm::ordered_by_instance,
                 "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
 
@@ -68,36 +69,15 @@ public:
 
   using request = checked_request<typename Comm::request>;
   using bulk_request = checked_request<typename Comm::bulk_request>;
-  static constexpr bool tells_sizes = Comm::tells_sizes;
-  static constexpr bool ordered_by_instance = false;
+  using decorator::rank;
+  using decorator::size;
+  using decorator::tells_sizes;
 
-  explicit checked(Comm inner) : inner_(std::move(inner)), shared_(std::make_shared<shared>(inner_.size())) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
-  bool takes_other_threads() const { return oktopk::takes_other_threads(inner_); }
+  explicit checked(Comm inner) : decorator(std::move(inner)), shared_(std::make_shared<shared>(inner_.size())) {}
 
   void begin_operation(std::string_view name, std::int64_t number) {
     shared_->during.begin(name, number);
-    oktopk::begin_operation(inner_, name, number);
-  }
-
-  void set_time_limit(std::chrono::nanoseconds limit)
-    requires requires(Comm& comm) { comm.set_time_limit(limit); }
-  {
-    inner_.set_time_limit(limit);
-  }
-
-  std::chrono::nanoseconds time_limit() const
-    requires requires(Comm const& comm) { comm.time_limit(); }
-  {
-    return inner_.time_limit();
-  }
-
-  void give_up(error const& why) noexcept
-    requires requires(Comm& comm) { comm.give_up(why); }
-  {
-    inner_.give_up(why);
+    decorator::begin_operation(name, number);
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
@@ -148,10 +128,8 @@ public:
   template <class MemorySpace>
   bool reaches() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible &&
-           inner_.template reaches<MemorySpace>();
+           decorator::template reaches<MemorySpace>();
   }
-
-  Comm& inner() { return inner_; }
 
 private:
   // Seals that are under way have their place here: requests may be moved.
@@ -279,7 +257,6 @@ private:
     }
   }
 
-  Comm inner_;
   std::shared_ptr<shared> shared_;
 };
 

@@ -3,17 +3,13 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/operation.hpp>
-#include <oktopk/comm/threads.hpp>
-#include <oktopk/core/error.hpp>
+#include <oktopk/comm/decorator.hpp>
 
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,7 +42,10 @@ struct traffic {
 /// messages (Chan et al. 2007; Table 1 of the paper) — a floor, which favours the dense yardstick. `modelled()` tells
 /// how many of the bytes sent are of that kind.
 template <communicator Comm>
-class counted {
+class counted : public communicator_decorator<Comm> {
+  using decorator = communicator_decorator<Comm>;
+  using decorator::inner_;
+
 public:
   /// A message of the inner communicator, and what is to be counted when it has arrived.
   template <class Inner>
@@ -71,34 +70,10 @@ public:
 
   using request = counted_request<typename Comm::request>;
   using bulk_request = counted_request<typename Comm::bulk_request>;
-  static constexpr bool tells_sizes = Comm::tells_sizes;
-  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
+  using decorator::rank;
+  using decorator::size;
 
-  explicit counted(Comm inner) : inner_(std::move(inner)), counters_(std::make_shared<counters>()) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
-  bool takes_other_threads() const { return oktopk::takes_other_threads(inner_); }
-
-  void begin_operation(std::string_view name, std::int64_t number) { oktopk::begin_operation(inner_, name, number); }
-
-  void set_time_limit(std::chrono::nanoseconds limit)
-    requires requires(Comm& comm) { comm.set_time_limit(limit); }
-  {
-    inner_.set_time_limit(limit);
-  }
-
-  std::chrono::nanoseconds time_limit() const
-    requires requires(Comm const& comm) { comm.time_limit(); }
-  {
-    return inner_.time_limit();
-  }
-
-  void give_up(error const& why) noexcept
-    requires requires(Comm& comm) { comm.give_up(why); }
-  {
-    inner_.give_up(why);
-  }
+  explicit counted(Comm inner) : decorator(std::move(inner)), counters_(std::make_shared<counters>()) {}
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);
@@ -160,11 +135,6 @@ public:
     }
   }
 
-  template <class MemorySpace>
-  bool reaches() const {
-    return inner_.template reaches<MemorySpace>();
-  }
-
   traffic const& of_phase(phase p) const { return counters_->phases[static_cast<std::size_t>(p)]; }
 
   traffic total() const {
@@ -182,8 +152,6 @@ public:
     counters_->phases = {};
     counters_->modelled = 0;
   }
-
-  Comm& inner() { return inner_; }
 
 private:
   struct counters {
@@ -242,7 +210,6 @@ private:
 
   traffic& of(phase p) { return counters_->phases[static_cast<std::size_t>(p)]; }
 
-  Comm inner_;
   std::shared_ptr<counters> counters_;
 };
 

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/threads.hpp>
+#include <oktopk/core/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace oktopk {
+
+/// What a communicator around another one passes on as it is: ranks, threads, time limits, and that it gives up.
+///
+/// A base of `counted`, `checked` and of decorators of one's own, which add messages, waits and `allreduce`. Keeps a
+/// copy of the inner communicator; has time limits and `give_up` where that has them.
+template <communicator Comm>
+class communicator_decorator {
+public:
+  static constexpr bool tells_sizes = Comm::tells_sizes;
+  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
+
+  int rank() const { return inner_.rank(); }
+  int size() const { return inner_.size(); }
+  bool takes_other_threads() const { return oktopk::takes_other_threads(inner_); }
+
+  void begin_operation(std::string_view name, std::int64_t number) { oktopk::begin_operation(inner_, name, number); }
+
+  void set_time_limit(std::chrono::nanoseconds limit)
+    requires requires(Comm& comm) { comm.set_time_limit(limit); }
+  {
+    inner_.set_time_limit(limit);
+  }
+
+  std::chrono::nanoseconds time_limit() const
+    requires requires(Comm const& comm) { comm.time_limit(); }
+  {
+    return inner_.time_limit();
+  }
+
+  void give_up(error const& why) noexcept
+    requires requires(Comm& comm) { comm.give_up(why); }
+  {
+    inner_.give_up(why);
+  }
+
+  template <class MemorySpace>
+  bool reaches() const {
+    return inner_.template reaches<MemorySpace>();
+  }
+
+  Comm& inner() { return inner_; }
+
+protected:
+  explicit communicator_decorator(Comm inner) : inner_(std::move(inner)) {}
+  ~communicator_decorator() = default;
+  communicator_decorator(communicator_decorator const&) = default;
+  communicator_decorator(communicator_decorator&&) noexcept = default;
+  communicator_decorator& operator=(communicator_decorator const&) = default;
+  communicator_decorator& operator=(communicator_decorator&&) noexcept = default;
+
+  Comm inner_;
+};
+
+} // namespace oktopk

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// What communicators around another one pass on, and that they have no more than it has.
+
+#include "comm/suite.hpp"
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/messages.hpp"
+
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/decorator.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/self.hpp>
+
+#include <chrono>
+#include <span>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::in_process_communicator;
+using oktopk::phase;
+
+namespace {
+
+/// The least that a decorator must add.
+template <oktopk::communicator Comm>
+class transparent : public oktopk::communicator_decorator<Comm> {
+  using decorator = oktopk::communicator_decorator<Comm>;
+  using decorator::inner_;
+
+public:
+  using request = typename Comm::request;
+  using bulk_request = typename Comm::bulk_request;
+
+  explicit transparent(Comm inner) : decorator(std::move(inner)) {}
+
+  request isend(std::span<std::byte const> out, int peer, phase use) { return inner_.isend(out, peer, use); }
+  request irecv(std::span<std::byte> in, int peer, phase use) { return inner_.irecv(in, peer, use); }
+  template <oktopk::execution_space E>
+  void start(E const& exec, std::span<oktopk::bulk_message const> messages, std::span<bulk_request> requests) {
+    inner_.start(exec, messages, requests);
+  }
+  void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
+  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+  template <class T>
+  void allreduce(std::span<T> data, oktopk::reduction op, phase use) {
+    inner_.allreduce(data, op, use);
+  }
+};
+
+template <class Comm>
+concept has_time_limit = requires(Comm comm) { comm.set_time_limit(comm.time_limit()); };
+
+template <class Comm>
+concept gives_up = requires(Comm comm, oktopk::error why) { comm.give_up(why); };
+
+using around_world = transparent<in_process_communicator>;
+using around_self = transparent<oktopk::self_communicator>;
+
+static_assert(oktopk::communicator<around_world> && oktopk::communicator<around_self>);
+static_assert(has_time_limit<around_world> && gives_up<around_world>);
+static_assert(has_time_limit<around_self> == has_time_limit<oktopk::self_communicator>);
+static_assert(gives_up<around_self> == gives_up<oktopk::self_communicator>);
+static_assert(has_time_limit<oktopk::counted<around_world>> && gives_up<oktopk::counted<around_world>>);
+
+} // namespace
+
+TEST_CASE("a decorator passes on time limits, what messages are for, and that a rank gives up") {
+  auto const threw = oktopk::in_process::run_and_collect(2, [](in_process_communicator inner) {
+    transparent comm{oktopk::counted(inner)};
+    CHECK(comm.rank() == inner.rank());
+    CHECK(comm.size() == 2);
+    comm.set_time_limit(std::chrono::seconds(7));
+    CHECK(inner.time_limit() == std::chrono::seconds(7));
+    CHECK(comm.time_limit() == std::chrono::seconds(7));
+    comm.begin_operation("dance", 7);
+    if (comm.rank() == 1) {
+      comm.give_up(oktopk::error(fault::damaged_message, "a bit fell over"));
+      return;
+    }
+    int number = 0;
+    auto never = comm.irecv(room_in(number), 1, phase::balance);
+    auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+    CHECK(heard.code == fault::abandoned);
+    CHECK(heard.says("rank 1 has given up (this rank was in dance, call 7): a bit fell over"));
+    comm.cancel(std::span(&never, 1));
+  });
+  CHECK((outcome_of(threw[0]).code == fault::none && outcome_of(threw[1]).code == fault::none));
+}
