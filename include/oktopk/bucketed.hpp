@@ -11,6 +11,7 @@
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/bucket_agreement.hpp>
 #include <oktopk/training/bucket_part.hpp>
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
@@ -85,7 +86,7 @@ public:
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
            bucketed_options const& how = {})
       : exec_(std::move(exec)), comm_(std::move(comm)) {
-    agree(lengths, how);
+    detail::agree_on_buckets(comm_, lengths, how.plan, how.feedback);
     plan_ = plan_buckets(lengths, sizeof(value_type), how.plan);
     std::int64_t const length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0));
     for (bucket const& each : plan_.buckets) {
@@ -94,7 +95,7 @@ public:
           std::sqrt(static_cast<double>(each.length) / static_cast<double>(std::max<std::int64_t>(length, 1)));
       parts_.push_back(std::make_unique<part>(exec_, each, make, of));
     }
-    check_lengths();
+    detail::agree_on_lengths(comm_, plan_, [this](std::size_t bucket) { return parts_[bucket]->allreduce.length(); });
     seen_.assign(lengths.size(), 0);
     times_.buckets.resize(parts_.size());
     begin_step();
@@ -362,39 +363,6 @@ private:
       }
       throw;
     }
-  }
-
-  void check_lengths() {
-    agreement terms("bucketed");
-    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
-      std::int64_t const made = parts_[bucket]->allreduce.length();
-      if (made != plan_.buckets[bucket].length) {
-        terms.note(fault::length_mismatch, "bucket " + std::to_string(bucket) + " has " +
-                                               std::to_string(plan_.buckets[bucket].length) +
-                                               " values, and its allreduce is made for " + std::to_string(made));
-      }
-    }
-    terms.check_on(comm_);
-  }
-
-  void agree(std::span<std::int64_t const> lengths, bucketed_options const& how) {
-    agreement terms("bucketed");
-    std::string sentence = problem_of(lengths, how.plan);
-    sentence = sentence.empty() ? how.feedback.problem() : sentence;
-    if (!sentence.empty()) {
-      terms.note(fault::option_out_of_range, sentence);
-    }
-    terms.fact("tensors", lengths.size()).fact("bucket_bytes", how.plan.bucket_bytes);
-    for (std::int64_t const length : lengths) {
-      terms.fact("length of a tensor", length);
-    }
-    for (int const tensor : how.plan.order) {
-      terms.fact("next in order", tensor);
-    }
-    for (double const density : how.plan.densities) {
-      terms.fact("density of a tensor", density);
-    }
-    terms.check_on(comm_);
   }
 
   execution_space exec_; // the caller's
