@@ -123,7 +123,7 @@ TEST_CASE("communication goes on while the caller computes") {
     CHECK(times.buckets.front().began < times.wait_began);
     hidden += times.hidden() / times.communication();
   }
-  CHECK(hidden / 5 > 0.05); // 0.9 on an idle machine, 0.2 where others take its cores, 0 without a thread of its own
+  CHECK(hidden / 5 > 0.5); // every bucket but the last has 40 ms
 }
 
 TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
