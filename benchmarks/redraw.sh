@@ -45,3 +45,7 @@ for rate in '100 Mbit/s' '1 Gbit/s'; do
     'Measured: Fashion-MNIST, VGG-16 of 922,842 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, density 2 %. Time of
 evaluations is not counted.'
 done
+draw $results/bert_loss.csv $results/bert_loss.png 'Training of a masked language model: loss, xi and entries' \
+  'Measured: King James Bible, 1,315,536 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %.'
+draw $results/vgg16_xi.csv $results/vgg16_xi.png 'Training of VGG-16: loss, xi and entries' \
+  'Measured: Fashion-MNIST, 922,842 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %, momentum 0.9.'
