@@ -7,8 +7,9 @@
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/dense/broadcast.hpp>
+#include <oktopk/torch/copy_from_root.hpp>
 #include <oktopk/torch/gradient_hook.hpp>
+#include <oktopk/torch/parameters.hpp>
 #include <oktopk/torch/process_group.hpp>
 #include <oktopk/torch/view.hpp>
 
@@ -82,18 +83,18 @@ public:
     requires std::same_as<std::invoke_result_t<Make const&, bucket const&>, Allreduce> && std::copy_constructible<Make>
   data_parallel(torch::nn::Module& module, communicator_type comm, Make const& make,
                 data_parallel_options const& how = {}, execution_space exec = {})
-      : exec_(std::move(exec)), comm_(std::move(comm)), make_(make) {
-    agree(module);
+      : exec_(std::move(exec)), comm_(std::move(comm)), make_(make),
+        parameters_(detail::agreed_parameters<memory_space>(module, comm_)) {
     how_ = completed(how);
     buckets_ = new_buckets(how_.plan.order);
     takes_order_ = how.buckets.plan.order.empty();
     learns_order_ =
         takes_order_ && how.order_from_first_step && buckets_->overlaps() && buckets_->plan().buckets.size() > 1;
     for (at::Tensor const& each : parameters_) {
-      copy_from_root(each);
+      detail::copy_from_root(exec_, comm_, each);
     }
     for (at::Tensor const& each : module.buffers()) {
-      copy_from_root(each);
+      detail::copy_from_root(exec_, comm_, each);
     }
     hook_gradients();
   }
@@ -176,30 +177,6 @@ public:
   }
 
 private:
-  // The parameters that take gradients, each once, and what the ranks must have in common.
-  void agree(torch::nn::Module& module) {
-    agreement terms("data_parallel");
-    for (auto const& each : module.named_parameters()) {
-      at::Tensor const& parameter = each.value();
-      bool const known = std::any_of(parameters_.begin(), parameters_.end(),
-                                     [&](at::Tensor const& other) { return other.is_same(parameter); });
-      if (!parameter.requires_grad() || known) {
-        continue;
-      }
-      terms.fact("parameter " + each.key(), parameter.numel());
-      if (parameter.scalar_type() != at::kFloat || parameter.layout() != at::kStrided ||
-          parameter.device().type() != detail::torch_device<memory_space>) {
-        terms.note(fault::option_out_of_range,
-                   "the parameter " + each.key() + " is no dense tensor of type float on the execution space's device");
-      }
-      parameters_.push_back(parameter);
-    }
-    for (auto const& each : module.named_buffers()) {
-      terms.fact("buffer " + each.key(), each.value().nbytes());
-    }
-    terms.check_on(comm_);
-  }
-
   bucketed_options completed(data_parallel_options const& how) const {
     bucketed_options made = how.buckets;
     if (made.plan.order.empty()) {
@@ -234,7 +211,7 @@ private:
       }
     }
     auto const count = static_cast<std::int64_t>(order.size());
-    copy_from_root(at::from_blob(order.data(), {count}, at::kInt));
+    detail::copy_from_root(exec_, comm_, at::from_blob(order.data(), {count}, at::kInt));
     return order;
   }
 
@@ -257,19 +234,6 @@ private:
       gradients_[i] = std::move(moved);
     }
     buckets_ = std::move(fresh);
-  }
-
-  // As bits, whatever their type.
-  void copy_from_root(at::Tensor const& tensor) {
-    at::NoGradGuard const not_recorded;
-    auto const bytes = static_cast<std::int64_t>(tensor.nbytes());
-    std::int64_t const words = (bytes + 3) / 4;
-    Kokkos::View<float*, memory_space> const room(std::string("oktopk::data_parallel::broadcast"),
-                                                  static_cast<std::size_t>(words));
-    at::Tensor const image = torch_tensor(room).view(at::kByte).narrow(0, 0, bytes);
-    image.copy_(tensor.detach().contiguous().view(-1).view(at::kByte));
-    broadcast_one_to_all<execution_space, communicator_type, float>().run(exec_, comm_, room.data(), words, 0);
-    tensor.detach().copy_(image.view(tensor.scalar_type()).view(tensor.sizes()));
   }
 
   void hook_gradients() {
