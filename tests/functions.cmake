@@ -15,6 +15,24 @@ function(oktopk_test_main name)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
 endfunction()
 
+# What nearly every test file includes, compiled once: a fifth of the compiler's time. That each header of the library
+# includes what it needs is shown by tests/headers, which does without.
+function(oktopk_precompile_test_headers name)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp "")
+    add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+    target_link_libraries(${name} PRIVATE oktopk::oktopk Catch2::Catch2)
+    oktopk_developer_flags(${name})
+    oktopk_compile_quickly(${name})
+    target_precompile_headers(${name} PRIVATE <Kokkos_Core.hpp> ${PROJECT_SOURCE_DIR}/tests/support/catch.hpp)
+  endif()
+endfunction()
+
+# Most of the suite's time is the compiler's: a third less of it without the costly optimisations.
+function(oktopk_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
+endfunction()
+
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.
 # Tests of programs get the program's parts, where these are built.
 function(oktopk_add_unit_tests)
@@ -27,6 +45,7 @@ function(oktopk_add_unit_tests)
   list(REMOVE_DUPLICATES folders)
   list(REMOVE_ITEM folders mpi nccl torch)
 
+  oktopk_precompile_test_headers(precompiled_test_headers)
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)
 
@@ -49,8 +68,10 @@ function(oktopk_add_unit_tests)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_XXHASH)
     endif()
     oktopk_developer_flags(test_${folder})
-    # Most of the suite's time is the compiler's: a third less of it without the costly optimisations.
-    target_compile_options(test_${folder} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
+    oktopk_compile_quickly(test_${folder})
+    if(TARGET precompiled_test_headers AND NOT parts) # programs have flags of their own
+      target_precompile_headers(test_${folder} REUSE_FROM precompiled_test_headers)
+    endif()
     catch_discover_tests(test_${folder} TEST_PREFIX "${folder}/"
       PROPERTIES TIMEOUT ${OKTOPK_TEST_SECONDS} ENVIRONMENT "OKTOPK_TEST_SECONDS=${watchdog_seconds}")
   endforeach()

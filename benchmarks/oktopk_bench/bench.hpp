@@ -7,6 +7,7 @@
 #include "input.hpp"
 #include "measure.hpp"
 #include "report.hpp"
+#include "run_checked.hpp"
 #include "verify.hpp"
 
 #include "programs/pending_file.hpp"
@@ -188,10 +189,16 @@ void run_bench(Comm comm, command_line const& read, std::string const& note = {}
     agreed.note(oktopk::fault::option_out_of_range, read.fault);
   }
   agreed.check_on(comm);
-  if (read.text.empty()) {
+  if (!read.text.empty()) {
+    if (comm.rank() == 0) {
+      std::fputs(read.text.c_str(), stdout);
+    }
+#ifdef OKTOPK_BENCH_WITH_XXHASH
+  } else if (read.asked.checked) { // not before the ranks agree: a sealed message cannot meet one without
+    run_checked(comm, read.asked, note);
+#endif
+  } else {
     bench<Comm>(comm, read.asked, note).run();
-  } else if (comm.rank() == 0) {
-    std::fputs(read.text.c_str(), stdout);
   }
 }
 

@@ -76,6 +76,7 @@ void declare(CLI::App& app, options& asked) {
       ->check(CLI::Range(1, 1024))
       ->type_name("P");
   oktopk_programs::add_deadline(app, asked.deadline);
+  app.add_flag("--checked", asked.checked, "Seal every message with a checksum, which the receiver verifies");
   app.add_flag("--verify,!--no-verify", asked.verify, "Compare the results with an independent reference (default)");
   app.add_flag("--quality", asked.quality, "Compare the results with the dense sum: the paper's xi, share captured");
 }
@@ -115,6 +116,11 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
   } catch (CLI::ParseError const& fault) {
     read.fault = fault.what();
   }
+#ifndef OKTOPK_BENCH_WITH_XXHASH
+  if (read.asked.checked) {
+    read.fault = "this program was built without xxHash, which --checked needs (Debian: libxxhash-dev)";
+  }
+#endif
   return read;
 }
 

@@ -25,6 +25,7 @@ struct options {
   std::string dump;
   std::optional<int> in_process;
   double deadline = oktopk_programs::usual_deadline; ///< in seconds; 0 for none
+  bool checked = false;
   bool verify = true;
   bool quality = false;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/decorator.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -17,17 +18,15 @@ namespace oktopk_bench {
 /// Ranks in one process take turns: what one of them calls waiting are the others' turns, and the rest is what the rank
 /// itself has done.
 template <oktopk::communicator Comm>
-class timed {
+class timed : public oktopk::communicator_decorator<Comm> {
+  using decorator = oktopk::communicator_decorator<Comm>;
+  using decorator::inner_;
+
 public:
   using request = typename Comm::request;
   using bulk_request = typename Comm::bulk_request;
-  static constexpr bool tells_sizes = Comm::tells_sizes;
-  static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
 
-  explicit timed(Comm inner) : inner_(std::move(inner)), clocks_(std::make_shared<clocks>()) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
+  explicit timed(Comm inner) : decorator(std::move(inner)), clocks_(std::make_shared<clocks>()) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase p) { return inner_.isend(out, peer, p); }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase p) { return inner_.irecv(in, peer, p); }
@@ -54,11 +53,6 @@ public:
     auto const begin = clock::now();
     inner_.allreduce(data, op, p);
     clocks_->in_allreduce += since(begin);
-  }
-
-  template <class MemorySpace>
-  bool reaches() const {
-    return inner_.template reaches<MemorySpace>();
   }
 
   /// Seconds spent waiting for messages.
@@ -95,7 +89,6 @@ private:
 
   static double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
-  Comm inner_;
   std::shared_ptr<clocks> clocks_;
 };
 

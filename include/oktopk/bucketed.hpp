@@ -11,6 +11,7 @@
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/announced_tensors.hpp>
 #include <oktopk/training/bucket_agreement.hpp>
 #include <oktopk/training/bucket_part.hpp>
 #include <oktopk/training/bucketed_state.hpp>
@@ -96,9 +97,8 @@ public:
       parts_.push_back(std::make_unique<part>(exec_, each, make, of));
     }
     detail::agree_on_lengths(comm_, plan_, [this](std::size_t bucket) { return parts_[bucket]->allreduce.length(); });
-    seen_.assign(lengths.size(), 0);
+    announced_ = detail::announced_tensors(plan_);
     times_.buckets.resize(parts_.size());
-    begin_step();
     if (how.overlap && oktopk::takes_other_threads(comm_) && detail::launches_from_any_thread<execution_space>()) {
       thread_ = std::make_unique<detail::communication_thread>();
     }
@@ -159,21 +159,8 @@ public:
   /// fail on all ranks, or the next one where all calls of this step are under way.
   void ready(int tensor) {
     begin_if_first();
-    if (tensor < 0 || static_cast<std::size_t>(tensor) >= seen_.size()) {
-      return misuse(static_cast<int>(parts_.size()) - 1, fault::option_out_of_range,
-                    "there is no tensor " + std::to_string(tensor) + " among " + std::to_string(seen_.size()));
-    }
-    auto const number = static_cast<std::size_t>(tensor);
-    int const bucket = plan_.places[number].bucket;
-    if (seen_[number] != 0) {
-      return misuse(bucket, fault::option_out_of_range,
-                    "tensor " + std::to_string(tensor) + " was ready already in this step");
-    }
-    seen_[number] = 1;
-    part& of = part_of(bucket);
-    of.missing -= 1;
-    if (of.missing == 0) {
-      times_.buckets[static_cast<std::size_t>(bucket)].ready = now();
+    if (auto const complete = announced_.announce(tensor)) {
+      times_.buckets[static_cast<std::size_t>(*complete)].ready = now();
       launch_complete();
     }
   }
@@ -183,16 +170,16 @@ public:
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   void ready(int tensor, Gradient const& values) {
-    if (tensor >= 0 && static_cast<std::size_t>(tensor) < seen_.size()) {
+    if (announced_.knows(tensor)) {
       tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
       if (static_cast<std::int64_t>(values.extent(0)) != place.length) {
         begin_if_first();
-        misuse(place.bucket, fault::length_mismatch,
-               "tensor " + std::to_string(tensor) + " has " + std::to_string(place.length) + " values, and " +
-                   std::to_string(values.extent(0)) + " were given");
+        announced_.misuse(place.bucket, fault::length_mismatch,
+                          "tensor " + std::to_string(tensor) + " has " + std::to_string(place.length) +
+                              " values, and " + std::to_string(values.extent(0)) + " were given");
         return;
       }
-      if (seen_[static_cast<std::size_t>(tensor)] == 0) { // else its call may be under way
+      if (!announced_.has(tensor)) { // else its call may be under way
         launch_turn const turn;
         copy<Gradient>(values, gradient(tensor));
         detail::fence(exec_, "oktopk::bucketed::ready");
@@ -273,16 +260,10 @@ private:
   double now() const { return std::chrono::duration<double>(clock::now() - step_began_).count(); }
 
   void begin_step() {
-    next_ = 0;
     is_new_ = true;
-    std::fill(seen_.begin(), seen_.end(), static_cast<char>(0));
-    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
-      parts_[bucket]->missing = static_cast<int>(plan_.buckets[bucket].tensors.size());
-      parts_[bucket]->done = false;
-      parts_[bucket]->misused.reset();
-    }
-    if (!parts_.empty()) {
-      parts_.front()->misused = std::exchange(carried_, std::nullopt);
+    announced_.begin_step();
+    for (auto const& each : parts_) {
+      each->done = false;
     }
   }
 
@@ -294,36 +275,24 @@ private:
     }
   }
 
-  // The bucket's call will fail, on all ranks. If it is under way already, the next one that is not does.
-  void misuse(int bucket, fault code, std::string const& sentence) {
-    int const at = std::max(bucket, next_);
-    if (at < static_cast<int>(parts_.size())) {
-      if (!part_of(at).misused) {
-        part_of(at).misused.emplace(code, "bucketed: " + sentence);
-      }
-    } else if (!carried_) {
-      carried_.emplace(code, "bucketed: " + sentence); // all calls are under way: the next step fails
-    }
-  }
-
   void launch_complete() {
-    for (; next_ < static_cast<int>(parts_.size()) && part_of(next_).missing <= 0; ++next_) {
+    while (auto const complete = announced_.next_complete()) {
       if (thread_) {
-        thread_->submit([this, bucket = next_] { call(bucket); });
+        thread_->submit([this, bucket = *complete] { call(bucket); });
       } else {
-        call(next_);
+        call(*complete);
       }
     }
   }
 
   void add_absent() {
     launch_turn const turn;
-    for (std::size_t tensor = 0; tensor < seen_.size(); ++tensor) {
-      if (seen_[tensor] == 0) {
-        int const bucket = plan_.places[tensor].bucket;
-        Kokkos::deep_copy(exec_, gradient(static_cast<int>(tensor)), value_type(0));
-        part_of(bucket).missing = 0;
-        times_.buckets[static_cast<std::size_t>(bucket)].ready = times_.wait_began;
+    for (int tensor = 0; announced_.knows(tensor); ++tensor) {
+      if (!announced_.has(tensor)) {
+        Kokkos::deep_copy(exec_, gradient(tensor), value_type(0));
+        if (auto const complete = announced_.announce(tensor)) {
+          times_.buckets[static_cast<std::size_t>(*complete)].ready = times_.wait_began;
+        }
       }
     }
     detail::fence(exec_, "oktopk::bucketed::absent");
@@ -342,7 +311,7 @@ private:
     part& of = part_of(bucket);
     times.began = now();
     try {
-      of.call(scale_);
+      of.call(scale_, announced_.misuse_of(bucket));
     } catch (...) {
       failed_ = std::current_exception();
     }
@@ -369,14 +338,12 @@ private:
   communicator_type comm_;
   bucket_plan plan_;
   std::vector<std::unique_ptr<part>> parts_;
-  std::vector<char> seen_; // tensors of this step
+  detail::announced_tensors announced_;
   double scale_ = 1;
-  int next_ = 0; // the bucket whose call is next
   bool is_new_ = true;
   clock::time_point step_began_;
   overlap_times times_;
   std::exception_ptr failed_;
-  std::optional<error> carried_;                         // for the next step
   std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
 };
 

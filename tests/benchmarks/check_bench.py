@@ -124,6 +124,20 @@ def try_exact(folder, tool, kind, ranks, length, k, iterations, scheme="ok_topk"
     assert len(list(dump.iterdir())) == 6 * ranks, "other files in the folder of dumps"
 
 
+@on_two
+def test_checked_messages(tmp_path, tool, ranks):
+    """The same results and the same words, and the heading says that messages were checked."""
+    if tool.run(ranks, *PLAIN, "--checked").returncode != 0:
+        tool.refuses("built without xxHash", ranks, *PLAIN, "--checked")
+        pytest.skip("the program was built without xxHash")
+    assert "messages checked" in tool.succeed(ranks, *PLAIN, "--checked")
+    try_exact(tmp_path / "plain", tool, heavy_tailed, ranks, 2001, 40, 2)
+    try_exact(tmp_path / "checked", tool, heavy_tailed, ranks, 2001, 40, 2, more=["--checked"])
+    plain, checked = (read_rows(tmp_path / name / "rows.csv") for name in ("plain", "checked"))
+    for column in ("words_sent_max", "words_received_max", "global_selected"):
+        assert [row[column] for row in plain] == [row[column] for row in checked], column
+
+
 def try_reused(folder, tool, kind, ranks, length, iterations, schemes, more=()):
     accumulators, patterns = write_inputs(folder, kind, ranks, length, iterations, ranks + length)
     tool.succeed(ranks, "--algorithm", ",".join(schemes), "--input", patterns, "--density", 0.02,

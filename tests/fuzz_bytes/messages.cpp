@@ -9,6 +9,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/fault_report.hpp>
@@ -46,18 +47,12 @@ struct plan {
 };
 
 /// In-process ranks whose messages are damaged on the way.
-class damaging {
+class damaging : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
 public:
-  using inner_type = oktopk::in_process_communicator;
-  using request = inner_type::request;
+  using request = oktopk::in_process_communicator::request;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
-  damaging(inner_type inner, plan& how) : inner_(std::move(inner)), plan_(&how) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
+  damaging(oktopk::in_process_communicator inner, plan& how) : communicator_decorator(std::move(inner)), plan_(&how) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     auto const found = plan_->changes.find(plan_->sent++);
@@ -87,13 +82,8 @@ public:
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
     inner_.allreduce(data, op, use);
   }
-  template <class MemorySpace>
-  bool reaches() const {
-    return inner_.reaches<MemorySpace>();
-  }
 
 private:
-  inner_type inner_;
   plan* plan_;
 };
 

@@ -22,42 +22,10 @@ std::string seconds(std::chrono::nanoseconds time) {
 }
 
 template <class Value>
-bool same_entries(oktopk_fuzz::entries<Value> const& a, oktopk_fuzz::entries<Value> const& b) {
-  return a.indices == b.indices && same_bits(a.values, b.values);
-}
-
-// What is not the same in two records of one call; empty where all is.
-template <class Value>
-std::string unlike(call_record<Value> const& a, call_record<Value> const& b) {
-  if (!(a.said == b.said)) {
-    return "\"" + a.said.text + "\" and \"" + b.said.text + "\"";
-  }
-  if (!same_entries(a.update, b.update)) {
-    return "another update";
-  }
-  if (a.contributed != b.contributed || !same_entries(a.returned, b.returned)) {
-    return "other contributed or returned entries";
-  }
-  if (auto const text = difference(a.after, b.after); !text.empty()) {
-    return "another state: " + text;
-  }
-  if (!same_bits(a.weights_after, b.weights_after)) {
-    return "other weights";
-  }
-  for (std::size_t p = 0; p < a.traffic.size(); ++p) {
-    if (a.traffic[p].bytes_sent != b.traffic[p].bytes_sent ||
-        a.traffic[p].messages_sent != b.traffic[p].messages_sent) {
-      return "other messages in phase " + std::string(oktopk::name(static_cast<oktopk::phase>(p)));
-    }
-  }
-  return {};
-}
-
-template <class Value>
 verdict judge_prefix(std::vector<story<Value>> const& plain, std::vector<story<Value>> const& other) {
   for (std::size_t rank = 0; rank < plain.size(); ++rank) {
     for (std::size_t call = 0; call < other[rank].calls.size(); ++call) {
-      if (auto const text = unlike(plain[rank].calls[call], other[rank].calls[call]); !text.empty()) {
+      if (auto const text = oktopk_fuzz::calls_differ_in(plain[rank].calls[call], other[rank].calls[call]); !text.empty()) {
         return finding{"order",
                        of_rank(rank) + "call " + std::to_string(call) + " depends on the order of events: " + text};
       }

@@ -6,6 +6,7 @@
 #include "support/caught.hpp"
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
@@ -20,7 +21,6 @@
 #include <new>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 // Collectives that are left in the middle: each of their operations fails in turn, on each rank.
@@ -43,17 +43,14 @@ struct failing_plan {
 
 /// All ranks of a world but the last, and a communicator whose n-th operation on one rank fails: a send, a receive, a
 /// wait or an allreduce (of sums, which is made of messages here, for the last rank does not take part).
-class failing_communicator {
+class failing_communicator : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
 public:
-  using inner_type = oktopk::in_process_communicator;
-  using request = inner_type::request;
+  using request = oktopk::in_process_communicator::request;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
-  failing_communicator(inner_type inner, failing_plan& plan) : inner_(inner), plan_(&plan) {}
+  failing_communicator(oktopk::in_process_communicator inner, failing_plan& plan)
+      : communicator_decorator(inner), plan_(&plan) {}
 
-  int rank() const { return inner_.rank(); }
   int size() const { return inner_.size() - 1; }
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
@@ -76,7 +73,6 @@ public:
     inner_.wait_all(requests);
   }
   void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
-  void begin_operation(std::string_view name, std::int64_t number) { inner_.begin_operation(name, number); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction, oktopk::phase use) {
@@ -102,13 +98,7 @@ public:
     }
   }
 
-  template <class MemorySpace>
-  bool reaches() const {
-    return inner_.reaches<MemorySpace>();
-  }
-
 private:
-  inner_type inner_;
   failing_plan* plan_;
 };
 

@@ -10,6 +10,7 @@
 #include "support/kokkos_events.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
+#include <oktopk/comm/decorator.hpp>
 
 #include <cstddef>
 #include <span>
@@ -22,18 +23,13 @@ namespace {
 
 /// Notes the arrays that this rank allocates after its first message. Ranks take turns only inside a communicator's
 /// calls, so what happens between two calls of a rank is its own doing.
-class watched {
+class watched : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
 public:
   using request = oktopk::in_process_communicator::request;
   using bulk_request = request;
-  static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
   watched(oktopk::in_process_communicator inner, kokkos_events& events, std::vector<std::string>& late)
-      : inner_(inner), events_(&events), late_(&late) {}
-
-  int rank() const { return inner_.rank(); }
-  int size() const { return inner_.size(); }
+      : communicator_decorator(inner), events_(&events), late_(&late) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     note();
@@ -60,10 +56,6 @@ public:
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
     inner_.allreduce(data, op, use);
   }
-  template <class MemorySpace>
-  bool reaches() const {
-    return inner_.template reaches<MemorySpace>();
-  }
 
   /// From here on, until the next time.
   void watch() {
@@ -81,7 +73,6 @@ private:
     }
   }
 
-  oktopk::in_process_communicator inner_;
   kokkos_events* events_;
   std::vector<std::string>* late_;
   bool watching_ = false;

@@ -30,14 +30,14 @@ struct bucket_part {
         fresh(checkpoint_of(allreduce.state())) {}
 
   /// Reduces the gradients and puts the averages in their place. Collective; throws on every rank where some rank has a
-  /// fault or has misused its bucket: there its own sentence, elsewhere that a length was wrong.
-  void call(double scale) {
-    if (misused) {
+  /// fault, or a misuse of its own: there the sentence of that, elsewhere that a length was wrong.
+  void call(double scale, std::optional<error> const& misuse) {
+    if (misuse) {
       try {
         feedback.fail_on_all(allreduce.length() + 1);
       } catch (error const&) { // what this rank did says more
       }
-      throw error(*misused);
+      throw error(*misuse);
     }
     // Two threads must not count references to one array.
     Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const values(gradient.data(),
@@ -53,9 +53,7 @@ struct bucket_part {
   Kokkos::View<value_type*, memory_space> gradient; ///< and averages
   std::string fresh;                                ///< checkpoint of an allreduce without a past
   typename Allreduce::update_type const* update = nullptr;
-  int missing = 0;   ///< tensors of this step
   bool done = false; ///< in this step
-  std::optional<error> misused;
 };
 
 } // namespace oktopk::detail

@@ -52,6 +52,11 @@ verdict check_step(seen_call<Value> const& seen);
 template <class Value>
 verdict check_call(seen_call<Value> const& seen, bool& threw);
 
+/// What is not the same in two records of one call, to the bit: error, update, what is left over, state, weights, volume.
+/// Their statistics are not compared. Empty where all is the same.
+template <class Value>
+std::string calls_differ_in(call_record<Value> const& a, call_record<Value> const& b);
+
 /// A twin that was made of a checkpoint does the same, bit for bit, and sends the same.
 template <class Value>
 verdict check_twin(std::vector<call_record<Value>> const& ranks, std::vector<call_record<Value>> const& twins);

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "options.hpp"
+
+#include <oktopk/comm/in_process.hpp>
+#ifdef OKTOPK_BENCH_WITH_MPI
+#include <oktopk/mpi.hpp>
+#endif
+
+#include <string>
+
+// The measurements with `oktopk::checked` around each communicator, in files of their own like those without.
+namespace oktopk_bench {
+
+/// Runs what the command line asks for; throws what is wrong, the same on every rank. `note` goes to the standard error
+/// stream before anything is measured.
+void run_checked(oktopk::in_process_communicator comm, options const& asked, std::string const& note);
+#ifdef OKTOPK_BENCH_WITH_MPI
+void run_checked(oktopk::mpi_communicator comm, options const& asked, std::string const& note);
+#endif
+
+} // namespace oktopk_bench
