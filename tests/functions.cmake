@@ -15,11 +15,12 @@ function(oktopk_test_main name)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
 endfunction()
 
-# What nearly every test file includes, compiled once: a fifth of the compiler's time. That each header of the library
-# includes what it needs is shown by tests/headers, which does without.
+# What nearly every test file includes, compiled once: saves more than a second for each file. Headers of the library are
+# compiled without it, in tests/headers; a test file that forgets one of these two headers is seen by Clang alone.
 function(oktopk_precompile_test_headers name)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp "")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_POSITION_INDEPENDENT_CODE
+     AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
+    file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
     add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
     target_link_libraries(${name} PRIVATE oktopk::oktopk Catch2::Catch2)
     oktopk_developer_flags(${name})

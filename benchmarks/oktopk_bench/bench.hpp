@@ -36,15 +36,21 @@ using extras = oktopk::with_zfp;
 using extras = oktopk::no_extras;
 #endif
 
-/// The whole program on the ranks of one communicator.
+/// No decorator around the communicator of the algorithms.
+template <oktopk::communicator Comm>
+using undecorated = Comm;
+
+/// The whole program on the ranks of one communicator. The algorithms get a `Decorator` of it, below which their
+/// messages are counted.
 ///
 /// What can go wrong on one rank alone is caught there and settled among all of them, so that every rank throws the
 /// same sentence and none is left waiting. Communication of the tool's own goes past the counters.
-template <oktopk::communicator Comm>
+template <oktopk::communicator Comm, template <oktopk::communicator> class Decorator = undecorated>
 class bench {
 public:
   using counting = counting_communicator<Comm>;
-  using allreduce = measured_allreduce<Comm>;
+  using decorated = Decorator<counting>;
+  using allreduce = oktopk::any_allreduce<space, decorated>;
 
   bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {}
 
@@ -92,8 +98,9 @@ private:
 
   void run_algorithm(std::string const& text, oktopk_programs::progress& bar) {
     counting counted{timed<Comm>(comm_)};
-    allreduce algorithm = oktopk::make_allreduce(
-        exec_, counted, text, {.length = input_->length(), .k = asked_.k, .density = asked_.density}, extras());
+    allreduce algorithm =
+        oktopk::make_allreduce(exec_, decorated(counted), text,
+                               {.length = input_->length(), .k = asked_.k, .density = asked_.density}, extras());
     together("memory", oktopk::fault::option_out_of_range, [&] { reserve(); });
     typename allreduce::update_type update;
     for (std::int64_t step = -asked_.warmup; step < asked_.measured_steps(); ++step) {

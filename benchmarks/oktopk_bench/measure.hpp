@@ -18,17 +18,13 @@
 
 namespace oktopk_bench {
 
-/// What the algorithms run on.
+/// Counts and times all that goes through `Comm`.
 template <oktopk::communicator Comm>
 using counting_communicator = oktopk::counted<timed<Comm>>;
 
-template <oktopk::communicator Comm>
-using measured_allreduce = oktopk::any_allreduce<space, counting_communicator<Comm>>;
-
 /// What every rank saw of one call, brought together: maxima, and the balance of the reduce phase. Collective.
-template <oktopk::communicator Comm>
-measurement over_ranks(Comm& comm, measured_allreduce<Comm> const& algorithm, counting_communicator<Comm>& counted,
-                       double seconds) {
+template <oktopk::communicator Comm, class Allreduce>
+measurement over_ranks(Comm& comm, Allreduce const& algorithm, counting_communicator<Comm>& counted, double seconds) {
   oktopk::traffic const total = counted.total();
   oktopk::call_statistics const& figures = algorithm.last_call();
   bool const selects_together = algorithm.promises().global.has_value();
@@ -69,10 +65,10 @@ measurement over_ranks(Comm& comm, measured_allreduce<Comm> const& algorithm, co
 
 /// One call of an algorithm, timed and counted, and its update. Collective; `comm` is the one that is not counted, and
 /// `which` names the call where it fails.
-template <oktopk::communicator Comm>
-measurement measure(Comm& comm, measured_allreduce<Comm>& algorithm, counting_communicator<Comm>& counted,
+template <oktopk::communicator Comm, class Allreduce>
+measurement measure(Comm& comm, Allreduce& algorithm, counting_communicator<Comm>& counted,
                     accumulator_view const& accumulator, std::string const& which,
-                    typename measured_allreduce<Comm>::update_type& update) {
+                    typename Allreduce::update_type& update) {
   std::array<double, 1> barrier{};
   comm.allreduce(std::span<double>(barrier), oktopk::reduction::sum, oktopk::phase::control);
   counted.reset();

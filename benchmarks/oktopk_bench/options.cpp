@@ -117,7 +117,7 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
     read.fault = fault.what();
   }
 #ifndef OKTOPK_BENCH_WITH_XXHASH
-  if (read.asked.checked) {
+  if (read.asked.checked && read.fault.empty() && read.text.empty()) {
     read.fault = "this program was built without xxHash, which --checked needs (Debian: libxxhash-dev)";
   }
 #endif

@@ -11,7 +11,7 @@
 
 #include <string>
 
-// The measurements with `oktopk::checked` around each communicator, in files of their own like those without.
+// The measurements with `oktopk::checked` messages: one source file for each communicator, as without.
 namespace oktopk_bench {
 
 /// Runs what the command line asks for; throws what is wrong, the same on every rank. `note` goes to the standard error

@@ -10,8 +10,7 @@
 namespace oktopk_bench {
 
 void run_checked(oktopk::mpi_communicator comm, options const& asked, std::string const& note) {
-  oktopk::checked sealed(std::move(comm));
-  bench<decltype(sealed)>(sealed, asked, note).run();
+  bench<oktopk::mpi_communicator, oktopk::checked>(std::move(comm), asked, note).run();
 }
 
 } // namespace oktopk_bench

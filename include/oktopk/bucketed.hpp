@@ -282,6 +282,7 @@ private:
       } else {
         call(*complete);
       }
+      announced_.give_out(); // not before: where `submit` throws, the bucket is still to be called
     }
   }
 

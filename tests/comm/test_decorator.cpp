@@ -12,9 +12,12 @@
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
+#include <oktopk/comm/threads.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <span>
+#include <utility>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -65,6 +68,23 @@ static_assert(gives_up<around_self> == gives_up<oktopk::self_communicator>);
 static_assert(has_time_limit<oktopk::counted<around_world>> && gives_up<oktopk::counted<around_world>>);
 
 } // namespace
+
+TEST_CASE("a decorator that adds nothing keeps every promise of its communicator") {
+  check_communicator([](auto const& body) {
+    oktopk::in_process::run(3, [&](in_process_communicator comm) { body(transparent(comm)); });
+  });
+}
+
+TEST_CASE("a decorator says of itself what its communicator says") {
+  CHECK(around_world::tells_sizes == in_process_communicator::tells_sizes);
+  CHECK(around_world::ordered_by_instance == in_process_communicator::ordered_by_instance);
+  oktopk::in_process::run(2, [](in_process_communicator inner) {
+    CHECK(oktopk::takes_other_threads(transparent(inner)) == oktopk::takes_other_threads(inner));
+    CHECK(transparent(inner).reaches<Kokkos::HostSpace>());
+  });
+  CHECK(oktopk::takes_other_threads(around_self(oktopk::self_communicator())) ==
+        oktopk::takes_other_threads(oktopk::self_communicator()));
+}
 
 TEST_CASE("a decorator passes on time limits, what messages are for, and that a rank gives up") {
   auto const threw = oktopk::in_process::run_and_collect(2, [](in_process_communicator inner) {

@@ -61,7 +61,7 @@ void check_reductions(int ranks, std::size_t count) {
 
 TEST_CASE("a reduction in a ring is that of all ranks, whatever their number and the length") {
   for (int const ranks : {1, 2, 3, 4, 7}) {
-    for (std::size_t const count : {0, 1, 2, 3, 6, 7, 8, 100}) {
+    for (std::size_t const count : {0U, 1U, 2U, 3U, 6U, 7U, 8U, 100U}) {
       check_reductions<double>(ranks, count);
       check_reductions<std::int64_t>(ranks, count);
     }

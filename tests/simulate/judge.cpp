@@ -8,6 +8,7 @@
 
 namespace oktopk_simulate {
 
+using oktopk_fuzz::calls_differ_in;
 using oktopk_fuzz::difference;
 using oktopk_fuzz::same_bits;
 
@@ -25,7 +26,7 @@ template <class Value>
 verdict judge_prefix(std::vector<story<Value>> const& plain, std::vector<story<Value>> const& other) {
   for (std::size_t rank = 0; rank < plain.size(); ++rank) {
     for (std::size_t call = 0; call < other[rank].calls.size(); ++call) {
-      if (auto const text = oktopk_fuzz::calls_differ_in(plain[rank].calls[call], other[rank].calls[call]); !text.empty()) {
+      if (auto const text = calls_differ_in(plain[rank].calls[call], other[rank].calls[call]); !text.empty()) {
         return finding{"order",
                        of_rank(rank) + "call " + std::to_string(call) + " depends on the order of events: " + text};
       }

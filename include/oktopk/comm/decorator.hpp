@@ -14,10 +14,11 @@
 
 namespace oktopk {
 
-/// What a communicator around another one passes on as it is: ranks, threads, time limits, and that it gives up.
+/// Base of a communicator around another one: of `counted`, of `checked`, and of your own.
 ///
-/// A base of `counted`, `checked` and of decorators of one's own, which add messages, waits and `allreduce`. Keeps a
-/// copy of the inner communicator; has time limits and `give_up` where that has them.
+/// Passes on ranks, threads, names of operations, reach, and time limits and `give_up` where the inner one has them. A
+/// derived class adds `request`, `bulk_request`, `isend`, `irecv`, `start`, `wait_all`, `cancel` and `allreduce`, and
+/// hides what it changes. Keeps a copy of the inner communicator.
 template <communicator Comm>
 class communicator_decorator {
 public:
@@ -59,9 +60,9 @@ protected:
   explicit communicator_decorator(Comm inner) : inner_(std::move(inner)) {}
   ~communicator_decorator() = default;
   communicator_decorator(communicator_decorator const&) = default;
-  communicator_decorator(communicator_decorator&&) noexcept = default;
+  communicator_decorator(communicator_decorator&&) = default;
   communicator_decorator& operator=(communicator_decorator const&) = default;
-  communicator_decorator& operator=(communicator_decorator&&) noexcept = default;
+  communicator_decorator& operator=(communicator_decorator&&) = default;
 
   Comm inner_;
 };

@@ -6,6 +6,7 @@
 #include <oktopk/torch/view.hpp>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace oktopk::detail {
 
-/// Copies a tensor of rank 0 to all ranks, as bits, whatever its type and device. Collective; the same size on all
-/// ranks. A broadcast of its bytes, from an array of as many on the device of the execution space.
+/// Copies a tensor of rank 0 to all ranks, as bits, whatever its type and device. Collective; size and type are the
+/// same on all ranks. Broadcasts the bytes by way of an array of the same size on the execution space's device.
 template <execution_space E, communicator Comm>
 void copy_from_root(E const& exec, Comm& comm, at::Tensor const& tensor) {
   at::NoGradGuard const not_recorded;

@@ -16,7 +16,7 @@ namespace oktopk::detail {
 
 /// The parameters of a module that take gradients, each once, in the order in which they are registered. Collective; an
 /// `error` on every rank that names the parameter or buffer in which the ranks' modules differ, or a parameter that is
-/// no dense tensor of `float` in that memory.
+/// no dense tensor of `float` on the device of `MemorySpace`.
 template <class MemorySpace, class Comm>
 std::vector<at::Tensor> agreed_parameters(torch::nn::Module& module, Comm& comm) {
   std::vector<at::Tensor> parameters;

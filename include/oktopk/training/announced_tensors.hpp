@@ -18,7 +18,7 @@ namespace oktopk::detail {
 /// is the same on all ranks, in whatever order tensors are announced.
 ///
 /// Part of `bucketed`, for the thread that announces. `misuse_of` a bucket is also for the thread that makes its call:
-/// it does not change once `next_complete` has given the bucket.
+/// it does not change from then on until `begin_step`, which must not run while a call is under way.
 class announced_tensors {
 public:
   announced_tensors() = default;
@@ -78,12 +78,14 @@ public:
 
   std::optional<error> const& misuse_of(int bucket) const { return misused_[static_cast<std::size_t>(bucket)]; }
 
-  /// Gives out the next bucket in order, if all its tensors are there.
-  std::optional<int> next_complete() {
-    bool const complete =
-        static_cast<std::size_t>(next_) < missing_.size() && missing_[static_cast<std::size_t>(next_)] == 0;
-    return complete ? std::optional(next_++) : std::nullopt;
+  /// The next bucket in order, if all its tensors are there.
+  std::optional<int> next_complete() const {
+    auto const next = static_cast<std::size_t>(next_);
+    return next < missing_.size() && missing_[next] == 0 ? std::optional(next_) : std::nullopt;
   }
+
+  /// The call of that bucket is under way.
+  void give_out() { next_ += 1; }
 
 private:
   std::vector<int> tensors_in_; // each bucket

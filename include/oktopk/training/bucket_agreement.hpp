@@ -14,8 +14,8 @@
 
 namespace oktopk::detail {
 
-/// Checks what buckets are made from. Collective; an `error` on every rank where a rank's options make no sense or
-/// ranks have other lengths or options.
+/// Checks what buckets are made from. Collective; an `error` on every rank where a rank's options make no sense, or
+/// where lengths or options of the plan differ between ranks. (Those of `feedback` are compared by `error_feedback`.)
 template <class Comm>
 void agree_on_buckets(Comm& comm, std::span<std::int64_t const> lengths, bucket_options const& plan,
                       error_feedback_options const& feedback) {
@@ -39,7 +39,7 @@ void agree_on_buckets(Comm& comm, std::span<std::int64_t const> lengths, bucket_
 }
 
 /// Checks that the allreduce of each bucket, of length `made(bucket)`, is made for the bucket's length. Collective; an
-/// `error` on every rank.
+/// `error` on every rank where one is not.
 template <class Comm, class Made>
 void agree_on_lengths(Comm& comm, bucket_plan const& plan, Made const& made) {
   agreement terms("bucketed");

@@ -30,7 +30,7 @@ struct bucket_part {
         fresh(checkpoint_of(allreduce.state())) {}
 
   /// Reduces the gradients and puts the averages in their place. Collective; throws on every rank where some rank has a
-  /// fault, or a misuse of its own: there the sentence of that, elsewhere that a length was wrong.
+  /// fault or gives a misuse: that rank throws its misuse, the others that a length was wrong.
   void call(double scale, std::optional<error> const& misuse) {
     if (misuse) {
       try {

@@ -52,8 +52,8 @@ verdict check_step(seen_call<Value> const& seen);
 template <class Value>
 verdict check_call(seen_call<Value> const& seen, bool& threw);
 
-/// What is not the same in two records of one call, to the bit: error, update, what is left over, state, weights, volume.
-/// Their statistics are not compared. Empty where all is the same.
+/// What is not the same in two records of one call, to the bit: error, update, what is left over, state, weights,
+/// volume; not their statistics. Empty where all is the same.
 template <class Value>
 std::string calls_differ_in(call_record<Value> const& a, call_record<Value> const& b);
 
