@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace oktopk {
@@ -60,9 +61,10 @@ protected:
   explicit communicator_decorator(Comm inner) : inner_(std::move(inner)) {}
   ~communicator_decorator() = default;
   communicator_decorator(communicator_decorator const&) = default;
-  communicator_decorator(communicator_decorator&&) = default;
+  communicator_decorator(communicator_decorator&&) noexcept(std::is_nothrow_move_constructible_v<Comm>) = default;
   communicator_decorator& operator=(communicator_decorator const&) = default;
-  communicator_decorator& operator=(communicator_decorator&&) = default;
+  communicator_decorator&
+  operator=(communicator_decorator&&) noexcept(std::is_nothrow_move_assignable_v<Comm>) = default;
 
   Comm inner_;
 };
