@@ -6,7 +6,6 @@
 #include <oktopk/comm/decorator.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
 #include <span>
 #include <utility>
@@ -24,17 +23,8 @@ class timed : public oktopk::communicator_decorator<Comm> {
 
 public:
   using request = typename Comm::request;
-  using bulk_request = typename Comm::bulk_request;
 
   explicit timed(Comm inner) : decorator(std::move(inner)), clocks_(std::make_shared<clocks>()) {}
-
-  request isend(std::span<std::byte const> out, int peer, oktopk::phase p) { return inner_.isend(out, peer, p); }
-  request irecv(std::span<std::byte> in, int peer, oktopk::phase p) { return inner_.irecv(in, peer, p); }
-
-  template <oktopk::execution_space E>
-  void start(E const& exec, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
-    inner_.start(exec, messages, requests);
-  }
 
   void wait_all(std::span<request> requests) {
     for (request& each : requests) {
@@ -45,8 +35,6 @@ public:
       }
     }
   }
-
-  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase p) {

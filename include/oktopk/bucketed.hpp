@@ -5,6 +5,7 @@
 /// Several tensors: buckets of gradients, reduced while the backward pass still computes others.
 
 #include <oktopk/algorithm/concept.hpp>
+#include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/threads.hpp>
 #include <oktopk/core/error.hpp>
@@ -18,9 +19,9 @@
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
 #include <oktopk/training/overlap_times.hpp>
+#include <oktopk/training/step_clock.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <exception>
@@ -67,7 +68,6 @@ struct bucketed_options {
 template <gradient_allreduce Allreduce>
 class bucketed {
   using feedback_type = error_feedback<Allreduce>;
-  using clock = std::chrono::steady_clock;
 
 public:
   using execution_space = typename Allreduce::execution_space;
@@ -98,7 +98,7 @@ public:
     }
     detail::agree_on_lengths(comm_, plan_, [this](std::size_t bucket) { return parts_[bucket]->allreduce.length(); });
     announced_ = detail::announced_tensors(plan_);
-    times_.buckets.resize(parts_.size());
+    clock_ = detail::step_clock(parts_.size());
     if (how.overlap && oktopk::takes_other_threads(comm_) && detail::launches_from_any_thread<execution_space>()) {
       thread_ = std::make_unique<detail::communication_thread>();
     }
@@ -143,24 +143,26 @@ public:
   double scale() const { return scale_; }
 
   /// Another density of a bucket's selection, in (0, 1], from the next step on. Collective, between steps; an `error`
-  /// on every rank where it is out of range or differs.
+  /// on every rank where one of them is out of range or differs.
   void set_density(int bucket, double density) {
     agreement terms("bucketed::set_density");
-    if (!(density > 0 && density <= 1)) {
-      terms.note(fault::density_out_of_range, "density = " + std::to_string(density) + " is not in (0, 1]");
+    std::int64_t k = 0;
+    if (bucket < 0 || bucket >= static_cast<int>(parts_.size())) {
+      terms.note(fault::option_out_of_range,
+                 "there is no bucket " + std::to_string(bucket) + " among " + std::to_string(parts_.size()));
+    } else {
+      k = detail::resolve_k(part_of(bucket).allreduce.length(), std::nullopt, density, terms);
     }
     terms.fact("bucket", bucket).fact("density", density).check_on(comm_);
-    std::int64_t const length = part_of(bucket).allreduce.length();
-    auto const rounded = static_cast<std::int64_t>(std::llround(density * static_cast<double>(length)));
-    part_of(bucket).allreduce.set_k(std::min(length, std::max<std::int64_t>(rounded, 1)));
+    part_of(bucket).allreduce.set_k(k);
   }
 
   /// Announces that `gradient(tensor)` is written. A number that is none, or announced twice in a step, makes the step
   /// fail on all ranks, or the next one where all calls of this step are under way.
   void ready(int tensor) {
-    begin_if_first();
+    clock_.begin_if_first();
     if (auto const complete = announced_.announce(tensor)) {
-      times_.buckets[static_cast<std::size_t>(*complete)].ready = now();
+      clock_.of(*complete).ready = clock_.now();
       launch_complete();
     }
   }
@@ -173,7 +175,7 @@ public:
     if (announced_.knows(tensor)) {
       tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
       if (static_cast<std::int64_t>(values.extent(0)) != place.length) {
-        begin_if_first();
+        clock_.begin_if_first();
         announced_.misuse(place.bucket, fault::length_mismatch,
                           "tensor " + std::to_string(tensor) + " has " + std::to_string(place.length) +
                               " values, and " + std::to_string(values.extent(0)) + " were given");
@@ -190,15 +192,15 @@ public:
 
   /// Ends the step: reduces what is left, and waits for all buckets. Throws the first error of the step, on every rank.
   void wait() {
-    begin_if_first();
-    times_.wait_began = now();
+    clock_.begin_if_first();
+    clock_.wait_begins();
     add_absent();
     launch_complete();
     if (thread_) {
       launch_pause const lent;
       thread_->wait();
     }
-    times_.wait_ended = now();
+    clock_.wait_ends();
     for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
       if (failed_ && parts_[bucket]->done) {
         parts_[bucket]->feedback.undo();
@@ -212,26 +214,19 @@ public:
   }
 
   /// Times of the last step.
-  overlap_times const& last_step() const { return times_; }
+  overlap_times const& last_step() const { return clock_.times(); }
 
   /// A copy of all that is carried on; between steps.
-  state_type state() const {
-    std::vector<typename feedback_type::state_type> states;
-    for (auto const& each : parts_) {
-      states.push_back(each->feedback.state());
-    }
-    return detail::joined_by_tensor<value_type>(plan_, states);
-  }
+  state_type state() const { return detail::joined_by_tensor<value_type>(plan_, detail::states_of(parts_)); }
 
   /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
   /// where it does not fit. Residuals and velocities go on always; thresholds and regions where the plans are the same,
   /// else each bucket's allreduce begins anew.
   void restore(state_type const& saved) {
     agreement terms("bucketed::restore");
-    std::vector<typename feedback_type::state_type> states;
+    auto states = detail::states_of(parts_);
     std::vector<std::string> fresh;
     for (auto const& each : parts_) {
-      states.push_back(each->feedback.state());
       fresh.push_back(each->fresh);
     }
     terms.fact("the same plan", detail::has_plan(saved, plan_));
@@ -240,7 +235,7 @@ public:
       terms.note(fault::bad_state, sentence);
     }
     terms.check_on(comm_);
-    put_all(states);
+    detail::restore_all(parts_, states);
   }
 
   /// A kernel; public because nvcc wants the function around it to be.
@@ -257,21 +252,11 @@ private:
 
   part& part_of(int bucket) const { return *parts_.at(static_cast<std::size_t>(bucket)); }
 
-  double now() const { return std::chrono::duration<double>(clock::now() - step_began_).count(); }
-
   void begin_step() {
-    is_new_ = true;
+    clock_.end_step();
     announced_.begin_step();
     for (auto const& each : parts_) {
       each->done = false;
-    }
-  }
-
-  void begin_if_first() {
-    if (is_new_) {
-      is_new_ = false;
-      step_began_ = clock::now();
-      std::fill(times_.buckets.begin(), times_.buckets.end(), bucket_times());
     }
   }
 
@@ -292,7 +277,7 @@ private:
       if (!announced_.has(tensor)) {
         Kokkos::deep_copy(exec_, gradient(tensor), value_type(0));
         if (auto const complete = announced_.announce(tensor)) {
-          times_.buckets[static_cast<std::size_t>(*complete)].ready = times_.wait_began;
+          clock_.of(*complete).ready = clock_.times().wait_began;
         }
       }
     }
@@ -308,31 +293,15 @@ private:
     if (thread_ && detail::launches_need_turns) {
       turn.emplace();
     }
-    bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
+    bucket_times& times = clock_.of(bucket);
     part& of = part_of(bucket);
-    times.began = now();
+    times.began = clock_.now();
     try {
       of.call(scale_, announced_.misuse_of(bucket));
     } catch (...) {
       failed_ = std::current_exception();
     }
-    times.ended = now();
-  }
-
-  // Restores all buckets, or none: all ranks throw in the same bucket.
-  void put_all(std::vector<typename feedback_type::state_type> const& states) {
-    std::vector<typename feedback_type::state_type> before;
-    try {
-      for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
-        before.push_back(parts_[bucket]->feedback.state());
-        parts_[bucket]->feedback.restore(states[bucket]);
-      }
-    } catch (error const&) {
-      for (std::size_t bucket = 0; bucket + 1 < before.size(); ++bucket) {
-        parts_[bucket]->feedback.restore(before[bucket]);
-      }
-      throw;
-    }
+    times.ended = clock_.now();
   }
 
   execution_space exec_; // the caller's
@@ -341,9 +310,7 @@ private:
   std::vector<std::unique_ptr<part>> parts_;
   detail::announced_tensors announced_;
   double scale_ = 1;
-  bool is_new_ = true;
-  clock::time_point step_began_;
-  overlap_times times_;
+  detail::step_clock clock_;
   std::exception_ptr failed_;
   std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
 };

@@ -10,6 +10,7 @@
 #include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/paper/paper_ok_topk.hpp>
+#include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/catalogue.hpp>

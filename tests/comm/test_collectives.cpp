@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 #include "support/ranks.hpp"
+#include "support/reduced.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/comm/collectives.hpp>
@@ -41,11 +42,6 @@ std::vector<T> numbers_of(int rank, std::size_t count) {
     }
   }
   return numbers;
-}
-
-template <class T>
-T combined(T a, T b, reduction op) {
-  return op == reduction::sum ? static_cast<T>(a + b) : op == reduction::min ? std::min(a, b) : std::max(a, b);
 }
 
 // Messages a rank sends in a recursive doubling over `ranks`: the odd ones of the folded pairs send once and have the
@@ -105,13 +101,7 @@ TEMPLATE_TEST_CASE("allreduce_integers combines element by element, the same eve
   constexpr std::size_t count = 19;
   for (int const ranks : rank_counts) {
     for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
-      std::vector<TestType> expected = numbers_of<TestType>(0, count);
-      for (int rank = 1; rank < ranks; ++rank) {
-        auto const other = numbers_of<TestType>(rank, count);
-        for (std::size_t i = 0; i < count; ++i) {
-          expected[i] = combined(expected[i], other[i], op);
-        }
-      }
+      auto const expected = reduced(ranks, op, [](int rank) { return numbers_of<TestType>(rank, count); });
       oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
         oktopk::collective_workspace workspace;
         auto mine = numbers_of<TestType>(comm.rank(), count);

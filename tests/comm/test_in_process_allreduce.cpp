@@ -7,11 +7,11 @@
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 #include "support/ranks.hpp"
+#include "support/reduced.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/comm/in_process.hpp>
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -40,15 +40,7 @@ TEMPLATE_TEST_CASE("an allreduce gives sums in rank order, minima and maxima, th
   constexpr std::size_t count = 37;
   for (int const ranks : rank_counts) {
     for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
-      std::vector<TestType> expected = numbers_of<TestType>(0, count);
-      for (int rank = 1; rank < ranks; ++rank) {
-        auto const other = numbers_of<TestType>(rank, count);
-        for (std::size_t i = 0; i < count; ++i) {
-          expected[i] = op == reduction::sum   ? static_cast<TestType>(expected[i] + other[i])
-                        : op == reduction::min ? std::min(expected[i], other[i])
-                                               : std::max(expected[i], other[i]);
-        }
-      }
+      auto const expected = reduced(ranks, op, [](int rank) { return numbers_of<TestType>(rank, count); });
       oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
         auto mine = numbers_of<TestType>(comm.rank(), count);
         comm.allreduce(std::span<TestType>(mine), op, phase::reduce);

@@ -4,6 +4,7 @@
 // The allreduce that a checked communicator makes of messages: results, the same bits on all ranks, and what it sends.
 
 #include "support/catch.hpp"
+#include "support/reduced.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/comm/checked/reduce_in_ring.hpp>
@@ -34,19 +35,9 @@ std::vector<T> numbers_of(int rank, std::size_t count) {
 }
 
 template <class T>
-T combined(T a, T b, reduction op) {
-  return op == reduction::sum ? a + b : op == reduction::min ? std::min(a, b) : std::max(a, b);
-}
-
-template <class T>
 void check_reductions(int ranks, std::size_t count) {
   for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
-    std::vector<T> expected = numbers_of<T>(0, count);
-    for (int rank = 1; rank < ranks; ++rank) {
-      auto const more = numbers_of<T>(rank, count);
-      std::transform(expected.begin(), expected.end(), more.begin(), expected.begin(),
-                     [&](T a, T b) { return combined(a, b, op); });
-    }
+    auto const expected = reduced(ranks, op, [&](int rank) { return numbers_of<T>(rank, count); });
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       INFO(ranks << " ranks, " << count << " numbers");
       auto data = numbers_of<T>(comm.rank(), count);

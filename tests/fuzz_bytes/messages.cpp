@@ -49,9 +49,6 @@ struct plan {
 /// In-process ranks whose messages are damaged on the way.
 class damaging : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
 public:
-  using request = oktopk::in_process_communicator::request;
-  using bulk_request = request;
-
   damaging(oktopk::in_process_communicator inner, plan& how) : communicator_decorator(std::move(inner)), plan_(&how) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
@@ -71,16 +68,9 @@ public:
     }
     return inner_.isend(other, peer, use);
   }
-  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return inner_.irecv(in, peer, use); }
   template <oktopk::execution_space E>
   void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
     oktopk::start_one_by_one(*this, messages, requests);
-  }
-  void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
-  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
-  template <class T>
-  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
-    inner_.allreduce(data, op, use);
   }
 
 private:

@@ -32,9 +32,6 @@ class damaging_communicator : public oktopk::communicator_decorator<oktopk::in_p
   using inner_type = oktopk::in_process_communicator;
 
 public:
-  using request = inner_type::request;
-  using bulk_request = request;
-
   damaging_communicator(inner_type inner, damage_plan& plan) : communicator_decorator(inner), plan_(&plan) {}
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
@@ -57,19 +54,9 @@ public:
     }
   }
 
-  request irecv(std::span<std::byte> in, int peer, oktopk::phase use) { return inner_.irecv(in, peer, use); }
-
   template <class E>
   void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
     oktopk::start_one_by_one(*this, messages, requests);
-  }
-
-  void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
-  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
-
-  template <class T>
-  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
-    inner_.allreduce(data, op, use);
   }
 
 private:

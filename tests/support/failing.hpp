@@ -45,9 +45,6 @@ struct failing_plan {
 /// wait or an allreduce (of sums, which is made of messages here, for the last rank does not take part).
 class failing_communicator : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
 public:
-  using request = oktopk::in_process_communicator::request;
-  using bulk_request = request;
-
   failing_communicator(oktopk::in_process_communicator inner, failing_plan& plan)
       : communicator_decorator(inner), plan_(&plan) {}
 
@@ -72,7 +69,6 @@ public:
     plan_->step(rank());
     inner_.wait_all(requests);
   }
-  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
 
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction, oktopk::phase use) {

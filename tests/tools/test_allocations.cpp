@@ -25,9 +25,6 @@ namespace {
 /// calls, so what happens between two calls of a rank is its own doing.
 class watched : public oktopk::communicator_decorator<oktopk::in_process_communicator> {
 public:
-  using request = oktopk::in_process_communicator::request;
-  using bulk_request = request;
-
   watched(oktopk::in_process_communicator inner, kokkos_events& events, std::vector<std::string>& late)
       : communicator_decorator(inner), events_(&events), late_(&late) {}
 
@@ -49,12 +46,6 @@ public:
     note();
     inner_.wait_all(requests);
     events_->take(); // of other ranks
-  }
-  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
-
-  template <class T>
-  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
-    inner_.allreduce(data, op, use);
   }
 
   /// From here on, until the next time.

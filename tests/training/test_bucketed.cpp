@@ -300,6 +300,10 @@ TEST_CASE("a density out of range, an allreduce of another length, and no update
       CHECK(outcome_of([&] { buckets.set_density(0, comm.rank() == 1 ? density : 0.5); }).code ==
             fault::density_out_of_range);
     }
+    for (int const bucket : {-1, 99}) {
+      CHECK(outcome_of([&] { buckets.set_density(comm.rank() == 1 ? bucket : 0, 0.5); }).code ==
+            fault::option_out_of_range);
+    }
     auto const make_longer = [&](bucket const& of) {
       return make_sparse(comm, {of.tensors, of.length + 1, of.density});
     };

@@ -8,7 +8,10 @@
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -17,12 +20,15 @@ namespace oktopk {
 
 /// Base of a communicator around another one: of `counted`, of `checked`, and of your own.
 ///
-/// Passes on ranks, threads, names of operations, reach, and time limits and `give_up` where the inner one has them. A
-/// derived class adds `request`, `bulk_request`, `isend`, `irecv`, `start`, `wait_all`, `cancel` and `allreduce`, and
-/// hides what it changes. Keeps a copy of the inner communicator.
+/// Passes on everything, time limits and `give_up` where the inner one has them. A derived class hides what it changes:
+/// one that hides `isend` also hides `start` if bulk messages are to change alike (`start_one_by_one`), and one with
+/// request types of its own hides all that starts a message, waits or cancels. Keeps a copy of the inner communicator.
 template <communicator Comm>
 class communicator_decorator {
 public:
+  using request = typename Comm::request;
+  using bulk_request = typename Comm::bulk_request;
+
   static constexpr bool tells_sizes = Comm::tells_sizes;
   static constexpr bool ordered_by_instance = Comm::ordered_by_instance;
 
@@ -53,6 +59,35 @@ public:
   template <class MemorySpace>
   bool reaches() const {
     return inner_.template reaches<MemorySpace>();
+  }
+
+  request isend(std::span<std::byte const> out, int peer, phase use) { return inner_.isend(out, peer, use); }
+  request irecv(std::span<std::byte> in, int peer, phase use) { return inner_.irecv(in, peer, use); }
+
+  template <execution_space E>
+  void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
+    inner_.start(exec, messages, requests);
+  }
+
+  void wait_all(std::span<request> requests) { inner_.wait_all(requests); }
+
+  void wait_all(std::span<bulk_request> requests)
+    requires(!std::same_as<request, bulk_request>)
+  {
+    inner_.wait_all(requests);
+  }
+
+  void cancel(std::span<request> requests) noexcept { inner_.cancel(requests); }
+
+  void cancel(std::span<bulk_request> requests) noexcept
+    requires(!std::same_as<request, bulk_request>)
+  {
+    inner_.cancel(requests);
+  }
+
+  template <class T>
+  void allreduce(std::span<T> values, reduction op, phase use) {
+    inner_.allreduce(values, op, use);
   }
 
   Comm& inner() { return inner_; }

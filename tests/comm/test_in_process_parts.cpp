@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// What ranks of one process are made of: messages, the meeting place of an allreduce, and calls without a type.
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/reduced.hpp"
+
+#include <oktopk/comm/in_process/call_ref.hpp>
+#include <oktopk/comm/in_process/message.hpp>
+#include <oktopk/comm/in_process/rendezvous.hpp>
+
+#include <array>
+#include <cstddef>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::fault;
+using oktopk::phase;
+using oktopk::reduction;
+using oktopk::detail::call_ref;
+using oktopk::detail::in_process_message;
+using oktopk::detail::in_process_messages;
+using oktopk::detail::in_process_rendezvous;
+
+namespace {
+
+in_process_message side(bool receive, int owner, int peer, std::span<std::byte> bytes, phase use = phase::reduce) {
+  in_process_message made;
+  made.receive = receive;
+  made.owner = owner;
+  made.peer = peer;
+  made.use = use;
+  made.data = bytes.data();
+  made.size = bytes.size();
+  return made;
+}
+
+} // namespace
+
+TEST_CASE("a send matches the receive of its peer, in its phase, and nothing else") {
+  auto const send = side(false, 1, 2, {});
+  CHECK(matches(send, side(true, 2, 1, {})));
+  CHECK(matches(side(true, 2, 1, {}), send));
+  CHECK(!matches(send, side(false, 2, 1, {})));
+  CHECK(!matches(send, side(true, 2, 0, {})));
+  CHECK(!matches(send, side(true, 0, 1, {})));
+  CHECK(!matches(send, side(true, 1, 2, {})));
+  CHECK(!matches(send, side(true, 2, 1, {}, phase::gather)));
+}
+
+TEST_CASE("a message fills its room and no more, and tells how long it was") {
+  std::array<std::byte, 4> bytes{std::byte(1), std::byte(2), std::byte(3), std::byte(4)};
+  for (std::size_t const room : {0U, 3U, 4U, 6U}) {
+    for (std::size_t const length : {0U, 3U, 4U}) {
+      CAPTURE(room, length);
+      std::vector<std::byte> place(8, std::byte(9));
+      auto send = side(false, 0, 1, std::span(bytes).first(length));
+      auto receive = side(true, 1, 0, std::span(place).first(room));
+      deliver(send, receive);
+      CHECK((send.done && receive.done));
+      CHECK(receive.arrived == length);
+      CHECK(receive.truncated == (length > room));
+      for (std::size_t i = 0; i < place.size(); ++i) {
+        CHECK(place[i] == (i < length && i < room ? bytes[i] : std::byte(9)));
+      }
+    }
+  }
+}
+
+TEST_CASE("room for messages stays where it is, is handed out once at a time, and is used again") {
+  in_process_messages room;
+  std::vector<in_process_message*> taken;
+  for (int i = 0; i < 100; ++i) {
+    taken.push_back(room.take(side(false, i, 0, {})));
+  }
+  CHECK(std::set<in_process_message*>(taken.begin(), taken.end()).size() == 100);
+  for (int i = 0; i < 100; ++i) {
+    CHECK(taken[static_cast<std::size_t>(i)]->owner == i);
+  }
+  in_process_message* const released = taken[42];
+  released->done = true;
+  room.release(released);
+  in_process_message* const again = room.take(side(true, 7, 0, {}));
+  CHECK(again == released);
+  CHECK((again->owner == 7 && !again->done));
+}
+
+TEST_CASE("the last rank that joins reduces for all, and the next allreduce begins when all have left") {
+  for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
+    auto const numbers_of = [](int rank) { return std::vector<double>{1.0 + rank, -2.0 * rank, 0.5}; };
+    in_process_rendezvous place;
+    std::array<std::vector<double>, 3> of_ranks{numbers_of(0), numbers_of(1), numbers_of(2)};
+    for (int const rank : {2, 0, 1}) { // in any order
+      CHECK((place.is_free() && !place.is_over()));
+      place.join(rank, 3, std::span(of_ranks[static_cast<std::size_t>(rank)]), op);
+    }
+    for (auto const& each : of_ranks) {
+      CHECK(each == reduced(3, op, numbers_of));
+      CHECK((place.is_over() && !place.is_free()));
+      place.leave();
+    }
+    CHECK((place.is_free() && !place.is_over()));
+  }
+}
+
+TEST_CASE("an allreduce of different lengths changes nothing, and each rank hears of it as it leaves") {
+  in_process_rendezvous place;
+  std::vector<float> first(3, 1);
+  std::vector<float> second(2, 1);
+  place.join(0, 2, std::span(first), reduction::sum);
+  place.join(1, 2, std::span(second), reduction::sum);
+  for (int rank = 0; rank < 2; ++rank) {
+    auto const heard = outcome_of([&] { place.leave(); });
+    CHECK(heard.code == fault::communication);
+    CHECK(heard.says("different lengths"));
+  }
+  CHECK((first == std::vector<float>(3, 1) && second == std::vector<float>(2, 1)));
+  place.join(0, 1, std::span(first), reduction::sum);
+  CHECK(outcome_of([&] { place.leave(); }).code == fault::none);
+}
+
+TEST_CASE("a call without a type calls the object it was made of") {
+  int calls = 0;
+  auto const count = [&] { return std::to_string(++calls); };
+  call_ref<std::string> const one(count);
+  call_ref<std::string> const copy = one;
+  CHECK(one() == "1");
+  CHECK(copy() == "2");
+  CHECK(calls == 2);
+}
