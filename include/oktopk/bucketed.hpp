@@ -62,9 +62,9 @@ struct bucketed_options {
 /// Holds the gradients of all tensors beside what `error_feedback` holds. One bucket gives the bits of one call for a
 /// flat vector. A tensor that was not announced counts as zeros. A step that has begun is ended by `wait()`, on all
 /// ranks, also where a rank cannot go on with it. An error of any call is thrown by `wait()` on all ranks, and
-/// residuals and velocities are then as before the step; of errors of the communicator only those ranks hear that it
-/// tells. The clip_norm is that of all tensors together: each bucket gets a share, the square root of its share of the
-/// length.
+/// residuals and velocities are then as before the step; an error of the communicator reaches only the ranks that
+/// the communicator can tell. The clip_norm is that of all tensors together: each bucket gets a share, the square root
+/// of its share of the length.
 template <gradient_allreduce Allreduce>
 class bucketed {
   using feedback_type = error_feedback<Allreduce>;

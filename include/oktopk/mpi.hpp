@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The MPI adapter; with what it keeps in detail/mpi/, the only headers that include <mpi.h>.
+/// The MPI adapter; with the headers in mpi/, the only ones that include <mpi.h>.
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
@@ -106,7 +106,7 @@ public:
     start_one_by_one(*this, messages, requests);
   }
 
-  /// Where a request ends with an error of MPI, that is thrown when the others are over.
+  /// An error of MPI in one request is thrown when the other requests are over.
   void wait_all(std::span<request> requests) {
     launch_pause const lent;
     detail::timed_wait patience(shared_->time_limit);

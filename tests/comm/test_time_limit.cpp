@@ -9,9 +9,14 @@
 #include "support/messages.hpp"
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/paired.hpp>
+#include <oktopk/comm/time_limit.hpp>
 
 #include <chrono>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -21,6 +26,23 @@ using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
 using oktopk::phase;
+
+namespace {
+
+/// A bulk half with a time limit of its own, none at first, as NCCL's.
+class limited : public oktopk::communicator_decorator<in_process_communicator> {
+public:
+  explicit limited(in_process_communicator inner)
+      : communicator_decorator(inner), limit_(std::make_shared<std::chrono::nanoseconds>(0)) {}
+
+  void set_time_limit(std::chrono::nanoseconds limit) { *limit_ = limit; }
+  std::chrono::nanoseconds time_limit() const { return *limit_; }
+
+private:
+  std::shared_ptr<std::chrono::nanoseconds> limit_;
+};
+
+} // namespace
 
 TEST_CASE("a rank that waits beyond the time limit is told for whom, while the other is still at work") {
   outcome heard;
@@ -138,6 +160,24 @@ TEST_CASE("messages that have come are not lost where another rank has given up"
   });
   CHECK(outcome_of(heard[2]).code == fault::none);
   CHECK((outcome_of(heard[0]).code == fault::abandoned && outcome_of(heard[1]).code != fault::timed_out));
+}
+
+TEST_CASE("a scope brings back the time limits of both halves of a pair, also below decorators") {
+  using std::chrono::seconds;
+  oktopk::in_process::run(1, [](in_process_communicator inner) {
+    limited bulk(inner);
+    oktopk::counted comm{oktopk::paired{oktopk::counted{inner}, bulk}};
+    {
+      oktopk::time_limit_scope const limit(comm, seconds(5));
+      CHECK((inner.time_limit() == seconds(5) && bulk.time_limit() == seconds(5)));
+    }
+    CHECK((inner.time_limit() == oktopk::usual_time_limit && bulk.time_limit() == seconds(0)));
+    {
+      oktopk::time_limit_scope const limit(inner, seconds(3));
+      CHECK((inner.time_limit() == seconds(3) && bulk.time_limit() == seconds(0)));
+    }
+    CHECK(inner.time_limit() == oktopk::usual_time_limit);
+  });
 }
 
 TEST_CASE("without a time limit a deadlock is still an error at once") {

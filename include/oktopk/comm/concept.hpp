@@ -71,8 +71,8 @@ concept cancels = requires(C& comm, std::span<typename C::request> requests) {
 ///    Both sides know its size. The bytes belong to the communicator until a wait says that the request is complete.
 ///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
 /// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive. A
-///    communicator may have a time limit (`set_time_limit`, `time_limit`; `usual_time_limit` unless set, none where it
-///    is zero; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
+///    communicator may have a time limit (`set_time_limit`, `time_limit`; each says what it is at first and what zero
+///    stands for; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
 ///    ranks were doing (`begin_operation`), the phase, the peers that have not answered and what is complete; the
 ///    request stays active, to be cancelled. A wait lends this thread's turn to launch kernels (`launch_pause`), or
 ///    other threads cannot launch any.

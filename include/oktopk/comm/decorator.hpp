@@ -5,6 +5,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/threads.hpp>
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
@@ -42,6 +43,19 @@ public:
     requires requires(Comm& comm) { comm.set_time_limit(limit); }
   {
     inner_.set_time_limit(limit);
+  }
+
+  template <class Control, class Bulk>
+  void set_time_limit(paired_time_limits<Control, Bulk> const& limits)
+    requires requires(Comm& comm) { comm.set_time_limit(limits); }
+  {
+    inner_.set_time_limit(limits);
+  }
+
+  auto time_limits() const
+    requires requires(Comm const& comm) { comm.time_limits(); }
+  {
+    return inner_.time_limits();
   }
 
   std::chrono::nanoseconds time_limit() const

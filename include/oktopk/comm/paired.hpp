@@ -5,6 +5,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/threads.hpp>
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
@@ -51,6 +52,22 @@ public:
   {
     control_.set_time_limit(limit);
     bulk_.set_time_limit(limit);
+  }
+
+  /// Of both halves, as `time_limits` gave them.
+  template <class ControlLimits, class BulkLimits>
+  void set_time_limit(paired_time_limits<ControlLimits, BulkLimits> const& limits) {
+    control_.set_time_limit(limits.control);
+    bulk_.set_time_limit(limits.bulk);
+  }
+
+  auto time_limits() const
+    requires requires(Control const& control, Bulk const& bulk) {
+      control.time_limit();
+      bulk.time_limit();
+    }
+  {
+    return paired_time_limits{detail::time_limits_of(control_), detail::time_limits_of(bulk_)};
   }
 
   /// Of the bulk half.

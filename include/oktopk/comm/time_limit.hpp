@@ -3,20 +3,45 @@
 #pragma once
 
 #include <chrono>
+#include <utility>
 
 namespace oktopk {
 
 /// Time limit of each wait of a communicator unless it was set; zero stands for none.
 inline constexpr std::chrono::nanoseconds usual_time_limit = std::chrono::minutes(10);
 
+/// The time limits of a communicator of two halves.
+template <class Control, class Bulk>
+struct paired_time_limits {
+  Control control;
+  Bulk bulk;
+};
+
+template <class Control, class Bulk>
+paired_time_limits(Control, Bulk) -> paired_time_limits<Control, Bulk>;
+
+namespace detail {
+
+/// All that `set_time_limit` needs to bring back what is set now.
+template <class Comm>
+auto time_limits_of(Comm const& comm) {
+  if constexpr (requires { comm.time_limits(); }) {
+    return comm.time_limits();
+  } else {
+    return comm.time_limit();
+  }
+}
+
+} // namespace detail
+
 /// Another time limit for what is done in one scope: `time_limit_scope const limit(comm, std::chrono::seconds(5));`.
 ///
-/// All copies of the communicator on this rank share the limit, and get the one before when the scope ends. The same on
-/// all ranks. Zero stands for none.
+/// All copies of the communicator on this rank share the limit, and get the one before when the scope ends; where there
+/// are two (`paired`), each its own. The same on all ranks. Zero stands for none.
 template <class Comm>
 class time_limit_scope {
 public:
-  time_limit_scope(Comm& comm, std::chrono::nanoseconds limit) : comm_(comm), before_(comm.time_limit()) {
+  time_limit_scope(Comm& comm, std::chrono::nanoseconds limit) : comm_(comm), before_(detail::time_limits_of(comm)) {
     comm_.set_time_limit(limit);
   }
 
@@ -27,7 +52,7 @@ public:
 
 private:
   Comm& comm_;
-  std::chrono::nanoseconds before_;
+  decltype(detail::time_limits_of(std::declval<Comm const&>())) before_;
 };
 
 } // namespace oktopk

@@ -54,8 +54,8 @@ constexpr std::string_view name(fault what) noexcept {
 }
 
 /// Whether a communicator is of no more use after an error of this kind: messages were given up, so the rank that has
-/// it may be the only one, and it names another error than the others do. All others are on all ranks, with the same
-/// sentence, and everybody can go on.
+/// it may be the only one, and it names another error than the others do. All others of
+/// collective calls are on all ranks, with the same sentence, and everybody can go on.
 constexpr bool breaks_communicator(fault what) noexcept {
   return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
          what == fault::abandoned || what == fault::damaged_message;
