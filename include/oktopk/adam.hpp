@@ -10,6 +10,7 @@
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/value_fault.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -94,7 +95,7 @@ public:
                                     Kokkos::WithoutInitializing),
                  size()) {
     agreement terms("adam");
-    if (std::string const sentence = how.problem(); !sentence.empty()) {
+    if (std::string const sentence = problem_of(how); !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);
     }
     terms.fact("learning rate", how.learning_rate).fact("beta1", how.beta1).fact("beta2", how.beta2);
@@ -108,7 +109,7 @@ public:
   void set_learning_rate(double rate) {
     adam_options changed = how_;
     changed.learning_rate = rate;
-    if (std::string const sentence = changed.problem(); !sentence.empty()) {
+    if (std::string const sentence = problem_of(changed); !sentence.empty()) {
       throw error(fault::option_out_of_range, "adam: " + sentence);
     }
     how_ = changed;
@@ -197,6 +198,18 @@ public:
 private:
   using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  // Of the options, and of what kernels make of them.
+  static std::string problem_of(adam_options const& how) {
+    for (std::string sentence : {how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
+                                 detail::value_fault<value_type>("epsilon", how.epsilon)}) {
+      if (!sentence.empty()) {
+        return sentence;
+      }
+    }
+    bool const decay = static_cast<value_type>(how.beta1) < 1 && static_cast<value_type>(how.beta2) < 1;
+    return decay ? "" : "beta1 and beta2 must be less than 1 in the type of the gradients";
+  }
 
   std::size_t size() const { return feedback_.residual().extent(0); }
 

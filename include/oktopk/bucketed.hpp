@@ -120,7 +120,8 @@ public:
 
   /// The values of a tensor: its gradient until it is `ready`, its average after `wait`. The same memory in all steps.
   vector_type gradient(int tensor) const {
-    tensor_place const& place = plan_.places.at(static_cast<std::size_t>(tensor));
+    expect_number("tensor", tensor, plan_.places.size());
+    tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
     auto const begin = static_cast<std::size_t>(place.offset);
     return vector_type(part_of(place.bucket).gradient.data() + begin, static_cast<std::size_t>(place.length));
   }
@@ -250,7 +251,17 @@ public:
 private:
   using part = detail::bucket_part<Allreduce, feedback_type>;
 
-  part& part_of(int bucket) const { return *parts_.at(static_cast<std::size_t>(bucket)); }
+  part& part_of(int bucket) const {
+    expect_number("bucket", bucket, parts_.size());
+    return *parts_[static_cast<std::size_t>(bucket)];
+  }
+
+  static void expect_number(char const* what, int number, std::size_t count) {
+    if (number < 0 || static_cast<std::size_t>(number) >= count) {
+      throw error(fault::option_out_of_range, "bucketed: there is no " + std::string(what) + " " +
+                                                  std::to_string(number) + " among " + std::to_string(count));
+    }
+  }
 
   void begin_step() {
     clock_.end_step();

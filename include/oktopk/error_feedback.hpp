@@ -267,7 +267,10 @@ private:
     } catch (...) {
       try {
         fail_on_all(allreduce_->length() + 1);
-      } catch (error const&) { // what the hook threw says more
+      } catch (error const& heard) {
+        if (breaks_communicator(heard.code())) {
+          throw;
+        } // else what the hook threw says more
       }
       throw;
     }

@@ -226,6 +226,14 @@ private:
     throw why;
   }
 
+  bool has_reached(detail::instance_mark<E> const& mark) {
+    try {
+      return mark.reached();
+    } catch (error const& of_device) {
+      fail(of_device);
+    }
+  }
+
   template <class Report>
   void wait_until_reached(detail::instance_mark<E> const& mark, Report const& report) {
     auto const begun = std::chrono::steady_clock::now();
@@ -236,7 +244,7 @@ private:
         fail(error(fault::communication, "rank " + std::to_string(rank()) + ", " + report().open() + ": " +
                                              detail::nccl_text(code, "NCCL", shared_->comm)));
       }
-      if (shared_->time_limit <= std::chrono::nanoseconds(0) || mark.reached()) {
+      if (shared_->time_limit <= std::chrono::nanoseconds(0) || has_reached(mark)) {
         return;
       }
       std::this_thread::yield();

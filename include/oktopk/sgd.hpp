@@ -9,38 +9,14 @@
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/error_feedback.hpp>
+#include <oktopk/training/value_fault.hpp>
 
-#include <cmath>
-#include <concepts>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <sstream>
 #include <string>
 #include <utility>
 
 namespace oktopk {
-
-namespace detail {
-
-/// The fault of a learning rate for steps in `Value`, in words; empty where there is none.
-template <gradient_value Value>
-std::string rate_fault(double rate) {
-  if (!std::isfinite(rate)) {
-    return "the learning rate is not finite";
-  }
-  bool const infinite = std::abs(rate) > static_cast<double>(std::numeric_limits<Value>::max());
-  // A rate that becomes zero would train nothing, and nobody would be told.
-  if (infinite || (rate != 0 && static_cast<Value>(rate) == 0)) {
-    std::ostringstream text;
-    text << "the learning rate " << rate << " is " << (infinite ? "infinite" : "zero") << " as a "
-         << (std::same_as<Value, float> ? "float" : "double");
-    return text.str();
-  }
-  return {};
-}
-
-} // namespace detail
 
 /// Options of `sgd`. Outside of the class, so that `sgd` can be made without template arguments.
 struct sgd_options {
@@ -95,7 +71,8 @@ public:
   sgd(execution_space exec, Allreduce& allreduce, sgd_options const& how)
       : feedback_(std::move(exec), allreduce, how.feedback) {
     agreement terms("sgd");
-    if (std::string const sentence = detail::rate_fault<value_type>(how.learning_rate); !sentence.empty()) {
+    if (std::string const sentence = detail::value_fault<value_type>("the learning rate", how.learning_rate);
+        !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);
     }
     terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length());
@@ -107,7 +84,7 @@ public:
 
   /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
   void set_learning_rate(double rate) {
-    if (std::string const sentence = detail::rate_fault<value_type>(rate); !sentence.empty()) {
+    if (std::string const sentence = detail::value_fault<value_type>("the learning rate", rate); !sentence.empty()) {
       throw error(fault::option_out_of_range, "sgd: " + sentence);
     }
     learning_rate_ = rate;
@@ -141,7 +118,8 @@ public:
   /// Goes on from a saved state. Collective, as the allreduce's `restore` is.
   void restore(state_type const& saved) {
     agreement terms("sgd::restore");
-    if (std::string const sentence = detail::rate_fault<value_type>(saved.learning_rate); !sentence.empty()) {
+    if (std::string const sentence = detail::value_fault<value_type>("the learning rate", saved.learning_rate);
+        !sentence.empty()) {
       terms.note(fault::bad_state, "in the saved state " + sentence);
     }
     terms.fact("learning rate", saved.learning_rate).check_on(allreduce().comm());

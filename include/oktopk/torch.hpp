@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -61,9 +62,10 @@ struct data_parallel_options {
 /// (`order_from_first_step`). Residuals and velocities go on, since they belong to parameters; thresholds and regions
 /// begin anew, as do densities and hooks that the caller has set on `buckets()`.
 ///
-/// Kokkos is initialised before and finalised after the life of this object. After `wait` a gradient lies in the memory
-/// of its bucket, until somebody sets another or this object ends. `wait` throws the errors of `bucketed`; gradients
-/// are then of no use.
+/// The communicator is one whose messages the host waits for (MPI, Gloo, in-process), not NCCL's: parameters are copied
+/// by a broadcast of such messages. Kokkos is initialised before and finalised after the life of this object. After
+/// `wait` a gradient lies in the memory of its bucket, until somebody sets another or this object ends. `wait` throws
+/// the errors of `bucketed`; gradients are then of no use.
 template <gradient_allreduce Allreduce>
 class data_parallel {
   static_assert(std::same_as<typename Allreduce::value_type, float>,
@@ -83,14 +85,16 @@ public:
     requires std::same_as<std::invoke_result_t<Make const&, bucket const&>, Allreduce> && std::copy_constructible<Make>
   data_parallel(torch::nn::Module& module, communicator_type comm, Make const& make,
                 data_parallel_options const& how = {}, execution_space exec = {})
-      : exec_(std::move(exec)), comm_(std::move(comm)), make_(make),
-        parameters_(detail::agreed_parameters<memory_space>(module, comm_)) {
+      : exec_(std::move(exec)), comm_(std::move(comm)), make_(make) {
+    std::vector<at::Tensor> const all = detail::agreed_parameters<memory_space>(module, comm_);
+    std::copy_if(all.begin(), all.end(), std::back_inserter(parameters_),
+                 [](at::Tensor const& each) { return each.requires_grad(); });
     how_ = completed(how);
     buckets_ = new_buckets(how_.plan.order);
     takes_order_ = how.buckets.plan.order.empty();
     learns_order_ =
         takes_order_ && how.order_from_first_step && buckets_->overlaps() && buckets_->plan().buckets.size() > 1;
-    for (at::Tensor const& each : parameters_) {
+    for (at::Tensor const& each : all) {
       detail::copy_from_root(exec_, comm_, each);
     }
     for (at::Tensor const& each : module.buffers()) {
@@ -126,9 +130,10 @@ public:
   /// Ends the step that a backward pass has begun: waits for all buckets; the gradients are averages then. Collective.
   void wait() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (has_gradient_[i] != 0) {
+      if (has_gradient_[i] != 0 && parameters_[i].grad().defined()) { // it may have been dropped since
         announce(i);
       }
+      has_gradient_[i] = 0;
     }
     std::fill(is_announced_.begin(), is_announced_.end(), char(0));
     std::vector<int> const came = std::exchange(came_, {});
@@ -274,8 +279,8 @@ private:
   execution_space exec_;
   communicator_type comm_;
   std::function<Allreduce(bucket const&)> make_;
-  bucketed_options how_; // with the order of now
-  std::vector<at::Tensor> parameters_;
+  bucketed_options how_;               // with the order of now
+  std::vector<at::Tensor> parameters_; // that require a gradient
   std::unique_ptr<bucketed<Allreduce>> buckets_;
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;

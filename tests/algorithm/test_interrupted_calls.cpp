@@ -16,6 +16,7 @@
 #include <oktopk/algorithm/paper/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
@@ -67,6 +68,16 @@ std::string fault_of_encodings(int ranks) {
   return fault_of_failing_encodings(ranks, [](C& comm) { return two_calls<Algorithm>(comm); });
 }
 
+/// Runs out of memory between two steps of a call, where no message is under way.
+struct exhausted_between_steps : oktopk::evened {
+  using evened::evened;
+
+  bool due(std::int64_t iteration) const {
+    exhausted_coo::take_memory();
+    return evened::due(iteration);
+  }
+};
+
 using reusing = oktopk::ok_topk<E, C, exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>;
 
 } // namespace
@@ -89,6 +100,12 @@ TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leave
                    (oktopk::topk_dsa<E, C, exhausted_coo>), (oktopk::gtopk<E, C, exhausted_coo>),
                    (oktopk::gaussian_k<E, C, exhausted_coo>)) {
   CHECK(fault_of_encodings<TestType>(4) == "");
+}
+
+TEST_CASE("a rank that runs out of memory between two steps leaves the call, and the others hear of it at once") {
+  using algorithm = oktopk::ok_topk<E, C, oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>;
+  CHECK(fault_of_encodings<algorithm>(4) == "");
+  CHECK(fault_of_encodings<algorithm>(2) == "");
 }
 
 TEST_CASE("messages that the communicator would refuse on all ranks end the call, and nobody goes on") {

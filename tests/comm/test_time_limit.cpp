@@ -9,6 +9,7 @@
 #include "support/messages.hpp"
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
@@ -138,6 +139,37 @@ TEST_CASE("who has waited too long says in what, and what is complete, and tells
   CHECK(again[0].code == fault::timed_out);
   CHECK(again[0].text == "oktopk: the communicator cannot be used any more: " + reason);
   CHECK(again[1].code == fault::abandoned);
+}
+
+TEMPLATE_TEST_CASE("a decorator that counts or checks waits for all messages at once, and says the same of them", "",
+                   oktopk::counted<in_process_communicator>, oktopk::checked<in_process_communicator>) {
+  std::vector<outcome> heard(3);
+  oktopk::in_process::run(3, [&](in_process_communicator inner) {
+    TestType comm(inner);
+    comm.set_time_limit(std::chrono::milliseconds(inner.rank() == 0 ? 20 : 10'000));
+    comm.begin_operation("ok_topk", 0);
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
+      int numbers[2] = {};
+      std::vector<typename TestType::request> several;
+      oktopk::cancel_on_unwind const guard(comm, several);
+      if (comm.rank() == 0) {
+        several.push_back(comm.irecv(room_in(numbers[0]), 1, phase::gather));
+        several.push_back(comm.irecv(room_in(numbers[1]), 2, phase::gather));
+        comm.wait_all(std::span(several));
+      } else if (comm.rank() == 2) {
+        send_number(comm, 5, 0, phase::gather);
+      } else { // at work until rank 0 has given up
+        receive_number<int>(comm, 2, phase::reduce);
+      }
+    });
+    if (comm.rank() == 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+  });
+  CHECK(heard[0].code == fault::timed_out);
+  CHECK(heard[0].says("rank 0 has waited to receive from rank 1 (gather)"));
+  CHECK(heard[0].says("complete: from rank 2 (gather)"));
+  CHECK(heard[1].code == fault::abandoned);
 }
 
 TEST_CASE("messages that have come are not lost where another rank has given up") {

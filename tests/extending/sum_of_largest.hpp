@@ -53,21 +53,23 @@ public:
 
   template <oktopk::accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) { // collective
-    auto call = base::begin_call(name(), state_.iteration);
-    state_type next = state_; // kept when the call succeeds
-    auto const mine = local_selection_.run(call, accumulator, next.local);
-    auto const sizes = gather_counts_.run(call, mine.size()); // faults travel with the sizes
-    auto const all = allgatherv_.run(call, mine, sizes);
-    sum_.open(call.exec, {0, this->length_});
-    std::int64_t position = 0;
-    for (std::int64_t const size : sizes) {
-      sum_.add(call.exec, all.slice(position, position + size)); // in the order of ranks
-      position += size;
-    }
-    auto const sums = sum_.extract(call.exec);
-    call.note(oktopk::detail::non_finite_in(call.exec, sums, oktopk::fault_subject::sum));
-    call.throw_if_faulty(); // every rank has formed the same sums
-    return base::finish_call(call, state_, std::move(next), update_type(sums, mine.indices, {}));
+    using context = oktopk::call_context<E, Comm>;
+    return base::make_call(name(), state_.iteration, [&](context& call) -> update_type const& {
+      state_type next = state_; // kept when the call succeeds
+      auto const mine = local_selection_.run(call, accumulator, next.local);
+      auto const sizes = gather_counts_.run(call, mine.size()); // faults travel with the sizes
+      auto const all = allgatherv_.run(call, mine, sizes);
+      sum_.open(call.exec, {0, this->length_});
+      std::int64_t position = 0;
+      for (std::int64_t const size : sizes) {
+        sum_.add(call.exec, all.slice(position, position + size)); // in the order of ranks
+        position += size;
+      }
+      auto const sums = sum_.extract(call.exec);
+      call.note(oktopk::detail::non_finite_in(call.exec, sums, oktopk::fault_subject::sum));
+      call.throw_if_faulty(); // every rank has formed the same sums
+      return base::finish_call(call, state_, std::move(next), update_type(sums, mine.indices, {}));
+    });
   }
 
 private:

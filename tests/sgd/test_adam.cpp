@@ -113,6 +113,9 @@ TEST_CASE("options of Adam that make no sense, or differ, are an error on every 
   refuse({.beta1 = 1}, fault::option_out_of_range);
   refuse({.beta2 = std::nan("")}, fault::option_out_of_range);
   refuse({.epsilon = 0}, fault::option_out_of_range);
+  refuse({.epsilon = 1e-46}, fault::option_out_of_range);      // 0 as a float
+  refuse({.beta2 = 1 - 1e-9}, fault::option_out_of_range);     // 1 as a float
+  refuse({.learning_rate = 1e39}, fault::option_out_of_range); // infinite as a float
   refuse({.weight_decay = std::numeric_limits<double>::infinity()}, fault::option_out_of_range);
   refuse({.feedback = {.momentum = 2}}, fault::option_out_of_range);
   refuse({.learning_rate = 1e-3}, fault::ranks_disagree);

@@ -103,13 +103,17 @@ struct exhausted_coo : oktopk::coo<> {
   static inline std::int64_t encodings = 0;
   static inline std::int64_t last = std::numeric_limits<std::int64_t>::max();
 
-  template <oktopk::execution_space E>
-  static std::int64_t encode(E const& exec, oktopk::sparse_ref<std::int32_t, float, typename E::memory_space> entries,
-                             oktopk::region where, std::byte* out) {
+  static void take_memory() {
     encodings += 1;
     if (encodings == last) {
       throw std::bad_alloc();
     }
+  }
+
+  template <oktopk::execution_space E>
+  static std::int64_t encode(E const& exec, oktopk::sparse_ref<std::int32_t, float, typename E::memory_space> entries,
+                             oktopk::region where, std::byte* out) {
+    take_memory();
     return oktopk::coo<>::encode(exec, entries, where, out);
   }
 };

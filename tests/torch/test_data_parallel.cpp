@@ -106,6 +106,31 @@ TEST_CASE("parameters and buffers begin as those of rank 0") {
   });
 }
 
+TEST_CASE("parameters without gradients begin as those of rank 0, too, whatever their type, and stay so") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    torch::manual_seed(static_cast<std::uint64_t>(world_rank()));
+    network model;
+    model.body->to(torch::kDouble);
+    model.body->weight.set_requires_grad(false);
+    model.body->bias.set_requires_grad(false);
+    data_parallel parallel(model, comm, make_sparse(comm));
+    CHECK(same_everywhere(weights_of(model)));
+    CHECK(!model.body->weight.grad().defined());
+  });
+  on_all_ranks([] {
+    if (world_size() == 1) {
+      return;
+    }
+    auto comm = connected();
+    network model;
+    model.body->weight.set_requires_grad(world_rank() != 1);
+    auto const heard = outcome_of([&] { data_parallel parallel(model, comm, make_sparse(comm)); });
+    CHECK(heard.code == fault::ranks_disagree);
+    CHECK(heard.says("body.weight"));
+  });
+}
+
 TEST_CASE("with a dense scheme, training is that of one process on the data of all") {
   on_all_ranks([] {
     torch::manual_seed(1);
@@ -285,6 +310,26 @@ TEST_CASE("what a backward pass without reducing has left is reduced with the ne
     parallel.wait();
     CHECK(torch::allclose(model.unused->weight.grad(), torch::full({2, 2}, 2.0)));
     CHECK(model.body->weight.grad().abs().sum().item<double>() > 0);
+  });
+}
+
+TEST_CASE("a gradient of a backward pass without reducing that was dropped since counts as none") {
+  on_all_ranks([] {
+    auto const comm = connected();
+    network model;
+    data_parallel parallel(model, comm, make_dense(comm));
+    parallel.set_reducing(false);
+    (2 * model.unused->weight.sum()).backward();
+    model.zero_grad(true);
+    parallel.set_reducing(true);
+    auto loss = loss_of(model, world_rank());
+    if (world_rank() != 0) {
+      loss = loss + 3 * model.unused->weight.sum();
+    }
+    loss.backward();
+    parallel.wait();
+    double const expected = 3.0 * (world_size() - 1) / world_size();
+    CHECK(torch::allclose(model.unused->weight.grad(), torch::full({2, 2}, expected)));
   });
 }
 

@@ -277,6 +277,22 @@ TEST_CASE("misuse on one rank is an error on all, in words on that one") {
          "tensor 3 has 120 values, and 5 were given");
 }
 
+TEST_CASE("a misuse does not hide that the communicator has broken down") {
+  oktopk::in_process::run(2, [](in_process_communicator comm) {
+    buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
+    if (comm.rank() == 1) {
+      comm.give_up(oktopk::error(fault::damaged_message, "a bit fell over"));
+      return;
+    }
+    auto const heard = outcome_of([&] {
+      buckets.ready(0);
+      buckets.ready(0);
+      buckets.wait();
+    });
+    CHECK(oktopk::breaks_communicator(heard.code));
+  });
+}
+
 TEST_CASE("two misuses of one bucket fail one step") {
   oktopk::in_process::run(ranks, [](in_process_communicator comm) {
     buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
@@ -299,6 +315,12 @@ TEST_CASE("a density out of range, an allreduce of another length, and no update
     for (double const density : {0.0, -1.0, 1.5, std::nan("")}) {
       CHECK(outcome_of([&] { buckets.set_density(0, comm.rank() == 1 ? density : 0.5); }).code ==
             fault::density_out_of_range);
+    }
+    for (int const none : {-1, 99}) {
+      CHECK(outcome_of([&] { buckets.gradient(none); }).code == fault::option_out_of_range);
+      CHECK(outcome_of([&] { buckets.update(none); }).code == fault::option_out_of_range);
+      CHECK(outcome_of([&] { buckets.allreduce(none); }).code == fault::option_out_of_range);
+      CHECK(outcome_of([&] { buckets.feedback(none); }).code == fault::option_out_of_range);
     }
     for (int const bucket : {-1, 99}) {
       CHECK(outcome_of([&] { buckets.set_density(comm.rank() == 1 ? bucket : 0, 0.5); }).code ==

@@ -7,6 +7,7 @@
 #include "support/call.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
+#include "support/foreign_transport.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/training/adaptive_density.hpp>
@@ -68,9 +69,11 @@ TEST_CASE("a density that adapts is high at first and where norms change fast, e
   CHECK(resumed.k(1000) == 10);
 }
 
-TEST_CASE("all ranks adapt alike to their gradients, agree on k, and stay low where these do not change") {
+TEMPLATE_TEST_CASE("all ranks adapt alike to their gradients, agree on k, and stay low where these do not change", "",
+                   oktopk::in_process_communicator, foreign_communicator) {
   constexpr std::int64_t length = 3000;
-  oktopk::in_process::run(4, [](oktopk::in_process_communicator comm) {
+  oktopk::in_process::run(4, [](oktopk::in_process_communicator inner) {
+    TestType comm(inner); // one reaches memory of kernels alone
     oktopk::ok_topk allreduce(execution(), comm, {.length = length, .k = 300});
     adaptive_density<execution> schedule({.low = 0.01, .high = 0.1, .threshold = 0.3, .window = 2});
     std::vector<std::int64_t> ks;

@@ -5,10 +5,12 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/operation.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -44,12 +46,23 @@ protected:
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length) {}
   ~algorithm_base() = default;
 
-  /// A new call; `name` is for errors.
-  call_context<E, Comm> begin_call(std::string_view name, std::int64_t iteration) {
+  /// Makes a call of `steps(call_context)`; `name` is for errors. An `error` is on all ranks, or its communicator has
+  /// broken down; a rank that leaves the call by any other exception, such as memory that runs out, gives the
+  /// communicator up, or the others would wait for it.
+  template <class Steps>
+  update_type const& make_call(std::string_view name, std::int64_t iteration, Steps const& steps) {
     statistics_ = {};
     call_start_ = clock::now();
     begin_operation(comm_, name, iteration);
-    return {exec_, comm_, name, length_, k_, iteration, {}, {}};
+    call_context<E, Comm> call{exec_, comm_, name, length_, k_, iteration, {}, {}};
+    try {
+      return steps(call);
+    } catch (error const&) {
+      throw;
+    } catch (...) {
+      comm_.cancel(std::span<typename Comm::request>());
+      throw;
+    }
   }
 
   /// Ends a call that has succeeded: waits for the instance, and keeps the next state, the update and the figures.

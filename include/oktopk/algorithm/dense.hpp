@@ -112,39 +112,40 @@ public:
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
     detail::profiling_region const profiled("oktopk::dense");
-    auto call = base::begin_call(name_, state_.iteration);
-    call.note(detail::check_accumulator(accumulator, length_));
-    array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
-    Value const* own = sums_.data();
-    if (call.faults) {
-      fill(sums, std::numeric_limits<Value>::quiet_NaN());
-    } else {
-      auto const source = detail::as_source<Index, Value, E>(accumulator);
-      source.materialize(exec_);
-      own = source.materialized().values.data();
-    }
-    reduce(own);
-    std::int64_t bad = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
-    if (results_may_differ()) {
-      collective_workspace room;
-      allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
-    }
-    // An empty sum cannot show NaN, so there everybody asks.
-    if (bad < length_ || length_ == 0) {
-      ask_whose_fault(call, accumulator);
-    }
-    if (bad < length_) {
-      throw_overflow(accumulator, bad);
-    }
-    if (losses_may_overflow()) {
-      call.note(fault_of_losses());
-      gather_counts_.run(call, 0);
-    }
-    call.statistics.local_selected = length_;
-    array_ref<Index const, memory_space> const all(indices_.data(), static_cast<std::size_t>(length_));
-    return base::finish_call(call, state_, state_type(state_),
-                             update_type({indices_.data(), sums.data(), length_}, all,
-                                         {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_}));
+    return base::make_call(name_, state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+      call.note(detail::check_accumulator(accumulator, length_));
+      array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
+      Value const* own = sums_.data();
+      if (call.faults) {
+        fill(sums, std::numeric_limits<Value>::quiet_NaN());
+      } else {
+        auto const source = detail::as_source<Index, Value, E>(accumulator);
+        source.materialize(exec_);
+        own = source.materialized().values.data();
+      }
+      reduce(own);
+      std::int64_t bad = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+      if (results_may_differ()) {
+        collective_workspace room;
+        allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
+      }
+      // An empty sum cannot show NaN, so there everybody asks.
+      if (bad < length_ || length_ == 0) {
+        ask_whose_fault(call, accumulator);
+      }
+      if (bad < length_) {
+        throw_overflow(accumulator, bad);
+      }
+      if (losses_may_overflow()) {
+        call.note(fault_of_losses());
+        gather_counts_.run(call, 0);
+      }
+      call.statistics.local_selected = length_;
+      array_ref<Index const, memory_space> const all(indices_.data(), static_cast<std::size_t>(length_));
+      return base::finish_call(call, state_, state_type(state_),
+                               update_type({indices_.data(), sums.data(), length_}, all,
+                                           {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_}));
+    });
   }
 
   /// Kernels; public because nvcc wants the functions around them to be.

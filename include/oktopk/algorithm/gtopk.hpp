@@ -80,17 +80,19 @@ public:
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     detail::profiling_region const profiled("oktopk::gtopk");
-    auto call = base::begin_call(name(), state_.iteration);
-    state_type next = state_;
-    entries_type const selection = local_selection_.run(call, accumulator, next.local);
-    auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
-    auto const tree = reduction_tree_.run(call, own, selection, return_dropped_);
-    if (return_dropped_) {
-      return base::finish_call(call, state_, std::move(next), update_type(tree.sums, selection.indices, tree.dropped));
-    }
-    auto const contributed = contributed_indices_.run(call, selection.indices, tree.sums.indices);
-    // As published, what is dropped is lost; what messages rounded off the result is not.
-    return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, tree.dropped));
+    return base::make_call(name(), state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+      state_type next = state_;
+      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+      auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
+      auto const tree = reduction_tree_.run(call, own, selection, return_dropped_);
+      if (return_dropped_) {
+        return base::finish_call(call, state_, std::move(next),
+                                 update_type(tree.sums, selection.indices, tree.dropped));
+      }
+      auto const contributed = contributed_indices_.run(call, selection.indices, tree.sums.indices);
+      // As published, what is dropped is lost; what messages rounded off the result is not.
+      return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, tree.dropped));
+    });
   }
 
 private:

@@ -148,28 +148,29 @@ public:
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     detail::profiling_region const profiled("oktopk::ok_topk");
-    auto call = base::begin_call(name_, state_.iteration);
-    state_type next = state_;
-    // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
-    auto const local_topk = local_selection_.run(call, accumulator, next.local);
-    // Lines 5 to 7: space_repartition.
-    if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
-      repartition(call, local_topk, next.boundaries);
-    }
-    // Line 8.
-    auto const most_selected = local_selection_.most_selected(k_, length_);
-    auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
-    // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
-    auto const global_topk =
-        global_selection_.run(call, reduced_topk.sums, next.global, on_all_ranks(most_selected), reduced_topk.checked);
-    // Line 13: balance_and_allgatherv.
-    auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
-    call.statistics.balanced = u.balanced;
-    // Line 14: the local indexes that are among the global ones.
-    auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
-    // Line 15.
-    return base::finish_call(call, state_, std::move(next),
-                             update_type(u.entries, indexes, losses(call, reduced_topk, global_topk, u.entries)));
+    return base::make_call(name_, state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+      state_type next = state_;
+      // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
+      auto const local_topk = local_selection_.run(call, accumulator, next.local);
+      // Lines 5 to 7: space_repartition.
+      if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
+        repartition(call, local_topk, next.boundaries);
+      }
+      // Line 8.
+      auto const most_selected = local_selection_.most_selected(k_, length_);
+      auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
+      // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
+      auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, on_all_ranks(most_selected),
+                                                     reduced_topk.checked);
+      // Line 13: balance_and_allgatherv.
+      auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
+      call.statistics.balanced = u.balanced;
+      // Line 14: the local indexes that are among the global ones.
+      auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
+      // Line 15.
+      return base::finish_call(call, state_, std::move(next),
+                               update_type(u.entries, indexes, losses(call, reduced_topk, global_topk, u.entries)));
+    });
   }
 
 protected:

@@ -73,19 +73,20 @@ public:
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     detail::profiling_region const profiled("oktopk::topk_a");
-    auto call = base::begin_call(name_, state_.iteration);
-    state_type next = state_;
-    entries_type const selection = local_selection_.run(call, accumulator, next.local);
-    std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
-    largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
-    entries_type const selections = allgatherv_.run(call, selection, sizes);
-    entries_type const sums = sum_of_parts(call, selections, sizes);
-    entries_type losses;
-    if (loses(format_)) {
-      std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
-      losses = rounding_losses_.run(call, selection, selections.values.data() + mine);
-    }
-    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
+    return base::make_call(name_, state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+      state_type next = state_;
+      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+      std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
+      largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
+      entries_type const selections = allgatherv_.run(call, selection, sizes);
+      entries_type const sums = sum_of_parts(call, selections, sizes);
+      entries_type losses;
+      if (loses(format_)) {
+        std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
+        losses = rounding_losses_.run(call, selection, selections.values.data() + mine);
+      }
+      return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
+    });
   }
 
 protected:

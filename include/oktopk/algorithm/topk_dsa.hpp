@@ -99,21 +99,22 @@ public:
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
     detail::profiling_region const profiled("oktopk::topk_dsa");
-    auto call = base::begin_call(name(), state_.iteration);
-    state_type next = state_;
-    entries_type const selection = local_selection_.run(call, accumulator, next.local);
-    auto const reduced =
-        split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
-    call.note(detail::non_finite_in(call.exec, reduced.sums, fault_subject::sum));
-    std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
-    auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
-    entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
-    entries_type losses;
-    if (loses(format_)) {
-      std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
-      losses = rounding_losses_.run(call, reduced, reduced.sums, sums, mine);
-    }
-    return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
+    return base::make_call(name(), state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+      state_type next = state_;
+      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+      auto const reduced =
+          split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
+      call.note(detail::non_finite_in(call.exec, reduced.sums, fault_subject::sum));
+      std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
+      auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
+      entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
+      entries_type losses;
+      if (loses(format_)) {
+        std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
+        losses = rounding_losses_.run(call, reduced, reduced.sums, sums, mine);
+      }
+      return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
+    });
   }
 
 private:

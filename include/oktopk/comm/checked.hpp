@@ -9,6 +9,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/give_up.hpp>
+#include <oktopk/comm/lent_requests.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/core/error.hpp>
 
@@ -189,10 +190,18 @@ private:
   // Lends the inner requests to one wait, for the inner communicator to see them together.
   template <class Request, class Inner>
   void wait_for(std::span<Request> requests, std::vector<Inner>& lent) {
-    {
-      lender<Request, Inner> const both(requests, lent, shared_->of_seals);
+    std::vector<typename Comm::request>& seals = shared_->of_seals;
+    lent.clear();
+    seals.clear();
+    if constexpr (std::same_as<Inner, typename Comm::request>) { // in one wait, with one time limit
+      detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
+      detail::lent_requests<Request, Inner> const seals_of(requests, &Request::seal_, lent);
       inner_.wait_all(std::span(lent));
-      inner_.wait_all(std::span(shared_->of_seals));
+    } else {
+      detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
+      detail::lent_requests<Request, typename Comm::request> const seals_of(requests, &Request::seal_, seals);
+      inner_.wait_all(std::span(lent));
+      inner_.wait_all(std::span(seals));
     }
     for (Request& each : requests) {
       if (each.sealed_ != nullptr) {
@@ -203,35 +212,6 @@ private:
       }
     }
   }
-
-  template <class Request, class Inner>
-  class lender {
-  public:
-    lender(std::span<Request> requests, std::vector<Inner>& bytes, std::vector<typename Comm::request>& seals)
-        : requests_(requests), bytes_(bytes), seals_(seals) {
-      bytes_.clear();
-      seals_.clear();
-      for (Request& each : requests_) {
-        bytes_.push_back(std::move(each.bytes_));
-        seals_.push_back(std::move(each.seal_));
-      }
-    }
-
-    ~lender() {
-      for (std::size_t i = 0; i < requests_.size(); ++i) {
-        requests_[i].bytes_ = std::move(bytes_[i]);
-        requests_[i].seal_ = std::move(seals_[i]);
-      }
-    }
-
-    lender(lender const&) = delete;
-    lender& operator=(lender const&) = delete;
-
-  private:
-    std::span<Request> requests_;
-    std::vector<Inner>& bytes_;
-    std::vector<typename Comm::request>& seals_;
-  };
 
   template <class Request>
   void verify(Request const& message) {

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
+#include <oktopk/comm/lent_requests.hpp>
 
 #include <array>
 #include <concepts>
@@ -65,7 +66,7 @@ public:
     Inner inner_{};
     std::size_t room_ = 0;
     phase use_ = phase::control;
-    bool receives_ = false;
+    bool receives_ = false; // and nobody has counted what arrived
   };
 
   using request = counted_request<typename Comm::request>;
@@ -104,12 +105,12 @@ public:
     }
   }
 
-  void wait_all(std::span<request> requests) { wait_for_each(requests); }
+  void wait_all(std::span<request> requests) { wait_for(requests, counters_->control); }
 
   void wait_all(std::span<bulk_request> requests)
     requires(!std::same_as<request, bulk_request>)
   {
-    wait_for_each(requests);
+    wait_for(requests, counters_->bulk);
   }
 
   /// Messages that were sent stay counted.
@@ -158,6 +159,8 @@ private:
     std::array<traffic, phase_count> phases{};
     std::int64_t modelled = 0;
     std::vector<typename Comm::bulk_request> started; // room for `start`
+    std::vector<typename Comm::request> control;      // and for waits
+    std::vector<typename Comm::bulk_request> bulk;
   };
 
   template <class Request, class Inner>
@@ -176,11 +179,18 @@ private:
     t.bytes_sent += static_cast<std::int64_t>(bytes);
   }
 
-  template <class Request>
-  void wait_for_each(std::span<Request> requests) {
+  template <class Request, class Inner>
+  void wait_for(std::span<Request> requests, std::vector<Inner>& room) {
+    room.clear();
     for (Request& each : requests) {
-      if (each.active()) {
-        inner_.wait_all(std::span(&each.inner_, 1));
+      each.receives_ = each.receives_ && each.active();
+    }
+    {
+      detail::lent_requests<Request, Inner> const lent(requests, &Request::inner_, room);
+      inner_.wait_all(std::span(room));
+    }
+    for (Request& each : requests) {
+      if (std::exchange(each.receives_, false)) {
         note_arrived(each);
       }
     }
@@ -197,14 +207,12 @@ private:
   // A receive that cannot tell what arrived has room for exactly that.
   template <class Request>
   void note_arrived(Request const& message) {
-    if (message.receives_) {
-      traffic& t = of(message.use_);
-      t.messages_received += 1;
-      if constexpr (requires { message.inner_.bytes(); }) {
-        t.bytes_received += static_cast<std::int64_t>(message.inner_.bytes());
-      } else {
-        t.bytes_received += static_cast<std::int64_t>(message.room_);
-      }
+    traffic& t = of(message.use_);
+    t.messages_received += 1;
+    if constexpr (requires { message.inner_.bytes(); }) {
+      t.bytes_received += static_cast<std::int64_t>(message.inner_.bytes());
+    } else {
+      t.bytes_received += static_cast<std::int64_t>(message.room_);
     }
   }
 

@@ -11,9 +11,24 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace oktopk::detail {
+
+/// A communicator of NCCL that is aborted unless somebody takes it.
+struct nccl_in_the_making {
+  nccl_in_the_making() = default;
+  nccl_in_the_making(nccl_in_the_making const&) = delete;
+  nccl_in_the_making& operator=(nccl_in_the_making const&) = delete;
+  ~nccl_in_the_making() {
+    if (comm != nullptr) {
+      static_cast<void>(ncclCommAbort(comm));
+    }
+  }
+
+  ncclComm_t comm = nullptr;
+};
 
 /// A communicator of NCCL for the ranks of `control` in the same order, on the device that is current on each rank.
 /// Collective. P-1 messages of 33 words from rank 0, then P-1 of one word from each rank. An `error` on all ranks,
@@ -27,11 +42,14 @@ ncclComm_t connect_nccl(Control& control) {
   };
   int const ranks = control.size();
   int const rank = control.rank();
+  invitation invited;
+  std::int32_t mine = ncclSuccess;
+  std::vector<std::int32_t> codes(static_cast<std::size_t>(ranks), ncclSuccess);
   std::vector<typename Control::request> requests;
   requests.reserve(2 * static_cast<std::size_t>(ranks));
-  cancel_on_unwind const guard(control, requests);
+  nccl_in_the_making made;
+  cancel_on_unwind const guard(control, requests); // after what its messages use
 
-  invitation invited;
   if (rank == 0) {
     invited.code = ncclGetUniqueId(&invited.id);
     for (int peer = 1; peer < ranks; ++peer) {
@@ -46,9 +64,7 @@ ncclComm_t connect_nccl(Control& control) {
                 "rank 0: " + nccl_text(static_cast<ncclResult_t>(invited.code), "ncclGetUniqueId"));
   }
 
-  ncclComm_t made = nullptr;
-  std::vector<std::int32_t> codes(static_cast<std::size_t>(ranks), ncclSuccess);
-  std::int32_t const mine = ncclCommInitRank(&made, ranks, invited.id, rank);
+  mine = ncclCommInitRank(&made.comm, ranks, invited.id, rank);
   requests.clear();
   for (int peer = 0; peer < ranks; ++peer) {
     auto& theirs = codes[static_cast<std::size_t>(peer)];
@@ -62,14 +78,11 @@ ncclComm_t connect_nccl(Control& control) {
   control.wait_all(std::span(requests));
   for (std::size_t each = 0; each < codes.size(); ++each) {
     if (codes[each] != ncclSuccess) {
-      if (made != nullptr) {
-        static_cast<void>(ncclCommAbort(made));
-      }
       throw error(fault::communication, "rank " + std::to_string(each) + ": " +
                                             nccl_text(static_cast<ncclResult_t>(codes[each]), "ncclCommInitRank"));
     }
   }
-  return made;
+  return std::exchange(made.comm, nullptr);
 }
 
 } // namespace oktopk::detail

@@ -14,9 +14,9 @@
 
 namespace oktopk::detail {
 
-/// The parameters of a module that take gradients, each once, in the order in which they are registered. Collective; an
-/// `error` on every rank that names the parameter or buffer in which the ranks' modules differ, or a parameter that is
-/// no dense tensor of `float` on the device of `MemorySpace`.
+/// The parameters of a module, each once, in the order in which they are registered. Collective; an `error` on every
+/// rank that names the parameter or buffer in which the ranks' modules differ, or a parameter that requires a gradient
+/// and is no dense tensor of `float` on the device of `MemorySpace`.
 template <class MemorySpace, class Comm>
 std::vector<at::Tensor> agreed_parameters(torch::nn::Module& module, Comm& comm) {
   std::vector<at::Tensor> parameters;
@@ -25,16 +25,21 @@ std::vector<at::Tensor> agreed_parameters(torch::nn::Module& module, Comm& comm)
     at::Tensor const& parameter = each.value();
     bool const known = std::any_of(parameters.begin(), parameters.end(),
                                    [&](at::Tensor const& other) { return other.is_same(parameter); });
-    if (!parameter.requires_grad() || known) {
+    if (known) {
       continue;
     }
+    parameters.push_back(parameter);
     terms.fact("parameter " + each.key(), parameter.numel());
+    terms.fact("gradient of " + each.key(), parameter.requires_grad());
+    if (!parameter.requires_grad()) {
+      terms.fact("bytes of " + each.key(), parameter.nbytes());
+      continue;
+    }
     if (parameter.scalar_type() != at::kFloat || parameter.layout() != at::kStrided ||
         parameter.device().type() != torch_device<MemorySpace>) {
       terms.note(fault::option_out_of_range,
                  "the parameter " + each.key() + " is no dense tensor of type float on the execution space's device");
     }
-    parameters.push_back(parameter);
   }
   for (auto const& each : module.named_buffers()) {
     terms.fact("buffer " + each.key(), each.value().nbytes());

@@ -122,7 +122,8 @@ public:
     }
   }
 
-  /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request.
+  /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Tells
+  /// nobody, since others may use the group, too: the other ranks wait for the limit (`give_up` tells them).
   void cancel(std::span<request> requests) noexcept {
     error const why = detail::order_is_lost(rank());
     shared_->broken.note(why.code(), why.sentence());

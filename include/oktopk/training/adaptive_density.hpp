@@ -2,16 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
 
@@ -40,7 +44,7 @@ struct adaptive_density_options {
 /// `observe` takes the gradient of every iteration. At the end of a window the mean norm of its gradients, over all
 /// ranks, is compared with that of the window before; gradients do not depend on the density, as updates would. The
 /// first two windows have the high density. Reads the gradient once an iteration and waits for the instance; a window
-/// ends with an allreduce of one number, so that all ranks decide alike.
+/// ends with an allgather of one number, so that all ranks decide alike.
 template <execution_space E, gradient_value Value = float>
 class adaptive_density {
 public:
@@ -83,10 +87,12 @@ public:
       state_.iterations += 1;
       return false;
     }
-    double mean = sum_of_rank_;
-    comm.allreduce(std::span<double>(&mean, 1), reduction::sum, phase::control);
-    sum_of_rank_ = 0;
-    return end_window(mean / comm.size() / static_cast<double>(how_.window));
+    // By control messages: bulk ones may reach no memory of the host.
+    sums_.resize(static_cast<std::size_t>(comm.size()));
+    double const mine = std::exchange(sum_of_rank_, 0);
+    allgather(comm, std::span<double const>(&mine, 1), std::span<double>(sums_), phase::control, workspace_);
+    double const sum = std::accumulate(sums_.begin(), sums_.end(), 0.0); // in rank order: the same on all ranks
+    return end_window(sum / comm.size() / static_cast<double>(how_.window));
   }
 
   /// The same for a program that knows the norm, equal on all ranks to the bit.
@@ -125,6 +131,8 @@ private:
   state_type state_;
   double sum_of_rank_ = 0; // of the norms of this window; a saved state goes on with the next one
   detail::norm_in_order<E, Value> norm_;
+  std::vector<double> sums_; // of all ranks
+  collective_workspace workspace_;
 };
 
 } // namespace oktopk

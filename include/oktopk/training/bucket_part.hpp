@@ -38,7 +38,10 @@ struct bucket_part {
     if (misuse) {
       try {
         feedback.fail_on_all(allreduce.length() + 1);
-      } catch (error const&) { // what this rank did says more
+      } catch (error const& heard) {
+        if (breaks_communicator(heard.code())) {
+          throw;
+        } // else what this rank did says more
       }
       throw error(*misuse);
     }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/stream.hpp>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -28,7 +28,7 @@ public:
 
 /// On a device: one event, made by the first `record` for the device that is current then.
 ///
-/// Both functions throw std::runtime_error where the device returns an error.
+/// Both functions throw an `error` (fault::communication) where the device returns an error.
 template <execution_space E>
   requires has_stream<E>
 class instance_mark<E> {
@@ -65,7 +65,7 @@ public:
 private:
   static void check(typename events::status_type code) {
     if (code != events::success) {
-      throw std::runtime_error(events::describe(code));
+      throw error(fault::communication, events::describe(code));
     }
   }
 
