@@ -24,6 +24,8 @@ function(oktopk_find_optional component)
   set(header_of_xxhash xxhash.h) # and no library: all of it is used from the header
   set(header_of_zfp zfp.h)
   set(library_of_zfp zfp)
+  set(name_in_zfp zfp_false)       # since 1.0
+  set(name_in_xxhash XXH3_64bits) # since 0.8
   set(header_of_torch torch/csrc/distributed/c10d/ProcessGroup.hpp)
   set(library_of_torch torch)
   set(more_libraries_of_torch torch_cpu c10)
@@ -51,6 +53,14 @@ function(oktopk_find_optional component)
   endforeach()
   if("${folders};${libraries}" MATCHES "NOTFOUND")
     return()
+  endif()
+  # What the library uses since the least version that it takes.
+  if(name_in_${component})
+    list(GET header_of_${component} 0 header)
+    file(STRINGS ${${prefix}_INCLUDE_DIR}/${header} lines REGEX ${name_in_${component}})
+    if(NOT lines)
+      return()
+    endif()
   endif()
   add_library(${target} INTERFACE IMPORTED GLOBAL)
   target_include_directories(${target} SYSTEM INTERFACE ${folders})

@@ -49,6 +49,10 @@ done
 [ "$folder" != --next ] || fail "--build needs a folder"
 choose_builds "$folder"
 
+for option in --csv --log --summary; do
+  ! given "$option" "$@" || fail "$option is for one training, and there are two here: run train_fashion_mnist itself"
+done
+
 packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
   openmpi-bin libcli11-dev libfmt-dev zlib1g-dev"
 given --data "$@" || packages="$packages dataset-fashion-mnist"
@@ -103,6 +107,11 @@ table() {
 install_missing $packages
 build "$builds/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
   -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
+
+for option in --help --list --version; do
+  ! given "$option" "$@" || exec "$builds/examples/examples/train_fashion_mnist" "$option"
+done
+rm -f "$builds/examples/dense.summary" "$builds/examples/ok_topk.summary"
 
 say "The bare call on $ranks ranks"
 mpirun.openmpi -n "$ranks" "$builds/examples/examples/bare_call"

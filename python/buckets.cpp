@@ -404,6 +404,9 @@ void buckets::load(saved_state const& saved, std::string const& fault) {
     }
     borders += "| ";
   }
+  if (!saved.buckets.empty() && std::find(seen.begin(), seen.end(), false) != seen.end()) {
+    terms.note(oktopk::fault::bad_state, "the model has parameters that the saved buckets do not name");
+  }
   terms.fact("buckets", borders);
   terms.check_on(in.comm);
 

@@ -105,10 +105,29 @@ def output(text):
     if text == "none":
         return None
     path = pathlib.Path(text)
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK) or (
+            path.exists() and not os.access(path, os.W_OK)):
         raise argparse.ArgumentTypeError(f'cannot write a file "{text}"')
     return path
 
+
+def picture(text):
+    """A file for a picture, in a format that is known before anything is measured."""
+    path = output(text)
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise argparse.ArgumentTypeError(f'"{text}" must end in one of {", ".join(PICTURES)}')
+    return path
+
+
+def positive(text):
+    """A finite number over 0."""
+    if not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text) or float(text) == 0:
+        raise argparse.ArgumentTypeError(f'must be a number over 0, not "{text}"')
+    return float(text)
+
+
+# Endings of pictures that matplotlib writes without more packages.
+PICTURES = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg")
 
 # What several commands take. A command names those that it takes, and their defaults.
 COMMON = {
@@ -123,7 +142,7 @@ COMMON = {
     "--deadline": (seconds, "SECONDS", "how long a rank waits for the others at most, "
                    "before all end with an error; 0: for ever"),
     "--csv": (output, "FILE", "write the figures to this file"),
-    "--plot": (output, "FILE", "draw a picture: PNG, or what else matplotlib knows; none for none"),
+    "--plot": (picture, "FILE", "draw a picture, PNG, SVG or PDF by its ending; none for none"),
     "--build": (pathlib.Path, "DIR", "folder for builds, tables and pictures"),
     "--bench": (program, "PATH", "the program oktopk_bench"),
 }

@@ -48,7 +48,7 @@ def rows_of(measured):
     table = {}
     for each in measured:
         parts = re.fullmatch(NAME, each["run_name"])
-        if each["aggregate_name"] != "median" or parts is None:
+        if each.get("aggregate_name") != "median" or parts is None:
             continue
         case = {name: parts[name] for name in ("input", "length", "density", "parts", "format")}
         row = table.setdefault(tuple(case.values()),
@@ -68,7 +68,7 @@ def run(given):
                       *given.passed_on], "the measurement failed")
         rows = rows_of(json.loads(out.read_text(encoding="utf-8"))["benchmarks"])
     if not rows:
-        programs.fail("no format was both encoded and decoded")
+        programs.fail("no format was both encoded and decoded, or not more than once, so there are no medians")
     programs.headline("Sparse formats on one core")
     print(tables.coding(rows))
     results.write(given.csv, rows)

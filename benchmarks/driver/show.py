@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The table and the picture of a CSV file that another command wrote."""
 
+import csv
 import signal
 
 from . import arguments, pictures, programs, results, tables
@@ -24,6 +25,10 @@ def run(given):
         rows = results.read(given.file)
     except OSError as fault:
         programs.fail(f"cannot read {given.file}: {fault.strerror}")
+    except (UnicodeDecodeError, csv.Error):
+        programs.fail(f"{given.file} is no file of results")
+    if any(None in row or None in row.values() for row in rows):
+        programs.fail(f"{given.file} has rows that are not as long as its first line")
     kind = tables.kind_of(rows)
     if kind is None:
         programs.fail(f"{given.file} is no file of results")

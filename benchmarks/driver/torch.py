@@ -26,13 +26,13 @@ WORKLOADS = ("vgg16", "lstm", "bert")
 def add_options(parser):
     """The options of `torch`."""
     parser.add_argument("--workload", choices=WORKLOADS, default="vgg16", help="what is trained")
-    parser.add_argument("--minutes", type=float, metavar="M", default=0.5,
+    parser.add_argument("--minutes", type=arguments.positive, metavar="M", default=0.5,
                         help="of training with each scheme, evaluations not counted")
     parser.add_argument("--iterations", type=arguments.whole, metavar="N",
                         help="of training with each scheme, in place of --minutes")
     parser.add_argument("--rate", choices=[*network.RATES, "none"], default="1gbit",
                         help="of each link, each way; none: no links")
-    parser.add_argument("--size", type=float, metavar="F", default=1.0,
+    parser.add_argument("--size", type=arguments.positive, metavar="F", default=1.0,
                         help="factor of the widths of the network")
     arguments.add(parser, "--ranks", "--algorithm", "--deadline", "--csv", "--plot", "--build", ranks=4,
                   algorithm=SOME, plot=False, build=programs.builds(), passed_on=[])
@@ -56,6 +56,8 @@ def built(given):
     packages += [] if given.rate == "none" else ["iproute2"]
     if given.program:
         programs.prepare(given, packages)
+        if network.mpi_of(given.program) != "open_mpi":
+            programs.fail(f"{given.program} was not built with Open MPI, whose mpirun starts it")
         return given.program
     packages += [*programs.COMPILER, *programs.OPEN_MPI, "libtorch-dev", "libgloo-dev", "zlib1g-dev"]
     folder = given.build / "torch"

@@ -104,7 +104,7 @@ struct rice : rival<rice> {
         put(gap, 32);
       }
     }
-    return to - out + 8;
+    return to - out + (bits > 0 ? 1 : 0);
   }
 
   static void uncode(std::byte const* in, std::int64_t, std::int64_t count, std::int64_t begin, std::int32_t* indices) {

@@ -26,6 +26,8 @@ gloo/allreduce_ring_chunked'
 
 scratch=$(mktemp -d /tmp/oktopk.XXXXXX)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT # else a signal ends dash without the line above
+trap 'exit 143' TERM HUP
 setpriv --pdeathsig KILL unshare --mount --net --pid --fork --kill-child --mount-proc \
   sh "$here/cluster.sh" "$scratch" 1gbit 8 open_mpi "$(command -v mpirun.openmpi || command -v mpirun)" "$rounds" \
   "$entries" "$bench" --length "$GLOO_ELEMENTS" --warmup 2 --steps "$GLOO_ITERATIONS"

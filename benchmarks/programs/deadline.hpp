@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 namespace oktopk_programs {
 
@@ -19,7 +20,11 @@ inline CLI::Option* add_deadline(CLI::App& app, double& seconds) {
       .add_option(
           "--deadline", seconds,
           "Seconds that a rank waits for the others at most,\nbefore all end with an error (default: 600; 0: for ever)")
-      ->check(CLI::NonNegativeNumber)
+      ->check([](std::string const& text) { // NaN is in each of CLI11's own ranges
+        double number = 0;
+        return CLI::detail::lexical_cast(text, number) && number >= 0 ? std::string()
+                                                                      : text + " is no number of 0 or more";
+      })
       ->type_name("SECONDS");
 }
 

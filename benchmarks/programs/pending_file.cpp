@@ -29,12 +29,20 @@ int sync_to_disk(std::filesystem::path const& path) {
 
 } // namespace
 
-pending_file::pending_file(std::filesystem::path name) : name_(std::move(name)), temporary_(name_) {
-  temporary_ += ending;
+pending_file::pending_file(std::filesystem::path name) : name_(std::move(name)) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(name_, ignored)) {
+  if (std::filesystem::is_symlink(name_, ignored)) {
+    name_ = std::filesystem::weakly_canonical(name_); // what it names is replaced, and it stays
+  }
+  auto const found = std::filesystem::status(name_, ignored);
+  if (std::filesystem::is_directory(found)) {
     fail("cannot be written: it is a folder");
   }
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    fail("cannot be written: it is no regular file, which another one could replace");
+  }
+  temporary_ = name_;
+  temporary_ += ending;
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
   exists_ = stream_.is_open();
   if (!exists_) {

@@ -13,7 +13,7 @@ namespace oktopk_programs {
 /// object. Every function throws `std::runtime_error` with one sentence where it fails.
 class pending_file {
 public:
-  /// Opens the file for writing.
+  /// Opens the file for writing. A link stays, and the file that it names is replaced; a device is refused.
   explicit pending_file(std::filesystem::path name);
   pending_file(pending_file&& other) noexcept;
   pending_file& operator=(pending_file&&) = delete;

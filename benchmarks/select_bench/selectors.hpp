@@ -124,10 +124,10 @@ inline std::int64_t scan(space const& exec, vectors const& from, std::uint32_t t
 
 inline selection make_kokkos_scan(space const& exec, vectors const& from, std::int64_t k) {
   auto const room = std::make_shared<workspace>();
-  auto const threshold = known_thresholds(exec, from, k)[0];
-  return [=, &exec, &from](int) {
+  auto const thresholds = known_thresholds(exec, from, k);
+  return [=, &exec, &from](int repetition) { // the accumulator is that of this repetition, made by the passes before
     room->reserve(exec, 2 * k);
-    return scan(exec, from, threshold, *room);
+    return scan(exec, from, thresholds[static_cast<std::size_t>(repetition % 2)], *room);
   };
 }
 

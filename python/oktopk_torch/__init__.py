@@ -77,15 +77,26 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         try:
             for key, found in (("residuals", residuals), ("velocities", velocities)):
                 for name, each in saved[key].items():
-                    found[index[name]] = each
+                    found[index[name]] = _expect(torch.Tensor, each)
             for each in saved["buckets"]:
-                buckets.append(([index[name] for name in each["parameters"]], each["policies"], each["checkpoint"]))
+                buckets.append(([index[name] for name in each["parameters"]], _expect(str, each["policies"]),
+                                _expect(bytes, each["checkpoint"])))
         except KeyError as missing:
             fault = f"the saved state and the model do not fit: {missing}"
+        except (TypeError, AttributeError) as wrong:  # of this rank alone: the others hear of it
+            fault = f"the saved state is none of oktopk_torch: {wrong}"
+        if fault:
+            residuals, velocities, buckets = [None] * len(index), [None] * len(index), []
         self._native.load(residuals, velocities, buckets, fault)
 
     def _by_name(self, tensors):
         return {name: each for name, each in zip(self._names, tensors) if each is not None}
+
+
+def _expect(kind, value):
+    if not isinstance(value, kind):
+        raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
+    return value
 
 
 def hook(carried, bucket):

@@ -346,6 +346,8 @@ BAD_OPTIONS = [
     (named("ok_topk("), "NAME(KEY=VALUE, ...)"),
     ([*PLAIN, "--colour", "red"], "--colour"),
     ([*PLAIN, "stray"], "stray"),
+    ([*PLAIN, "--deadline", "nan"], "nan is no number of 0 or more"),
+    ([*PLAIN, "--deadline", "-1"], "--deadline"),
     ([*PLAIN, "--kokkos-colour=red"], "--kokkos-colour"),
     ([*PLAIN, "--density", 0.1], "[--density,--k]"),
     (SOURCE, "[--density,--k]"),

@@ -301,6 +301,7 @@ def test_commas_in_names(driver, tmp_path, monkeypatch):
     (["--launcher", "no_such_launcher"], "no_such_launcher"),
     (["--rows", "absent/rows.csv"], "cannot write"),
     (["--plot", "absent/picture.png"], "cannot write"),
+    (["--plot", "picture.xyz"], "must end in one of"),
     (["--length", "1000", "--algorithm", "ring_chunked(codec=gzip)"], '"gzip"'),
     (["--", "--k", "3"], "[--density,--k]"),
 ])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the tables that run.py makes of rows that are kept."""
 
+import subprocess
 import sys
 
 from conftest import ROOT, succeed
@@ -36,3 +37,14 @@ def test_a_scheme_that_never_reaches_it_has_no_time(tmp_path):
     short.write_text("".join(kept), encoding="ascii")
     line = next(line for line in shown(short).partition("are right:")[2].splitlines() if line.startswith("| gtopk"))
     assert [cell.strip() for cell in line.split("|")[2:6]] == ["-", "-", "-", "-"]
+
+
+def test_what_is_no_file_of_results_is_refused(tmp_path):
+    lines = ROWS.read_text(encoding="ascii").splitlines(keepends=True)
+    for name, content, expected in (("binary", b"\xff\xfe\x00", "no file of results"),
+                                    ("cut", ("".join(lines[:5]) + lines[5][:9]).encode(), "as long as")):
+        (tmp_path / name).write_bytes(content)
+        done = subprocess.run([sys.executable, ROOT / "benchmarks" / "run.py", "show", tmp_path / name],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert expected in done.stderr and "Traceback" not in done.stderr

@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -83,6 +84,24 @@ TEST_CASE("a pending file says why it cannot be opened") {
   CHECK(fault_of_opening(folder / "absent/file").find("absent/file") != std::string::npos);
   CHECK(fault_of_opening(folder / ".").find("is a folder") != std::string::npos);
   CHECK(folder.files() == 0);
+}
+
+TEST_CASE("a link stays, and the file that it names is replaced") {
+  scratch_folder const folder;
+  std::ofstream(folder / "file") << "old";
+  std::filesystem::create_symlink("file", folder / "link");
+  oktopk_programs::write_whole(folder / "link", std::string("new"));
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(contents(folder / "file") == "new");
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("what is no file, such as a device, is not replaced") {
+  scratch_folder const folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(fault_of_opening(folder / "pipe").find("no regular file") != std::string::npos);
+  CHECK(std::filesystem::is_fifo(folder / "pipe"));
+  CHECK(folder.files() == 1);
 }
 
 TEST_CASE("a file for after a crash takes the place of what was there, and leaves nothing beside it") {

@@ -225,6 +225,11 @@ def refuses_a_state_that_does_not_fit(scheme):
     assert "another length" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1)})))
     assert "type Double" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1).double()})))
     assert "twice" in message_of(lambda: load(spoilt("buckets", 2 * before[2]["buckets"])))
+    assert "do not name" in message_of(lambda: load(spoilt("buckets", [
+        {**each, "parameters": each["parameters"][:-1]} for each in before[2]["buckets"]])))
+    assert "none of oktopk_torch" in message_of(lambda: load(None if last else before[2]))
+    assert "none of oktopk_torch" in message_of(lambda: load(spoilt("residuals", [])))
+    assert "none of oktopk_torch" in message_of(lambda: load(spoilt("residuals", {some: 1})))
     moving = Training(scheme, "corrected")
     assert "without momentum" in message_of(lambda: moving.state.load_state_dict(before[2]))
     cut = [{**each, "checkpoint": each["checkpoint"][:-1]} for each in before[2]["buckets"]]

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -35,6 +36,12 @@ std::string options::shared_part() const {
   return line.str();
 }
 
+// NaN is in each of CLI11's own ranges.
+std::string fault_of_number(std::string const& text) {
+  double number = 0;
+  return CLI::detail::lexical_cast(text, number) && std::isfinite(number) ? "" : text + " is no finite number";
+}
+
 options parse_options(std::vector<std::string> const& arguments) {
   options how;
   bool list = false;
@@ -46,18 +53,29 @@ options parse_options(std::vector<std::string> const& arguments) {
       ->check(CLI::IsMember({"vgg16", "lstm", "bert"}));
   app.add_option("--algorithm", how.algorithm,
                  "of the catalogue, see --list; \"+overlap\" behind it: in buckets, while the backward pass runs");
-  app.add_option("--size", how.size, "factor of the network's widths")->check(CLI::Range(0.01, 8.0));
+  app.add_option("--size", how.size, "factor of the network's widths")
+      ->check(CLI::Range(0.01, 8.0))
+      ->check(fault_of_number);
   app.add_option("--batch", how.batch, "examples of a rank and iteration")->check(CLI::PositiveNumber);
   app.add_option("--iterations", how.iterations, "of the training")->check(CLI::PositiveNumber);
-  app.add_option("--minutes", how.minutes, "of the training in place of --iterations")->check(CLI::PositiveNumber);
+  app.add_option("--minutes", how.minutes, "of the training in place of --iterations")
+      ->check(CLI::PositiveNumber)
+      ->check(fault_of_number);
   app.add_option("--every", how.every, "iterations between two evaluations")->check(CLI::PositiveNumber);
-  app.add_option("--density", how.density, "k / n of sparse schemes")->check(CLI::Range(1e-6, 1.0));
-  app.add_option("--learning-rate", how.learning_rate)->check(CLI::PositiveNumber);
-  app.add_option("--momentum", how.momentum, "with momentum correction")->check(CLI::Range(0.0, 0.999));
+  app.add_option("--density", how.density, "k / n of sparse schemes")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->check(fault_of_number);
+  app.add_option("--learning-rate", how.learning_rate)->check(CLI::PositiveNumber)->check(fault_of_number);
+  app.add_option("--momentum", how.momentum, "with momentum correction")
+      ->check(CLI::Range(0.0, 0.999))
+      ->check(fault_of_number);
   app.add_option("--clip-norm", how.clip_norm, "most norm of a rank's gradient in a bucket; 0: none")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->check(fault_of_number);
   app.add_option("--warm-up", how.warm_up, "iterations from dense to --density")->check(CLI::NonNegativeNumber);
-  app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")->check(CLI::PositiveNumber);
+  app.add_option("--bucket-mib", how.bucket_mib, "MiB of a bucket with +overlap")
+      ->check(CLI::PositiveNumber)
+      ->check(fault_of_number);
   app.add_option("--seed", how.seed)->check(CLI::NonNegativeNumber);
   app.add_flag("--xi", how.xi, "measures the paper's xi in each row, whose step then takes longer");
   app.add_option("--images", how.images, "folder of Fashion-MNIST");

@@ -172,7 +172,11 @@ public:
   bert_workload(options const& how, int rank, int ranks)
       : text_(read_text(how.text, how.words)), network_(text_.words, length, how.size), batch_(how.batch),
         seed_(how.seed * 1'000'003 + rank), training_(share(text_.training, rank, ranks)),
-        test_(share(text_.test, rank, ranks)) {}
+        test_(share(text_.test, rank, ranks)) {
+    if (training_.size(0) <= length || test_.size(0) < length * test_batch) {
+      throw std::runtime_error("the text is too short for that many ranks");
+    }
+  }
 
   torch::nn::Module& module() override { return network_; }
 
@@ -193,7 +197,7 @@ public:
     torch::Generator generator =
         torch::make_generator<torch::CPUGeneratorImpl>(7); // the same words are masked each time
     evaluation sum;
-    constexpr std::int64_t batch = 16;
+    constexpr std::int64_t batch = test_batch;
     std::int64_t const batches = std::min<std::int64_t>(test_.size(0) / (length * batch), 8);
     for (std::int64_t each = 0; each < batches; ++each) {
       auto const words = test_.slice(0, each * length * batch, (each + 1) * length * batch).view({batch, length}).t();
@@ -209,6 +213,7 @@ public:
 
 private:
   static constexpr std::int64_t length = 64;
+  static constexpr std::int64_t test_batch = 16;
 
   // 15 % of the words are to be foretold: of these 80 % are masked, 10 % another word, 10 % as they are (Devlin et
   // al.).
