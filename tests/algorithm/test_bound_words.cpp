@@ -103,3 +103,28 @@ TEST_CASE("dense algorithms keep their bounds, of no elements too") {
     }
   }
 }
+
+TEST_CASE("with large k, regions that are balanced and all of the result on one rank, no call exceeds the bound") {
+  constexpr std::int64_t k = 64000;
+  constexpr std::int64_t length = 1 << 20;
+  constexpr int ranks = 4;
+  oktopk::in_process::run(ranks, [](oktopk::in_process_communicator inner) {
+    oktopk::counted comm(inner);
+    oktopk::ok_topk allreduce(execution(), comm, {.length = length, .k = k});
+    comm.reset();
+    for (int call = 0; call < 3; ++call) {
+      // Each rank selects k/4 entries in each quarter; those of the first are the largest, and no two at one place.
+      std::vector<float> values(static_cast<std::size_t>(length), 0);
+      for (std::int64_t quarter = 0; quarter < ranks; ++quarter) {
+        for (std::int64_t i = 0; i < k / ranks; ++i) {
+          auto const place = static_cast<std::size_t>(quarter * length / ranks + 16 * i + comm.rank());
+          auto const part = static_cast<float>((i * 7919 + comm.rank() * 131 + call * 17) % 16001) / 16001;
+          values[place] = quarter == 0 ? 16 + 16 * part : 1 + part;
+        }
+      }
+      allreduce(to_view(values));
+      CHECK(comm.total().words_sent() <= allreduce.bound_words());
+      comm.reset();
+    }
+  });
+}

@@ -78,6 +78,20 @@ struct exhausted_between_steps : oktopk::evened {
   }
 };
 
+/// Finds damage there, in one of the calls of all ranks.
+struct damaged_between_steps : oktopk::evened {
+  using evened::evened;
+  static inline int calls = 0;
+  static inline int found_in = 0;
+
+  bool due(std::int64_t iteration) const {
+    if (++calls == found_in) {
+      throw oktopk::error(oktopk::fault::damaged_message, "the counts are none");
+    }
+    return evened::due(iteration);
+  }
+};
+
 using reusing = oktopk::ok_topk<E, C, exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>;
 
 } // namespace
@@ -106,6 +120,24 @@ TEST_CASE("a rank that runs out of memory between two steps leaves the call, and
   using algorithm = oktopk::ok_topk<E, C, oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>;
   CHECK(fault_of_encodings<algorithm>(4) == "");
   CHECK(fault_of_encodings<algorithm>(2) == "");
+}
+
+TEST_CASE("a rank that alone finds damage between two steps gives up, and the others hear why") {
+  using algorithm = oktopk::ok_topk<E, C, oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>;
+  for (damaged_between_steps::found_in = 1; damaged_between_steps::found_in <= 4; ++damaged_between_steps::found_in) {
+    damaged_between_steps::calls = 0;
+    failing_plan plan;
+    auto const all = run_interrupted(4, plan, [](C& comm) { return two_calls<algorithm>(comm); });
+    int found = 0;
+    for (interrupted_rank const& each : all) {
+      bool const alone = each.thrown == "oktopk: the counts are none";
+      found += alone ? 1 : 0;
+      CHECK((alone || each.thrown.find("has given up") != std::string::npos));
+      CHECK(each.thrown.find("the counts are none") != std::string::npos);
+      CHECK(each.afterwards.says("cannot be used any more"));
+    }
+    CHECK(found == 1);
+  }
 }
 
 TEST_CASE("messages that the communicator would refuse on all ranks end the call, and nobody goes on") {

@@ -10,6 +10,8 @@
 
 #include <oktopk/algorithm/other_ranks.hpp>
 #include <oktopk/allreduce.hpp>
+#include <oktopk/bucketed.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
@@ -157,6 +159,67 @@ TEMPLATE_TEST_CASE(
     }
     CHECK(moved);
   }
+}
+
+TEST_CASE("a state of an algorithm of the catalogue goes on with other ranks") {
+  using any = oktopk::any_allreduce<E, in_process_communicator>;
+  auto const make = [](in_process_communicator const& comm) {
+    return oktopk::make_allreduce(E(), comm, "ok_topk", {.length = length, .k = 20});
+  };
+  std::vector<oktopk::sgd<any>::state_type> of_four(4);
+  oktopk::in_process::run(4, [&](in_process_communicator comm) {
+    any allreduce = make(comm);
+    oktopk::sgd steps(E(), allreduce, {.learning_rate = rate});
+    vector_of<float> const weights("weights", length);
+    steps.step(weights, seeded_accumulator<float>(length, comm.rank(), 0));
+    of_four[static_cast<std::size_t>(comm.rank())] = steps.state();
+  });
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    auto const& mine = of_four[static_cast<std::size_t>(comm.rank())];
+    any allreduce = make(comm);
+    oktopk::sgd steps(E(), allreduce, {.learning_rate = rate});
+    CHECK(outcome_of([&] { steps.restore(mine); }).code == fault::bad_state);
+    auto const fitting = oktopk::for_other_ranks(mine, allreduce);
+    CHECK(fitting.residual == mine.residual);
+    steps.restore(fitting);
+    vector_of<float> const weights("weights", length);
+    CHECK(steps.step(weights, seeded_accumulator<float>(length, comm.rank(), 1)).indices().extent(0) == 20);
+    auto damaged = mine.allreduce;
+    damaged.checkpoint.pop_back();
+    CHECK(outcome_of([&] { oktopk::for_other_ranks(damaged, allreduce); }).code == fault::bad_state);
+  });
+}
+
+TEST_CASE("a state of buckets goes on with other ranks") {
+  using algorithm = oktopk::ok_topk<E, in_process_communicator>;
+  std::vector<std::int64_t> const lengths{300, 200, 100};
+  oktopk::bucketed_options how;
+  how.plan.bucket_bytes = 1000;
+  how.plan.densities = {0.1};
+  std::vector<oktopk::bucketed<algorithm>::state_type> of_four(4);
+  auto const step = [&](oktopk::bucketed<algorithm>& buckets, int rank) {
+    for (int tensor = 0; tensor < 3; ++tensor) {
+      buckets.ready(tensor, seeded_accumulator<float>(lengths[static_cast<std::size_t>(tensor)], rank, tensor));
+    }
+    buckets.wait();
+  };
+  auto const maker = [](in_process_communicator const& comm) {
+    return
+        [comm](oktopk::bucket const& of) { return algorithm(E(), comm, {.length = of.length, .density = of.density}); };
+  };
+  oktopk::in_process::run(4, [&](in_process_communicator comm) {
+    oktopk::bucketed<algorithm> buckets(E(), comm, lengths, maker(comm), how);
+    step(buckets, comm.rank());
+    of_four[static_cast<std::size_t>(comm.rank())] = buckets.state();
+  });
+  oktopk::in_process::run(3, [&](in_process_communicator comm) {
+    auto const& mine = of_four[static_cast<std::size_t>(comm.rank())];
+    oktopk::bucketed<algorithm> buckets(E(), comm, lengths, maker(comm), how);
+    CHECK(outcome_of([&] { buckets.restore(mine); }).code == fault::bad_state);
+    buckets.restore(oktopk::for_other_ranks(mine));
+    CHECK(buckets.state().residual == mine.residual);
+    step(buckets, comm.rank());
+  });
 }
 
 TEST_CASE("a state with the regions of more ranks is refused as it is, on all ranks") {

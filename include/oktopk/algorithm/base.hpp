@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/call_context.hpp>
+#include <oktopk/comm/give_up.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
@@ -46,9 +47,9 @@ protected:
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length) {}
   ~algorithm_base() = default;
 
-  /// Makes a call of `steps(call_context)`; `name` is for errors. An `error` is on all ranks, or its communicator has
-  /// broken down; a rank that leaves the call by any other exception, such as memory that runs out, gives the
-  /// communicator up, or the others would wait for it.
+  /// Makes a call of `steps(call_context)`; `name` is for errors. An `error` is on all ranks, or one after
+  /// which the communicator is given up; so it is where a rank leaves the call by any other exception, such as memory
+  /// that runs out, or the others would wait for it.
   template <class Steps>
   update_type const& make_call(std::string_view name, std::int64_t iteration, Steps const& steps) {
     statistics_ = {};
@@ -57,7 +58,10 @@ protected:
     call_context<E, Comm> call{exec_, comm_, name, length_, k_, iteration, {}, {}};
     try {
       return steps(call);
-    } catch (error const&) {
+    } catch (error const& why) {
+      if (breaks_communicator(why.code())) {
+        give_up(comm_, why); // this rank alone may have found it
+      }
       throw;
     } catch (...) {
       comm_.cancel(std::span<typename Comm::request>());

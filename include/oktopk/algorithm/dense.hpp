@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
@@ -84,6 +85,7 @@ public:
     }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
     terms.check_on(comm_);
+    cancel_on_unwind const alone(comm_); // room may be missing on one rank
     sums_.reserve(exec_, length_);
     lost_.reserve(exec_, Reduce::lossless ? 0 : length_);
     indices_.reserve(exec_, length_);

@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/concept.hpp>
+#include <oktopk/algorithm/other_ranks.hpp>
 #include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
@@ -27,6 +28,8 @@ namespace oktopk {
 struct any_state {
   std::vector<char> policies;
   std::vector<char> checkpoint;
+
+  static constexpr bool of_any_allreduce = true; ///< for `for_other_ranks`
 
   bool operator==(any_state const&) const = default;
 
@@ -107,6 +110,13 @@ public:
     inside_->restore(saved.checkpoint, fault);
   }
 
+  /// A state to go on from with another number of ranks; see `oktopk::for_other_ranks`. Not collective; throws
+  /// `bad_state` where the state is damaged or of another algorithm.
+  state_type for_other_ranks(state_type saved) const {
+    saved.checkpoint = inside_->for_other_ranks(saved.checkpoint);
+    return saved;
+  }
+
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& input) {
@@ -140,6 +150,7 @@ private:
     virtual void set_k(std::int64_t k) = 0;
     virtual void write(std::vector<char>& checkpoint) const = 0;
     virtual void restore(std::vector<char> const& checkpoint, std::string const& fault) = 0;
+    virtual std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const = 0;
     virtual update_type const& call(view_type const& accumulator) = 0;
     virtual update_type const& call(making_type const& accumulator) = 0;
   };
@@ -164,11 +175,28 @@ private:
       }
     }
 
-    void write(std::vector<char>& checkpoint) const override {
+    void write(std::vector<char>& checkpoint) const override { write(allreduce.state(), checkpoint); }
+
+    static void write(typename Allreduce::state_type const& state, std::vector<char>& checkpoint) {
       std::ostringstream out;
-      save(out, allreduce.state());
+      save(out, state);
       std::string const text = out.str();
       checkpoint.assign(text.begin(), text.end());
+    }
+
+    static typename Allreduce::state_type read(std::vector<char> const& checkpoint) {
+      std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
+      return load<typename Allreduce::state_type>(in);
+    }
+
+    std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const override {
+      std::vector<char> of_other_ranks;
+      try {
+        write(oktopk::for_other_ranks(read(checkpoint)), of_other_ranks);
+      } catch (error const& found) {
+        throw error(fault::bad_state, found.sentence());
+      }
+      return of_other_ranks;
     }
 
     void restore(std::vector<char> const& checkpoint, std::string const& fault) override {
@@ -178,8 +206,7 @@ private:
         terms.note(fault::bad_state, fault);
       }
       try {
-        std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
-        saved = load<typename Allreduce::state_type>(in);
+        saved = read(checkpoint);
       } catch (error const& found) {
         terms.note(fault::bad_state, found.sentence());
       }

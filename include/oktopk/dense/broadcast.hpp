@@ -26,6 +26,7 @@ public:
       return;
     }
     detail::piece const whole{0, 0, count};
+    cancel_on_unwind const alone(comm); // room may be missing on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, nullptr, count, reduction::sum}, {1, count, 0, 0});
     requests_.clear();
     requests_.reserve(static_cast<std::size_t>(comm.size()));

@@ -77,6 +77,7 @@ public:
                  std::int64_t const longest = at.in_pair || at.core == 1
                                                   ? count
                                                   : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
+                 cancel_on_unwind const alone(comm); // room may be missing on one rank
                  wire.bind(exec, comm, policy, call, {2, longest, 1, longest});
                  if (at.is_guest) {
                    run_as_guest(exec, comm, wire, count);

@@ -63,6 +63,7 @@ public:
     bool const coded = wires_.codes(count) && comm.size() > 1 && count > 0;
     wires_.run(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& policy, auto const& call) {
       if (comm.size() > 1 && count > 0) {
+        cancel_on_unwind const alone(comm); // room may be missing on one rank
         wire.bind(exec, comm, policy, call, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
         if (at.is_guest) {

@@ -45,6 +45,7 @@ public:
     }
     std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
+    cancel_on_unwind const alone(comm); // room may be missing on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
     op_ = op;
     ranks_ = ranks;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/ring_pipeline.hpp>
 #include <oktopk/dense/wire/wires.hpp>
@@ -65,6 +66,7 @@ public:
       detail::cut_vector const vector = cut(count, comm.size(), coded);
       std::int64_t const ahead = wire.receives_ahead();
       std::int64_t const slots = detail::ring_pipeline<Comm>::slots(ahead, comm.size(), vector.pieces() / comm.size());
+      cancel_on_unwind const alone(comm); // room may be missing on one rank
       wire.bind(exec, comm, policy, call, {vector.pieces(), vector.longest(), slots, vector.longest()});
       ring_.run(exec, comm, wire, vector, ahead);
     });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/ring_pipeline.hpp>
 #include <oktopk/dense/wire/plain.hpp>
@@ -59,6 +60,7 @@ public:
     std::int64_t const each = pieces(count, comm.size());
     detail::cut_vector const vector(count, ranks * each);
     std::int64_t const slots = detail::ring_pipeline<Comm>::slots(options_.ahead, ranks, each);
+    cancel_on_unwind const alone(comm); // room may be missing on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op},
                {vector.pieces(), vector.longest(), slots, vector.longest()});
     ring_.run(exec, comm, wire_, vector, options_.ahead);

@@ -30,7 +30,8 @@ namespace oktopk {
 /// In a chunk, ties go to the lower index, and values that are not finite come first. Where a chunk gives nothing and
 /// has a value that is not finite, the k largest of the whole vector are selected, so that the fault is found.
 ///
-/// Reads the values once and carries nothing from call to call. For local selections.
+/// Reads the values once, and again those of chunks that give nothing, to find what is not finite. Carries nothing from
+/// call to call. For local selections.
 struct chunked {
   struct options {
     std::int64_t chunk = 4096;  ///< values in a chunk, 64 to 1,048,576

@@ -12,9 +12,10 @@ namespace oktopk {
 
 /// Values as multiples of a scale per block, rounded to nearest: 2^Bits - 1 levels that are symmetric around zero.
 ///
-/// The largest magnitude of a block is the outermost level, so an error is at most half a scale: 1/254 of the largest
-/// for 8 bits, 1/14 for 4. As all entries of a selection lie above a threshold, the innermost levels of a block are
-/// mostly free: levels are packed like exponents and take less than `Bits` where they can.
+/// The scale is the largest magnitude of a block over the outermost level, rounded up to the upper half of its bits. An
+/// error is at most half a scale: 1/254 of the largest for 8 bits, 1/14 for 4, and for `float` up to 1/128 more. As all
+/// entries of a selection lie above a threshold, the innermost levels of a block are mostly free: levels are packed
+/// like exponents and take less than `Bits` where they can.
 template <int Bits>
 struct fixed_values {
   static_assert(Bits >= 3 && Bits <= 8, "oktopk: fixed_values takes 2 to 8 bits a value");
