@@ -15,9 +15,11 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -80,7 +82,55 @@ void check_same(std::string const& text, bool whole = false) {
   });
 }
 
+/// Runs out of memory between two steps of a call, on rank 1 alone.
+struct exhausted_between_steps : oktopk::evened {
+  using evened::evened;
+
+  bool due(std::int64_t iteration) const {
+    if (world_rank() == 1) {
+      throw std::bad_alloc();
+    }
+    return evened::due(iteration);
+  }
+};
+
+/// Runs out of memory while it encodes, on rank 1 alone.
+struct exhausted_coo : oktopk::coo<> {
+  template <oktopk::execution_space E>
+  static std::int64_t encode(E const& exec, oktopk::sparse_ref<std::int32_t, float, typename E::memory_space> entries,
+                             oktopk::region where, std::byte* out) {
+    if (world_rank() == 1) {
+      throw std::bad_alloc();
+    }
+    return oktopk::coo<>::encode(exec, entries, where, out);
+  }
+};
+
 } // namespace
+
+TEMPLATE_TEST_CASE("a rank that runs out of memory leaves a call over Gloo, and the others need not wait for the limit",
+                   "",
+                   (oktopk::ok_topk<host_execution, oktopk::process_group_communicator, oktopk::coo<>, oktopk::exact,
+                                    oktopk::exact, exhausted_between_steps>),
+                   (oktopk::ok_topk<host_execution, oktopk::process_group_communicator, exhausted_coo>)) {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    TestType allreduce(host_execution(), connected(), {.length = length, .k = 90});
+    auto const begun = std::chrono::steady_clock::now();
+    try {
+      allreduce(seeded_accumulator<float>(length, world_rank(), 0));
+      FAIL_CHECK("no error");
+    } catch (std::bad_alloc const&) {
+      CHECK(world_rank() == 1);
+    } catch (oktopk::error const& heard) {
+      CHECK(world_rank() != 1);
+      CHECK(oktopk::breaks_communicator(heard.code()));
+    }
+    CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20)); // the group's limit is 60
+  });
+}
 
 TEST_CASE("sparse algorithms over Gloo give the bits and send the bytes of ranks in one process") {
   for (std::string const text :

@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/call_context.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/give_up.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/core/error.hpp>
@@ -64,6 +65,9 @@ protected:
       }
       throw;
     } catch (...) {
+      if constexpr (requires { comm_.give_up(detail::order_is_lost(0)); }) {
+        comm_.give_up(detail::order_is_lost(comm_.rank()));
+      }
       comm_.cancel(std::span<typename Comm::request>());
       throw;
     }

@@ -88,6 +88,8 @@ public:
   void give_up(error const& why) noexcept {
     if (!shared_->broken) {
       shared_->broken.note(why.code(), why.sentence());
+    }
+    if (!std::exchange(shared_->is_closed, true)) {
       close_connections();
     }
   }
@@ -123,7 +125,7 @@ public:
   }
 
   /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Tells
-  /// nobody, since others may use the group, too: the other ranks wait for the limit (`give_up` tells them).
+  /// nobody, since others may use the group, too; `give_up` does, as a call of an algorithm that fails on one rank.
   void cancel(std::span<request> requests) noexcept {
     error const why = detail::order_is_lost(rank());
     shared_->broken.note(why.code(), why.sentence());
@@ -182,6 +184,7 @@ private:
     std::chrono::nanoseconds time_limit{0}; // the group's own
     operation during;
     breakdown broken;
+    bool is_closed = false;
   };
 
   template <class T>
@@ -238,17 +241,20 @@ private:
   }
 
   // An allreduce that is given up runs on in a thread of the group, which waits for that thread in the end. A receive
-  // that exceeds its time makes Gloo close all connections, and so ends it.
+  // that exceeds its time makes Gloo close all connections, and so ends it. One from a rank that has closed its own
+  // fails at once, and closes none.
   void close_connections() noexcept {
-    if (size() == 1) {
-      return;
-    }
-    try {
-      std::byte none{};
-      std::vector<at::Tensor> tensors{tensor_of(std::span(&none, 1), at::kByte)};
-      int const anybody = (rank() + 1) % size();
-      shared_->group->recv(tensors, anybody, shared_->first_tag + phase_count)->wait(std::chrono::milliseconds(1));
-    } catch (std::exception const&) { // as expected
+    for (int step = 1; step < size(); ++step) {
+      try {
+        std::byte none{};
+        std::vector<at::Tensor> tensors{tensor_of(std::span(&none, 1), at::kByte)};
+        int const peer = (rank() + step) % size();
+        shared_->group->recv(tensors, peer, shared_->first_tag + phase_count)->wait(std::chrono::milliseconds(1));
+      } catch (std::exception const& caught) { // as expected
+        if (detail::says_timed_out(detail::torch_text(caught))) {
+          return;
+        }
+      }
     }
   }
 
