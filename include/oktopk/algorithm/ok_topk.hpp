@@ -104,10 +104,10 @@ public:
 
   std::string_view name() const { return name_; }
 
-  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in balanced regions, k/2 for histograms and
-  /// candidates where the global threshold is searched by them, and `control_words`.
-  /// Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding. For a format of another size: the most that it
-  /// takes for as many entries in as many messages, wherever they lie.
+  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in balanced regions, k/2 for the histograms
+  /// and candidates of the search for the global threshold, and `control_words`. Whatever the regions, 2k + 4k(P-1)/P
+  /// and P-1 entries of rounding. For a format of another size: the most that it takes for as many entries in as many
+  /// messages, wherever they lie.
   double bound_words() const {
     if (comm_.size() == 1) {
       return 0;
@@ -118,7 +118,7 @@ public:
     std::int64_t const forwarded = std::min(length_, most) * (steps() + 1);
     return split_words_at_most(format_, comm_.size() - 1, to_others, {0, length_}) +
            split_words_at_most(format_, forwarded_pieces(), 2 * to_others, {0, forwarded}) + control_words() +
-           (selector<GlobalSelector> ? static_cast<double>(k_) / 2 : 0);
+           static_cast<double>(k_) / 2;
   }
 
   /// Words that a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale, and of
