@@ -79,7 +79,7 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
                 for name, each in saved[key].items():
                     found[index[name]] = _expect(torch.Tensor, each)
             for each in saved["buckets"]:
-                buckets.append(([index[name] for name in each["parameters"]], _expect(str, each["policies"]),
+                buckets.append(([index[name] for name in each["parameters"]], _expect(bytes, each["policies"]),
                                 _expect(bytes, each["checkpoint"])))
         except KeyError as missing:
             fault = f"the saved state and the model do not fit: {missing}"
