@@ -141,7 +141,7 @@ fi
 # gloo ALGORITHM: runs Gloo's own benchmark ($GLOO_BENCHMARK) on one vector of $GLOO_ELEMENTS float; its rows go to
 # SCRATCH/gloo.csv. For gloo.sh.
 gloo() {
-  store=$(mktemp -d "$private/store.XXXXXX")
+  store=$(mktemp -d -p "$private")
   started_ranks=
   rank=0
   while [ "$rank" -lt "$ranks" ]; do

@@ -24,7 +24,7 @@ gloo/allreduce_halving_doubling
 ring_chunked
 gloo/allreduce_ring_chunked'
 
-scratch=$(mktemp -d /tmp/oktopk.XXXXXX)
+scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT # else a signal ends dash without the line above
 trap 'exit 143' TERM HUP

@@ -15,6 +15,7 @@
 #include <oktopk/training/announced_tensors.hpp>
 #include <oktopk/training/bucket_agreement.hpp>
 #include <oktopk/training/bucket_part.hpp>
+#include <oktopk/training/bucket_parts.hpp>
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
@@ -94,9 +95,10 @@ public:
       error_feedback_options of = how.feedback;
       of.clip_norm *=
           std::sqrt(static_cast<double>(each.length) / static_cast<double>(std::max<std::int64_t>(length, 1)));
-      parts_.push_back(std::make_unique<part>(exec_, each, make, of));
+      parts_.make(exec_, each, make, of);
     }
-    detail::agree_on_lengths(comm_, plan_, [this](std::size_t bucket) { return parts_[bucket]->allreduce.length(); });
+    detail::agree_on_lengths(
+        comm_, plan_, [this](std::size_t bucket) { return parts_.at(static_cast<int>(bucket)).allreduce.length(); });
     announced_ = detail::announced_tensors(plan_);
     clock_ = detail::step_clock(parts_.size());
     if (how.overlap && oktopk::takes_other_threads(comm_) && detail::launches_from_any_thread<execution_space>()) {
@@ -116,27 +118,27 @@ public:
   bucket_plan const& plan() const { return plan_; }
   /// Whether calls are made in the background.
   bool overlaps() const { return thread_ != nullptr; }
-  Allreduce& allreduce(int bucket) { return part_of(bucket).allreduce; }
+  Allreduce& allreduce(int bucket) { return parts_.at(bucket).allreduce; }
 
   /// The values of a tensor: its gradient until it is `ready`, its average after `wait`. The same memory in all steps.
   vector_type gradient(int tensor) const {
-    expect_number("tensor", tensor, plan_.places.size());
+    detail::expect_number("tensor", tensor, plan_.places.size());
     tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
     auto const begin = static_cast<std::size_t>(place.offset);
-    return vector_type(part_of(place.bucket).gradient.data() + begin, static_cast<std::size_t>(place.length));
+    return vector_type(parts_.at(place.bucket).gradient.data() + begin, static_cast<std::size_t>(place.length));
   }
 
   /// The update of a bucket, after a `wait` that has thrown nothing and until the next step: sums, with indices from
   /// the bucket's begin. An `error` before the first one.
   update_type const& update(int bucket) const {
-    if (part_of(bucket).update == nullptr) {
+    if (parts_.at(bucket).update == nullptr) {
       throw error(fault::option_out_of_range, "bucketed: there was no step yet, and so no update");
     }
-    return *part_of(bucket).update;
+    return *parts_.at(bucket).update;
   }
   /// The error feedback of a bucket: its residual, or a hook before its calls, which runs on the thread that makes
   /// them. Not while calls are under way; the bucket makes the calls.
-  feedback_type& feedback(int bucket) { return part_of(bucket).feedback; }
+  feedback_type& feedback(int bucket) { return parts_.at(bucket).feedback; }
 
   /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
   /// accumulator. Not while calls are under way.
@@ -148,14 +150,13 @@ public:
   void set_density(int bucket, double density) {
     agreement terms("bucketed::set_density");
     std::int64_t k = 0;
-    if (bucket < 0 || bucket >= static_cast<int>(parts_.size())) {
-      terms.note(fault::option_out_of_range,
-                 "there is no bucket " + std::to_string(bucket) + " among " + std::to_string(parts_.size()));
+    if (std::string const sentence = detail::number_fault("bucket", bucket, parts_.size()); !sentence.empty()) {
+      terms.note(fault::option_out_of_range, sentence);
     } else {
-      k = detail::resolve_k(part_of(bucket).allreduce.length(), std::nullopt, density, terms);
+      k = detail::resolve_k(parts_.at(bucket).allreduce.length(), std::nullopt, density, terms);
     }
     terms.fact("bucket", bucket).fact("density", density).check_on(comm_);
-    part_of(bucket).allreduce.set_k(k);
+    parts_.at(bucket).allreduce.set_k(k);
   }
 
   /// Announces that `gradient(tensor)` is written. A number that is none, or announced twice in a step, makes the step
@@ -202,10 +203,8 @@ public:
       thread_->wait();
     }
     clock_.wait_ends();
-    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
-      if (failed_ && parts_[bucket]->done) {
-        parts_[bucket]->feedback.undo();
-      }
+    if (failed_) {
+      parts_.undo_step();
     }
     std::exception_ptr const failed = std::exchange(failed_, nullptr);
     begin_step();
@@ -218,25 +217,21 @@ public:
   overlap_times const& last_step() const { return clock_.times(); }
 
   /// A copy of all that is carried on; between steps.
-  state_type state() const { return detail::joined_by_tensor<value_type>(plan_, detail::states_of(parts_)); }
+  state_type state() const { return detail::joined_by_tensor<value_type>(plan_, parts_.states()); }
 
   /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
   /// where it does not fit. Residuals and velocities go on always; thresholds and regions where the plans are the same,
   /// else each bucket's allreduce begins anew.
   void restore(state_type const& saved) {
     agreement terms("bucketed::restore");
-    auto states = detail::states_of(parts_);
-    std::vector<std::string> fresh;
-    for (auto const& each : parts_) {
-      fresh.push_back(each->fresh);
-    }
+    auto states = parts_.states();
     terms.fact("the same plan", detail::has_plan(saved, plan_));
-    std::string const sentence = detail::put_by_tensor(saved, plan_, fresh, states);
+    std::string const sentence = detail::put_by_tensor(saved, plan_, parts_.fresh(), states);
     if (!sentence.empty()) {
       terms.note(fault::bad_state, sentence);
     }
     terms.check_on(comm_);
-    detail::restore_all(parts_, states);
+    parts_.restore(states);
   }
 
   /// A kernel; public because nvcc wants the function around it to be.
@@ -251,24 +246,10 @@ public:
 private:
   using part = detail::bucket_part<Allreduce, feedback_type>;
 
-  part& part_of(int bucket) const {
-    expect_number("bucket", bucket, parts_.size());
-    return *parts_[static_cast<std::size_t>(bucket)];
-  }
-
-  static void expect_number(char const* what, int number, std::size_t count) {
-    if (number < 0 || static_cast<std::size_t>(number) >= count) {
-      throw error(fault::option_out_of_range, "bucketed: there is no " + std::string(what) + " " +
-                                                  std::to_string(number) + " among " + std::to_string(count));
-    }
-  }
-
   void begin_step() {
     clock_.end_step();
     announced_.begin_step();
-    for (auto const& each : parts_) {
-      each->done = false;
-    }
+    parts_.begin_step();
   }
 
   void launch_complete() {
@@ -305,7 +286,7 @@ private:
       turn.emplace();
     }
     bucket_times& times = clock_.of(bucket);
-    part& of = part_of(bucket);
+    part& of = parts_.at(bucket);
     times.began = clock_.now();
     try {
       of.call(scale_, announced_.misuse_of(bucket));
@@ -318,7 +299,7 @@ private:
   execution_space exec_; // the caller's
   communicator_type comm_;
   bucket_plan plan_;
-  std::vector<std::unique_ptr<part>> parts_;
+  detail::bucket_parts<part> parts_;
   detail::announced_tensors announced_;
   double scale_ = 1;
   detail::step_clock clock_;

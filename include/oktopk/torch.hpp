@@ -12,6 +12,7 @@
 #include <oktopk/torch/parameters.hpp>
 #include <oktopk/torch/process_group.hpp>
 #include <oktopk/torch/view.hpp>
+#include <oktopk/training/arrival_order.hpp>
 
 #include <torch/nn/module.h>
 
@@ -136,7 +137,7 @@ public:
       has_gradient_[i] = 0;
     }
     std::fill(is_announced_.begin(), is_announced_.end(), char(0));
-    std::vector<int> const came = std::exchange(came_, {});
+    std::vector<int> came = learns_order_ ? came_.take(how_.plan.order) : std::vector<int>();
     buckets_->wait();
     times_ = buckets_->last_step();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -146,7 +147,8 @@ public:
     }
     if (learns_order_) {
       learns_order_ = false;
-      reorder(order_of_root(came));
+      detail::copy_from_root(exec_, comm_, at::from_blob(came.data(), {std::ssize(came)}, at::kInt));
+      reorder(came);
     }
   }
 
@@ -208,18 +210,6 @@ private:
     return std::make_unique<bucketed<Allreduce>>(exec_, comm_, lengths(), make_, how);
   }
 
-  // The order in which gradients have come on rank 0; those that have not come are last.
-  std::vector<int> order_of_root(std::vector<int> order) {
-    for (int const tensor : how_.plan.order) {
-      if (std::find(order.begin(), order.end(), tensor) == order.end()) {
-        order.push_back(tensor);
-      }
-    }
-    auto const count = static_cast<std::int64_t>(order.size());
-    detail::copy_from_root(exec_, comm_, at::from_blob(order.data(), {count}, at::kInt));
-    return order;
-  }
-
   // Puts the tensors into buckets in another order. What the buckets carry goes on, and gradients move with them.
   void reorder(std::vector<int> const& order) {
     if (order == how_.plan.order) {
@@ -258,8 +248,8 @@ private:
   // Of the backward pass, on its thread: for gradients of a device, that is one of torch's own.
   void note(std::size_t i) {
     has_gradient_[i] = 1;
-    if (learns_order_ && reduces_ && std::find(came_.begin(), came_.end(), static_cast<int>(i)) == came_.end()) {
-      came_.push_back(static_cast<int>(i));
+    if (learns_order_ && reduces_) {
+      came_.note(static_cast<int>(i));
     }
     if (reduces_ && buckets_->overlaps()) {
       announce(i);
@@ -286,7 +276,7 @@ private:
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
   std::vector<char> has_gradient_; // that was not announced
   std::vector<char> is_announced_; // in this step
-  std::vector<int> came_;          // gradients of this step, the first one first
+  detail::arrival_order came_;     // of the gradients of this step
   overlap_times times_;
   bool reduces_ = true;
   bool takes_order_ = false;  // from the first step or a saved state

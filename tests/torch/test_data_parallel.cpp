@@ -87,6 +87,14 @@ std::vector<int> order_of(oktopk::bucket_plan const& plan) {
   return order;
 }
 
+// Each value of the weight has the gradient 2 then, on this rank.
+template <class Parallel>
+void touch_without_reducing(Parallel& parallel, torch::Tensor const& weight) {
+  parallel.set_reducing(false);
+  (2 * weight.sum()).backward();
+  parallel.set_reducing(true);
+}
+
 oktopk::data_parallel_options in_buckets(std::int64_t bytes) {
   oktopk::data_parallel_options how;
   how.density = 0.2;
@@ -303,9 +311,7 @@ TEST_CASE("what a backward pass without reducing has left is reduced with the ne
     auto const comm = connected();
     network model;
     data_parallel parallel(model, comm, make_dense(comm));
-    parallel.set_reducing(false);
-    (2 * model.unused->weight.sum()).backward();
-    parallel.set_reducing(true);
+    touch_without_reducing(parallel, model.unused->weight);
     loss_of(model, world_rank()).backward();
     parallel.wait();
     CHECK(torch::allclose(model.unused->weight.grad(), torch::full({2, 2}, 2.0)));
@@ -318,10 +324,8 @@ TEST_CASE("a gradient of a backward pass without reducing that was dropped since
     auto const comm = connected();
     network model;
     data_parallel parallel(model, comm, make_dense(comm));
-    parallel.set_reducing(false);
-    (2 * model.unused->weight.sum()).backward();
+    touch_without_reducing(parallel, model.unused->weight);
     model.zero_grad(true);
-    parallel.set_reducing(true);
     auto loss = loss_of(model, world_rank());
     if (world_rank() != 0) {
       loss = loss + 3 * model.unused->weight.sum();

@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -61,14 +60,11 @@ protected:
       return steps(call);
     } catch (error const& why) {
       if (breaks_communicator(why.code())) {
-        give_up(comm_, why); // this rank alone may have found it
+        leave(comm_, why); // this rank alone may have found it
       }
       throw;
     } catch (...) {
-      if constexpr (requires { comm_.give_up(detail::order_is_lost(0)); }) {
-        comm_.give_up(detail::order_is_lost(comm_.rank()));
-      }
-      comm_.cancel(std::span<typename Comm::request>());
+      leave(comm_, detail::order_is_lost(comm_.rank()));
       throw;
     }
   }

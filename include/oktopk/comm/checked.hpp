@@ -190,18 +190,14 @@ private:
   // Lends the inner requests to one wait, for the inner communicator to see them together.
   template <class Request, class Inner>
   void wait_for(std::span<Request> requests, std::vector<Inner>& lent) {
-    std::vector<typename Comm::request>& seals = shared_->of_seals;
     lent.clear();
-    seals.clear();
-    if constexpr (std::same_as<Inner, typename Comm::request>) { // in one wait, with one time limit
-      detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
-      detail::lent_requests<Request, Inner> const seals_of(requests, &Request::seal_, lent);
-      inner_.wait_all(std::span(lent));
-    } else {
+    shared_->of_seals.clear();
+    {
+      auto& seals = room_of_seals(lent);
       detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
       detail::lent_requests<Request, typename Comm::request> const seals_of(requests, &Request::seal_, seals);
       inner_.wait_all(std::span(lent));
-      inner_.wait_all(std::span(seals));
+      inner_.wait_all(std::span(shared_->of_seals)); // none where they are among the others
     }
     for (Request& each : requests) {
       if (each.sealed_ != nullptr) {
@@ -211,6 +207,14 @@ private:
         shared_->release(std::exchange(each.sealed_, nullptr));
       }
     }
+  }
+
+  // Seals join the messages in one wait, with one time limit, where requests of both are of one type.
+  auto& room_of_seals(std::vector<typename Comm::request>& of_messages) { return of_messages; }
+
+  template <class Inner>
+  auto& room_of_seals(std::vector<Inner>&) {
+    return shared_->of_seals;
   }
 
   template <class Request>

@@ -9,11 +9,8 @@
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/error_feedback_options.hpp>
 
-#include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace oktopk::detail {
 
@@ -61,32 +58,5 @@ struct bucket_part {
   typename Allreduce::update_type const* update = nullptr;
   bool done = false; ///< in this step
 };
-
-/// The states of the error feedbacks of all parts, in their order.
-template <class Part>
-auto states_of(std::vector<std::unique_ptr<Part>> const& parts) {
-  std::vector<decltype(parts.front()->feedback.state())> states;
-  for (auto const& each : parts) {
-    states.push_back(each->feedback.state());
-  }
-  return states;
-}
-
-/// Restores the error feedbacks of all parts, or of none. Collective; all ranks throw in the same part.
-template <class Part, class State>
-void restore_all(std::vector<std::unique_ptr<Part>> const& parts, std::vector<State> const& states) {
-  std::vector<State> const before = states_of(parts);
-  for (std::size_t done = 0; done < parts.size(); ++done) {
-    try {
-      parts[done]->feedback.restore(states[done]);
-    } catch (error const&) {
-      while (done > 0) {
-        done -= 1;
-        parts[done]->feedback.restore(before[done]);
-      }
-      throw;
-    }
-  }
-}
 
 } // namespace oktopk::detail
