@@ -28,8 +28,7 @@ TEST_CASE("a transport that runs groups in order tells ranks whose orders do not
     return outcome_of([&] {
       oktopk::in_process::run(2, [&](oktopk::in_process_communicator inner) {
         ordered_communicator comm(inner);
-        Kokkos::View<std::byte*, memory> const room(
-            Kokkos::view_alloc(std::string("room"), Kokkos::WithoutInitializing), 16);
+        Kokkos::View<std::byte*, memory> const room("room", 16);
         int const peer = 1 - comm.rank();
         oktopk::message_group<ordered_communicator> messages;
         messages.reset(2);

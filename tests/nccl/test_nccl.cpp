@@ -235,7 +235,7 @@ TEST_CASE("host memory is refused, with the name of the call") {
   });
 }
 
-TEST_CASE("sizes that differ between sender and receiver are an error of both") {
+TEST_CASE("a message whose size its receive does not have is an error") {
   if (world_size() == 1) {
     return;
   }

@@ -209,7 +209,8 @@ private:
     array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
     detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values.data(), length_,
                         sums_.data());
-    native_allreduce<E, Comm, Value>().run(exec_, comm_, sums_.data(), nullptr, length_);
+    native_allreduce<E, Comm, Value> exact; // lives until the sums have been read
+    exact.run(exec_, comm_, sums_.data(), nullptr, length_);
     return detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
   }
 

@@ -17,7 +17,8 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count` and `op` are the same on all. Messages and the order of operations are the
 /// communicator's; any allreduce sends 2n(P-1)/P values at least (Table 1 of the paper). Where the communicator does
-/// not reach the vector it is copied to page-locked host memory and back.
+/// not reach the vector it is copied to page-locked host memory and back: the object lives until `exec`, on which the
+/// copy back is enqueued, has been waited for.
 template <execution_space E, communicator Comm, gradient_value Value>
 class native_allreduce {
 public:

@@ -42,7 +42,8 @@ struct split_and_reduce_result {
 ///
 /// P-1 messages each way, one per peer, each with a header of 2 words: the number of its entries, or the sender's
 /// fault. At most the selection is sent: 2k(P-1)/P words in COO where it lies evenly over the regions, 2k at worst.
-/// While one bucket's messages are in flight the previous bucket is summed, in the schedule's order.
+/// While one bucket's messages are in flight the previous bucket is summed, in the schedule's order; where messages
+/// take their turn among the kernels of the instance, one bucket comes after the other.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
 class split_and_reduce {
 public:
@@ -103,10 +104,18 @@ private:
     messages_.reset(2 * at(steps));
     cancel_on_unwind const guard(call.comm, messages_.requests(), announcements_);
     make_room(call, selection, boundaries, own, most_selected);
-    post(call, selection, boundaries, mine, 1, std::min(bucket_, steps));
+    int posted = 0;
+    auto const post_until = [&](int last) {
+      post(call, selection, boundaries, mine, posted + 1, std::min(last, steps));
+      posted = std::min(last, steps);
+    };
     for (int first = 1; first <= steps; first += bucket_) {
       int const last = std::min(first + bucket_ - 1, steps);
-      post(call, selection, boundaries, mine, last + 1, std::min(last + bucket_, steps));
+      post_until(last);
+      if constexpr (!Comm::ordered_by_instance) { // there a wait for a kernel would be one for the next bucket, without
+                                                  // a time limit
+        post_until(last + bucket_);
+      }
       for (int step = first; step <= last; ++step) {
         messages_.wait(call.comm, receives_[at(step)]);
         receive_one(call, schedule_.source(call.comm.rank(), step, call.comm.size()), step, own);

@@ -159,6 +159,9 @@ bool add(void (*run)(char const*), char const* text) {
   F32("sqrt.rn.f32 %0, %1;", sqrtf(a)) F64("sqrt.rn.f64 %0, %1;", sqrt(a)) F64("rcp.rn.f64 %0, %1;", 1.0 / a)
   F32("ex2.approx.f32 %0, %1;", exp2f(a)) F32("lg2.approx.f32 %0, %1;", log2f(a)) F32("rsqrt.approx.f32 %0, %1;", 1.0F / sqrtf(a))
   CHECK(u32, "r", float, "f", "{ .reg .pred p; testp.finite.f32 p, %1; selp.u32 %0, 1, 0, p; }", fabsf(a) <= 3.402823466e38F ? 1 : 0)
+  CHECK(u32, "r", float, "f", "{ .reg .pred p; testp.normal.f32 p, %1; selp.u32 %0, 1, 0, p; }",
+        a == 0 || (fabsf(a) >= 1.175494351e-38F && fabsf(a) <= 3.402823466e38F) ? 1 : 0)
+  CHECK(u32, "r", float, "f", "{ .reg .pred p; testp.subnormal.f32 p, %1; selp.u32 %0, 1, 0, p; }", a != 0 && fabsf(a) < 1.175494351e-38F ? 1 : 0)
 
 // Comparisons
   PREDICATE(u32, "r", "setp.lt.u32", a < b) PREDICATE(i32, "r", "setp.lt.s32", a < b) PREDICATE(u32, "r", "setp.hs.u32", a >= b)
@@ -182,7 +185,10 @@ bool add(void (*run)(char const*), char const* text) {
   CHECK(double, "d", i64, "l", "cvt.rn.f64.s64 %0, %1;", double(a)) CHECK(double, "d", u32, "r", "cvt.rn.f64.u32 %0, %1;", double(a))
   CHECK(i32, "r", float, "f", "cvt.rzi.s32.f32 %0, %1;", i32(clamped(truncf(a), -2147483648.0, 2147483647.0)))
   CHECK(u32, "r", float, "f", "cvt.rzi.u32.f32 %0, %1;", u32(clamped(truncf(a), 0, 4294967295.0)))
-  CHECK(i32, "r", double, "d", "cvt.rni.s32.f64 %0, %1;", i32(clamped(nearbyint(a), -2147483648.0, 2147483647.0)))
+  CHECK(i32, "r", double, "d", "cvt.rni.s32.f64 %0, %1;", a != a ? i32(1U << 31) : i32(clamped(nearbyint(a), -2147483648.0, 2147483647.0)))
+  CHECK(u32, "r", double, "d", "cvt.rzi.u32.f64 %0, %1;", a != a ? 1U << 31 : u32(clamped(trunc(a), 0, 4294967295.0)))
+  CHECK(i64, "l", float, "f", "cvt.rzi.s64.f32 %0, %1;",
+        a != a || a < -9.2e18F ? i64(1ULL << 63) : a >= 9223372036854775808.0F ? i64(~0ULL >> 1) : i64(a))
   CHECK(i32, "r", float, "f", "cvt.rmi.s32.f32 %0, %1;", i32(clamped(floorf(a), -2147483648.0, 2147483647.0)))
   CHECK(i32, "r", float, "f", "cvt.rpi.s32.f32 %0, %1;", i32(clamped(ceilf(a), -2147483648.0, 2147483647.0)))
   CHECK(i64, "l", double, "d", "cvt.rzi.s64.f64 %0, %1;",

@@ -73,6 +73,24 @@ __global__ void globals(i32* out) {
   out[threadIdx.x] = table[threadIdx.x & 3] + *pointer_to_counter;
 }
 
+// Shared memory of a function that is called, beside the kernel's own and some whose size the launch says.
+__device__ __noinline__ int mirrored_by_a_call(int value) {
+  __shared__ int own[64];
+  own[threadIdx.x] = value;
+  __syncthreads();
+  return own[63 - threadIdx.x];
+}
+__global__ void shared_by_calls(i32* out) {
+  __shared__ int own[64];
+  extern __shared__ int sized_by_launch[];
+  int const t = static_cast<int>(threadIdx.x);
+  own[t] = t;
+  sized_by_launch[t] = 1000 * t;
+  __syncthreads();
+  int const mirrored = mirrored_by_a_call(t * t);
+  out[t] = own[63 - t] + sized_by_launch[t] + mirrored;
+}
+
 // Atomic operations of all threads on the first entries.
 __global__ void atomics(u32* out) {
   unsigned const t = threadIdx.x;
@@ -99,6 +117,19 @@ __global__ void atomics(u32* out) {
   __syncthreads();
   if (t == 0) {
     out[9] = shared;
+  }
+}
+__global__ void wide_atomics(double* out) {
+  unsigned const t = threadIdx.x;
+  atomicAdd(out, 0.25 * t);
+  atomicAdd(reinterpret_cast<u64*>(out + 1), u64(t) << 33);
+  atomicMin(reinterpret_cast<i64*>(out + 2), -(i64(t) << 40));
+  atomicDec(reinterpret_cast<unsigned*>(out + 3), 5);
+  __syncthreads();
+  if (t == 0) {
+    out[1] = static_cast<double>(*reinterpret_cast<u64*>(out + 1));
+    out[2] = static_cast<double>(*reinterpret_cast<i64*>(out + 2));
+    out[3] = *reinterpret_cast<unsigned*>(out + 3);
   }
 }
 u32 expected_atomics(int t) {
@@ -155,6 +186,55 @@ __global__ void votes(u32* out) {
 u32 expected_votes(int t) {
   u32 result = 0x49249249 ^ 1U << 1 ^ 1U << 2 ^ 0x11111111U << (t & 3) << 1;
   return t >= 8 ? result ^ (0xAAAAAAAA & ~0U << 8) ^ ~0U << 8 : result;
+}
+// Halves of a warp that go on without each other, one of which has lanes that come later than the rest.
+__global__ void halves(i32* out) {
+  int const t = static_cast<int>(threadIdx.x);
+  unsigned const members = t < 16 ? 0xFFFF : 0xFFFF0000;
+  int result = t;
+  for (int turn = 0; turn < 3 + t / 16; ++turn) {
+    asm volatile("{ .reg .pred late;\n"
+                 "setp.ge.u32 late, %1, 24;\n"
+                 "@late bra LATER;\n"
+                 "AGAIN: shfl.sync.bfly.b32 %0, %0, 8, 31, %2;\n"
+                 "bra DONE;\n"
+                 "LATER: add.u32 %0, %0, 100;\n"
+                 "bra AGAIN;\n"
+                 "DONE: }"
+                 : "+r"(result)
+                 : "r"(t), "r"(members));
+  }
+  out[t] = result;
+}
+i32 expected_halves(int t) {
+  i32 lanes[32];
+  for (int lane = 0; lane < 32; ++lane) {
+    lanes[lane] = lane;
+  }
+  for (int turn = 0; turn < 3 + t / 16; ++turn) {
+    i32 next[32];
+    for (int lane = 0; lane < 32; ++lane) {
+      next[lane] = lanes[lane ^ 8] + ((lane ^ 8) >= 24 ? 100 : 0);
+    }
+    std::memcpy(lanes, next, sizeof next);
+  }
+  return lanes[t];
+}
+// The first warp polls, in a loop whose length fits no power of two, what the second one says.
+__global__ void polls(i32* out) {
+  __shared__ int volatile flag;
+  int const t = static_cast<int>(threadIdx.x);
+  flag = 0;
+  __syncthreads();
+  int waited = 0;
+  if (t < 32) {
+    while (flag == 0) {
+      waited = waited * 5 + 3 ^ t;
+    }
+  } else {
+    flag = 1;
+  }
+  out[t] = waited == -1 ? 0 : 1;
 }
 __global__ void reduces(u32* out) {
   unsigned sum;
@@ -270,6 +350,76 @@ void check_streams() {
   cudaStreamDestroy(second);
 }
 
+// Events and streams as CUDA has them: a wait is for what was recorded before the call of the wait.
+void check_events() {
+  device_array<float> a(std::vector<float>(1000, 2.0F));
+  device_array<float> b(std::vector<float>(1000, 1.0F));
+  cudaStream_t first;
+  cudaStream_t second;
+  cudaEvent_t event;
+  float* pinned;
+  cudaMallocHost(reinterpret_cast<void**>(&pinned), sizeof(float));
+  cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
+  cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+  cudaEventCreate(&event);
+  cudaEventRecord(event, first);
+  add<<<4, 256, 0, first>>>(1000, a.data, b.data, 1); // b = 3
+  cudaEventRecord(event, first);
+  cudaStreamWaitEvent(second, event, 0);
+  add<<<4, 256, 0, second>>>(1000, b.data, a.data, 1); // a = 5
+  cudaEventRecord(event, second);                      // the wait above is not for this one
+  cudaStreamSynchronize(second);
+  expect(a.on_host()[999] == 5, "an event that is recorded again orders two streams no more");
+  add<<<4, 256, 0, first>>>(1000, a.data, b.data, 1); // b = 8
+  cudaEventRecord(event, first);
+  cudaStreamWaitEvent(second, event, 0);
+  cudaEventDestroy(event);
+  add<<<4, 256, 0, second>>>(1000, b.data, a.data, 1); // a = 13
+  cudaStreamDestroy(first);
+  cudaMemcpyAsync(pinned, a.data, sizeof(float), cudaMemcpyDeviceToHost, second);
+  cudaStreamDestroy(second);
+  cudaDeviceSynchronize();
+  expect(*pinned == 13, "what was enqueued before an event or a stream was destroyed is not done, or not in order");
+  cudaFreeHost(pinned);
+}
+
+struct launching { // an argument whose computation launches a kernel
+  operator float const*() const {
+    add<<<1, 32>>>(0, from, to, 1);
+    return from;
+  }
+  float const* from;
+  float* to;
+};
+
+void check_launches() {
+  device_array<float> a(std::vector<float>(1000, 2.0F));
+  device_array<float> b(std::vector<float>(1000, 1.0F));
+  add<<<4, 256>>>(1000, launching{a.data, b.data}, b.data, 1);
+  expect(b.on_host()[999] == 3, "a launch within the arguments of another one takes its configuration");
+  device_array<i32> results(64);
+  shared_by_calls<<<1, 64, 64 * sizeof(int)>>>(results.data);
+  auto const got = results.on_host();
+  for (int t = 0; t < 64; ++t) {
+    expect(got[t] == 63 - t + 1000 * t + (63 - t) * (63 - t),
+           "shared memory of a kernel, a call and a launch overlaps");
+  }
+  cudaFuncAttributes about;
+  cudaFuncGetAttributes(&about, shared_by_calls);
+  expect(about.sharedSizeBytes == 2 * 64 * sizeof(int), "shared memory is not that of a kernel and what it calls");
+  expect(cudaFuncSetAttribute(shared_by_calls, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000) == cudaSuccess,
+         "a kernel may not have more shared memory than 48 KiB");
+  shared_by_calls<<<1, 64, 60000>>>(results.data);
+  expect(cudaGetLastError() == cudaSuccess, "a kernel does not get the shared memory that it was allowed");
+  expect(cudaFuncSetAttribute(shared_by_calls, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536) != cudaSuccess,
+         "a kernel may have more shared memory than there is");
+  void* none = nullptr;
+  expect(cudaMalloc(&none, ~std::size_t(0)) == cudaErrorMemoryAllocation &&
+             cudaMallocHost(&none, ~std::size_t(0)) == cudaErrorMemoryAllocation &&
+             cudaGetLastError() == cudaErrorMemoryAllocation,
+         "there is room for all that can be asked for");
+}
+
 void check_counts() {
   auto const counts_of = [](auto const& run) {
     static auto const read = reinterpret_cast<void (*)(oktopk_cuda_emulator_counts*)>(
@@ -323,9 +473,15 @@ int main() {
   cudaMemcpyToSymbol(counter, &more, sizeof more);
   check<i32>("a variable set by the host", globals, 1, [](int) { return 103; });
   check<u32>("atomics", atomics, 64, expected_atomics);
+  check<double>("wide atomics", wide_atomics, 32, [](int t) {
+    double const results[] = {124, 496.0 * (1ULL << 33), -31.0 * (1LL << 40), 4};
+    return t < 4 ? results[t] : 0;
+  });
   check<i32>("a lock", locked, 64, [](int) { return 64; });
   check<i32>("shuffles", shuffles, 32, expected_shuffles);
   check<u32>("votes", votes, 32, expected_votes);
+  check<i32>("halves of a warp", halves, 32, expected_halves);
+  check<i32>("a warp that polls", polls, 64, [](int) { return 1; });
   check<u32>("reductions", reduces, 32, [](int) { return 49626U; });
   check<i32>("barriers", barriers, 96, [](int t) { return 20 * 10000 + 100 + t * (t + 1) / 2; });
   check<i32>(
@@ -334,6 +490,8 @@ int main() {
   check<i32>("clocks", clocks, 32, [](int) { return 1; });
   check<i32>("printf", prints, 2, [](int) { return 0; });
   check_streams();
+  check_events();
+  check_launches();
   check_counts();
   std::printf("%d faults\n", faults);
   return faults == 0 ? 0 : 1;

@@ -69,7 +69,7 @@ bool device_memory::prepare() {
 u64 device_memory::allocate(u64 bytes) {
   constexpr u64 apart = 256;
   u64 const place = (end_ + apart - 1) / apart * apart;
-  if (place + bytes + apart > size_) {
+  if (place + apart > size_ || bytes > size_ - place - apart) {
     return 0;
   }
   end_ = place + bytes + apart; // never next to another one
@@ -105,7 +105,8 @@ bool device_memory::lies_in(std::map<u64, u64> const& ranges, u64 address, u64 b
     return false;
   }
   --after;
-  return address + bytes <= after->first + after->second;
+  u64 const place = address - after->first;
+  return place <= after->second && bytes <= after->second - place;
 }
 
 u8* device_memory::range(void const* pointer, u64 bytes, char const* use) {

@@ -3,6 +3,7 @@
 
 #include "queues.hpp"
 
+#include "errors.hpp"
 #include "settings.hpp"
 
 #include <set>
@@ -27,6 +28,12 @@ void drain(CUstream_st* stream) {
   }
 }
 
+void run_those_before(std::uint64_t number, CUstream_st* stream) {
+  while (!stream->work.empty() && stream->work.front().number < number) {
+    run_next(stream);
+  }
+}
+
 } // namespace
 
 std::recursive_mutex& runtime_mutex() {
@@ -35,8 +42,13 @@ std::recursive_mutex& runtime_mutex() {
 }
 
 CUstream_st* stream_of(cudaStream_t stream) {
-  bool const is_default = stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
-  return is_default ? default_stream() : stream;
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
+    return default_stream();
+  }
+  if (other_streams().count(stream) == 0 || stream->destroyed) {
+    stop("%p is no stream, or was destroyed", static_cast<void*>(stream));
+  }
+  return stream;
 }
 
 CUstream_st* make_stream(bool blocking) {
@@ -46,34 +58,37 @@ CUstream_st* make_stream(bool blocking) {
   return made;
 }
 
+// It is never freed, so that its address names no other one.
 void destroy_stream(CUstream_st* stream) {
-  drain(stream);
-  other_streams().erase(stream);
-  delete stream;
-}
-
-void run_next(CUstream_st* stream) {
-  auto const work = std::move(stream->work.front());
-  stream->work.pop_front();
-  work();
+  if (stream == default_stream()) {
+    stop("the default stream cannot be destroyed");
+  }
+  stream->destroyed = true;
 }
 
 // What the default stream gets comes after all before it on blocking streams, and the other way round.
-void enqueue(CUstream_st* stream, std::function<void()> work) {
-  if (!settings::given().lazy) {
-    work();
-    return;
-  }
-  if (stream != default_stream() && stream->blocking) {
-    drain(default_stream());
-  } else if (stream == default_stream()) {
+void run_next(CUstream_st* stream) {
+  auto const next = std::move(stream->work.front());
+  stream->work.pop_front();
+  if (stream == default_stream()) {
     for (CUstream_st* const each : other_streams()) {
       if (each->blocking) {
-        drain(each);
+        run_those_before(next.number, each);
       }
     }
+  } else if (stream->blocking) {
+    run_those_before(next.number, default_stream());
   }
-  stream->work.push_back(std::move(work));
+  next.run();
+}
+
+void enqueue(CUstream_st* stream, std::function<void()> work) {
+  static std::uint64_t number = 0;
+  if (settings::given().lazy) {
+    stream->work.push_back({++number, std::move(work)});
+  } else {
+    work();
+  }
 }
 
 void finish(CUstream_st* stream) {
@@ -87,9 +102,9 @@ void finish_all() {
   }
 }
 
-void finish(CUevent_st* event) {
-  while (!event->done && !event->stream->work.empty()) {
-    run_next(event->stream);
+void finish(CUevent_st::record& recorded) {
+  while (!recorded.done && !recorded.stream->work.empty()) {
+    run_next(recorded.stream);
   }
 }
 

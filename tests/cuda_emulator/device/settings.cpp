@@ -3,6 +3,7 @@
 
 #include "settings.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -24,7 +25,7 @@ settings const& settings::given() {
       .uninitialised_reads = number("INITCHECK", 0) != 0,
       .statistics = number("STATS", 0),
       .trace = number("TRACE", 0) != 0,
-      .multiprocessors = number("MULTIPROCESSORS", 4),
+      .multiprocessors = std::max<u64>(1, number("MULTIPROCESSORS", 4)),
       .max_steps = number("MAX_STEPS", 1'000'000'000),
   };
   return read_once;

@@ -45,7 +45,6 @@ namespace {
 
 constexpr u64 stack_bytes = 1 << 18;
 constexpr int saved_registers = 6;
-constexpr u64 frame_bytes = u64(32) << 20;
 
 void* stack_of_host = nullptr;
 warp* running = nullptr;
@@ -71,43 +70,39 @@ warp& warp_with_index(u32 index) {
   while (warps.size() <= index) {
     warp& made = warps.emplace_back();
     made.stack = reserved(stack_bytes);
-    made.frames = reserved(frame_bytes);
+    made.frames = reserved(bytes_for_frames);
     made.local = reserved(u64(warp_size) * local_bytes_per_lane);
   }
   return warps[index];
-}
-
-lane_values& value_of(warp& w, special s) {
-  return w.specials[static_cast<u32>(s)];
 }
 
 void set_specials(warp& w, block const& b, u64 launch) {
   u32 const same_everywhere[] = {b.threads[0], b.threads[1], b.threads[2], b.place[0], b.place[1],
                                  b.place[2],   b.grid[0],    b.grid[1],    b.grid[2]};
   for (u32 k = 0; k < std::size(same_everywhere); ++k) {
-    w.specials[static_cast<u32>(special::ntid_x) + k].fill(same_everywhere[k]);
+    w.specials[special("ntid.x") + k].fill(same_everywhere[k]);
   }
   auto const multiprocessors = static_cast<u32>(settings::given().multiprocessors);
-  value_of(w, special::smid).fill(b.place[0] % multiprocessors);
-  value_of(w, special::nsmid).fill(multiprocessors);
-  value_of(w, special::warpid).fill(w.index);
-  value_of(w, special::nwarpid).fill(1024 / warp_size);
-  value_of(w, special::dynamic_smem_size).fill(b.dynamic_bytes);
-  value_of(w, special::total_smem_size).fill(b.shared_bytes);
-  value_of(w, special::gridid).fill(launch);
+  w.specials[special("smid")].fill(b.place[0] % multiprocessors);
+  w.specials[special("nsmid")].fill(multiprocessors);
+  w.specials[special("warpid")].fill(w.index);
+  w.specials[special("nwarpid")].fill(1024 / warp_size);
+  w.specials[special("dynamic_smem_size")].fill(b.dynamic_bytes);
+  w.specials[special("total_smem_size")].fill(b.shared_bytes);
+  w.specials[special("gridid")].fill(launch);
   for (u32 lane = 0; lane < warp_size; ++lane) {
     u32 const thread = w.index * warp_size + lane;
-    value_of(w, special::tid_x)[lane] = thread % b.threads[0];
-    value_of(w, special::tid_y)[lane] = thread / b.threads[0] % b.threads[1];
-    value_of(w, special::tid_z)[lane] = thread / b.threads[0] / b.threads[1];
-    value_of(w, special::laneid)[lane] = lane;
+    w.specials[special("tid.x")][lane] = thread % b.threads[0];
+    w.specials[special("tid.y")][lane] = thread / b.threads[0] % b.threads[1];
+    w.specials[special("tid.z")][lane] = thread / b.threads[0] / b.threads[1];
+    w.specials[special("laneid")][lane] = lane;
     u32 const below = (u32(1) << lane) - 1;
     u32 const own = u32(1) << lane;
-    value_of(w, special::lanemask_eq)[lane] = own;
-    value_of(w, special::lanemask_lt)[lane] = below;
-    value_of(w, special::lanemask_le)[lane] = below | own;
-    value_of(w, special::lanemask_gt)[lane] = ~(below | own);
-    value_of(w, special::lanemask_ge)[lane] = ~below;
+    w.specials[special("lanemask_eq")][lane] = own;
+    w.specials[special("lanemask_lt")][lane] = below;
+    w.specials[special("lanemask_le")][lane] = below | own;
+    w.specials[special("lanemask_gt")][lane] = ~(below | own);
+    w.specials[special("lanemask_ge")][lane] = ~below;
   }
 }
 
@@ -141,7 +136,7 @@ bool open_barriers(block& b, std::vector<warp*> const& warps) {
     for (warp* const each : warps) {
       threads = each->state == warp::states::at_barrier && each->barrier == k ? each->barrier_threads : threads;
     }
-    u32 const wanted = threads != 0 ? std::min(left, threads / warp_size) : left;
+    u32 const wanted = threads != 0 ? threads / warp_size : left;
     if (barrier.arrived == 0 || barrier.arrived < wanted) {
       continue;
     }
@@ -192,7 +187,6 @@ void warp::give_way() {
 }
 
 void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& parameters) {
-  decode(kernel);
   constexpr u8 fill = 0xCB; // of shared memory that nobody has written
   static std::vector<u8>& shared = *new std::vector<u8>();
   u64 const before = counters.thread_instructions;
@@ -202,10 +196,14 @@ void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& pa
   std::copy(shape.threads, shape.threads + 3, b.threads);
   b.thread_count = shape.threads[0] * shape.threads[1] * shape.threads[2];
   b.dynamic_bytes = shape.dynamic_shared_bytes;
-  b.shared_bytes = kernel.owner->shared_bytes + shape.dynamic_shared_bytes;
+  b.shared_ranges = shared_memory_of(kernel);
+  b.shared_ranges.push_back({dynamic_shared, dynamic_shared + shape.dynamic_shared_bytes});
+  for (range const& each : b.shared_ranges) {
+    b.shared_bytes += each.end - each.begin;
+  }
   b.parameters = parameters.data();
   b.parameter_bytes = static_cast<u32>(parameters.size());
-  shared.resize(std::max<std::size_t>(shared.size(), b.shared_bytes + 64));
+  shared.resize(std::max<std::size_t>(shared.size(), dynamic_shared + shape.dynamic_shared_bytes));
   b.shared = shared.data();
 
   u64 const blocks = u64(shape.grid[0]) * shape.grid[1] * shape.grid[2];
@@ -231,7 +229,9 @@ void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& pa
     b.place[0] = static_cast<u32>(place % shape.grid[0]);
     b.place[1] = static_cast<u32>(place / shape.grid[0] % shape.grid[1]);
     b.place[2] = static_cast<u32>(place / shape.grid[0] / shape.grid[1]);
-    std::memset(b.shared, fill, b.shared_bytes);
+    for (range const& each : b.shared_ranges) {
+      std::memset(b.shared + each.begin, fill, each.end - each.begin);
+    }
     for (warp* const each : warps) {
       set_specials(*each, b, launches);
       start(*each, b);

@@ -41,13 +41,16 @@ std::string printed(warp& w, int lane, std::string const& format, u64 arguments)
     }
     std::size_t const end = std::min(format.find_first_of("diouxXeEfFgGaAcsp%", at + 1), format.size() - 1);
     std::string const piece = format.substr(at, end - at + 1);
+    if (piece.find('*') != piece.npos) {
+      w.fail(lane, "printf with a width among its arguments");
+    }
     char buffer[400] = "%";
     at = end + 1;
     if (piece.back() == 's') {
       std::snprintf(buffer, sizeof buffer, piece.c_str(), text_at(w, lane, next(8)).c_str());
     } else if (std::string_view("eEfFgGaA").find(piece.back()) != std::string_view::npos) {
       std::snprintf(buffer, sizeof buffer, piece.c_str(), from_register<f64>(next(8)));
-    } else if (piece.back() == 'p' || piece.find_first_of("lzj") != piece.npos) {
+    } else if (piece.back() == 'p' || piece.find_first_of("lzjt") != piece.npos) {
       std::snprintf(buffer, sizeof buffer, piece.c_str(), next(8));
     } else if (piece.back() != '%') {
       std::snprintf(buffer, sizeof buffer, piece.c_str(), static_cast<u32>(next(4)));

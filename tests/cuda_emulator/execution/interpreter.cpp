@@ -100,7 +100,7 @@ private:
       if (warp_.steps > settings::given().max_steps) {
         warp_.fail(std::countr_zero(group_), "this warp executed %lu instructions: does it hang?", warp_.steps);
       }
-      if ((warp_.steps & 0xFFFF) < 8) {
+      if (++jumps_back_ % 4096 == 0) {
         warp_.give_way(); // to those that it may be waiting for
       }
     }
@@ -224,17 +224,32 @@ private:
                    lane);
       }
     });
-    u32 there = arrive(lanes);
-    if ((members[std::countr_zero(lanes)] & warp_.alive & ~there) != 0) {
-      return;
+    u32 const there = arrive(lanes);
+    for (u32 left = there; left != 0;) { // those with another mask by themselves
+      int const first = std::countr_zero(left);
+      u32 const together = met(there, first);
+      if (together != 0) {
+        waiting_ &= ~together;
+        park(together, place_ + 1);
+        i.run(warp_, frame_, i, together);
+      }
+      left &= ~(together | u32(1) << first);
     }
-    waiting_ &= ~there;
-    park(there, place_ + 1);
-    while (there != 0) { // those with another mask by themselves
-      u32 const together = static_cast<u32>(members[std::countr_zero(there)]) & there;
-      i.run(warp_, frame_, i, together);
-      there &= ~together;
+  }
+
+  // Of those that wait where `lane` does, the ones that it waits for, where all of them are there; else none.
+  u32 met(u32 there, int lane) const {
+    instruction const& i = code_[next_[lane]];
+    u32 wanted = all_lanes;
+    u32 together = there;
+    if (i.step == step_kind::warp_sync) {
+      u64 const* const members = frame_.values(i.members);
+      wanted = static_cast<u32>(members[lane]);
+      for_each_lane(there, [&](int other) {
+        together &= static_cast<u32>(members[other]) == wanted ? all_lanes : ~(u32(1) << other);
+      });
     }
+    return (wanted & warp_.alive & ~together) == 0 ? together : 0;
   }
 
   void meet_in_block(instruction const& i, u32 lanes) {
@@ -245,8 +260,11 @@ private:
     waiting_ &= ~there;
     park(there, place_ + 1);
     int const first = std::countr_zero(there);
-    warp_.barrier = static_cast<u32>(frame_.values(i.sources[0])[first]) % barriers_per_block;
+    warp_.barrier = static_cast<u32>(frame_.values(i.sources[0])[first]);
     warp_.barrier_threads = i.flag ? static_cast<u32>(frame_.values(i.sources[1])[first]) : 0;
+    if (warp_.barrier >= barriers_per_block || warp_.barrier_threads % warp_size != 0) {
+      warp_.fail(first, "there is no barrier %u for %u threads", warp_.barrier, warp_.barrier_threads);
+    }
     block_barrier& barrier = warp_.in->barriers[warp_.barrier];
     u32 const where = i.variant != 0 ? frame_.lanes_where(i.sources[2]) & there : 0;
     barrier.any = barrier.any || where != 0;
@@ -270,11 +288,8 @@ private:
   void release_or_fail() {
     for (u32 left = waiting_; left != 0; left &= left - 1) {
       int const lane = std::countr_zero(left);
-      instruction const& i = code_[next_[lane]];
-      u32 const wanted = i.step == step_kind::barrier ? all_lanes : static_cast<u32>(frame_.values(i.members)[lane]);
-      u32 const there = lanes_at(waiting_, next_[lane]);
-      if ((wanted & warp_.alive & ~there) == 0) {
-        waiting_ &= ~there;
+      if (u32 const together = met(lanes_at(waiting_, next_[lane]), lane); together != 0) {
+        waiting_ &= ~together;
         return;
       }
     }
@@ -297,6 +312,7 @@ private:
   u32 until_ = 0;
   u64 budget_ = 0;
   u64 impatience_ = 0;
+  u64 jumps_back_ = 0;
 };
 
 } // namespace

@@ -12,7 +12,6 @@ namespace cuda_emulator {
 
 namespace {
 
-constexpr u64 bytes_for_frames = u64(32) << 20;
 constexpr u64 line = 64;
 
 u64 whole_lines(u64 bytes) {
@@ -35,7 +34,10 @@ frame& warp::enter(function& entered) {
   u64 const bytes = whole_lines(sizeof(frame)) + bytes_of_registers + bytes_of_predicates +
                     whole_lines(u64(entered.call_bytes) * warp_size);
   local_used = aligned(local_used, 16);
-  if (frames_used + bytes > bytes_for_frames || local_used + entered.local_bytes > local_bytes_per_lane) {
+  constexpr i64 reserve = 1 << 15; // of the host's stack, for what is no call of a kernel's function
+  auto const* const here = static_cast<u8 const*>(__builtin_frame_address(0));
+  if (frames_used + bytes > bytes_for_frames || local_used + entered.local_bytes > local_bytes_per_lane ||
+      here - stack < reserve) {
     fail(0, "the stack of the device is full: calls are too deep");
   }
   u8* place = frames + frames_used;

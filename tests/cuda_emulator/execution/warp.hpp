@@ -60,14 +60,25 @@ struct block {
   u32 place[3]; // in the grid
   u32 thread_count = 0;
   u8* shared = nullptr;
-  u32 shared_bytes = 0;
+  std::vector<range> shared_ranges; // those that it may use
+  u32 shared_bytes = 0;             // in all of them
   u32 dynamic_bytes = 0;
   u8* parameters = nullptr;
   u32 parameter_bytes = 0;
   block_barrier barriers[barriers_per_block];
+
+  bool has_shared(u64 address, u32 bytes) const {
+    for (range const& each : shared_ranges) {
+      if (address >= each.begin && address + bytes <= each.end) {
+        return true;
+      }
+    }
+    return false;
+  }
 };
 
 constexpr u32 local_bytes_per_lane = 1 << 17;
+constexpr u64 bytes_for_frames = u64(32) << 20;
 
 // A warp runs on a stack of its own, so that it can stop at a barrier within a function.
 struct warp {
@@ -88,21 +99,20 @@ struct warp {
   u64 frames_used = 0;
   u8* local = nullptr; // local_bytes_per_lane each
   u32 local_used = 0;
-  lane_values specials[static_cast<u32>(special::count)];
+  lane_values specials[special_count];
 
   frame* current = nullptr; // for messages
   u32 current_instruction = 0;
 
   frame& enter(function& entered); // a frame for it
   void run(frame& entered, u32 lanes);
-  void call(frame& caller, call_target const& target, u32 lanes);
   void give_way(); // to the other warps of the block
 
   [[noreturn]] void fail(int lane, char const* format, ...) __attribute__((format(printf, 3, 4)));
 
   u8* translate(int lane, u64 address, u32 bytes, bool write, memory_space space) {
     if (space == memory_space::shared) {
-      if (address + bytes <= in->shared_bytes && (address & (bytes - 1)) == 0) {
+      if ((address & (bytes - 1)) == 0 && in->has_shared(address, bytes)) {
         return in->shared + address;
       }
     } else if (space != memory_space::local && (address & (bytes - 1)) == 0) {

@@ -111,10 +111,10 @@ bool decode_comparison_into(bool predicates, statement const& s, decoder& d, ins
   auto const* const wanted = std::find(std::begin(relation_names), std::end(relation_names), name);
   i.variant = static_cast<u8>(wanted - std::begin(relation_names));
   i.combine = combination_of(s);
-  i.type = !predicates && s.modifiers[s.modifiers.size() - 2] == "f32" ? ptx_type::f32 : ptx_type::u32;
+  i.type = predicates ? ptx_type::u32 : type_named(s.modifiers[s.modifiers.size() - 2]);
   i.run = for_type<u16, i16, u32, i32, u64, i64, f16, f32, f64>(
       s.type, [predicates]<typename T>() -> handler { return comparison<T>(predicates); });
-  return wanted != std::end(relation_names) && i.run != nullptr && s.operands.size() >= 3 &&
+  return wanted != std::end(relation_names) && i.run != nullptr && s.operands.size() >= 3 && size_of(i.type) == 4 &&
          d.destination_with_predicate(s.operands[0], i) && d.source(s.operands[1], i.sources[0], s.type) &&
          d.source(s.operands[2], i.sources[1], s.type) &&
          (i.combine == none || (s.operands.size() == 4 && d.source(s.operands[3], i.sources[2], ptx_type::predicate)));

@@ -54,7 +54,8 @@ To converted(From from, u8 how, bool saturates) {
   } else if constexpr (to_whole) { // what does not fit becomes the nearest that does
     f64 const number = whole(static_cast<f64>(from), how > to_integer ? how - to_integer : how);
     if (number != number) {
-      return sizeof(To) == 8 ? static_cast<To>(u64(1) << 63) : To(0);
+      constexpr bool is_wide = sizeof(To) == 8 || sizeof(From) == 8;
+      return is_wide ? static_cast<To>(u64(1) << (8 * sizeof(To) - 1)) : To(0);
     }
     f64 const end = std::ldexp(1.0, std::numeric_limits<To>::digits);
     return number >= end                                 ? std::numeric_limits<To>::max()
@@ -99,7 +100,7 @@ handler conversion_to(ptx_type from, bool plain) {
 } // namespace
 
 bool decode_conversion(statement const& s, decoder& d, instruction& i) {
-  if (s.name != "cvt" || s.modifiers.size() < 2) {
+  if (s.name != "cvt" || s.modifiers.size() < 2 || s.has("relu")) {
     return false;
   }
   constexpr std::string_view roundings[] = {"rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi"};

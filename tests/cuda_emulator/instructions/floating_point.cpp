@@ -41,8 +41,9 @@ void has_property(warp&, frame& f, instruction const& i, u32 lanes) {
   for_each_lane(lanes, [&](int lane) {
     int const kind = std::fpclassify(from_register<T>(a[lane]));
     bool const is_finite = kind != FP_NAN && kind != FP_INFINITE;
+    bool const is_normal = kind == FP_NORMAL || kind == FP_ZERO; // as the manual has it
     bool const has[] = {is_finite,      kind == FP_INFINITE, kind != FP_NAN,
-                        kind == FP_NAN, kind == FP_NORMAL,   kind == FP_SUBNORMAL};
+                        kind == FP_NAN, is_normal,           kind == FP_SUBNORMAL};
     where |= u32(has[i.variant]) << lane;
   });
   f.set_predicate(i.destinations[0], where, lanes);

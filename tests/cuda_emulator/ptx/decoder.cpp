@@ -6,38 +6,12 @@
 #include "../device/errors.hpp"
 #include "../instructions/groups.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace cuda_emulator {
 
 namespace {
-
-constexpr std::string_view special_names[] = {"tid.x",
-                                              "tid.y",
-                                              "tid.z",
-                                              "ntid.x",
-                                              "ntid.y",
-                                              "ntid.z",
-                                              "ctaid.x",
-                                              "ctaid.y",
-                                              "ctaid.z",
-                                              "nctaid.x",
-                                              "nctaid.y",
-                                              "nctaid.z",
-                                              "laneid",
-                                              "warpid",
-                                              "nwarpid",
-                                              "smid",
-                                              "nsmid",
-                                              "lanemask_eq",
-                                              "lanemask_lt",
-                                              "lanemask_le",
-                                              "lanemask_gt",
-                                              "lanemask_ge",
-                                              "dynamic_smem_size",
-                                              "total_smem_size",
-                                              "gridid"};
-static_assert(std::size(special_names) == static_cast<u32>(special::count));
 
 bool splits_offset(std::string_view text, std::string_view& base, i64& offset) {
   std::size_t const sign = text.find_first_of("+-", 1);
@@ -108,7 +82,7 @@ memory_space statement::space() const {
 }
 
 decoder::decoder(function& decoded) : function_(decoded), module_(*decoded.owner) {
-  function_.registers = static_cast<u32>(special::count);
+  function_.registers = special_count;
   scopes_.emplace_back();
   u32 place = 0;
   for (auto* const list : {&function_.results, &function_.parameters}) {
@@ -122,6 +96,7 @@ decoder::decoder(function& decoded) : function_(decoded), module_(*decoded.owner
   }
   scopes_.back().parameter_end = place;
   function_.call_bytes = place;
+  function_.shared.begin = module_.shared_bytes;
 }
 
 operand decoder::constant(u64 bits) {
@@ -294,10 +269,9 @@ variable const* decoder::variable_named(std::string_view name) const {
   return found == module_.variables.end() ? nullptr : &found->second;
 }
 
-// Shared memory whose size the launch says lies behind all that has a size.
-u64 decoder::address_of(variable const& found) const {
+u64 decoder::address_of(variable const& found) {
   bool const sized_by_launch = found.space == memory_space::shared && found.external && found.size == 0;
-  return sized_by_launch ? module_.shared_bytes : found.address;
+  return sized_by_launch ? dynamic_shared : found.address;
 }
 
 bool decoder::call_parameter(std::string_view name, u32& offset) const {
@@ -319,7 +293,7 @@ function* decoder::function_named(std::string_view name) const {
 }
 
 void decoder::jump_to(std::string_view label) {
-  jumps_.emplace_back(static_cast<u32>(function_.code.size()), std::string(label));
+  jumps_.push_back({static_cast<u32>(function_.code.size()), std::string(label), scopes_.size(), -1});
 }
 
 void decoder::jump_by_table(std::string_view label) {
@@ -426,27 +400,29 @@ bool decoder::label(std::string_view& rest) {
   } else if (rest.substr(0, 14) == ".callprototype") {
     rest.remove_prefix(stop_here + 1);
   } else {
-    labels_[name] = static_cast<u32>(function_.code.size());
+    scopes_.back().labels[name] = static_cast<u32>(function_.code.size());
   }
   return true;
 }
 
-void decoder::resolve_jumps() {
-  auto const place_of = [this](std::string const& label) {
-    auto const found = labels_.find(label);
-    if (found == labels_.end()) {
-      stop("no label %s in %s", label.c_str(), function_.name.c_str());
+// A label is known where it stands and within: others may have its name elsewhere, as assembly that is inlined twice
+// has.
+void decoder::end_scope() {
+  scope const& ended = scopes_.back();
+  auto const resolved = [&](jump const& each) {
+    auto const found = ended.labels.find(each.label);
+    if (each.depth < scopes_.size() || found == ended.labels.end()) {
+      return false;
     }
-    return found->second;
+    (each.entry < 0 ? function_.code[each.from].target
+                    : function_.code[each.from].targets[static_cast<std::size_t>(each.entry)]) = found->second;
+    return true;
   };
-  for (auto const& [from, label] : jumps_) {
-    function_.code[from].target = place_of(label);
+  std::erase_if(jumps_, resolved);
+  for (jump& each : jumps_) {
+    each.depth = std::min(each.depth, scopes_.size() - 1);
   }
-  for (auto const& [from, table] : table_jumps_) {
-    for (std::string const& label : tables_[table]) {
-      function_.code[from].targets.push_back(place_of(label));
-    }
-  }
+  scopes_.pop_back();
 }
 
 void decoder::run() {
@@ -457,7 +433,7 @@ void decoder::run() {
       scopes_.emplace_back().parameter_end = end;
       rest.remove_prefix(1);
     } else if (rest.front() == '}') {
-      scopes_.pop_back();
+      end_scope();
       rest.remove_prefix(1);
     } else if (rest.substr(0, 4) == ".loc" && is_space(rest[4])) {
       rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
@@ -472,9 +448,22 @@ void decoder::run() {
   last.step = is_kernel() ? step_kind::exit : step_kind::leave;
   last.text = "(end)";
   function_.code.push_back(std::move(last));
-  resolve_jumps();
+  for (auto const& [from, table] : table_jumps_) {
+    for (std::string const& label : tables_[table]) {
+      jumps_.push_back({from, label, 1, static_cast<i32>(function_.code[from].targets.size())});
+      function_.code[from].targets.push_back(0);
+    }
+  }
+  end_scope();
+  if (!jumps_.empty()) {
+    stop("no label %s in %s", jumps_.front().label.c_str(), function_.name.c_str());
+  }
   function_.call_bytes = aligned(function_.call_bytes, 16);
   module_.shared_bytes = aligned(module_.shared_bytes, 16);
+  function_.shared.end = module_.shared_bytes;
+  if (module_.shared_bytes > dynamic_shared) {
+    stop("the kernels of one translation unit have %u bytes of shared memory, which is too much", module_.shared_bytes);
+  }
   function_.is_decoded = true;
 }
 
@@ -482,6 +471,32 @@ void decode(function& decoded) {
   if (!decoded.is_decoded) {
     decoder(decoded).run();
   }
+}
+
+std::vector<range> shared_memory_of(function& kernel) {
+  module& owner = *kernel.owner;
+  std::vector<range> found{{0, owner.shared_by_all}};
+  std::vector<function*> reached{&kernel};
+  auto const reach = [&reached](function* callee) {
+    if (callee->has_body && std::find(reached.begin(), reached.end(), callee) == reached.end()) {
+      reached.push_back(callee);
+    }
+  };
+  for (std::size_t next = 0; next < reached.size(); ++next) {
+    decode(*reached[next]);
+    found.push_back(reached[next]->shared);
+    for (instruction const& i : reached[next]->code) {
+      if (i.call != nullptr && i.call->callee != nullptr) {
+        reach(i.call->callee);
+      } else if (i.call != nullptr) { // by a pointer, to any of them
+        for (auto const& [name, each] : owner.functions) {
+          each->is_kernel ? void() : reach(each.get());
+        }
+      }
+    }
+  }
+  std::erase_if(found, [](range const& each) { return each.begin == each.end; });
+  return found;
 }
 
 } // namespace cuda_emulator

@@ -42,7 +42,7 @@ public:
   bool usual(statement const& s, instruction& i, handler run, std::size_t count);
 
   variable const* variable_named(std::string_view name) const;
-  u64 address_of(variable const& found) const;
+  static u64 address_of(variable const& found);
   bool call_parameter(std::string_view name, u32& offset) const;
   function* function_named(std::string_view name) const;
   bool is_kernel() const { return function_.is_kernel; }
@@ -60,7 +60,14 @@ private:
     std::unordered_map<std::string, register_range> registers;
     std::unordered_map<std::string, u32> parameters;
     std::unordered_map<std::string, variable> variables;
+    std::unordered_map<std::string, u32> labels;
     u32 parameter_end = 0;
+  };
+  struct jump {
+    u32 from;
+    std::string label;
+    std::size_t depth; // of the scopes that it may be in
+    i32 entry;         // of a table of targets; -1: no table
   };
 
   operand constant(u64 bits);
@@ -69,15 +76,14 @@ private:
   void declare_registers(std::string_view text);
   void add(std::string_view text);
   bool label(std::string_view& rest);
-  void resolve_jumps();
+  void end_scope();
 
   function& function_;
   module& module_;
   std::vector<scope> scopes_;
   std::unordered_map<std::string, parameter> formal_;
-  std::unordered_map<std::string, u32> labels_;
   std::unordered_map<std::string, std::vector<std::string>> tables_;
-  std::vector<std::pair<u32, std::string>> jumps_;
+  std::vector<jump> jumps_;
   std::vector<std::pair<u32, std::string>> table_jumps_;
 };
 

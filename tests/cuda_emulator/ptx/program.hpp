@@ -103,6 +103,12 @@ struct parameter {
   u32 alignment = 1;
 };
 
+// Of addresses.
+struct range {
+  u32 begin = 0;
+  u32 end = 0;
+};
+
 struct function {
   module* owner = nullptr;
   std::string name;
@@ -113,6 +119,8 @@ struct function {
   std::vector<parameter> parameters;
   std::vector<parameter> results;
   u32 parameter_bytes = 0;
+  u32 most_threads = 1024;     // of a block: .maxntid
+  u32 most_dynamic = 48 << 10; // bytes of shared memory that a launch may ask for
   u64 address = 0;
 
   // Written by decode().
@@ -123,6 +131,7 @@ struct function {
   u32 specials_used = 0; // bits
   u32 call_bytes = 0;    // parameters and results of its own and of those it calls, for one lane
   u32 local_bytes = 0;
+  range shared; // declared in its body
 
   u64 launches = 0;
   u64 instructions = 0;
@@ -135,8 +144,12 @@ struct module {
   bool is_read = false;
   std::unordered_map<std::string, std::unique_ptr<function>> functions;
   std::unordered_map<std::string, variable> variables;
-  u32 shared_bytes = 0;
+  u32 shared_bytes = 0;  // given to variables in shared memory so far
+  u32 shared_by_all = 0; // of these to variables outside of functions
 };
+
+// Shared memory whose size the launch says begins here in every block, behind all variables.
+constexpr u32 dynamic_shared = u32(1) << 20;
 
 // Addresses by which generic pointers name what is not global memory.
 constexpr u64 window_size = u64(1) << 24;
@@ -145,39 +158,28 @@ constexpr u64 local_window = 0x720000000000;
 constexpr u64 parameter_window = 0x730000000000;
 
 // Registers that the hardware sets. The first registers of a frame hold those that its function uses.
-enum class special : u32 {
-  tid_x,
-  tid_y,
-  tid_z,
-  ntid_x,
-  ntid_y,
-  ntid_z,
-  ctaid_x,
-  ctaid_y,
-  ctaid_z,
-  nctaid_x,
-  nctaid_y,
-  nctaid_z,
-  laneid,
-  warpid,
-  nwarpid,
-  smid,
-  nsmid,
-  lanemask_eq,
-  lanemask_lt,
-  lanemask_le,
-  lanemask_gt,
-  lanemask_ge,
-  dynamic_smem_size,
-  total_smem_size,
-  gridid,
-  count
-};
+// clang-format off
+inline constexpr std::string_view special_names[] = {
+    "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y",
+    "nctaid.z", "laneid", "warpid", "nwarpid", "smid", "nsmid", "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt",
+    "lanemask_ge", "dynamic_smem_size", "total_smem_size", "gridid"};
+// clang-format on
+constexpr u32 special_count = std::size(special_names);
 
-void read(module& read_module);       // its declarations, when first needed
-void place_variables(module& placed); // in device memory, with their initial values
-void decode(function& decoded);       // its instructions, when first executed
-function* function_at(u64 address);   // of a pointer to a function
+// The number of that register.
+consteval u32 special(std::string_view name) {
+  u32 k = 0;
+  while (special_names[k] != name) { // beyond the last one no constant
+    ++k;
+  }
+  return k;
+}
+
+void read(module& read_module);                        // its declarations, when first needed
+void place_variables(module& placed);                  // in device memory, with their initial values
+void decode(function& decoded);                        // its instructions, when first executed
+std::vector<range> shared_memory_of(function& kernel); // what it and all that it calls have declared
+function* function_at(u64 address);                    // of a pointer to a function
 parameter read_parameter(std::string_view declaration);
 variable read_variable(std::string_view declaration, u32* shared_bytes);
 

@@ -116,10 +116,19 @@ void read_function(module& owner, std::string_view head, std::string_view const*
   read_here.results = results;
   read_here.parameters.clear();
   if (!head.empty() && head.front() == '(') {
-    read_here.parameters = read_parameters(head.substr(1, closing_bracket(head, 0) - 1));
+    std::size_t const end = closing_bracket(head, 0);
+    read_here.parameters = read_parameters(head.substr(1, end - 1));
+    head = trimmed(head.substr(end + 1));
   }
   read_here.parameter_bytes = lay_out(read_here.parameters);
-  lay_out(read_here.results);
+  constexpr std::string_view most_threads = ".maxntid"; // in up to three directions
+  if (std::size_t const place = head.find(most_threads); place != head.npos) {
+    std::string_view const numbers = head.substr(place + most_threads.size());
+    read_here.most_threads = 1;
+    for (std::string_view const each : items_of(numbers.substr(0, numbers.find('.')))) {
+      read_here.most_threads *= static_cast<u32>(std::atoi(std::string(each).c_str()));
+    }
+  }
   if (body != nullptr) {
     read_here.body = *body;
     read_here.has_body = true;
@@ -205,7 +214,7 @@ void read(module& read_module) {
     }
     rest = trimmed(rest);
   }
-  read_module.shared_bytes = aligned(read_module.shared_bytes, 16);
+  read_module.shared_bytes = read_module.shared_by_all = aligned(read_module.shared_bytes, 16);
   place_variables(read_module);
 }
 

@@ -33,29 +33,18 @@ ptx_type type_named(std::string_view name);
 u32 size_of(ptx_type type);
 
 template <typename T>
-constexpr ptx_type type_of = ptx_type::none;
-template <>
-inline constexpr ptx_type type_of<u8> = ptx_type::u8;
-template <>
-inline constexpr ptx_type type_of<i8> = ptx_type::s8;
-template <>
-inline constexpr ptx_type type_of<u16> = ptx_type::u16;
-template <>
-inline constexpr ptx_type type_of<i16> = ptx_type::s16;
-template <>
-inline constexpr ptx_type type_of<u32> = ptx_type::u32;
-template <>
-inline constexpr ptx_type type_of<i32> = ptx_type::s32;
-template <>
-inline constexpr ptx_type type_of<u64> = ptx_type::u64;
-template <>
-inline constexpr ptx_type type_of<i64> = ptx_type::s64;
-template <>
-inline constexpr ptx_type type_of<f16> = ptx_type::f16;
-template <>
-inline constexpr ptx_type type_of<f32> = ptx_type::f32;
-template <>
-inline constexpr ptx_type type_of<f64> = ptx_type::f64;
+constexpr ptx_type type_of = std::is_same_v<T, u8>    ? ptx_type::u8
+                             : std::is_same_v<T, i8>  ? ptx_type::s8
+                             : std::is_same_v<T, u16> ? ptx_type::u16
+                             : std::is_same_v<T, i16> ? ptx_type::s16
+                             : std::is_same_v<T, u32> ? ptx_type::u32
+                             : std::is_same_v<T, i32> ? ptx_type::s32
+                             : std::is_same_v<T, u64> ? ptx_type::u64
+                             : std::is_same_v<T, i64> ? ptx_type::s64
+                             : std::is_same_v<T, f16> ? ptx_type::f16
+                             : std::is_same_v<T, f32> ? ptx_type::f32
+                             : std::is_same_v<T, f64> ? ptx_type::f64
+                                                      : ptx_type::none;
 
 // A register of one lane has 64 bits: integers are extended as their type says, others lie in the low bits.
 template <typename T>

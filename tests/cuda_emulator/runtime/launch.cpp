@@ -23,15 +23,26 @@ struct configuration {
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
 };
-thread_local configuration pending; // of <<<>>>, until the stub of the kernel fetches it
+// Of <<<>>>, until the stub of the kernel fetches it. An argument of the kernel may launch another one before.
+thread_local std::vector<configuration> pending;
 
 constexpr u32 largest_block = 1024;
+constexpr u32 largest_shared = 65536;
 
-bool possible(configuration const& c) {
+u32 static_shared(function& kernel) {
+  u32 bytes = 0;
+  for (range const& each : shared_memory_of(kernel)) {
+    bytes += each.end - each.begin;
+  }
+  return bytes;
+}
+
+bool possible(configuration const& c, function& kernel) {
   auto const within = [](unsigned value, unsigned most) { return value >= 1 && value <= most; };
   return within(c.grid.x, 2147483647) && within(c.grid.y, 65535) && within(c.grid.z, 65535) &&
          within(c.threads.x, largest_block) && within(c.threads.y, largest_block) && within(c.threads.z, 64) &&
-         u64(c.threads.x) * c.threads.y * c.threads.z <= largest_block && c.shared_bytes <= 65536;
+         u64(c.threads.x) * c.threads.y * c.threads.z <= kernel.most_threads && c.shared_bytes <= kernel.most_dynamic &&
+         c.shared_bytes + static_shared(kernel) <= largest_shared;
 }
 
 registered* kernel_at(void const* host_function) {
@@ -47,12 +58,13 @@ cudaError_t launch(registered* found, configuration const& c, void** arguments) 
   function& kernel = kernel_of(*found);
   launch_shape const shape = {
       {c.grid.x, c.grid.y, c.grid.z}, {c.threads.x, c.threads.y, c.threads.z}, static_cast<u32>(c.shared_bytes)};
-  if (!possible(c) || settings::given().trace) {
+  bool const is_possible = possible(c, kernel);
+  if (!is_possible || settings::given().trace) {
     std::fprintf(stderr, "%s: <<<(%u, %u, %u), (%u, %u, %u), %zu, %p>>> %s\n",
-                 possible(c) ? "launch" : "*** CUDA emulator: invalid configuration", c.grid.x, c.grid.y, c.grid.z,
+                 is_possible ? "launch" : "*** CUDA emulator: invalid configuration", c.grid.x, c.grid.y, c.grid.z,
                  c.threads.x, c.threads.y, c.threads.z, c.shared_bytes, static_cast<void*>(c.stream),
                  readable(kernel.name).c_str());
-    if (!possible(c)) {
+    if (!is_possible) {
       return remembered(cudaErrorInvalidConfiguration);
     }
   }
@@ -77,15 +89,17 @@ using namespace cuda_emulator;
 extern "C" {
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 threads, size_t shared_bytes, CUstream_st* stream) {
-  pending = {grid, threads, shared_bytes, stream};
+  pending.push_back({grid, threads, shared_bytes, stream});
   return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* threads, size_t* shared_bytes, void* stream) {
-  *grid = pending.grid;
-  *threads = pending.threads;
-  *shared_bytes = pending.shared_bytes;
-  *static_cast<cudaStream_t*>(stream) = pending.stream;
+  configuration const latest = pending.back();
+  pending.pop_back();
+  *grid = latest.grid;
+  *threads = latest.threads;
+  *shared_bytes = latest.shared_bytes;
+  *static_cast<cudaStream_t*>(stream) = latest.stream;
   return cudaSuccess;
 }
 
@@ -120,18 +134,32 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* ho
     return remembered(cudaErrorInvalidDeviceFunction);
   }
   *attributes = {};
-  attributes->sharedSizeBytes = kernel_of(*found).owner->shared_bytes;
-  attributes->maxThreadsPerBlock = largest_block;
+  function& kernel = kernel_of(*found);
+  attributes->sharedSizeBytes = static_shared(kernel);
+  attributes->maxThreadsPerBlock = static_cast<int>(kernel.most_threads);
   attributes->numRegs = 40;
   attributes->ptxVersion = attributes->binaryVersion = 75;
-  attributes->maxDynamicSharedSizeBytes = 49152;
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel.most_dynamic);
   attributes->preferredShmemCarveout = -1;
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(void const*, cudaFuncAttribute, int) {
+cudaError_t cudaFuncSetAttribute(void const* host_function, cudaFuncAttribute attribute, int value) {
+  runtime_lock const lock(runtime_mutex());
+  registered* const found = kernel_at(host_function);
+  if (found == nullptr) {
+    return remembered(cudaErrorInvalidDeviceFunction);
+  }
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    function& kernel = kernel_of(*found);
+    if (value < 0 || static_cast<u32>(value) + static_shared(kernel) > largest_shared) {
+      return remembered(cudaErrorInvalidValue);
+    }
+    kernel.most_dynamic = static_cast<u32>(value);
+  }
   return cudaSuccess;
 }
+
 cudaError_t cudaFuncSetCacheConfig(void const*, cudaFuncCache) {
   return cudaSuccess;
 }

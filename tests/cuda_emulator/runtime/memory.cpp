@@ -20,11 +20,14 @@ u64 number_of(void const* pointer) {
   return reinterpret_cast<u64>(pointer);
 }
 
-void* on_host(u64 bytes, std::map<u64, u64>& list) {
+cudaError_t on_host(void** pointer, u64 bytes, std::map<u64, u64>& list) {
   constexpr u64 apart = 256;
-  void* const place = std::aligned_alloc(apart, (bytes / apart + 1) * apart);
-  list[number_of(place)] = bytes;
-  return place;
+  *pointer = bytes <= ~u64(0) - apart ? std::aligned_alloc(apart, (bytes / apart + 1) * apart) : nullptr;
+  if (*pointer == nullptr) {
+    return remembered(cudaErrorMemoryAllocation);
+  }
+  list[number_of(*pointer)] = bytes;
+  return cudaSuccess;
 }
 
 bool pageable(void const* pointer, u64 bytes) {
@@ -54,13 +57,27 @@ void copy_now(void* to, void const* from, u64 bytes) {
   std::memmove(target, source, bytes);
 }
 
+void check_kind(void* to, void const* from, u64 bytes, cudaMemcpyKind kind) {
+  auto const fits = [bytes](void const* pointer, bool of_device) {
+    return of_device ? !pageable(pointer, bytes) : !device_memory::owns(pointer);
+  };
+  if (kind != cudaMemcpyDefault && (!fits(to, kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) ||
+                                    !fits(from, kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice))) {
+    stop("copy from %p to %p, one of which is not where the kind %d of the copy says", from, to,
+         static_cast<int>(kind));
+  }
+}
+
 // As CUDA has it: from pageable memory the bytes are fetched before the call returns, to pageable memory the call
 // returns when they are there.
-void copy(void* to, void const* from, u64 bytes, cudaStream_t stream) {
+void copy(void* to, void const* from, u64 bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  CUstream_st* const queue = stream_of(stream);
   if (bytes == 0) {
     return;
   }
-  CUstream_st* const queue = stream_of(stream);
+  check_kind(to, from, bytes, kind);
+  device_memory::range(to, bytes, "copy");
+  device_memory::range(from, bytes, "copy");
   if (pageable(from, bytes) && device_memory::owns(to)) {
     std::vector<u8> staged(static_cast<u8 const*>(from), static_cast<u8 const*>(from) + bytes);
     enqueue(queue, [to, bytes, staged = std::move(staged)] { copy_now(to, staged.data(), bytes); });
@@ -123,14 +140,12 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
   runtime_lock const lock(runtime_mutex());
-  *pointer = on_host(bytes, device_memory::managed);
-  return cudaSuccess;
+  return on_host(pointer, bytes, device_memory::managed);
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   runtime_lock const lock(runtime_mutex());
-  *pointer = on_host(bytes, device_memory::pinned);
-  return cudaSuccess;
+  return on_host(pointer, bytes, device_memory::pinned);
 }
 
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
@@ -140,32 +155,34 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 cudaError_t cudaFreeHost(void* pointer) {
   runtime_lock const lock(runtime_mutex());
   finish_all();
-  device_memory::pinned.erase(number_of(pointer));
+  if (pointer != nullptr && device_memory::pinned.erase(number_of(pointer)) == 0) {
+    stop("free of %p, which is no page-locked memory that CUDA has given", pointer);
+  }
   std::free(pointer);
   return cudaSuccess;
 }
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
   runtime_lock const lock(runtime_mutex());
-  device_memory::pinned[number_of(pointer)] = bytes;
+  device_memory::registered[number_of(pointer)] = bytes;
   return cudaSuccess;
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
   runtime_lock const lock(runtime_mutex());
-  device_memory::pinned.erase(number_of(pointer));
+  device_memory::registered.erase(number_of(pointer));
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, void const* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, void const* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   runtime_lock const lock(runtime_mutex());
-  copy(to, from, bytes, stream);
+  copy(to, from, bytes, kind, stream);
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void* to, void const* from, size_t bytes, cudaMemcpyKind) {
+cudaError_t cudaMemcpy(void* to, void const* from, size_t bytes, cudaMemcpyKind kind) {
   runtime_lock const lock(runtime_mutex());
-  copy(to, from, bytes, nullptr);
+  copy(to, from, bytes, kind, nullptr);
   counters.blocking_copies += pageable(to, bytes) && bytes != 0 ? 0 : 1; // else it is counted already
   finish(stream_of(nullptr));
   return cudaSuccess;
@@ -201,6 +218,9 @@ cudaError_t cudaGetSymbolAddress(void** pointer, void const* symbol) {
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   runtime_lock const lock(runtime_mutex());
+  if (bytes != 0 && pageable(to, bytes)) {
+    stop("memset of %lu bytes at %p, which is no memory of the device; is it the host's?", bytes, to);
+  }
   enqueue(stream_of(stream), [to, value, bytes] {
     ++counters.memsets;
     counters.bytes_set += bytes;
@@ -222,8 +242,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void con
   attributes->devicePointer = const_cast<void*>(pointer);
   attributes->hostPointer = of_device ? nullptr : const_cast<void*>(pointer);
   attributes->type = of_device                                                    ? cudaMemoryTypeDevice
-                     : device_memory::lies_in(device_memory::pinned, address, 1)  ? cudaMemoryTypeHost
                      : device_memory::lies_in(device_memory::managed, address, 1) ? cudaMemoryTypeManaged
+                     : device_memory::kernels_may_use(address, 1)                 ? cudaMemoryTypeHost
                                                                                   : cudaMemoryTypeUnregistered;
   return cudaSuccess;
 }

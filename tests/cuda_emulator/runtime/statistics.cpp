@@ -5,6 +5,7 @@
 
 #include "../device/counters.hpp"
 #include "../device/modules.hpp"
+#include "../device/queues.hpp"
 #include "../device/settings.hpp"
 #include "../execution/warp.hpp"
 
@@ -60,9 +61,11 @@ void print() {
 } // namespace cuda_emulator
 
 void oktopk_cuda_emulator_read_counts(oktopk_cuda_emulator_counts* counts) {
+  cuda_emulator::runtime_lock const lock(cuda_emulator::runtime_mutex());
   *counts = cuda_emulator::counters;
 }
 
 void oktopk_cuda_emulator_reset_counts(void) {
+  cuda_emulator::runtime_lock const lock(cuda_emulator::runtime_mutex());
   cuda_emulator::counters = {};
 }

@@ -47,7 +47,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   runtime_lock const lock(runtime_mutex());
-  enqueue(stream_of(stream), [event] { finish(event); });
+  enqueue(stream_of(stream), [recorded = event->latest] { finish(*recorded); });
   return cudaSuccess;
 }
 
@@ -74,18 +74,17 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   runtime_lock const lock(runtime_mutex());
-  finish(event);
   delete event;
   return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   runtime_lock const lock(runtime_mutex());
-  event->done = false;
-  event->stream = stream_of(stream);
-  enqueue(event->stream, [event] {
-    event->done = true;
-    event->time = counters.thread_instructions;
+  CUstream_st* const queue = stream_of(stream);
+  event->latest = std::make_shared<CUevent_st::record>(CUevent_st::record{queue, false, 0});
+  enqueue(queue, [recorded = event->latest] {
+    recorded->done = true;
+    recorded->time = counters.thread_instructions;
   });
   return cudaSuccess;
 }
@@ -93,14 +92,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   runtime_lock const lock(runtime_mutex());
   ++counters.event_waits;
-  finish(event);
+  finish(*event->latest);
   return cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   runtime_lock const lock(runtime_mutex());
-  if (!event->done) {
-    run_next(event->stream);
+  if (!event->latest->done) {
+    run_next(event->latest->stream);
     return cudaErrorNotReady;
   }
   return cudaSuccess;
@@ -108,6 +107,6 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 // There is no time: a millisecond is a million thread instructions.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  *milliseconds = static_cast<float>(end->time - begin->time) * 1e-6F;
+  *milliseconds = static_cast<float>(end->latest->time - begin->latest->time) * 1e-6F;
   return cudaSuccess;
 }

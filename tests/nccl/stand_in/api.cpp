@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // The functions of NCCL, with its rules: device memory, peers in range, groups that end. A call that breaks one says so
-// in ncclGetLastError.
+// in ncclGetLastError. A message to oneself, which NCCL has within a group, is refused: the library sends none.
 
 #include "nccl/stand_in/communicator.hpp"
 
@@ -10,7 +10,6 @@
 #include <cstring>
 #include <exception>
 #include <random>
-#include <thread>
 #include <utility>
 
 namespace {
@@ -136,7 +135,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   while (comm->under_way > 0) {
-    std::this_thread::yield();
+    if (cudaDeviceSynchronize() != cudaSuccess) { // the functions end by themselves, once the streams come to them
+      return ncclUnhandledCudaError;
+    }
   }
   delete comm;
   return ncclSuccess;
@@ -144,13 +145,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   comm->aborted = true;
-  while (comm->under_way > 0) {
-    if (cudaDeviceSynchronize() != cudaSuccess) { // the functions end by themselves, once the streams come to them
-      return ncclUnhandledCudaError;
-    }
-  }
-  delete comm;
-  return ncclSuccess;
+  return ncclCommDestroy(comm);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
@@ -221,8 +216,10 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
 
 ncclResult_t ncclAllReduce(void const* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {
-  if (std::string const fault = fault_of(from, count, type, comm); !fault.empty()) {
-    return refuse(ncclInvalidArgument, "ncclAllReduce: " + fault);
+  for (void const* const each : {from, static_cast<void const*>(to)}) {
+    if (std::string const fault = fault_of(each, count, type, comm); !fault.empty()) {
+      return refuse(ncclInvalidArgument, "ncclAllReduce: " + fault);
+    }
   }
   if ((type != ncclFloat32 && type != ncclFloat64) || (op != ncclSum && op != ncclMin && op != ncclMax)) {
     return refuse(ncclInvalidArgument, "ncclAllReduce: an operation that the stand-in does not have");

@@ -4,6 +4,7 @@
 #include "nccl/stand_in/communicator.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -22,24 +23,33 @@ namespace {
 /// Page-locked memory, so that copies take their place on the stream and do not wait for it.
 class host_buffer {
 public:
-  explicit host_buffer(std::size_t bytes) : bytes_(bytes) {
+  explicit host_buffer(std::size_t bytes) : room_(bytes), bytes_(bytes) {
     if (cudaMallocHost(&data_, std::max<std::size_t>(bytes, 1)) != cudaSuccess) {
       data_ = nullptr;
     }
   }
-  host_buffer(host_buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
-  host_buffer& operator=(host_buffer&&) = delete;
+  host_buffer(host_buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), room_(other.room_), bytes_(other.bytes_) {}
+  host_buffer& operator=(host_buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(room_, other.room_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
   ~host_buffer() { static_cast<void>(cudaFreeHost(data_)); }
 
   bool made() const { return data_ != nullptr; }
+  bool fits(std::size_t bytes) const { return bytes <= room_ && room_ <= 2 * bytes + 4096; }
+  void use(std::size_t bytes) { bytes_ = bytes; }
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(data_), bytes_}; }
 
 private:
   void* data_ = nullptr;
-  std::size_t bytes_;
+  std::size_t room_;
+  std::size_t bytes_; // used
 };
 
-/// What a stream still needs; freed by a later call, since a function on a stream may not call CUDA.
+/// What a stream still needs; given back by a later call, since a function on a stream may not call CUDA.
 struct job {
   ncclComm_t comm = nullptr;
   std::vector<host_buffer> buffers;
@@ -52,24 +62,38 @@ struct job {
 
 std::mutex jobs_mutex;
 std::vector<std::unique_ptr<job>> jobs;
+std::vector<host_buffer> unused; // kept, for to free one is to wait for all streams
 
-void free_ended_jobs() {
+void end_jobs() {
   std::lock_guard const lock(jobs_mutex);
   std::erase_if(jobs, [](auto const& each) {
-    if (!each->exchanged || cudaEventQuery(each->ended) != cudaSuccess) {
+    if (!each->exchanged || each->ended == nullptr || cudaEventQuery(each->ended) != cudaSuccess) {
       return false;
     }
     static_cast<void>(cudaEventDestroy(each->ended));
+    std::ranges::move(each->buffers, std::back_inserter(unused));
     return true;
   });
 }
 
 job& new_job(ncclComm_t comm) {
-  free_ended_jobs();
+  end_jobs();
   std::lock_guard const lock(jobs_mutex);
   jobs.push_back(std::make_unique<job>());
   jobs.back()->comm = comm;
   return *jobs.back();
+}
+
+void add_buffer(job& what, std::size_t bytes) {
+  std::lock_guard const lock(jobs_mutex);
+  auto const found = std::ranges::find_if(unused, [&](host_buffer const& each) { return each.fits(bytes); });
+  if (found == unused.end()) {
+    what.buffers.emplace_back(bytes);
+    return;
+  }
+  what.buffers.push_back(std::move(*found));
+  what.buffers.back().use(bytes);
+  unused.erase(found);
 }
 
 void exchange_job(void* argument) {
@@ -101,7 +125,10 @@ ncclResult_t enqueue(job& what, cudaStream_t stream, std::vector<device_copy> co
                        cudaSuccess;
   }
   what.comm->under_way += 1;
-  done = done && cudaLaunchHostFunc(stream, exchange_job, &what) == cudaSuccess;
+  if (!done || cudaLaunchHostFunc(stream, exchange_job, &what) != cudaSuccess) {
+    what.comm->under_way -= 1;
+    return ncclUnhandledCudaError;
+  }
   for (device_copy const& each : back) {
     done = done && cudaMemcpyAsync(each.device, each.host.data(), each.host.size(), cudaMemcpyHostToDevice, stream) ==
                        cudaSuccess;
@@ -141,7 +168,7 @@ ncclResult_t enqueue_group(ncclComm_t comm, cudaStream_t stream, std::vector<ope
   std::vector<device_copy> copied;
   std::vector<device_copy> back;
   for (operation const& each : group) {
-    what.buffers.emplace_back(each.bytes);
+    add_buffer(what, each.bytes);
     std::span<std::byte> const host = what.buffers.back().bytes();
     what.transfers.push_back({host, each.peer, each.receives});
     (each.receives ? back : copied).push_back({each.data, host});
@@ -155,7 +182,7 @@ ncclResult_t enqueue_allreduce(ncclComm_t comm, cudaStream_t stream, void const*
   std::size_t const bytes = count * (type == ncclFloat32 ? sizeof(float) : sizeof(double));
   int const ranks = comm->connections.ranks();
   for (int i = 0; i <= ranks; ++i) { // one a rank, and the result
-    what.buffers.emplace_back(bytes);
+    add_buffer(what, bytes);
   }
   if (!made_all(what)) {
     return ncclUnhandledCudaError;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/kernel/chunk_shares.hpp>
 #include <oktopk/select/source.hpp>
 
@@ -89,10 +90,13 @@ private:
 template <execution_space E, selection_source Source>
 void select_chunks_on_device(E const& exec, Source const& from, chunk_shares shares,
                              typename Source::index_type* indices, typename Source::value_type* values) {
+  // Kokkos before 3.7 chooses numbers of threads by itself with which its own scan over a team ends the program: it
+  // wants a power of two (kokkos/kokkos #4146).
+  constexpr int threads = is_device<E> ? 128 : 1;
   auto const loaded = from.materialized();
   using kernel = chunk_by_team<E, Source, std::remove_const_t<decltype(loaded)>>;
   Kokkos::parallel_for("oktopk::select::chunks",
-                       Kokkos::TeamPolicy<E>(exec, static_cast<int>(shares.chunks()), Kokkos::AUTO),
+                       Kokkos::TeamPolicy<E>(exec, static_cast<int>(shares.chunks()), threads),
                        kernel{from, loaded, shares, indices, values});
 }
 
