@@ -52,6 +52,8 @@ public:
   }
   int rank() const { return rank_; }
   int size() const { return 2; }
+  // A message that is longer than the socket's buffer (some 200 KB; SO_SNDBUF) is refused: one that must wait for room
+  // would have to be sent in parts, from wait_all.
   request isend(std::span<std::byte const> out, int, oktopk::phase use) {
     check(send(lines_[static_cast<int>(use)].socket, out.data(), out.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0);
     return {};

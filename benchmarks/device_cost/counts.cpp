@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 
 namespace device_cost {
 namespace {
@@ -30,8 +31,9 @@ void note_fence(char const*, std::uint32_t, std::uint64_t*) {
 }
 
 void note_copy(Kokkos::Profiling::SpaceHandle, char const*, void const*, Kokkos::Profiling::SpaceHandle, char const*,
-               void const*, std::uint64_t) {
+               void const*, std::uint64_t bytes) {
   told_by_kokkos[quantity::copies] += 1;
+  told_by_kokkos[quantity::bytes_copied] += static_cast<double>(bytes);
 }
 
 void note_allocation(Kokkos::Profiling::SpaceHandle, char const*, void const*, std::uint64_t) {
@@ -90,6 +92,10 @@ origin prepare_counting() {
   emulator = reinterpret_cast<emulator_reader>(dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_read_counts"));
   if (emulator != nullptr) {
     return origin::emulator;
+  }
+  for (quantity const each : {quantity::blocks, quantity::threads, quantity::instructions, quantity::bytes_read,
+                              quantity::bytes_written, quantity::sectors_read, quantity::sectors_written}) {
+    told_by_kokkos[each] = std::numeric_limits<double>::quiet_NaN(); // nobody tells it
   }
   using namespace Kokkos::Tools::Experimental;
   set_begin_parallel_for_callback(note_kernel);

@@ -9,6 +9,7 @@
 #include "workload.hpp"
 
 #include "programs/arguments.hpp"
+#include "programs/density.hpp"
 #include "programs/pending_file.hpp"
 #include "programs/version.hpp"
 
@@ -21,6 +22,7 @@
 #include <cstdio>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -129,6 +131,10 @@ std::string report(options const& asked, std::int64_t length, std::string const&
 
 void run(options const& asked, origin where) {
   std::printf("device_cost on %s: %s\n", space::name(), std::string(description(where)).c_str());
+  std::optional<oktopk_programs::pending_file> file; // opened before hours of counting
+  if (!asked.csv.empty()) {
+    file.emplace(asked.csv);
+  }
   std::string rows = std::string("form,length,density,ranks,") + csv_heading;
   for (std::int64_t const length : asked.lengths) {
     for (std::string const& form : asked.forms) {
@@ -136,8 +142,10 @@ void run(options const& asked, origin where) {
       std::fflush(stdout);
     }
   }
-  if (!asked.csv.empty()) {
-    oktopk_programs::write_whole(asked.csv, rows);
+  if (file) {
+    file->write(rows);
+    file->close();
+    file->commit();
   }
 }
 
@@ -148,7 +156,7 @@ void add_options(CLI::App& app, options& asked) {
       ->type_name("N[,N...]")
       ->capture_default_str();
   app.add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(oktopk_programs::fault_of_density)
       ->type_name("D")
       ->capture_default_str();
   app.add_option("--ranks", asked.ranks, "Ranks in this process")->check(CLI::Range(1, 64))->capture_default_str();

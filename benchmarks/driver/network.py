@@ -80,12 +80,17 @@ def launcher_of(mpi, bench):
     return need("mpirun.openmpi", "openmpi-bin")
 
 
+def check_root():
+    """Fails where nobody but an administrator could make links."""
+    if os.geteuid() != 0:
+        programs.fail("needs root, to make network namespaces: run it with sudo")
+
+
 def check(ranks):
     """Fails where links for so many ranks cannot be made here."""
     if not 2 <= ranks <= 200:
         programs.fail(f"--ranks must be a number from 2 to 200, not {ranks}")
-    if os.geteuid() != 0:
-        programs.fail("needs root, to make network namespaces: run it with sudo")
+    check_root()
     for command, package in TOOLS.items():
         need(command, package)
     if subprocess.run([*IN_NAMESPACES, "true"], capture_output=True, check=False).returncode != 0:

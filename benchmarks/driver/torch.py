@@ -26,8 +26,8 @@ WORKLOADS = ("vgg16", "lstm", "bert")
 def add_options(parser):
     """The options of `torch`."""
     parser.add_argument("--workload", choices=WORKLOADS, default="vgg16", help="what is trained")
-    parser.add_argument("--minutes", type=arguments.positive, metavar="M", default=0.5,
-                        help="of training with each scheme, evaluations not counted")
+    parser.add_argument("--minutes", type=arguments.positive, metavar="M",
+                        help="of training with each scheme, evaluations not counted (default: 0.5)")
     parser.add_argument("--iterations", type=arguments.whole, metavar="N",
                         help="of training with each scheme, in place of --minutes")
     parser.add_argument("--rate", choices=[*network.RATES, "none"], default="1gbit",
@@ -35,7 +35,7 @@ def add_options(parser):
     parser.add_argument("--size", type=arguments.positive, metavar="F", default=1.0,
                         help="factor of the widths of the network")
     arguments.add(parser, "--ranks", "--algorithm", "--deadline", "--csv", "--plot", "--build", ranks=4,
-                  algorithm=SOME, plot=False, build=programs.builds(), passed_on=[])
+                  algorithm=[], plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--all", action="store_true", help="all schemes of the paper, and more")
     parser.add_argument("--images", metavar="DIR",
@@ -102,11 +102,15 @@ def train(given, program, options, scratch):
 
 def run(given):
     """Trains, prints the table and writes the files."""
-    if given.all:
-        given.algorithm = arguments.names(ALL)
-    elif isinstance(given.algorithm, str):
-        given.algorithm = arguments.names(given.algorithm)
+    if given.all and given.algorithm:
+        programs.fail("--all and --algorithm both say what to train with")
+    if given.iterations and given.minutes:
+        programs.fail("--iterations and --minutes both say how long to train")
+    if not given.algorithm:
+        given.algorithm = arguments.names(ALL if given.all else SOME)
     programs.set_outputs(given, "torch", given.workload)
+    if given.rate != "none":
+        network.check_root()
     program = built(given)
     if given.rate != "none":
         network.check(given.ranks)
@@ -114,7 +118,7 @@ def run(given):
     with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
         options = ["--workload", given.workload, "--size", given.size]
         options += (["--iterations", given.iterations] if given.iterations
-                    else ["--minutes", given.minutes])
+                    else ["--minutes", given.minutes or 0.5])
         options += ["--images", given.images] if given.images else []
         options += [] if given.workload == "vgg16" else ["--text", text_of(given, scratch)]
         rows = train(given, program, [*options, *arguments.deadline(given), *given.passed_on], scratch)

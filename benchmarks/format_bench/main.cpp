@@ -7,6 +7,7 @@
 #include "rivals.hpp"
 #include "subject.hpp"
 
+#include "programs/density.hpp"
 #include "programs/version.hpp"
 
 #include <CLI/CLI.hpp>
@@ -124,12 +125,6 @@ bool run(options const& asked) {
   return benchmark::RunSpecifiedBenchmarks() > 0;
 }
 
-std::string fault_of_density(std::string const& text) {
-  double value = 0;
-  bool const good = CLI::detail::lexical_cast(text, value) && value > 0 && value <= 1;
-  return good ? "" : "must be over 0 and at most 1, not " + text;
-}
-
 std::string fault_of_kind(std::string const& text) {
   return is_kind(text) ? "" : "must be uniform, clustered, alternating or random_bits, not " + text;
 }
@@ -143,7 +138,7 @@ int run_program(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--density", asked.densities, "Shares of the entries to send, in (0, 1]")
       ->delimiter(',')
-      ->check(fault_of_density)
+      ->check(oktopk_programs::fault_of_density)
       ->type_name("D[,D...]")
       ->capture_default_str();
   app.add_option("--parts", asked.parts, "Messages that a selection is cut into")

@@ -3,6 +3,7 @@
 #include "messages.hpp"
 
 #include "oktopk_bench/input_files.hpp"
+#include "programs/length.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -179,6 +180,7 @@ input read_input(std::vector<std::string> const& files, std::string const& name,
                                std::to_string(made.length));
     }
     made.length = file.length();
+    oktopk_programs::check_length(each, made.length);
     std::vector<float> accumulator(static_cast<std::size_t>(made.length));
     file.read(0, accumulator);
     auto const indices = largest(accumulator, wanted(made.length, density));

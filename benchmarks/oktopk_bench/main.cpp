@@ -52,12 +52,15 @@ int main(int argc, char** argv) {
   std::string const fault = given.initialize_kokkos();
   read.fault = read.fault.empty() ? fault : read.fault;
 #ifdef OKTOPK_BENCH_WITH_MPI
-  int const status = with_mpi ? oktopk_bench::run_with_mpi(read) : oktopk_bench::run_in_process(read);
+  int status = with_mpi ? oktopk_bench::run_with_mpi(read) : oktopk_bench::run_in_process(read);
 #else
-  int const status = oktopk_bench::run_in_process(read);
+  int status = oktopk_bench::run_in_process(read);
 #endif
   Kokkos::finalize();
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) { // what was measured cannot be read
+    oktopk_programs::complain("oktopk_bench", "cannot write to the standard output");
+    status = 1;
+  }
 #ifdef OKTOPK_BENCH_WITH_MPI
   if (with_mpi) {
     MPI_Finalize();

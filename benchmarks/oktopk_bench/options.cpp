@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include "programs/density.hpp"
 #include "programs/version.hpp"
 
 #include <oktopk/catalogue/request.hpp>
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace oktopk_bench {
 namespace {
@@ -31,21 +34,17 @@ std::string fault_of_pattern(std::string const& pattern) {
              : std::string();
 }
 
-// CLI11's own ranges print the upper end, and that with all its digits.
-auto at_least(std::int64_t least) {
-  return [least](std::string const& text) {
-    std::int64_t number = 0;
-    return CLI::detail::lexical_cast(text, number) && number >= least
-               ? std::string()
-               : text + " is no integer of at least " + std::to_string(least);
-  };
-}
+constexpr std::int64_t most_steps = 1'000'000'000;
 
-std::string fault_of_density(std::string const& text) {
-  double density = 0;
-  return CLI::detail::lexical_cast(text, density) && density > 0 && density <= 1
-             ? std::string()
-             : text + " is not a number over 0 and at most 1";
+// CLI11's own ranges print the upper end, and that with all its digits.
+auto at_least(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  return [least, most](std::string const& text) {
+    std::int64_t number = 0;
+    bool const is_number = CLI::detail::lexical_cast(text, number);
+    return !is_number || number < least ? text + " is no integer of at least " + std::to_string(least)
+           : number > most              ? text + " is more than " + std::to_string(most)
+                                        : std::string();
+  };
 }
 
 void declare(CLI::App& app, options& asked) {
@@ -65,10 +64,13 @@ void declare(CLI::App& app, options& asked) {
       ->check(fault_of_pattern)
       ->type_name("PATTERN[,PATTERN...]");
   auto* const size = app.add_option_group("Selection")->require_option(1);
-  size->add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")->check(fault_of_density);
+  size->add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")
+      ->check(oktopk_programs::fault_of_density);
   size->add_option("--k", asked.k, "Number of entries to select")->check(at_least(0));
-  app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")->check(at_least(1));
-  app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")->check(at_least(0));
+  app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")
+      ->check(at_least(1, most_steps));
+  app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")
+      ->check(at_least(0, most_steps));
   app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)");
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");

@@ -3,6 +3,7 @@
 #include "inputs.hpp"
 
 #include "oktopk_bench/input_files.hpp"
+#include "programs/length.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -63,6 +64,7 @@ input make_input(std::string_view distribution, std::int64_t length) {
 
 input read_input(std::string const& path) {
   oktopk_bench::file_input file({path}, 0);
+  oktopk_programs::check_length(path, file.length());
   input made{path, 0.5F, std::vector<float>(static_cast<std::size_t>(file.length())), {}};
   std::vector<float>& values = made.gradients[0];
   values.resize(made.residual.size());

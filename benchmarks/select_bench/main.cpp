@@ -8,6 +8,7 @@
 #include "ranks.hpp"
 #include "selectors.hpp"
 
+#include "programs/density.hpp"
 #include "programs/version.hpp"
 
 #include <CLI/CLI.hpp>
@@ -124,6 +125,11 @@ public:
 
 /// Tells the benchmark library our defaults, then what was asked for, then what a rank may not do.
 void initialize_library(char* program, std::vector<std::string> const& asked, ranks const& all) {
+  for (std::string const& each : asked) {
+    if (each.starts_with("--benchmark_min_time")) { // the accumulator is made once a repetition
+      throw std::runtime_error("a repetition is one call: --benchmark_repetitions says how many there are, not " + each);
+    }
+  }
   std::vector<std::string> arguments = {"--benchmark_repetitions=15", "--benchmark_min_time=0",
                                         "--benchmark_report_aggregates_only=true",
                                         "--benchmark_enable_random_interleaving=true"};
@@ -175,12 +181,6 @@ bool run(options const& asked, ranks const& all) {
   return (all.rank() == 0 ? benchmark::RunSpecifiedBenchmarks() : benchmark::RunSpecifiedBenchmarks(&nothing)) > 0;
 }
 
-std::string fault_of_density(std::string const& text) {
-  double value = 0;
-  bool const good = CLI::detail::lexical_cast(text, value) && value > 0 && value <= 1;
-  return good ? "" : "must be over 0 and at most 1, not " + text;
-}
-
 int run_program(int argc, char** argv) {
   options asked;
   CLI::App app("Measures selection on one rank, beside passes that only read and write memory.", "select_bench");
@@ -194,7 +194,7 @@ int run_program(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--density", asked.densities, "Shares of the entries to select, in (0, 1]")
       ->delimiter(',')
-      ->check(fault_of_density)
+      ->check(oktopk_programs::fault_of_density)
       ->type_name("D[,D...]")
       ->capture_default_str();
   app.add_option("--input", asked.input,

@@ -6,10 +6,9 @@
 
 #include "programs/pending_file.hpp"
 
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/hash.hpp>
-
-#include <mpi.h>
 
 #include <algorithm>
 #include <fstream>
@@ -150,11 +149,14 @@ std::optional<training_state> checkpoints::newest() {
   if (name_.empty()) {
     return std::nullopt;
   }
-  std::int64_t iteration = found ? saved.iteration : 0;
-  std::uint64_t digest = 0;
-  MPI_Bcast(&iteration, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
-  MPI_Scatter(saved.digests.empty() ? nullptr : saved.digests.data(), iteration > 0 ? 1 : 0, MPI_UINT64_T, &digest,
-              iteration > 0 ? 1 : 0, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  std::vector<std::uint64_t> told(static_cast<std::size_t>(world_.size()) + 1); // the iteration, and the digests
+  if (found) {
+    told.front() = static_cast<std::uint64_t>(saved.iteration);
+    std::copy(saved.digests.begin(), saved.digests.end(), told.begin() + 1);
+  }
+  add_over_ranks(told);
+  auto const iteration = static_cast<std::int64_t>(told.front());
+  std::uint64_t const digest = told[static_cast<std::size_t>(world_.rank()) + 1];
   auto state = together(world_, "--checkpoint", [&]() -> std::optional<training_state> {
     if (iteration == 0) {
       return std::nullopt;
@@ -172,15 +174,14 @@ std::optional<training_state> checkpoints::newest() {
 }
 
 void checkpoints::save(training_state const& state) {
-  std::uint64_t digest = 0;
-  together(world_, "--checkpoint", [&] {
-    std::string const bytes = bytes_of(state);
-    digest = digest_of(bytes);
-    oktopk_programs::write_whole_to_disk(file_of(state.iteration), bytes);
-  });
   manifest saved{state.iteration, {training_.begin(), training_.end()}, {}};
   saved.digests.resize(static_cast<std::size_t>(world_.size()));
-  MPI_Gather(&digest, 1, MPI_UINT64_T, saved.digests.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  together(world_, "--checkpoint", [&] {
+    std::string const bytes = bytes_of(state);
+    saved.digests[static_cast<std::size_t>(world_.rank())] = digest_of(bytes);
+    oktopk_programs::write_whole_to_disk(file_of(state.iteration), bytes);
+  });
+  add_over_ranks(saved.digests);
   together(world_, "--checkpoint", [&] {
     if (world_.rank() == 0) {
       std::ostringstream out;
@@ -189,6 +190,12 @@ void checkpoints::save(training_state const& state) {
     }
   });
   remove_all_but(state.iteration);
+}
+
+// Numbers of which only one rank has each.
+void checkpoints::add_over_ranks(std::vector<std::uint64_t>& numbers) {
+  oktopk::collective_workspace room;
+  oktopk::allreduce_integers(world_, std::span(numbers), oktopk::reduction::sum, oktopk::phase::control, room);
 }
 
 files::path checkpoints::file_of(std::int64_t iteration) const {

@@ -51,6 +51,7 @@ public:
   void save(training_state const& state);
 
 private:
+  void add_over_ranks(std::vector<std::uint64_t>& numbers);
   std::filesystem::path file_of(std::int64_t iteration) const;
   void remove_all_but(std::int64_t iteration) const;
 

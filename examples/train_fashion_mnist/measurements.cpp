@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "measurements.hpp"
 
+#include <oktopk/comm/collectives.hpp>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 
 namespace fashion {
 
@@ -20,21 +24,21 @@ void measurements::add(measurements const& other) {
   modelled = modelled || other.modelled;
 }
 
-measurements measurements::over_ranks(MPI_Comm comm) const {
-  int ranks = 1;
-  MPI_Comm_size(comm, &ranks);
+measurements measurements::over_ranks(oktopk::mpi_communicator& world) const {
   std::array<double, 5> means{loss, compute_seconds, selection_seconds, communication_seconds, words};
-  MPI_Allreduce(MPI_IN_PLACE, means.data(), static_cast<int>(means.size()), MPI_DOUBLE, MPI_SUM, comm);
+  world.allreduce(std::span<double>(means), oktopk::reduction::sum, oktopk::phase::control);
   for (double& mean : means) {
-    mean /= ranks;
+    mean /= world.size();
   }
   measurements all{iterations, means[0],   means[1],    means[2],   means[3],
                    means[4],   most_words, bound_words, over_bound, modelled};
   std::array<double, 2> maxima{most_words, bound_words};
-  MPI_Allreduce(MPI_IN_PLACE, maxima.data(), static_cast<int>(maxima.size()), MPI_DOUBLE, MPI_MAX, comm);
+  world.allreduce(std::span<double>(maxima), oktopk::reduction::max, oktopk::phase::control);
   all.most_words = maxima[0];
   all.bound_words = maxima[1];
-  MPI_Allreduce(MPI_IN_PLACE, &all.over_bound, 1, MPI_INT64_T, MPI_SUM, comm);
+  oktopk::collective_workspace room;
+  oktopk::allreduce_integers(world, std::span(&all.over_bound, 1), oktopk::reduction::sum, oktopk::phase::control,
+                             room);
   return all;
 }
 

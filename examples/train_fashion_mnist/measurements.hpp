@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <mpi.h>
+#include <oktopk/mpi.hpp>
 
 #include <cstdint>
 
@@ -37,7 +37,7 @@ struct measurements {
 
   /// Collective. Means over ranks of the sums, the maxima of `most_words` and `bound_words`, and the sum of
   /// `over_bound`.
-  measurements over_ranks(MPI_Comm comm) const;
+  measurements over_ranks(oktopk::mpi_communicator& world) const;
 
   double mean_loss() const { return loss / static_cast<double>(iterations); }
   double mean_words() const { return words / static_cast<double>(iterations); }

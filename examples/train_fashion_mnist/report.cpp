@@ -24,6 +24,7 @@ void report::go_on_from(story const& before) {
   accuracy_ = before.accuracy;
   loss_ = before.loss;
   csv_.assign(before.csv.begin(), before.csv.end());
+  seconds_before_ = before.seconds;
 }
 
 void report::heading() const {

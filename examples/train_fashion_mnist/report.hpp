@@ -41,6 +41,7 @@ public:
     double accuracy = 0;
     double loss = 0;
     std::vector<char> csv;
+    double seconds = 0;
 
     template <class State, class Visit>
     static void each_part(State& state, Visit& visit) {
@@ -49,10 +50,12 @@ public:
       visit(state.accuracy);
       visit(state.loss);
       visit(state.csv);
+      visit(state.seconds);
     }
   };
 
-  story told() const { return {whole_, epochs_, accuracy_, loss_, {csv_.begin(), csv_.end()}}; }
+  story told(double seconds) const { return {whole_, epochs_, accuracy_, loss_, {csv_.begin(), csv_.end()}, seconds}; }
+  double seconds_before() const { return seconds_before_; } ///< of runs that this one goes on with
   void go_on_from(story const& before);
 
 private:
@@ -65,6 +68,7 @@ private:
   double accuracy_ = 0;
   double loss_ = 0;
   std::string csv_;
+  double seconds_before_ = 0;
 };
 
 } // namespace fashion

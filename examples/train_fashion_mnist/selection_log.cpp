@@ -4,20 +4,24 @@
 
 #include "programs/pending_file.hpp"
 
+#include <oktopk/comm/collectives.hpp>
+
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 namespace fashion {
 
 namespace {
 
-// The numbers of all ranks in one, on rank 0.
-std::vector<std::int64_t> reduced(std::vector<std::int64_t> const& mine, MPI_Op operation, MPI_Comm comm) {
-  std::vector<std::int64_t> all(mine.size());
-  MPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_INT64_T, operation, 0, comm);
-  return all;
+// The numbers of all ranks in one.
+std::vector<std::int64_t> reduced(std::vector<std::int64_t> numbers, oktopk::reduction op,
+                                  oktopk::mpi_communicator& world) {
+  oktopk::collective_workspace room;
+  oktopk::allreduce_integers(world, std::span(numbers), op, oktopk::phase::control, room);
+  return numbers;
 }
 
 } // namespace
@@ -36,11 +40,11 @@ void selection_log::add(std::int64_t local, std::int64_t global) {
   }
 }
 
-void selection_log::gather(MPI_Comm comm) {
-  MPI_Comm_size(comm, &ranks_);
-  least_ = reduced(local_, MPI_MIN, comm);
-  most_ = reduced(local_, MPI_MAX, comm);
-  local_ = reduced(local_, MPI_SUM, comm);
+void selection_log::gather(oktopk::mpi_communicator& world) {
+  ranks_ = world.size();
+  least_ = reduced(local_, oktopk::reduction::min, world);
+  most_ = reduced(local_, oktopk::reduction::max, world);
+  local_ = reduced(local_, oktopk::reduction::sum, world);
 }
 
 void selection_log::write(std::filesystem::path const& file, std::int64_t k) const {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <mpi.h>
+#include <oktopk/mpi.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -32,7 +32,7 @@ public:
   }
 
   /// Collective. Brings the ranks' numbers together, on rank 0.
-  void gather(MPI_Comm comm);
+  void gather(oktopk::mpi_communicator& world);
 
   /// On rank 0, after `gather`: `iteration,k,local_mean,local_min,local_max,global`, a row per iteration. Throws
   /// std::runtime_error.

@@ -18,6 +18,7 @@
 #include "programs/pending_file.hpp"
 #include "programs/progress.hpp"
 
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/sgd.hpp>
 
@@ -27,6 +28,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -66,10 +68,10 @@ public:
         fmt::print("goes on after iteration {} of {}\n", iteration_, how_.epochs * iterations_per_epoch_);
       }
     }
-    auto const start = clock::now();
+    begun_ = clock::now();
     for (std::int64_t epoch = iteration_ / iterations_per_epoch_ + 1; epoch <= how_.epochs; ++epoch) {
       train_epoch(epoch, bar, out);
-      measurements const all = epoch_.over_ranks(MPI_COMM_WORLD);
+      measurements const all = epoch_.over_ranks(world_);
       epoch_ = {};
       double const accuracy = test_accuracy();
       bar.wipe();
@@ -80,8 +82,8 @@ public:
         save(out);
       }
     }
-    double const total = seconds(start, clock::now());
-    log_.gather(MPI_COMM_WORLD);
+    double const total = out.seconds_before() + seconds(begun_, clock::now());
+    log_.gather(world_);
     together(world_, "output", [&] {
       if (speaks) {
         out.close(total);
@@ -165,7 +167,7 @@ private:
                        .parameters = {host.data(), host.data() + host.extent(0)},
                        .optimizer = {bytes.begin(), bytes.end()},
                        .epoch = epoch_,
-                       .told = out.told(),
+                       .told = out.told(out.seconds_before() + seconds(begun_, clock::now())),
                        .local = log_.local(),
                        .global = log_.global()});
   }
@@ -217,7 +219,8 @@ private:
       std::int64_t const count = std::min(network_->capacity(), data_.test.size() - first);
       correct += network_->correct(exec_, parameters_, data_.test, test_order_, first, count);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &correct, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    oktopk::collective_workspace room;
+    oktopk::allreduce_integers(world_, std::span(&correct, 1), oktopk::reduction::sum, oktopk::phase::control, room);
     return static_cast<double>(correct) / static_cast<double>(data_.test.whole);
   }
 
@@ -230,6 +233,7 @@ private:
   allreduce& allreduce_;
   std::int64_t iterations_per_epoch_;
   std::int64_t iteration_ = 0; // the one under way, counted from 1
+  clock::time_point begun_;
   run_facts facts_;
   oktopk::sgd<allreduce> optimizer_;
   accumulator_dump dump_;

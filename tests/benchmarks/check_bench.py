@@ -13,6 +13,7 @@ import os
 import pathlib
 import pickle
 import random
+import subprocess
 import zipfile
 
 import pytest
@@ -366,6 +367,7 @@ BAD_OPTIONS = [
     (["--algorithm", "ok_topk", "--length", 3_000_000_000, "--k", 5], "3000000000"),
     ([*PLAIN, "--steps", 0], "--steps: 0 is no integer of at least 1"),
     ([*PLAIN, "--warmup", -1], "--warmup: -1 is no integer of at least 0"),
+    ([*PLAIN, "--warmup", 2**62], f"--warmup: {2**62} is more than 1000000000"),
     (named("ok_topk(tau=0)"), "tau"),
     (named("ok_topk(tau=often)"), "tau"),
     (named("ok_topk(local_select=reused, tau_prime=-3)"), "tau'"),
@@ -478,6 +480,13 @@ def test_refuses_bad_places_for_output(tmp_path, tool, ranks):
     tool.refuses("file", ranks, *PLAIN, "--dump", file / "below")
     assert list(tmp_path.iterdir()) == [file]
     assert file.read_text(encoding="ascii") == "kept"
+
+
+def test_a_table_that_cannot_be_written_is_a_failure(program):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([program.path, "--in-process", "1", *map(str, PLAIN)], stdout=full, stderr=subprocess.PIPE,
+                              text=True, check=False)
+    assert done.returncode == 1 and "cannot write to the standard output" in done.stderr
 
 
 def test_refuses_ranks_started_differently(mpi_program):

@@ -338,5 +338,14 @@ def test_refuses_damaged_file(compare, tmp_path):
     assert not (tmp_path / "table.csv").exists()
 
 
+@pytest.mark.parametrize("options, sentence", [
+    (["--all", "--algorithm", "ok_topk"], "--all and --algorithm both say what to train with"),
+    (["--minutes", "1", "--iterations", "5"], "--iterations and --minutes both say how long to train"),
+])
+def test_refuses_options_of_training_that_contradict(driver, options, sentence):
+    done = driver("torch", "--rate", "none", *options)
+    assert done.returncode != 0 and sentence in done.stderr
+
+
 def test_version(driver):
     assert driver("--version").stdout == f"run.py {VERSION}\n"

@@ -72,7 +72,7 @@ def test_files(medians, tmp_path):
 
 @pytest.mark.parametrize("sentence, arguments", [
     ("--n: Value 0 not in range", ["--n", 0]),
-    ("--density: must be over 0", ["--density", "0.5,0"]),
+    ("--density: 0 is not a number over 0", ["--density", "0.5,0"]),
     ("--parts: Value 0 not in range", ["--parts", 0]),
     ("--input: must be uniform", ["--input", "nonsense"]),
     ("zzz", ["--n", 10, "--benchmark_filter=zzz"]),

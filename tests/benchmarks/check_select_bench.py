@@ -81,12 +81,13 @@ def test_figures(program):
 
 @pytest.mark.parametrize("sentence, arguments", [
     ("--n: Value 0 not in range", ["--n", 0]),
-    ("--density: must be over 0", ["--density", "0.5,0"]),
-    ("--density: must be over 0", ["--density", 1.5]),
-    ("--density: must be over 0", ["--density", "nan"]),
+    ("--density: 0 is not a number over 0", ["--density", "0.5,0"]),
+    ("--density: 1.5 is not a number over 0", ["--density", 1.5]),
+    ("--density: nan is not a number over 0", ["--density", "nan"]),
     ("zzz", ["--benchmark_filter=zzz"]),
     ("there is no input file", ["--input", "nowhere.f32"]),
     ("--nonsense", ["--nonsense"]),
+    ("a repetition is one call", ["--benchmark_min_time=0.01"]),
     ("/nowhere/rows.csv", ["--n", 10, "--benchmark_out=/nowhere/rows.csv"]),
 ])
 def test_refuses(program, sentence, arguments):
@@ -100,6 +101,14 @@ def test_refuses_foreign_file(program, tmp_path):
     done = run(program.path, "--input", tmp_path / "gradient.h5")
     assert done.returncode == 1
     assert "numpy.save('gradient.npy', g)" in done.stderr
+
+
+def test_refuses_more_values_than_indices_can_name(program, tmp_path):
+    with open(tmp_path / "large.f32", "wb") as large:
+        large.truncate(4 * 2**31)
+    done = run(program.path, "--input", tmp_path / "large.f32")
+    assert done.returncode == 1
+    assert "has 2147483648 values; at most 2147483647 can be measured" in done.stderr
 
 
 def test_version(program):

@@ -7,6 +7,7 @@ import gzip
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -177,8 +178,14 @@ def copied(straight, tmp_path):
 
 
 def test_a_finished_training_stays_as_it_is(copied, straight):
-    assert f"goes on after iteration {ITERATIONS} of {ITERATIONS}" in copied.finish()
+    summary = copied.folder / "summary"
+    said = copied.program.succeed(RANKS, *copied.arguments("--summary", summary))
+    assert f"goes on after iteration {ITERATIONS} of {ITERATIONS}" in said
     assert copied.results() == straight.results()
+    with (copied.folder / "csv").open(newline="", encoding="ascii") as file:
+        parts = sum(float(value) for row in csv.DictReader(file) for key, value in row.items() if key.endswith("_seconds"))
+    in_all = float(re.search("total_seconds=([0-9.]+)", summary.read_text(encoding="ascii"))[1])
+    assert in_all + 0.01 >= parts > 0.02  # the runs before are counted
 
 
 def test_removes_what_is_left_and_nothing_else(copied):

@@ -56,7 +56,8 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--size", how.size, "factor of the network's widths")
       ->check(CLI::Range(0.01, 8.0))
       ->check(fault_of_number);
-  app.add_option("--batch", how.batch, "examples of a rank and iteration")->check(CLI::PositiveNumber);
+  app.add_option("--batch", how.batch, "examples of a rank and iteration")
+      ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 20));
   app.add_option("--iterations", how.iterations, "of the training")->check(CLI::PositiveNumber);
   app.add_option("--minutes", how.minutes, "of the training in place of --iterations")
       ->check(CLI::PositiveNumber)

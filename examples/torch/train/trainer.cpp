@@ -5,6 +5,7 @@
 #include "workload.hpp"
 #include "xi.hpp"
 
+#include "programs/pending_file.hpp"
 #include "programs/together.hpp"
 
 #include <oktopk/torch.hpp>
@@ -239,7 +240,12 @@ private:
 
 } // namespace
 
-void train(oktopk::mpi_communicator const& world, options const& how) {
+void train(oktopk::mpi_communicator world, options const& how) {
+  oktopk_programs::together(world, "output", oktopk::fault::bad_file, [&] {
+    if (world.rank() == 0 && !how.csv.empty()) {
+      oktopk_programs::pending_file{how.csv}; // can be made, and vanishes again; what is there stays until the first row
+    }
+  });
   trainer(world, how).run();
 }
 

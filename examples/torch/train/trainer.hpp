@@ -8,6 +8,6 @@
 namespace torch_training {
 
 /// Trains as the options say, and writes rows. Collective.
-void train(oktopk::mpi_communicator const& world, options const& how);
+void train(oktopk::mpi_communicator world, options const& how);
 
 } // namespace torch_training

@@ -171,8 +171,8 @@ class bert_workload final : public workload {
 public:
   bert_workload(options const& how, int rank, int ranks)
       : text_(read_text(how.text, how.words)), network_(text_.words, length, how.size), batch_(how.batch),
-        seed_(how.seed * 1'000'003 + rank), training_(share(text_.training, rank, ranks)),
-        test_(share(text_.test, rank, ranks)) {
+        seed_(static_cast<std::uint64_t>(how.seed) * 1'000'003 + static_cast<std::uint64_t>(rank)),
+        training_(share(text_.training, rank, ranks)), test_(share(text_.test, rank, ranks)) {
     if (training_.size(0) <= length || test_.size(0) < length * test_batch) {
       throw std::runtime_error("the text is too short for that many ranks");
     }
@@ -183,7 +183,7 @@ public:
   torch::Tensor loss(std::int64_t iteration) override {
     network_.train();
     torch::Generator generator =
-        torch::make_generator<torch::CPUGeneratorImpl>(static_cast<std::uint64_t>(seed_ * 10'000'019 + iteration));
+        torch::make_generator<torch::CPUGeneratorImpl>(seed_ * 10'000'019 + static_cast<std::uint64_t>(iteration));
     auto const begins = torch::randint(0, training_.size(0) - length, {batch_}, generator, torch::kLong);
     auto const places = torch::arange(length).unsqueeze(1) + begins.unsqueeze(0);
     auto const [given, chosen, targets] =
@@ -230,7 +230,7 @@ private:
   text text_;
   bert network_;
   std::int64_t batch_;
-  std::int64_t seed_;
+  std::uint64_t seed_;
   torch::Tensor training_;
   torch::Tensor test_;
 };
