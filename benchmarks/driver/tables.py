@@ -251,6 +251,11 @@ def coding(rows):
         "error: of all values together, the norm of what is lost over their norm.")
 
 
+def counted(cell, divisor, form):
+    """A count of device_cost; away from the emulator some are empty."""
+    return format(float(cell) / divisor, form) if cell else "-"
+
+
 def device_cost(rows):
     """Of the rows of device_cost, a table for each length and form and a line for each part."""
     heading = ["part", "launches", "blocks", "waits", "copies", "read B/n", "written B/n",
@@ -260,10 +265,10 @@ def device_cost(rows):
                              for row in rows], "case").items():
         length = int(of[0]["length"])
         lines = [[row["part"],
-                  *(f"{float(row[name]):,.4g}" for name in ("launches", "blocks", "host_waits",
-                                                            "copies")),
-                  *(f"{float(row[name]) / length:.3f}" for name in ("bytes_read", "bytes_written")),
-                  f"{float(row['instructions_per_element']):.2f}"] for row in of]
+                  *(counted(row[name], 1, ",.4g") for name in ("launches", "blocks", "host_waits",
+                                                               "copies")),
+                  *(counted(row[name], length, ".3f") for name in ("bytes_read", "bytes_written")),
+                  counted(row["instructions_per_element"], 1, ".2f")] for row in of]
         parts.append(f"{case}, density {float(of[0]['density']):g}, {of[0]['ranks']} ranks:\n\n"
                      + aligned(heading, lines))
     return "\n\n".join(parts) + note(

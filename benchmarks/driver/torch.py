@@ -35,9 +35,9 @@ def add_options(parser):
     parser.add_argument("--size", type=arguments.positive, metavar="F", default=1.0,
                         help="factor of the widths of the network")
     arguments.add(parser, "--ranks", "--algorithm", "--deadline", "--csv", "--plot", "--build", ranks=4,
-                  algorithm=[], plot=False, build=programs.builds(), passed_on=[])
+                  plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
-    parser.add_argument("--all", action="store_true", help="all schemes of the paper, and more")
+    parser.add_argument("--all", action="store_true", help="all schemes of the paper, and more (without it and --algorithm: " + SOME + ")")
     parser.add_argument("--images", metavar="DIR",
                         help="folder with Fashion-MNIST (default: where Debian installs it)")
     parser.add_argument("--text", metavar="FILE",

@@ -25,6 +25,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -102,11 +103,12 @@ private:
         oktopk::make_allreduce(exec_, decorated(counted), text,
                                {.length = input_->length(), .k = asked_.k, .density = asked_.density}, extras());
     together("memory", oktopk::fault::option_out_of_range, [&] { reserve(); });
+    bool const is_yardstick = std::is_same_v<decorated, counting> && algorithm.name() == "dense";
     typename allreduce::update_type update;
     for (std::int64_t step = -asked_.warmup; step < asked_.measured_steps(); ++step) {
       std::string const which = step < 0 ? "warm-up" : "step " + std::to_string(step);
       read(step);
-      measurement row = measure(comm_, algorithm, counted, accumulator_, which, update);
+      measurement row = measure(comm_, algorithm, counted, accumulator_, is_yardstick, which, update);
       if (step >= 0) {
         row.algorithm = text;
         row.length = input_->length();

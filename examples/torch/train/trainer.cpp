@@ -5,7 +5,6 @@
 #include "workload.hpp"
 #include "xi.hpp"
 
-#include "programs/pending_file.hpp"
 #include "programs/together.hpp"
 
 #include <oktopk/torch.hpp>
@@ -243,7 +242,9 @@ private:
 void train(oktopk::mpi_communicator world, options const& how) {
   oktopk_programs::together(world, "output", oktopk::fault::bad_file, [&] {
     if (world.rank() == 0 && !how.csv.empty()) {
-      oktopk_programs::pending_file{how.csv}; // can be made, and vanishes again; what is there stays until the first row
+      if (!std::ofstream(how.csv, std::ios::app)) { // told before the data are read
+        throw std::runtime_error("cannot write " + how.csv.string());
+      }
     }
   });
   trainer(world, how).run();

@@ -132,7 +132,7 @@ private:
     return message_header_bytes + detail::round_up_to_8(format_.max_encoded_bytes(count, where));
   }
 
-  // Two buckets of receives are in use at a time, and all sends until the end.
+  // At most two buckets of receives are in use at a time, and all sends until the end.
   void make_room(call_context<E, Comm>& call, entries_type const& selection, std::span<std::int64_t const> boundaries,
                  region own, std::optional<std::int64_t> most_selected) {
     int const ranks = call.comm.size();

@@ -224,14 +224,15 @@ private:
                    lane);
       }
     });
-    u32 const there = arrive(lanes);
+    u32 there = arrive(lanes);
     for (u32 left = there; left != 0;) { // those with another mask by themselves
       int const first = std::countr_zero(left);
       u32 const together = met(there, first);
       if (together != 0) {
         waiting_ &= ~together;
         park(together, place_ + 1);
-        i.run(warp_, frame_, i, together);
+        i.run(warp_, frame_, i, together); // may write where their masks were
+        there &= ~together;
       }
       left &= ~(together | u32(1) << first);
     }

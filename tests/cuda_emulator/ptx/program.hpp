@@ -119,8 +119,8 @@ struct function {
   std::vector<parameter> parameters;
   std::vector<parameter> results;
   u32 parameter_bytes = 0;
-  u32 most_threads = 1024;     // of a block: .maxntid
-  u32 most_dynamic = 48 << 10; // bytes of shared memory that a launch may ask for
+  u32 most_threads = 1024; // of a block: .maxntid
+  u32 asked_dynamic = 0;   // bytes of shared memory of a launch, where the host has asked for more than usual
   u64 address = 0;
 
   // Written by decode().

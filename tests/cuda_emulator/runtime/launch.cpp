@@ -37,12 +37,17 @@ u32 static_shared(function& kernel) {
   return bytes;
 }
 
+u32 most_dynamic(function& kernel) {
+  constexpr u32 usual = 48 << 10; // together with what the kernel declares
+  return kernel.asked_dynamic != 0 ? kernel.asked_dynamic : usual - std::min(usual, static_shared(kernel));
+}
+
 bool possible(configuration const& c, function& kernel) {
   auto const within = [](unsigned value, unsigned most) { return value >= 1 && value <= most; };
   return within(c.grid.x, 2147483647) && within(c.grid.y, 65535) && within(c.grid.z, 65535) &&
          within(c.threads.x, largest_block) && within(c.threads.y, largest_block) && within(c.threads.z, 64) &&
-         u64(c.threads.x) * c.threads.y * c.threads.z <= kernel.most_threads && c.shared_bytes <= kernel.most_dynamic &&
-         c.shared_bytes + static_shared(kernel) <= largest_shared;
+         u64(c.threads.x) * c.threads.y * c.threads.z <= kernel.most_threads &&
+         c.shared_bytes <= most_dynamic(kernel) && c.shared_bytes + static_shared(kernel) <= largest_shared;
 }
 
 registered* kernel_at(void const* host_function) {
@@ -139,7 +144,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* ho
   attributes->maxThreadsPerBlock = static_cast<int>(kernel.most_threads);
   attributes->numRegs = 40;
   attributes->ptxVersion = attributes->binaryVersion = 75;
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(kernel.most_dynamic);
+  attributes->maxDynamicSharedSizeBytes = static_cast<int>(most_dynamic(kernel));
   attributes->preferredShmemCarveout = -1;
   return cudaSuccess;
 }
@@ -155,7 +160,7 @@ cudaError_t cudaFuncSetAttribute(void const* host_function, cudaFuncAttribute at
     if (value < 0 || static_cast<u32>(value) + static_shared(kernel) > largest_shared) {
       return remembered(cudaErrorInvalidValue);
     }
-    kernel.most_dynamic = static_cast<u32>(value);
+    kernel.asked_dynamic = static_cast<u32>(value);
   }
   return cudaSuccess;
 }

@@ -154,8 +154,11 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   runtime_lock const lock(runtime_mutex());
+  if (pointer == nullptr) {
+    return cudaSuccess;
+  }
   finish_all();
-  if (pointer != nullptr && device_memory::pinned.erase(number_of(pointer)) == 0) {
+  if (device_memory::pinned.erase(number_of(pointer)) == 0) {
     stop("free of %p, which is no page-locked memory that CUDA has given", pointer);
   }
   std::free(pointer);

@@ -107,6 +107,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 // There is no time: a millisecond is a million thread instructions.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  runtime_lock const lock(runtime_mutex());
   *milliseconds = static_cast<float>(end->latest->time - begin->latest->time) * 1e-6F;
   return cudaSuccess;
 }

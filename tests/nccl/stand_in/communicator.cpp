@@ -36,7 +36,11 @@ public:
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~host_buffer() { static_cast<void>(cudaFreeHost(data_)); }
+  ~host_buffer() {
+    if (data_ != nullptr) {
+      static_cast<void>(cudaFreeHost(data_));
+    }
+  }
 
   bool made() const { return data_ != nullptr; }
   bool fits(std::size_t bytes) const { return bytes <= room_ && room_ <= 2 * bytes + 4096; }
@@ -133,8 +137,11 @@ ncclResult_t enqueue(job& what, cudaStream_t stream, std::vector<device_copy> co
     done = done && cudaMemcpyAsync(each.device, each.host.data(), each.host.size(), cudaMemcpyHostToDevice, stream) ==
                        cudaSuccess;
   }
-  done = done && cudaEventCreateWithFlags(&what.ended, cudaEventDisableTiming) == cudaSuccess &&
-         cudaEventRecord(what.ended, stream) == cudaSuccess;
+  cudaEvent_t ended = nullptr;
+  done = done && cudaEventCreateWithFlags(&ended, cudaEventDisableTiming) == cudaSuccess &&
+         cudaEventRecord(ended, stream) == cudaSuccess;
+  std::lock_guard const lock(jobs_mutex);
+  what.ended = ended;
   return done ? ncclSuccess : ncclUnhandledCudaError;
 }
 
