@@ -127,7 +127,8 @@ public:
 void initialize_library(char* program, std::vector<std::string> const& asked, ranks const& all) {
   for (std::string const& each : asked) {
     if (each.starts_with("--benchmark_min_time")) { // the accumulator is made once a repetition
-      throw std::runtime_error("a repetition is one call: --benchmark_repetitions says how many there are, not " + each);
+      throw std::runtime_error("a repetition is one call: --benchmark_repetitions says how many there are, not " +
+                               each);
     }
   }
   std::vector<std::string> arguments = {"--benchmark_repetitions=15", "--benchmark_min_time=0",
