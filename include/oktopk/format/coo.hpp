@@ -13,6 +13,42 @@
 
 namespace oktopk {
 
+// The kernels are functors: nvcc's lambdas for host and device can crash where several translation units call the
+// function that they stand in (docs/backends.md).
+namespace detail {
+
+template <class Entries, class Index, class Value>
+struct coo_encoding {
+  Entries from;
+  Index first;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    indices[i] = from.indices(i) - first;
+    values[i] = from.values(i);
+  }
+};
+
+template <class Index, class Value>
+struct coo_decoding {
+  Index const* from_indices;
+  Value const* from_values;
+  Index first;
+  std::uint64_t width;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    Index const index = from_indices[i];
+    bool const inside = static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) < width;
+    indices[i] = inside ? index + first : first;
+    values[i] = inside ? from_values[i] : spoilt_value<Value>();
+  }
+};
+
+} // namespace detail
+
 /// Coordinate format: an array of indices and an array of values (paper, section 2), 2 words an entry by default.
 ///
 /// Indices are relative to the region and exact integers whatever the length. The wider of the two arrays comes first,
@@ -37,15 +73,9 @@ struct coo {
   static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
                              std::byte* out) {
     std::int64_t const count = entries.size();
-    Index* const indices = indices_in(out, count);
-    Value* const values = values_in(out, count);
-    auto const from = entries;
-    auto const first = static_cast<Index>(where.begin);
-    Kokkos::parallel_for(
-        "oktopk::coo::encode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
-          indices[i] = from.indices(i) - first;
-          values[i] = from.values(i);
-        });
+    detail::coo_encoding<decltype(entries), Index, Value> const kernel{entries, static_cast<Index>(where.begin),
+                                                                       indices_in(out, count), values_in(out, count)};
+    Kokkos::parallel_for("oktopk::coo::encode", detail::index_range<E>(exec, 0, count), kernel);
     return count * entry_bytes;
   }
 
@@ -53,17 +83,13 @@ struct coo {
   static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
                      Index* indices, Value* values) {
     detail::expect_bytes(bytes, count * entry_bytes, count, where);
-    Index const* const from_indices = indices_in(in, count);
-    Value const* const from_values = values_in(in, count);
-    auto const first = static_cast<Index>(where.begin);
-    auto const width = static_cast<std::uint64_t>(where.width());
-    Kokkos::parallel_for(
-        "oktopk::coo::decode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
-          Index const index = from_indices[i];
-          bool const inside = static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) < width;
-          indices[i] = inside ? index + first : first;
-          values[i] = inside ? from_values[i] : detail::spoilt_value<Value>();
-        });
+    detail::coo_decoding<Index, Value> const kernel{indices_in(in, count),
+                                                    values_in(in, count),
+                                                    static_cast<Index>(where.begin),
+                                                    static_cast<std::uint64_t>(where.width()),
+                                                    indices,
+                                                    values};
+    Kokkos::parallel_for("oktopk::coo::decode", detail::index_range<E>(exec, 0, count), kernel);
   }
 
 private:

@@ -12,6 +12,58 @@
 
 namespace oktopk {
 
+// The kernels are functors, as those of coo.
+namespace detail {
+
+template <class Value>
+struct dense_clearing {
+  Value* values;
+  Value nothing;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { values[i] = nothing; }
+};
+
+template <class Entries, class Value>
+struct dense_encoding {
+  Entries from;
+  std::int64_t first;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    values[static_cast<std::int64_t>(from.indices(i)) - first] = from.values(i);
+  }
+};
+
+template <class Index, class Value>
+struct dense_decoding {
+  Value const* from;
+  bits_of<Value> nothing;
+  std::int64_t first;
+  std::int64_t width;
+  std::int64_t count;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& position, bool final) const {
+    Value const value = from[i];
+    if (__builtin_bit_cast(bits_of<Value>, value) != nothing) {
+      if (final && position < count) { // a damaged array may have more: they are cut off
+        indices[position] = static_cast<Index>(first + i);
+        values[position] = value;
+      }
+      position += 1;
+    }
+    if (final && i == width - 1) { // or fewer
+      for (std::int64_t left = position; left < count; ++left) {
+        indices[left] = static_cast<Index>(first);
+        values[left] = spoilt_value<Value>();
+      }
+    }
+  }
+};
+
+} // namespace detail
+
 /// COO, or the region's values as a dense array where that is smaller (SparCML, Renggli et al. 2019): with 4-byte
 /// values and indices, once more than half of a region is filled.
 ///
@@ -48,16 +100,12 @@ struct coo_or_dense {
       return coo<Value, Index>::encode(exec, entries, where, out);
     }
     auto* const values = reinterpret_cast<Value*>(out);
-    auto const from = entries;
-    std::int64_t const first = where.begin;
     Value const nothing = __builtin_bit_cast(Value, empty);
     using range = detail::index_range<E>;
-    Kokkos::parallel_for(
-        "oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
-        KOKKOS_LAMBDA(std::int64_t i) { values[i] = nothing; });
-    Kokkos::parallel_for(
-        "oktopk::coo_or_dense::encode", range(exec, 0, entries.size()),
-        KOKKOS_LAMBDA(std::int64_t i) { values[static_cast<std::int64_t>(from.indices(i)) - first] = from.values(i); });
+    Kokkos::parallel_for("oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
+                         detail::dense_clearing<Value>{values, nothing});
+    Kokkos::parallel_for("oktopk::coo_or_dense::encode", range(exec, 0, entries.size()),
+                         detail::dense_encoding<decltype(entries), Value>{entries, where.begin, values});
     return max_encoded_bytes(entries.size(), where);
   }
 
@@ -69,28 +117,9 @@ struct coo_or_dense {
       return;
     }
     detail::expect_bytes(bytes, max_encoded_bytes(count, where), count, where);
-    auto const* const from = reinterpret_cast<Value const*>(in);
-    std::int64_t const first = where.begin;
-    std::int64_t const width = where.width();
-    auto const nothing = empty;
-    Kokkos::parallel_scan(
-        "oktopk::coo_or_dense::decode", detail::index_range<E>(exec, 0, width),
-        KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
-          Value const value = from[i];
-          if (__builtin_bit_cast(detail::bits_of<Value>, value) != nothing) {
-            if (final && position < count) { // a damaged array may have more: they are cut off
-              indices[position] = static_cast<Index>(first + i);
-              values[position] = value;
-            }
-            position += 1;
-          }
-          if (final && i == width - 1) { // or fewer
-            for (std::int64_t left = position; left < count; ++left) {
-              indices[left] = static_cast<Index>(first);
-              values[left] = detail::spoilt_value<Value>();
-            }
-          }
-        });
+    detail::dense_decoding<Index, Value> const kernel{
+        reinterpret_cast<Value const*>(in), empty, where.begin, where.width(), count, indices, values};
+    Kokkos::parallel_scan("oktopk::coo_or_dense::decode", detail::index_range<E>(exec, 0, where.width()), kernel);
   }
 };
 
