@@ -16,7 +16,7 @@ namespace oktopk {
 namespace detail {
 
 template <class Value>
-struct dense_clearing {
+struct coo_or_dense_clearing {
   Value* values;
   Value nothing;
 
@@ -24,7 +24,7 @@ struct dense_clearing {
 };
 
 template <class Entries, class Value>
-struct dense_encoding {
+struct coo_or_dense_encoding {
   Entries from;
   std::int64_t first;
   Value* values;
@@ -35,7 +35,7 @@ struct dense_encoding {
 };
 
 template <class Index, class Value>
-struct dense_decoding {
+struct coo_or_dense_decoding {
   Value const* from;
   bits_of<Value> nothing;
   std::int64_t first;
@@ -103,9 +103,9 @@ struct coo_or_dense {
     Value const nothing = __builtin_bit_cast(Value, empty);
     using range = detail::index_range<E>;
     Kokkos::parallel_for("oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
-                         detail::dense_clearing<Value>{values, nothing});
+                         detail::coo_or_dense_clearing<Value>{values, nothing});
     Kokkos::parallel_for("oktopk::coo_or_dense::encode", range(exec, 0, entries.size()),
-                         detail::dense_encoding<decltype(entries), Value>{entries, where.begin, values});
+                         detail::coo_or_dense_encoding<decltype(entries), Value>{entries, where.begin, values});
     return max_encoded_bytes(entries.size(), where);
   }
 
@@ -117,7 +117,7 @@ struct coo_or_dense {
       return;
     }
     detail::expect_bytes(bytes, max_encoded_bytes(count, where), count, where);
-    detail::dense_decoding<Index, Value> const kernel{
+    detail::coo_or_dense_decoding<Index, Value> const kernel{
         reinterpret_cast<Value const*>(in), empty, where.begin, where.width(), count, indices, values};
     Kokkos::parallel_scan("oktopk::coo_or_dense::decode", detail::index_range<E>(exec, 0, where.width()), kernel);
   }

@@ -22,14 +22,9 @@ std::set<CUstream_st*>& other_streams() {
   return streams;
 }
 
-void drain(CUstream_st* stream) {
-  while (!stream->work.empty()) {
-    run_next(stream);
-  }
-}
-
-void run_those_before(std::uint64_t number, CUstream_st* stream) {
-  while (!stream->work.empty() && stream->work.front().number < number) {
+// Its tasks with lower numbers than this.
+void drain(CUstream_st* stream, std::uint64_t before = ~std::uint64_t(0)) {
+  while (!stream->work.empty() && stream->work.front().number < before) {
     run_next(stream);
   }
 }
@@ -73,11 +68,11 @@ void run_next(CUstream_st* stream) {
   if (stream == default_stream()) {
     for (CUstream_st* const each : other_streams()) {
       if (each->blocking) {
-        run_those_before(next.number, each);
+        drain(each, next.number);
       }
     }
   } else if (stream->blocking) {
-    run_those_before(next.number, default_stream());
+    drain(default_stream(), next.number);
   }
   next.run();
 }

@@ -473,9 +473,13 @@ void decode(function& decoded) {
   }
 }
 
-std::vector<range> shared_memory_of(function& kernel) {
+std::vector<range> const& shared_memory_of(function& kernel) {
+  std::vector<range>& found = kernel.shared_in_all;
+  if (!found.empty()) {
+    return found;
+  }
   module& owner = *kernel.owner;
-  std::vector<range> found{{0, owner.shared_by_all}};
+  found.push_back({0, owner.shared_by_all}); // also where that is nothing
   std::vector<function*> reached{&kernel};
   auto const reach = [&reached](function* callee) {
     if (callee->has_body && std::find(reached.begin(), reached.end(), callee) == reached.end()) {
@@ -484,7 +488,9 @@ std::vector<range> shared_memory_of(function& kernel) {
   };
   for (std::size_t next = 0; next < reached.size(); ++next) {
     decode(*reached[next]);
-    found.push_back(reached[next]->shared);
+    if (reached[next]->shared.begin != reached[next]->shared.end) {
+      found.push_back(reached[next]->shared);
+    }
     for (instruction const& i : reached[next]->code) {
       if (i.call != nullptr && i.call->callee != nullptr) {
         reach(i.call->callee);
@@ -495,7 +501,6 @@ std::vector<range> shared_memory_of(function& kernel) {
       }
     }
   }
-  std::erase_if(found, [](range const& each) { return each.begin == each.end; });
   return found;
 }
 

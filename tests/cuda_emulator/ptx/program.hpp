@@ -133,6 +133,8 @@ struct function {
   u32 local_bytes = 0;
   range shared; // declared in its body
 
+  std::vector<range> shared_in_all; // by shared_memory_of()
+
   u64 launches = 0;
   u64 instructions = 0;
   u64 nanoseconds = 0;
@@ -175,11 +177,11 @@ consteval u32 special(std::string_view name) {
   return k;
 }
 
-void read(module& read_module);                        // its declarations, when first needed
-void place_variables(module& placed);                  // in device memory, with their initial values
-void decode(function& decoded);                        // its instructions, when first executed
-std::vector<range> shared_memory_of(function& kernel); // what it and all that it calls have declared
-function* function_at(u64 address);                    // of a pointer to a function
+void read(module& read_module);                               // its declarations, when first needed
+void place_variables(module& placed);                         // in device memory, with their initial values
+void decode(function& decoded);                               // its instructions, when first executed
+std::vector<range> const& shared_memory_of(function& kernel); // what it and all that it calls have declared
+function* function_at(u64 address);                           // of a pointer to a function
 parameter read_parameter(std::string_view declaration);
 variable read_variable(std::string_view declaration, u32* shared_bytes);
 

@@ -56,8 +56,8 @@ KOKKOS_INLINE_FUNCTION T* shared_in(Team const& team, std::int64_t count) {
 /// another one, so the teams need not run at the same time.
 template <class Team>
 KOKKOS_INLINE_FUNCTION bool is_last_team(Team const& team, std::int64_t* arrived) {
-  Kokkos::memory_fence(); // by each thread: a barrier of a team does not make its stores known to other teams
-                          // everywhere
+  // By each thread: not on every GPU does the barrier of a team make its stores known to other teams.
+  Kokkos::memory_fence();
   team.team_barrier();
   int last = 0;
   if (team.team_rank() == 0) {
