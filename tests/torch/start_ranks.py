@@ -3,14 +3,20 @@
 
 """start_ranks.py N PROGRAM [ARGUMENT...]: runs N processes that know their RANK and WORLD_SIZE and meet in the file STORE.
 
-Ends all of them when one fails; the exit status is that of the first one that failed."""
+Ends all of them when one fails, and says which one it was; the exit status is then 1."""
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+
+def failures(processes):
+    """Numbers and statuses of those that have ended with another status than 0."""
+    return [(rank, each.poll()) for rank, each in enumerate(processes) if each.poll()]
 
 
 def main():
@@ -18,16 +24,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         shared = {**os.environ, "WORLD_SIZE": str(ranks), "STORE": str(pathlib.Path(folder, "store"))}
         started = [subprocess.Popen(command, env={**shared, "RANK": str(rank)}) for rank in range(ranks)]
-        status = 0
-        while any(each.poll() is None for each in started) and status == 0:
-            status = next((each.poll() for each in started if each.poll()), 0)
+        while any(each.poll() is None for each in started) and not failures(started):
             time.sleep(0.02)
-        if status != 0:
+        failed = failures(started)
+        for rank, status in failed:
+            how = f"signal {-status} ({signal.strsignal(-status)})" if status < 0 else f"status {status}"
+            print(f"Rank {rank} of {ranks} ended with {how}.", file=sys.stderr, flush=True)
+        if failed:
             time.sleep(2)  # for the others to say what they have to say
         for each in started:
             each.kill()
-        codes = [each.wait() for each in started]
-    sys.exit(1 if status or any(codes) else 0)
+            each.wait()
+    sys.exit(1 if failed else 0)
 
 
 main()

@@ -10,6 +10,7 @@
 #include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
+#include <oktopk/torch/broken_pipe.hpp>
 #include <oktopk/torch/call.hpp>
 
 #include <ATen/ops/from_blob.h>
@@ -63,8 +64,12 @@ public:
 
   /// Not collective. `first_tag` is not negative and the same on all ranks. A second communicator over the same group
   /// takes tags that are `phase_count` away at least, and runs no `allreduce` while another one does.
+  /// Where the program leaves SIGPIPE at its default, this process ignores it from now on: Gloo would let the signal
+  /// end the program when it writes to a rank that has left.
   explicit process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group, int first_tag = usual_first_tag)
-      : shared_(std::make_shared<shared>(std::move(group), first_tag)) {}
+      : shared_(std::make_shared<shared>(std::move(group), first_tag)) {
+    detail::ignore_broken_pipe();
+  }
 
   int rank() const { return shared_->group->getRank(); }
   int size() const { return shared_->group->getSize(); }
