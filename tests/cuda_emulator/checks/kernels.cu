@@ -277,6 +277,21 @@ __device__ __noinline__ int squared(int a) {
   return a * a;
 }
 __device__ int (*functions[2])(int) = {twice, squared};
+// A label hides that of the scope around it, for jumps inside alone.
+__global__ void hidden_label(i32* out) {
+  int result = 0;
+  asm volatile("{ .reg .pred odd;\n"
+               "setp.ne.u32 odd, %1, 0;\n"
+               "@odd bra END;\n"
+               "{ @!odd bra END;\n"
+               "add.u32 %0, %0, 1000;\n"
+               "END: add.u32 %0, %0, 1; }\n"
+               "add.u32 %0, %0, 10;\n"
+               "END: add.u32 %0, %0, 100; }"
+               : "+r"(result)
+               : "r"(threadIdx.x & 1));
+  out[threadIdx.x] = result;
+}
 __global__ void calls(i32* out) {
   int const t = static_cast<int>(threadIdx.x);
   int result = product(t & 7) + functions[t & 1](t);
@@ -487,6 +502,7 @@ int main() {
   check<i32>(
       "a grid", grid, 64, [](int) { return 300 + 3 * (3 + 64); }, 3);
   check<i32>("calls", calls, 64, expected_calls);
+  check<i32>("hidden label", hidden_label, 4, [](int t) { return t % 2 == 0 ? 111 : 100; });
   check<i32>("clocks", clocks, 32, [](int) { return 1; });
   check<i32>("printf", prints, 2, [](int) { return 0; });
   check_streams();
