@@ -29,9 +29,13 @@ function(oktopk_precompile_test_headers name)
   endif()
 endfunction()
 
-# Most of the suite's time is the compiler's: a third less of it without the costly optimisations.
+# Most of the suite's time is the compiler's: a third less of it without the costly optimisations, and a tenth less where
+# GCC collects its garbage late, which takes a fifth more memory.
 function(oktopk_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
+    target_compile_options(${target} PRIVATE --param=ggc-min-expand=10000 --param=ggc-min-heapsize=2000000)
+  endif()
 endfunction()
 
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.

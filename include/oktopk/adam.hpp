@@ -44,6 +44,33 @@ struct adam_options {
   }
 };
 
+namespace detail {
+
+template <class Vector, class Weights, gradient_value Value>
+struct adam_application {
+  Vector mean;
+  Vector squares;
+  Vector average;
+  Weights weights;
+  Value beta1;
+  Value beta2;
+  Value epsilon;
+  Value kept;
+  Value rate;
+  Value correction;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    Value const g = average(i);
+    Value const m = beta1 * mean(i) + (1 - beta1) * g;
+    Value const v = beta2 * squares(i) + (1 - beta2) * g * g;
+    mean(i) = m;
+    squares(i) = v;
+    weights(i) = kept * weights(i) - rate * m / (std::sqrt(v) * correction + epsilon);
+  }
+};
+
+} // namespace detail
+
 /// Data-parallel Adam over any gradient allreduce: sparse allreduce of the gradients, with error feedback, and Adam on
 /// the averages (paper, section 5.1; Kingma and Ba, ICLR 2015; weight decay apart from the gradients as in Loshchilov
 /// and Hutter, ICLR 2019).
@@ -170,31 +197,6 @@ public:
     how_.learning_rate = saved.learning_rate;
   }
 
-  /// A kernel; public because nvcc wants the function around it to be.
-  template <class Weights>
-  void apply(Weights const& weights) const {
-    vector_type const mean = mean_;
-    vector_type const squares = mean_of_squares_;
-    vector_type const average = average_;
-    auto const beta1 = static_cast<value_type>(how_.beta1);
-    auto const beta2 = static_cast<value_type>(how_.beta2);
-    auto const epsilon = static_cast<value_type>(how_.epsilon);
-    auto const kept = static_cast<value_type>(1 - how_.learning_rate * how_.weight_decay);
-    auto const rate = static_cast<value_type>(how_.learning_rate / (1 - std::pow(how_.beta1, steps_)));
-    auto const correction = static_cast<value_type>(1 / std::sqrt(1 - std::pow(how_.beta2, steps_)));
-    Kokkos::parallel_for(
-        "oktopk::adam::apply",
-        detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(mean.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          value_type const g = average(i);
-          value_type const m = beta1 * mean(i) + (1 - beta1) * g;
-          value_type const v = beta2 * squares(i) + (1 - beta2) * g * g;
-          mean(i) = m;
-          squares(i) = v;
-          weights(i) = kept * weights(i) - rate * m / (std::sqrt(v) * correction + epsilon);
-        });
-  }
-
 private:
   using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
@@ -209,6 +211,22 @@ private:
     }
     bool const decay = static_cast<value_type>(how.beta1) < 1 && static_cast<value_type>(how.beta2) < 1;
     return decay ? "" : "beta1 and beta2 must be less than 1 in the type of the gradients";
+  }
+
+  template <class Weights>
+  void apply(Weights const& weights) const {
+    auto const beta1 = static_cast<value_type>(how_.beta1);
+    auto const beta2 = static_cast<value_type>(how_.beta2);
+    auto const epsilon = static_cast<value_type>(how_.epsilon);
+    auto const kept = static_cast<value_type>(1 - how_.learning_rate * how_.weight_decay);
+    auto const rate = static_cast<value_type>(how_.learning_rate / (1 - std::pow(how_.beta1, steps_)));
+    auto const correction = static_cast<value_type>(1 / std::sqrt(1 - std::pow(how_.beta2, steps_)));
+    detail::adam_application<vector_type, Weights, value_type> const kernel{
+        mean_, mean_of_squares_, average_, weights, beta1, beta2, epsilon, kept, rate, correction};
+    Kokkos::parallel_for(
+        "oktopk::adam::apply",
+        detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(mean_.extent(0))),
+        kernel);
   }
 
   std::size_t size() const { return feedback_.residual().extent(0); }

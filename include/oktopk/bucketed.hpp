@@ -16,9 +16,11 @@
 #include <oktopk/training/bucket_agreement.hpp>
 #include <oktopk/training/bucket_part.hpp>
 #include <oktopk/training/bucket_parts.hpp>
+#include <oktopk/training/bucketed_options.hpp>
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
+#include <oktopk/training/copy_gradient.hpp>
 #include <oktopk/training/overlap_times.hpp>
 #include <oktopk/training/step_clock.hpp>
 
@@ -36,13 +38,6 @@
 #include <vector>
 
 namespace oktopk {
-
-/// Options of `bucketed`; the same on all ranks.
-struct bucketed_options {
-  bucket_options plan{};             ///< which tensors are reduced together
-  error_feedback_options feedback{}; ///< of each bucket
-  bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
-};
 
 /// Gradients of several tensors, fused into buckets; each bucket has an allreduce and an error feedback of its own
 /// (paper, section 5.1: DenseOvlp; here for every scheme).
@@ -185,7 +180,7 @@ public:
       }
       if (!announced_.has(tensor)) { // else its call may be under way
         launch_turn const turn;
-        copy<Gradient>(values, gradient(tensor));
+        detail::copy_gradient(exec_, values, gradient(tensor));
         detail::fence(exec_, "oktopk::bucketed::ready");
       }
     }
@@ -232,15 +227,6 @@ public:
     }
     terms.check_on(comm_);
     parts_.restore(states);
-  }
-
-  /// A kernel; public because nvcc wants the function around it to be.
-  template <class Gradient>
-  void copy(Gradient const& from, vector_type const& to) const {
-    Kokkos::parallel_for(
-        "oktopk::bucketed::copy",
-        detail::index_range<execution_space>(exec_, 0, static_cast<std::int64_t>(to.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) { to(i) = static_cast<value_type>(from(i)); });
   }
 
 private:

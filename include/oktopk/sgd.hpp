@@ -24,6 +24,22 @@ struct sgd_options {
   error_feedback_options feedback{}; ///< momentum and clipping
 };
 
+namespace detail {
+
+template <class Indices, class Values, class Weights, gradient_value Value>
+struct sgd_application {
+  Indices indices;
+  Values values;
+  Value ranks;
+  Weights weights;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    weights(static_cast<std::int64_t>(indices(i))) -= values(i) / ranks;
+  }
+};
+
+} // namespace detail
+
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
 /// Each step: `error_feedback` with the learning rate as scale, then w -= update / P. The learning rate is inside the
@@ -127,19 +143,20 @@ public:
     learning_rate_ = saved.learning_rate;
   }
 
-  /// A kernel; public because nvcc wants the function around it to be.
+private:
   template <class Weights>
   void apply(update_type const& update, Weights const& weights) {
     auto const ranks = static_cast<value_type>(allreduce().comm().size());
     auto const indices = update.indices();
     auto const values = update.values();
+    detail::sgd_application<decltype(indices), decltype(values), Weights, value_type> const kernel{indices, values,
+                                                                                                   ranks, weights};
     Kokkos::parallel_for(
         "oktopk::sgd::apply",
         detail::index_range<execution_space>(allreduce().execution(), 0, static_cast<std::int64_t>(indices.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) { weights(static_cast<std::int64_t>(indices(i))) -= values(i) / ranks; });
+        kernel);
   }
 
-private:
   feedback_type feedback_;
   double learning_rate_ = 0;
 };

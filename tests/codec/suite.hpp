@@ -124,7 +124,9 @@ template <class Value, class Codec>
 std::string fault_on_finite(Codec const& codec, double most = std::numeric_limits<double>::infinity()) {
   static_assert(oktopk::codec<Codec, Value, execution>);
   execution const exec;
-  for (auto const& [name, values] : finite_blocks<Value>()) {
+  for (auto const& block : finite_blocks<Value>()) {
+    std::string const& name = block.first;
+    std::vector<Value> const& values = block.second; // clang captures no structured bindings
     trip<Value> const made = travel(codec, values);
     double largest = 0; // of the grain
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -49,6 +49,21 @@ inline std::string scheme_name(std::string const& reduce) {
   return reduce == "rabenseifner of bfloat16" ? "dense_bfloat16" : reduce;
 }
 
+template <gradient_index Index>
+struct index_numbering {
+  Index* indices;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { indices[i] = static_cast<Index>(i); }
+};
+
+template <gradient_value Value>
+struct value_filling {
+  Value* to;
+  Value value;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { to[i] = value; }
+};
+
 } // namespace detail
 
 /// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
@@ -119,7 +134,7 @@ public:
       array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
       Value const* own = sums_.data();
       if (call.faults) {
-        fill(sums, std::numeric_limits<Value>::quiet_NaN());
+        fill_sums(std::numeric_limits<Value>::quiet_NaN());
       } else {
         auto const source = detail::as_source<Index, Value, E>(accumulator);
         source.materialize(exec_);
@@ -150,21 +165,17 @@ public:
     });
   }
 
-  /// Kernels; public because nvcc wants the functions around them to be.
-  void number_indices() const {
-    Index* const indices = indices_.data();
-    Kokkos::parallel_for(
-        "oktopk::dense::indices", detail::index_range<E>(exec_, 0, length_),
-        KOKKOS_LAMBDA(std::int64_t i) { indices[i] = static_cast<Index>(i); });
-  }
-
-  void fill(array_ref<Value, memory_space> to, Value value) const {
-    Kokkos::parallel_for(
-        "oktopk::dense::fill", detail::index_range<E>(exec_, 0, length_),
-        KOKKOS_LAMBDA(std::int64_t i) { to(i) = value; });
-  }
-
 private:
+  void number_indices() const {
+    Kokkos::parallel_for("oktopk::dense::indices", detail::index_range<E>(exec_, 0, length_),
+                         detail::index_numbering<Index>{indices_.data()});
+  }
+
+  void fill_sums(Value value) const {
+    Kokkos::parallel_for("oktopk::dense::fill", detail::index_range<E>(exec_, 0, length_),
+                         detail::value_filling<Value>{sums_.data(), value});
+  }
+
   bool results_may_differ() const {
     if constexpr (requires { reduce_.ranks_may_differ(); }) {
       return comm_.size() > 1 && reduce_.ranks_may_differ();

@@ -14,6 +14,118 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// The last exponent is followed by zeros up to where the codes begin, so that all bytes of a message are defined.
+template <class Coder>
+KOKKOS_INLINE_FUNCTION void put_exponent(std::int16_t* exponents, std::int64_t block, std::int64_t count,
+                                         std::int16_t exponent) {
+  exponents[block] = exponent;
+  for (std::int64_t i = block + 1; i * Coder::width >= count && i % 4 != 0; ++i) {
+    exponents[i] = 0;
+  }
+}
+
+template <int Rate, gradient_value Value>
+struct block_float_encoding {
+  using coder = block_coder<Value, Rate>;
+
+  Value const* values;
+  std::int64_t count;
+  std::int16_t* exponents;
+  std::byte* codes;
+  Value* lost;
+  int rate;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+    std::int64_t const begin = block * coder::width;
+    typename coder::code coded[coder::width];
+    if (count - begin >= coder::width) {
+      put_exponent<coder>(exponents, block, count,
+                          coder::encode(values + begin, coded, lost == nullptr ? nullptr : lost + begin, rate));
+      coder::pack(coded, coder::width / 8, rate, codes + begin / 8 * rate);
+      return;
+    }
+    Value whole[coder::width];
+    Value left[coder::width];
+    for (int i = 0; i < coder::width; ++i) {
+      whole[i] = begin + i < count ? values[begin + i] : Value(0);
+    }
+    put_exponent<coder>(exponents, block, count, coder::encode(whole, coded, left, rate));
+    coder::pack(coded, static_cast<int>(count - begin + 7) / 8, rate, codes + begin / 8 * rate);
+    for (std::int64_t i = begin; i < count && lost != nullptr; ++i) {
+      lost[i] = left[i - begin];
+    }
+  }
+};
+
+template <int Rate, class Operation, gradient_value Value>
+struct block_float_decoding {
+  using coder = block_coder<Value, Rate>;
+
+  Operation operation;
+  std::int16_t const* exponents;
+  std::byte const* codes;
+  std::int64_t count;
+  Value* values;
+  int rate;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+    std::int64_t const begin = block * coder::width;
+    int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
+    typename coder::code coded[coder::width];
+    coder::unpack(codes + begin / 8 * rate, (left + 7) / 8, rate, coded);
+    coder::decode(operation, exponents[block], coded, left, values + begin);
+  }
+};
+
+template <int Rate, class Operation, gradient_value Value>
+struct block_float_recoding {
+  using coder = block_coder<Value, Rate>;
+
+  Operation operation;
+  std::byte const* in;
+  std::int64_t count;
+  Value const* values;
+  std::byte* out;
+  Value* lost;
+  std::int64_t codes; ///< where they begin
+  int rate;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+    auto const* const exponents = reinterpret_cast<std::int16_t const*>(in);
+    auto* const new_exponents = reinterpret_cast<std::int16_t*>(out);
+    std::int64_t const begin = block * coder::width;
+    int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
+    std::int64_t const at = codes + begin / 8 * rate;
+    typename coder::code coded[coder::width];
+    Value reduced[coder::width];
+    Value noted[coder::width];
+    coder::unpack(in + at, (left + 7) / 8, rate, coded);
+    if (left == coder::width) {
+      for (int i = 0; i < coder::width; ++i) {
+        reduced[i] = values[begin + i];
+      }
+    } else {
+      for (int i = 0; i < coder::width; ++i) {
+        reduced[i] = i < left ? values[begin + i] : Value(0);
+      }
+    }
+    coder::decode(operation, exponents[block], coded, left, reduced);
+    bool const whole = left == coder::width;
+    Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
+    put_exponent<coder>(new_exponents, block, count, coder::encode(reduced, coded, note, rate));
+    coder::pack(coded, (left + 7) / 8, rate, out + at);
+    if (!whole && lost != nullptr) {
+      for (int i = 0; i < left; ++i) {
+        lost[begin + i] = noted[i];
+      }
+    }
+  }
+};
+
+} // namespace detail
+
 /// Block floating point at a fixed rate: 64 values share an exponent (16 bits, a quarter of a bit a value), and each
 /// has `rate` bits of its own.
 ///
@@ -89,102 +201,30 @@ struct block_float {
     }
   }
 
-  /// Kernels; public because nvcc wants the functions around them to be.
+private:
   template <int Rate, execution_space E, gradient_value Value>
   static void encode_at(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost, int rate) {
-    using coder = detail::block_coder<Value, Rate>;
-    auto* const exponents = reinterpret_cast<std::int16_t*>(out);
-    std::byte* const codes = out + exponent_bytes(count);
-    Kokkos::parallel_for(
-        "oktopk::block_float::encode", detail::index_range<E>(exec, 0, blocks(count)),
-        KOKKOS_LAMBDA(std::int64_t block) {
-          std::int64_t const begin = block * coder::width;
-          typename coder::code coded[coder::width];
-          if (count - begin >= coder::width) {
-            write(exponents, block, count,
-                  coder::encode(values + begin, coded, lost == nullptr ? nullptr : lost + begin, rate));
-            coder::pack(coded, coder::width / 8, rate, codes + begin / 8 * rate);
-            return;
-          }
-          Value whole[coder::width];
-          Value left[coder::width];
-          for (int i = 0; i < coder::width; ++i) {
-            whole[i] = begin + i < count ? values[begin + i] : Value(0);
-          }
-          write(exponents, block, count, coder::encode(whole, coded, left, rate));
-          coder::pack(coded, static_cast<int>(count - begin + 7) / 8, rate, codes + begin / 8 * rate);
-          for (std::int64_t i = begin; i < count && lost != nullptr; ++i) {
-            lost[i] = left[i - begin];
-          }
-        });
+    detail::block_float_encoding<Rate, Value> const kernel{
+        values, count, reinterpret_cast<std::int16_t*>(out), out + exponent_bytes(count), lost, rate};
+    Kokkos::parallel_for("oktopk::block_float::encode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
   }
 
   template <int Rate, execution_space E, class Operation, gradient_value Value>
   static void decode_at(E const& exec, Operation operation, std::byte const* in, std::int64_t count, Value* values,
                         int rate) {
-    using coder = detail::block_coder<Value, Rate>;
-    auto const* const exponents = reinterpret_cast<std::int16_t const*>(in);
-    std::byte const* const codes = in + exponent_bytes(count);
-    Kokkos::parallel_for(
-        "oktopk::block_float::decode", detail::index_range<E>(exec, 0, blocks(count)),
-        KOKKOS_LAMBDA(std::int64_t block) {
-          std::int64_t const begin = block * coder::width;
-          int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
-          typename coder::code coded[coder::width];
-          coder::unpack(codes + begin / 8 * rate, (left + 7) / 8, rate, coded);
-          coder::decode(operation, exponents[block], coded, left, values + begin);
-        });
+    detail::block_float_decoding<Rate, Operation, Value> const kernel{
+        operation, reinterpret_cast<std::int16_t const*>(in), in + exponent_bytes(count), count, values, rate};
+    Kokkos::parallel_for("oktopk::block_float::decode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
   }
 
   template <int Rate, execution_space E, class Operation, gradient_value Value>
   static void recode_at(E const& exec, Operation operation, std::byte const* in, std::int64_t count,
                         Value const* values, std::byte* out, Value* lost, int rate) {
-    using coder = detail::block_coder<Value, Rate>;
-    auto const* const exponents = reinterpret_cast<std::int16_t const*>(in);
-    auto* const new_exponents = reinterpret_cast<std::int16_t*>(out);
-    std::int64_t const codes = exponent_bytes(count);
-    Kokkos::parallel_for(
-        "oktopk::block_float::recode", detail::index_range<E>(exec, 0, blocks(count)),
-        KOKKOS_LAMBDA(std::int64_t block) {
-          std::int64_t const begin = block * coder::width;
-          int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
-          std::int64_t const at = codes + begin / 8 * rate;
-          typename coder::code coded[coder::width];
-          Value reduced[coder::width];
-          Value noted[coder::width];
-          coder::unpack(in + at, (left + 7) / 8, rate, coded);
-          if (left == coder::width) {
-            for (int i = 0; i < coder::width; ++i) {
-              reduced[i] = values[begin + i];
-            }
-          } else {
-            for (int i = 0; i < coder::width; ++i) {
-              reduced[i] = i < left ? values[begin + i] : Value(0);
-            }
-          }
-          coder::decode(operation, exponents[block], coded, left, reduced);
-          bool const whole = left == coder::width;
-          Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
-          write(new_exponents, block, count, coder::encode(reduced, coded, note, rate));
-          coder::pack(coded, (left + 7) / 8, rate, out + at);
-          if (!whole && lost != nullptr) {
-            for (int i = 0; i < left; ++i) {
-              lost[begin + i] = noted[i];
-            }
-          }
-        });
+    detail::block_float_recoding<Rate, Operation, Value> const kernel{
+        operation, in, count, values, out, lost, exponent_bytes(count), rate};
+    Kokkos::parallel_for("oktopk::block_float::recode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
   }
 
-  /// The last exponent is followed by zeros up to where the codes begin, so that all bytes of a message are defined.
-  KOKKOS_INLINE_FUNCTION static void write(std::int16_t* exponents, std::int64_t block, std::int64_t count,
-                                           std::int16_t exponent) {
-    exponents[block] = exponent;
-    for (std::int64_t i = block + 1; i * grain >= count && i % 4 != 0; ++i) {
-      exponents[i] = 0;
-    }
-  }
-
-private:
   static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }
 
   // The codes after them begin at a multiple of 8 bytes.

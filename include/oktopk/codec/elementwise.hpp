@@ -13,6 +13,64 @@ namespace oktopk {
 
 namespace detail {
 
+template <class Element, gradient_value Value>
+struct element_encoding {
+  Value const* values;
+  typename Element::template wire<Value>* to;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { to[i] = Element::to_wire(values[i]); }
+};
+
+template <class Element, gradient_value Value>
+struct noted_element_encoding {
+  Value const* values;
+  typename Element::template wire<Value>* to;
+  Value* lost;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const coded = Element::to_wire(values[i]);
+    to[i] = coded;
+    lost[i] = values[i] - Element::template from_wire<Value>(coded);
+  }
+};
+
+template <class Element, gradient_value Value>
+struct element_decoding {
+  typename Element::template wire<Value> const* from;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    values[i] = Element::template from_wire<Value>(from[i]);
+  }
+};
+
+template <class Element, class Operation, gradient_value Value>
+struct element_reduction {
+  typename Element::template wire<Value> const* from;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    values[i] = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
+  }
+};
+
+template <class Element, class Operation, gradient_value Value>
+struct element_recoding {
+  typename Element::template wire<Value> const* from;
+  Value const* values;
+  typename Element::template wire<Value>* to;
+  Value* lost;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    Value const value = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
+    auto const coded = Element::to_wire(value);
+    to[i] = coded;
+    if (lost != nullptr) {
+      lost[i] = value - Element::template from_wire<Value>(coded);
+    }
+  }
+};
+
 /// A codec that codes each value by itself, at a fixed width. `Element` has the two ways of one value.
 template <class Element>
 struct elementwise_codec {
@@ -25,43 +83,29 @@ struct elementwise_codec {
   }
 
   template <execution_space E, gradient_value Value>
-  static void encode_alone(E const& exec, Value const* values, std::int64_t count, std::byte* out) {
-    auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
-    Kokkos::parallel_for(
-        "oktopk::codec::encode", detail::index_range<E>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) { to[i] = Element::to_wire(values[i]); });
-  }
-
-  template <execution_space E, gradient_value Value>
   static void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) {
-    if (lost == nullptr) {
-      encode_alone(exec, values, count, out);
-      return;
-    }
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
-    Kokkos::parallel_for(
-        "oktopk::codec::encode_and_note", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
-          auto const coded = Element::to_wire(values[i]);
-          to[i] = coded;
-          lost[i] = values[i] - Element::template from_wire<Value>(coded);
-        });
+    detail::index_range<E> const range(exec, 0, count);
+    if (lost == nullptr) {
+      Kokkos::parallel_for("oktopk::codec::encode", range, element_encoding<Element, Value>{values, to});
+    } else {
+      Kokkos::parallel_for("oktopk::codec::encode_and_note", range,
+                           noted_element_encoding<Element, Value>{values, to, lost});
+    }
   }
 
   template <execution_space E, gradient_value Value>
   static void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) {
     auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
-    Kokkos::parallel_for(
-        "oktopk::codec::decode", detail::index_range<E>(exec, 0, count),
-        KOKKOS_LAMBDA(std::int64_t i) { values[i] = Element::template from_wire<Value>(from[i]); });
+    Kokkos::parallel_for("oktopk::codec::decode", detail::index_range<E>(exec, 0, count),
+                         element_decoding<Element, Value>{from, values});
   }
 
   template <execution_space E, class Operation, gradient_value Value>
   static void decode_and_reduce(E const& exec, Operation, std::byte const* in, std::int64_t count, Value* values) {
     auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
-    Kokkos::parallel_for(
-        "oktopk::codec::decode_and_reduce", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
-          values[i] = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
-        });
+    Kokkos::parallel_for("oktopk::codec::decode_and_reduce", detail::index_range<E>(exec, 0, count),
+                         element_reduction<Element, Operation, Value>{from, values});
   }
 
   template <execution_space E, class Operation, gradient_value Value>
@@ -69,15 +113,8 @@ struct elementwise_codec {
                      std::byte* out, Value* lost) {
     auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
-    Kokkos::parallel_for(
-        "oktopk::codec::recode", detail::index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t i) {
-          Value const value = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
-          auto const coded = Element::to_wire(value);
-          to[i] = coded;
-          if (lost != nullptr) {
-            lost[i] = value - Element::template from_wire<Value>(coded);
-          }
-        });
+    Kokkos::parallel_for("oktopk::codec::recode", detail::index_range<E>(exec, 0, count),
+                         element_recoding<Element, Operation, Value>{from, values, to, lost});
   }
 };
 

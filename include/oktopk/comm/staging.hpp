@@ -16,6 +16,16 @@
 
 namespace oktopk {
 
+namespace detail {
+
+struct byte_clearing {
+  std::byte* bytes;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { bytes[i] = std::byte(0); }
+};
+
+} // namespace detail
+
 /// A grow-only array of bytes that kernels of `E` write and read, and that messages travel from and to.
 ///
 /// Where the communicator reaches the execution space's memory the two are one array. Where not, messages use
@@ -89,10 +99,8 @@ public:
     if (staged_ || !detail::is_device<E>) {
       std::memset(wire(offset, bytes).data(), 0, static_cast<std::size_t>(bytes));
     } else {
-      std::byte* const cleared = kernel_.data() + offset;
-      Kokkos::parallel_for(
-          "oktopk::message_buffer::clear", detail::index_range<E>(exec, 0, bytes),
-          KOKKOS_LAMBDA(std::int64_t i) { cleared[i] = std::byte(0); });
+      Kokkos::parallel_for("oktopk::message_buffer::clear", detail::index_range<E>(exec, 0, bytes),
+                           detail::byte_clearing{kernel_.data() + offset});
     }
   }
 

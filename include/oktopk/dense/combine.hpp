@@ -12,6 +12,29 @@
 
 namespace oktopk::detail {
 
+template <class Operation, gradient_value Value>
+struct value_combination {
+  Value const* from;
+  Value* into;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { into[i] = Operation::of(into[i], from[i]); }
+};
+
+template <gradient_value Value>
+struct value_copy {
+  Value const* from;
+  Value* to;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { to[i] = from[i]; }
+};
+
+template <gradient_value Value>
+struct value_clearing {
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { values[i] = Value(0); }
+};
+
 /// Calls `body` with the operation as an object, so that kernels are compiled for each.
 template <class Body>
 void with_reduction(reduction op, Body&& body) {
@@ -22,33 +45,25 @@ void with_reduction(reduction op, Body&& body) {
   }
 }
 
-template <execution_space E, gradient_value Value, class Operation>
-void combine_with(E const& exec, Operation, Value const* from, std::int64_t count, Value* into) {
-  Kokkos::parallel_for(
-      "oktopk::dense::combine", detail::index_range<E>(exec, 0, count),
-      KOKKOS_LAMBDA(std::int64_t i) { into[i] = Operation::of(into[i], from[i]); });
-}
-
 /// Enqueues `into = into op from`, element by element.
 template <execution_space E, gradient_value Value>
 void combine(E const& exec, reduction op, Value const* from, std::int64_t count, Value* into) {
-  with_reduction(op, [&](auto operation) { combine_with(exec, operation, from, count, into); });
+  with_reduction(op, [&](auto operation) {
+    Kokkos::parallel_for("oktopk::dense::combine", detail::index_range<E>(exec, 0, count),
+                         value_combination<decltype(operation), Value>{from, into});
+  });
 }
 
 /// Enqueues a copy within kernels' memory.
 template <execution_space E, gradient_value Value>
 void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to) {
-  Kokkos::parallel_for(
-      "oktopk::dense::copy", detail::index_range<E>(exec, 0, count),
-      KOKKOS_LAMBDA(std::int64_t i) { to[i] = from[i]; });
+  Kokkos::parallel_for("oktopk::dense::copy", detail::index_range<E>(exec, 0, count), value_copy<Value>{from, to});
 }
 
 /// Enqueues zeros.
 template <execution_space E, gradient_value Value>
 void clear_values(E const& exec, Value* values, std::int64_t count) {
-  Kokkos::parallel_for(
-      "oktopk::dense::clear", detail::index_range<E>(exec, 0, count),
-      KOKKOS_LAMBDA(std::int64_t i) { values[i] = Value(0); });
+  Kokkos::parallel_for("oktopk::dense::clear", detail::index_range<E>(exec, 0, count), value_clearing<Value>{values});
 }
 
 /// Refuses a place for the losses of a maximum or a minimum: no residual makes good what one of these lost.

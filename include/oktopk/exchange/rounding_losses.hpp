@@ -15,6 +15,24 @@
 
 namespace oktopk {
 
+namespace detail {
+
+template <gradient_index Index, gradient_value Value>
+struct own_rounding_losses {
+  Index const* from;
+  Value const* exact;
+  Value const* rounded;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    indices[i] = from[i];
+    values[i] = exact[i] - rounded[i];
+  }
+};
+
+} // namespace detail
+
 /// Entries that return to this rank's residual where a format is lossy: what its own messages rounded off.
 ///
 /// Of the entries that it sent to the owners of their regions, those that made it into the result; of the sums of its
@@ -54,20 +72,14 @@ public:
     return {entries.indices.data(), values_.data(), entries.size()};
   }
 
-  /// Public because nvcc wants the function around a kernel to be.
+private:
   static void add_own(E const& exec, entries_type const& sums, value_type const* rounded, index_type* indices,
                       value_type* values) {
-    index_type const* const from = sums.indices.data();
-    value_type const* const exact = sums.values.data();
-    Kokkos::parallel_for(
-        "oktopk::rounding_losses::add_own", detail::index_range<E>(exec, 0, sums.size()),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          indices[i] = from[i];
-          values[i] = exact[i] - rounded[i];
-        });
+    detail::own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(), rounded,
+                                                                     indices, values};
+    Kokkos::parallel_for("oktopk::rounding_losses::add_own", detail::index_range<E>(exec, 0, sums.size()), kernel);
   }
 
-private:
   static std::int64_t add_contributed(E const& exec, entries_type const& losses,
                                       array_ref<index_type const, typename E::memory_space> result, index_type* indices,
                                       value_type* values) {

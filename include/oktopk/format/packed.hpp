@@ -67,6 +67,63 @@ private:
   }
 };
 
+template <class Format, class Values>
+struct packed_encoding {
+  Values codec;
+  packed_layout layout;
+  region where;
+  std::int64_t count;
+  typename Format::index_type const* indices;
+  typename Format::value_type const* values;
+  std::byte* out;
+  bool has_avx2;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
+    alignas(8) std::byte room[Format::block_room];
+    std::int64_t const first = block * block_entries;
+    auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
+    std::int64_t const size = has_avx2 ? Format::encode_with_avx2(codec, indices + first, values + first, many, room)
+                                       : Format::encode_block(codec, indices + first, values + first, many, room);
+    if (final) {
+      layout.put(out, block, static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[first]) - where.begin), size);
+      __builtin_memcpy(out + layout.table + position, room, static_cast<std::size_t>(size));
+    }
+    position += size;
+  }
+};
+
+template <class Format, class Values>
+struct packed_decoding {
+  Values codec;
+  packed_layout layout;
+  region where;
+  std::byte const* in;
+  std::int64_t bytes;
+  std::int64_t count;
+  typename Format::index_type* indices;
+  typename Format::value_type* values;
+  bool has_avx2;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
+    std::int64_t const size = layout.size(in, block);
+    if (final) {
+      std::int64_t const first = block * block_entries;
+      auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
+      std::byte const* const from = in + layout.table + position;
+      std::uint64_t const first_index = layout.first_index(in, block);
+      bool const sound =
+          layout.table + position + size <= bytes &&
+          (has_avx2
+               ? Format::decode_with_avx2(codec, from, size, where, first_index, many, indices + first, values + first)
+               : Format::decode_block(codec, from, size, where, first_index, many, indices + first, values + first));
+      if (!sound) {
+        Format::spoil(where, many, indices + first, values + first);
+      }
+    }
+    position += size;
+  }
+};
+
 } // namespace detail
 
 /// Entries in blocks of 256: gaps of indices as a Rice code of each block, and values by a codec.
@@ -134,27 +191,16 @@ public:
       return 0;
     }
     detail::packed_layout const layout(count, where);
-    Index const* const indices = entries.indices.data();
-    Value const* const values = entries.values.data();
-    Values const codec = values_;
-    bool const has_avx2 = detail::processor_has_avx2();
+    detail::packed_encoding<packed, Values> const kernel{values_,
+                                                         layout,
+                                                         where,
+                                                         count,
+                                                         entries.indices.data(),
+                                                         entries.values.data(),
+                                                         out,
+                                                         detail::processor_has_avx2()};
     std::int64_t bytes = 0;
-    Kokkos::parallel_scan(
-        "oktopk::packed::encode", detail::index_range<E>(exec, 0, layout.blocks),
-        KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
-          alignas(8) std::byte room[block_room];
-          std::int64_t const first = block * block_entries;
-          auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
-          std::int64_t const size = has_avx2 ? encode_with_avx2(codec, indices + first, values + first, many, room)
-                                             : encode_block(codec, indices + first, values + first, many, room);
-          if (final) {
-            layout.put(out, block, static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[first]) - where.begin),
-                       size);
-            __builtin_memcpy(out + layout.table + position, room, static_cast<std::size_t>(size));
-          }
-          position += size;
-        },
-        bytes);
+    Kokkos::parallel_scan("oktopk::packed::encode", detail::index_range<E>(exec, 0, layout.blocks), kernel, bytes);
     return layout.table + bytes;
   }
 
@@ -166,31 +212,17 @@ public:
     }
     detail::packed_layout const layout(count, where);
     detail::expect_bytes(bytes, layout.table, count, where);
-    Values const codec = values_;
-    bool const has_avx2 = detail::processor_has_avx2();
-    Kokkos::parallel_scan(
-        "oktopk::packed::decode", detail::index_range<E>(exec, 0, layout.blocks),
-        KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
-          std::int64_t const size = layout.size(in, block);
-          if (final) {
-            std::int64_t const first = block * block_entries;
-            auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
-            std::byte const* const from = in + layout.table + position;
-            std::uint64_t const first_index = layout.first_index(in, block);
-            bool const sound =
-                layout.table + position + size <= bytes &&
-                (has_avx2
-                     ? decode_with_avx2(codec, from, size, where, first_index, many, indices + first, values + first)
-                     : decode_block(codec, from, size, where, first_index, many, indices + first, values + first));
-            if (!sound) {
-              spoil(where, many, indices + first, values + first);
-            }
-          }
-          position += size;
-        });
+    detail::packed_decoding<packed, Values> const kernel{
+        values_, layout, where, in, bytes, count, indices, values, detail::processor_has_avx2()};
+    Kokkos::parallel_scan("oktopk::packed::decode", detail::index_range<E>(exec, 0, layout.blocks), kernel);
   }
 
-  /// Encodes a block into `room`; gives its bytes. Public, as the next ones, because nvcc wants them to be.
+  /// Room for any block and for what is written or read behind it. Public, as the next ones, for the kernels.
+  static constexpr std::size_t block_room = gap_block::most_bytes +
+                                            detail::block_entries * static_cast<int>(sizeof(Value)) +
+                                            detail::most_value_overhead + 4 + detail::stream_slack;
+
+  /// Encodes a block into `room`; gives its bytes.
   KOKKOS_FORCEINLINE_FUNCTION static std::int64_t encode_block(Values const& codec, Index const* indices,
                                                                Value const* values, int count, std::byte* room) {
     std::byte* end = codec.encode(values, count, room);
@@ -251,11 +283,6 @@ public:
   }
 
 private:
-  // Room for any block and for what is written or read behind it.
-  static constexpr std::size_t block_room = gap_block::most_bytes +
-                                            detail::block_entries * static_cast<int>(sizeof(Value)) +
-                                            detail::most_value_overhead + 4 + detail::stream_slack;
-
   Values values_{};
 };
 

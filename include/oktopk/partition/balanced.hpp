@@ -17,19 +17,27 @@ namespace oktopk {
 
 namespace detail {
 
+template <class Indices>
+struct boundary_lookup {
+  Indices selected;
+  std::int64_t count; ///< of `selected`
+  std::int64_t regions;
+  std::int64_t* found;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t r) const {
+    std::int64_t const extra = count % regions;
+    std::int64_t const position = count / regions * (r + 1) + (r + 1 < extra ? r + 1 : extra);
+    found[r] = static_cast<std::int64_t>(selected(position < count ? position : count - 1));
+  }
+};
+
 /// Copies the indices at P-1 evenly spaced positions of an ascending selection to the host: its local boundaries.
 template <execution_space E, gradient_index Index>
 void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_space> selected, std::int64_t regions,
                       shared_numbers<std::int64_t, E>& numbers) {
-  auto const count = static_cast<std::int64_t>(selected.extent(0));
-  std::int64_t* const found = numbers.device().data();
-  Kokkos::parallel_for(
-      "oktopk::partition::local_boundaries", detail::index_range<E>(exec, 0, regions - 1),
-      KOKKOS_LAMBDA(std::int64_t r) {
-        std::int64_t const extra = count % regions;
-        std::int64_t const position = count / regions * (r + 1) + (r + 1 < extra ? r + 1 : extra);
-        found[r] = static_cast<std::int64_t>(selected(position < count ? position : count - 1));
-      });
+  boundary_lookup<decltype(selected)> const kernel{selected, static_cast<std::int64_t>(selected.extent(0)), regions,
+                                                   numbers.device().data()};
+  Kokkos::parallel_for("oktopk::partition::local_boundaries", detail::index_range<E>(exec, 0, regions - 1), kernel);
   numbers.to_host(exec, regions - 1, "oktopk::partition::local_boundaries");
 }
 

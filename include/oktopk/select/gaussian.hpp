@@ -63,6 +63,32 @@ KOKKOS_INLINE_FUNCTION double sum_of(Value const* values, std::int64_t count, do
   return sum;
 }
 
+template <execution_space E, gradient_value Value>
+struct moment_sum {
+  static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
+
+  Value const* values;
+  std::int64_t size;
+  double scale;
+  double center;
+  bool squared;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, double& part) const {
+    std::int64_t const begin = i * width;
+    part += sum_of(values + begin, begin + width < size ? width : size - begin, scale, center, squared);
+  }
+};
+
+template <gradient_value Value>
+struct magnitude_maximum {
+  Value const* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, double& most) const {
+    double const magnitude = static_cast<double>(magnitude_from_bits<Value>(magnitude_bits(values[i])));
+    most = magnitude > most ? magnitude : most;
+  }
+};
+
 } // namespace detail
 
 /// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification"): the threshold that would select k if the values
@@ -133,6 +159,7 @@ struct gaussian {
     return std::ldexp(std::abs(fit.mean) - std::sqrt(fit.variance) * normal_quantile(tail), -exponent);
   }
 
+private:
   /// The normal distribution that has the values' mean and variance.
   struct normal_fit {
     double mean = 0;
@@ -147,37 +174,23 @@ struct gaussian {
     return {mean, moment<E, Index, Value>(exec, from, scale, mean, true) / size};
   }
 
-  /// A kernel, so public for nvcc.
   template <execution_space E, gradient_index Index, gradient_value Value>
   static double largest_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from) {
-    Value const* const values = from.values.data();
     double largest = 0;
-    Kokkos::parallel_reduce(
-        "oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
-        KOKKOS_LAMBDA(std::int64_t i, double& most) {
-          double const magnitude =
-              static_cast<double>(detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])));
-          most = magnitude > most ? magnitude : most;
-        },
-        Kokkos::Max<double>(largest));
+    Kokkos::parallel_reduce("oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
+                            detail::magnitude_maximum<Value>{from.values.data()}, Kokkos::Max<double>(largest));
     return largest;
   }
 
-  /// The sum of the scaled values, or of the squares of their distances from `center`; a kernel, so public for nvcc.
+  /// The sum of the scaled values, or of the squares of their distances from `center`.
   template <execution_space E, gradient_index Index, gradient_value Value>
   static double moment(E const& exec, candidates<Index, Value, typename E::memory_space> from, double scale,
                        double center, bool squared) {
-    std::int64_t const size = from.size();
-    std::int64_t const width = detail::is_device<E> ? 1 : 1024;
-    Value const* const values = from.values.data();
+    using summing = detail::moment_sum<E, Value>;
+    std::int64_t const stretches = (from.size() + summing::width - 1) / summing::width;
     double sum = 0;
-    Kokkos::parallel_reduce(
-        "oktopk::select::moment", detail::index_range<E>(exec, 0, (size + width - 1) / width),
-        KOKKOS_LAMBDA(std::int64_t i, double& part) {
-          std::int64_t const begin = i * width;
-          part += detail::sum_of(values + begin, begin + width < size ? width : size - begin, scale, center, squared);
-        },
-        sum);
+    Kokkos::parallel_reduce("oktopk::select::moment", detail::index_range<E>(exec, 0, stretches),
+                            summing{from.values.data(), from.size(), scale, center, squared}, sum);
     return sum;
   }
 };

@@ -53,6 +53,17 @@ struct candidates {
   void materialize(E const&) const {}
 };
 
+namespace detail {
+
+template <class Source>
+struct source_loading {
+  Source source;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { source.load(i); }
+};
+
+} // namespace detail
+
 /// An accumulator in the making: `accumulator = residual + rate * gradient`, formed while it is being selected from
 /// (Algorithm 2, lines 4 and 5, in one pass over memory).
 ///
@@ -96,10 +107,8 @@ struct accumulation {
   /// Enqueues the accumulation by itself, where nothing is selected in the same pass.
   template <execution_space E>
   void materialize(E const& exec) const {
-    auto const self = *this;
-    Kokkos::parallel_for(
-        "oktopk::select::accumulate", detail::index_range<E>(exec, 0, size()),
-        KOKKOS_LAMBDA(std::int64_t i) { self.load(i); });
+    Kokkos::parallel_for("oktopk::select::accumulate", detail::index_range<E>(exec, 0, size()),
+                         detail::source_loading<accumulation>{*this});
   }
 };
 

@@ -52,6 +52,39 @@ struct touched_items {
   static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
 };
 
+template <gradient_value Value>
+struct region_sum_clearing {
+  Value* sums;
+  std::uint64_t* touched;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t word) const {
+    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1) {
+      sums[word * 64 + lowest_bit(left)] = 0;
+    }
+    touched[word] = 0;
+  }
+};
+
+template <execution_space E, gradient_index Index, gradient_value Value>
+struct region_sum_addition {
+  static constexpr std::int64_t ahead = 24;
+
+  sparse_ref<Index, Value, typename E::memory_space> entries;
+  std::int64_t last;
+  std::int64_t begin;
+  Value* sums;
+  std::uint64_t* touched;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    // The sums are far apart and have left the cache since the last call.
+    std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
+    prefetch_for_writing<E>(&sums[later - begin]);
+    std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
+    sums[place] += entries.values(i);
+    set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
+  }
+};
+
 } // namespace detail
 
 /// The sums of the region that a rank owns.
@@ -81,38 +114,13 @@ public:
     reserve_entries(exec, most);
   }
 
-  /// Empties the region; public because nvcc wants the function around a kernel to be.
-  void clear(E const& exec) {
-    Value* const sums = sums_.data();
-    std::uint64_t* const touched = touched_.data();
-    Kokkos::parallel_for(
-        "oktopk::region_sum::clear", detail::index_range<E>(exec, 0, words()), KOKKOS_LAMBDA(std::int64_t word) {
-          for (std::uint64_t left = touched[word]; left != 0; left &= left - 1) {
-            sums[word * 64 + detail::lowest_bit(left)] = 0;
-          }
-          touched[word] = 0;
-        });
-    filled_ = false;
-  }
-
   /// Adds entries with unique indices; waits for nothing.
   void add(E const& exec, entries_type entries) {
-    Value* const sums = sums_.data();
-    std::uint64_t* const touched = touched_.data();
-    std::int64_t const begin = where_.begin;
     counted_ += entries.size();
     filled_ = true;
-    constexpr std::int64_t ahead = 24;
-    std::int64_t const last = entries.size() - 1;
-    Kokkos::parallel_for(
-        "oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()), KOKKOS_LAMBDA(std::int64_t i) {
-          // The sums are far apart and have left the cache since the last call.
-          std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
-          detail::prefetch_for_writing<E>(&sums[later - begin]);
-          std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
-          sums[place] += entries.values(i);
-          detail::set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
-        });
+    detail::region_sum_addition<E, Index, Value> const kernel{entries, entries.size() - 1, where_.begin, sums_.data(),
+                                                              touched_.data()};
+    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()), kernel);
   }
 
   /// Writes the touched places in ascending order into arrays that stay valid until the next call, and clears them.
@@ -133,7 +141,13 @@ public:
   /// The index of the first one of those, or -1.
   std::int64_t not_finite() const { return not_finite_; }
 
-  /// Public because nvcc wants the function around a kernel to be.
+private:
+  void clear(E const& exec) {
+    detail::region_sum_clearing<Value> const kernel{sums_.data(), touched_.data()};
+    Kokkos::parallel_for("oktopk::region_sum::clear", detail::index_range<E>(exec, 0, words()), kernel);
+    filled_ = false;
+  }
+
   entries_type extract_on_host(E const& exec) {
     Value* const sums = sums_.data();
     std::uint64_t* const touched = touched_.data();
@@ -143,7 +157,7 @@ public:
     std::int64_t count = 0;
     Kokkos::parallel_scan(
         "oktopk::region_sum::extract", detail::index_range<E>(exec, 0, words()),
-        KOKKOS_LAMBDA(std::int64_t word, std::int64_t & position, bool final) {
+        [=](std::int64_t word, std::int64_t& position, bool final) {
           std::uint64_t left = touched[word];
           if (!final) {
             position += detail::popcount(left);
@@ -163,7 +177,6 @@ public:
     return {indices_.data(), values_.data(), count};
   }
 
-private:
   entries_type extract_on_device(E const& exec) {
     using warp = detail::warp_of<E>;
     using items = detail::touched_items<Index, Value>;

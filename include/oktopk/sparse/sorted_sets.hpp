@@ -58,7 +58,7 @@ std::int64_t intersection_on_host(E const& exec, array_ref<Index const, typename
   std::int64_t count = 0;
   Kokkos::parallel_scan(
       "oktopk::intersection", index_range<E>(exec, 0, (size + width - 1) / width),
-      KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
+      [=](std::int64_t block, std::int64_t& position, bool final) {
         std::int64_t const begin = block * width;
         sorted_part<Index> const part{mine, begin, begin + width < size ? begin + width : size};
         sorted_part<Index> const other{theirs, lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[begin])),
@@ -100,38 +100,54 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
 
 namespace detail {
 
+template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+struct membership_selection {
+  static constexpr std::int64_t width = search_block<E>;
+
+  std::int64_t size;
+  std::int64_t those_size;
+  Index const* mine;
+  Value const* my_values;
+  Index const* theirs;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
+    std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
+    std::int64_t other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
+    for (std::int64_t at = block * width; at < end; ++at) {
+      while (other < those_size && theirs[other] < mine[at]) {
+        other += 1;
+      }
+      if ((other < those_size && theirs[other] == mine[at]) != Among) {
+        continue;
+      }
+      if (final) {
+        indices[position] = mine[at];
+        values[position] = my_values[at];
+      }
+      position += 1;
+    }
+  }
+};
+
 /// Writes the entries whose indices are among `those`, or are not, ascending; gives their number.
 template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                                    array_ref<Index const, typename E::memory_space> those, Index* indices,
                                    Value* values) {
-  std::int64_t const width = search_block<E>;
-  std::int64_t const size = entries.size();
-  auto const those_size = static_cast<std::int64_t>(those.extent(0));
-  Index const* const mine = entries.indices.data();
-  Value const* const my_values = entries.values.data();
-  Index const* const theirs = those.data();
+  using membership = membership_selection<Among, E, Index, Value>;
+  membership const kernel{entries.size(),
+                          static_cast<std::int64_t>(those.extent(0)),
+                          entries.indices.data(),
+                          entries.values.data(),
+                          those.data(),
+                          indices,
+                          values};
+  std::int64_t const blocks = (kernel.size + membership::width - 1) / membership::width;
   std::int64_t count = 0;
-  Kokkos::parallel_scan(
-      Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, (size + width - 1) / width),
-      KOKKOS_LAMBDA(std::int64_t block, std::int64_t & position, bool final) {
-        std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
-        std::int64_t other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
-        for (std::int64_t at = block * width; at < end; ++at) {
-          while (other < those_size && theirs[other] < mine[at]) {
-            other += 1;
-          }
-          if ((other < those_size && theirs[other] == mine[at]) != Among) {
-            continue;
-          }
-          if (final) {
-            indices[position] = mine[at];
-            values[position] = my_values[at];
-          }
-          position += 1;
-        }
-      },
-      count);
+  Kokkos::parallel_scan(Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, blocks),
+                        kernel, count);
   return count;
 }
 

@@ -13,6 +13,15 @@
 
 namespace oktopk::detail {
 
+template <gradient_index Index>
+struct boundary_search {
+  Index const* sorted;
+  std::int64_t size;
+  std::int64_t* found; ///< each a boundary before
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t r) const { found[r] = lower_bound(sorted, size, found[r]); }
+};
+
 /// For each boundary the position of the first selected index that is not below it, on the host.
 template <execution_space E, gradient_index Index>
 void split_positions(E const& exec, array_ref<Index const, typename E::memory_space> selected,
@@ -21,12 +30,9 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
   numbers.reserve(exec, count);
   std::copy(boundaries.begin(), boundaries.end(), numbers.host());
   numbers.to_device(exec, count);
-  std::int64_t* const found = numbers.device().data();
-  Index const* const sorted = selected.data();
-  auto const size = static_cast<std::int64_t>(selected.extent(0));
-  Kokkos::parallel_for(
-      "oktopk::partition::split_positions", detail::index_range<E>(exec, 0, count),
-      KOKKOS_LAMBDA(std::int64_t r) { found[r] = lower_bound(sorted, size, found[r]); });
+  boundary_search<Index> const kernel{selected.data(), static_cast<std::int64_t>(selected.extent(0)),
+                                      numbers.device().data()};
+  Kokkos::parallel_for("oktopk::partition::split_positions", index_range<E>(exec, 0, count), kernel);
   numbers.to_host(exec, count, "oktopk::partition::split_positions");
 }
 

@@ -11,16 +11,77 @@
 // all of it is enqueued on `exec`, and nothing waits.
 namespace oktopk::detail {
 
+template <class Vector, class Gradient, gradient_value Value>
+struct residual_accumulation {
+  Vector accumulator;
+  Vector residual;
+  Gradient gradient;
+  Value scale;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    accumulator(i) = residual(i) + scale * static_cast<Value>(gradient(i));
+  }
+};
+
+template <class Vector, class Gradient, gradient_value Value>
+struct residual_accumulation_ahead {
+  Vector accumulator;
+  Vector residual;
+  Gradient gradient;
+  Vector next_velocity;
+  Value scale;
+  Value clip;
+  Value momentum;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    accumulator(i) = residual(i) + scale * (clip * static_cast<Value>(gradient(i)) + momentum * next_velocity(i));
+  }
+};
+
+template <class Vector, class Indices>
+struct contributed_clearing {
+  Vector rest;
+  Indices contributed;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { rest(static_cast<std::int64_t>(contributed(i))) = 0; }
+};
+
+template <class Vector, class Entries>
+struct returned_addition {
+  Vector rest;
+  Entries returned;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    rest(static_cast<std::int64_t>(returned.indices(i))) += returned.values(i);
+  }
+};
+
+template <class Average>
+struct average_clearing {
+  Average averages;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { averages(i) = 0; }
+};
+
+template <class Indices, class Values, class Average, gradient_value Value>
+struct average_scattering {
+  Indices indices;
+  Values values;
+  Value ranks;
+  Average averages;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    averages(static_cast<std::int64_t>(indices(i))) = values(i) / ranks;
+  }
+};
+
 /// accumulator = residual + scale * gradient
 template <execution_space E, class Vector, class Gradient, gradient_value Value>
 void accumulate(E const& exec, Vector const& accumulator, Vector const& residual, Gradient const& gradient,
                 Value scale) {
-  Vector const sums = accumulator; // nvcc captures no references
-  Vector const kept = residual;
-  Gradient const added = gradient;
-  Kokkos::parallel_for(
-      "oktopk::error_feedback::accumulate", index_range<E>(exec, 0, static_cast<std::int64_t>(sums.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i) { sums(i) = kept(i) + scale * static_cast<Value>(added(i)); });
+  residual_accumulation<Vector, Gradient, Value> const kernel{accumulator, residual, gradient, scale};
+  Kokkos::parallel_for("oktopk::error_feedback::accumulate",
+                       index_range<E>(exec, 0, static_cast<std::int64_t>(accumulator.extent(0))), kernel);
 }
 
 /// accumulator = residual + scale * (clip * gradient + momentum * next velocity): Nesterov's step, which looks one step
@@ -28,46 +89,37 @@ void accumulate(E const& exec, Vector const& accumulator, Vector const& residual
 template <execution_space E, class Vector, class Gradient, gradient_value Value>
 void accumulate_ahead(E const& exec, Vector const& accumulator, Vector const& residual, Gradient const& gradient,
                       Vector const& next_velocity, Value scale, Value clip, Value momentum) {
-  Vector const sums = accumulator;
-  Vector const kept = residual;
-  Vector const next = next_velocity;
-  Gradient const added = gradient;
-  Kokkos::parallel_for(
-      "oktopk::error_feedback::accumulate_ahead", index_range<E>(exec, 0, static_cast<std::int64_t>(sums.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i) {
-        sums(i) = kept(i) + scale * (clip * static_cast<Value>(added(i)) + momentum * next(i));
-      });
+  residual_accumulation_ahead<Vector, Gradient, Value> const kernel{accumulator, residual, gradient, next_velocity,
+                                                                    scale,       clip,     momentum};
+  Kokkos::parallel_for("oktopk::error_feedback::accumulate_ahead",
+                       index_range<E>(exec, 0, static_cast<std::int64_t>(accumulator.extent(0))), kernel);
 }
 
 /// What stays of an accumulator: without what is in the update (Algorithm 2, line 4), with what the update returns.
 template <execution_space E, class Vector, class Update>
 void keep_rest(E const& exec, Vector const& accumulator, Update const& update) {
-  Vector const rest = accumulator;
   auto const contributed = update.contributed();
-  Kokkos::parallel_for(
-      "oktopk::error_feedback::clear_contributed",
-      index_range<E>(exec, 0, static_cast<std::int64_t>(contributed.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i) { rest(static_cast<std::int64_t>(contributed(i))) = 0; });
+  Kokkos::parallel_for("oktopk::error_feedback::clear_contributed",
+                       index_range<E>(exec, 0, static_cast<std::int64_t>(contributed.extent(0))),
+                       contributed_clearing<Vector, decltype(contributed)>{accumulator, contributed});
   auto const returned = update.returned();
   if (returned.size() > 0) {
-    Kokkos::parallel_for(
-        "oktopk::error_feedback::add_returned", index_range<E>(exec, 0, returned.size()),
-        KOKKOS_LAMBDA(std::int64_t i) { rest(static_cast<std::int64_t>(returned.indices(i))) += returned.values(i); });
+    Kokkos::parallel_for("oktopk::error_feedback::add_returned", index_range<E>(exec, 0, returned.size()),
+                         returned_addition<Vector, decltype(returned)>{accumulator, returned});
   }
 }
 
 /// The averages of an update over so many ranks, dense: 0 where there is none.
 template <execution_space E, class Update, class Average, gradient_value Value>
 void scatter_averages(E const& exec, Update const& update, Value ranks, Average const& into) {
-  Average const averages = into;
-  Kokkos::parallel_for(
-      "oktopk::error_feedback::clear", index_range<E>(exec, 0, static_cast<std::int64_t>(averages.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i) { averages(i) = 0; });
+  Kokkos::parallel_for("oktopk::error_feedback::clear",
+                       index_range<E>(exec, 0, static_cast<std::int64_t>(into.extent(0))),
+                       average_clearing<Average>{into});
   auto const indices = update.indices();
   auto const values = update.values();
-  Kokkos::parallel_for(
-      "oktopk::error_feedback::average", index_range<E>(exec, 0, static_cast<std::int64_t>(indices.extent(0))),
-      KOKKOS_LAMBDA(std::int64_t i) { averages(static_cast<std::int64_t>(indices(i))) = values(i) / ranks; });
+  average_scattering<decltype(indices), decltype(values), Average, Value> const kernel{indices, values, ranks, into};
+  Kokkos::parallel_for("oktopk::error_feedback::average",
+                       index_range<E>(exec, 0, static_cast<std::int64_t>(indices.extent(0))), kernel);
 }
 
 } // namespace oktopk::detail

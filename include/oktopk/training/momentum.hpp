@@ -11,6 +11,44 @@
 
 namespace oktopk::detail {
 
+template <class Vector, class Gradient, gradient_value Value>
+struct velocity_advance {
+  Vector now;
+  Vector next;
+  Gradient gradient;
+  Value scale;
+  Value momentum;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    next(i) = momentum * now(i) + scale * static_cast<Value>(gradient(i));
+  }
+};
+
+template <class Vector, class Contributed, class Reached>
+struct velocity_mask {
+  Vector next;
+  Contributed contributed;
+  Reached reached;
+  std::int64_t count; ///< of `reached`
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const index = contributed(i);
+    std::int64_t low = 0;
+    std::int64_t high = count;
+    while (low < high) {
+      std::int64_t const middle = low + (high - low) / 2;
+      if (reached(middle) < index) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    if (low < count && reached(low) == index) {
+      next(static_cast<std::int64_t>(index)) = 0;
+    }
+  }
+};
+
 /// Velocity of a rank: velocity = momentum * velocity + gradient, before the residual takes it (momentum correction,
 /// Lin et al., Deep Gradient Compression, ICLR 2018, section 3.1).
 ///
@@ -34,40 +72,21 @@ public:
   /// What was advanced counts from now on; a second time, it counts no more.
   void swap() { std::swap(now_, next_); }
 
-  /// Kernels; public because nvcc wants the functions around them to be.
   template <class Gradient>
   void advance(E const& exec, Gradient const& gradient, Value scale, Value momentum) const {
-    vector_type const now = now_;
-    vector_type const next = next_;
-    Kokkos::parallel_for(
-        "oktopk::training::advance_velocity", index_range<E>(exec, 0, static_cast<std::int64_t>(next.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) { next(i) = momentum * now(i) + scale * static_cast<Value>(gradient(i)); });
+    velocity_advance<vector_type, Gradient, Value> const kernel{now_, next_, gradient, scale, momentum};
+    Kokkos::parallel_for("oktopk::training::advance_velocity",
+                         index_range<E>(exec, 0, static_cast<std::int64_t>(next_.extent(0))), kernel);
   }
 
   /// Clears the next velocity of entries that have reached all ranks: the contributed ones that are in the update
   /// (momentum factor masking, section 3.2). Both lists ascend.
   template <class Contributed, class Reached>
   void mask(E const& exec, Contributed const& contributed, Reached const& reached) const {
-    vector_type const next = next_;
-    auto const count = static_cast<std::int64_t>(reached.extent(0));
-    Kokkos::parallel_for(
-        "oktopk::training::mask_velocity", index_range<E>(exec, 0, static_cast<std::int64_t>(contributed.extent(0))),
-        KOKKOS_LAMBDA(std::int64_t i) {
-          auto const index = contributed(i);
-          std::int64_t low = 0;
-          std::int64_t high = count;
-          while (low < high) {
-            std::int64_t const middle = low + (high - low) / 2;
-            if (reached(middle) < index) {
-              low = middle + 1;
-            } else {
-              high = middle;
-            }
-          }
-          if (low < count && reached(low) == index) {
-            next(static_cast<std::int64_t>(index)) = 0;
-          }
-        });
+    velocity_mask<vector_type, Contributed, Reached> const kernel{next_, contributed, reached,
+                                                                  static_cast<std::int64_t>(reached.extent(0))};
+    Kokkos::parallel_for("oktopk::training::mask_velocity",
+                         index_range<E>(exec, 0, static_cast<std::int64_t>(contributed.extent(0))), kernel);
   }
 
 private:

@@ -13,6 +13,48 @@
 
 namespace oktopk::detail {
 
+inline constexpr std::int64_t norm_block = 1024;
+
+template <execution_space E, class Vector, gradient_value Value>
+struct block_sum_of_squares {
+  Vector values;
+  std::int64_t size;
+  std::int64_t count; ///< of blocks
+  double* sums;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+    // Threads of a device that run together read neighbours; a core of a CPU reads its block from end to end.
+    std::int64_t const step = is_device<E> ? count : 1;
+    std::int64_t const begin = is_device<E> ? block : block * norm_block;
+    std::int64_t const block_end = begin + norm_block < size ? begin + norm_block : size;
+    std::int64_t const end = is_device<E> ? size : block_end;
+    double parts[4] = {0, 0, 0, 0};
+    int part = 0;
+    for (std::int64_t i = begin; i < end; i += step) {
+      auto const value = static_cast<double>(static_cast<Value>(values(i)));
+      parts[part] += value * value;
+      part = (part + 1) % 4;
+    }
+    sums[block] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+  }
+};
+
+struct block_sum_of_sums {
+  double const* from;
+  std::int64_t size;
+  double* sums;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+    std::int64_t const begin = block * norm_block;
+    std::int64_t const end = begin + norm_block < size ? begin + norm_block : size;
+    double sum = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      sum += from[i];
+    }
+    sums[block] = sum;
+  }
+};
+
 /// Euclidean norm of a vector, with the same bits in every run and with any number of threads.
 ///
 /// Blocks of 1,024 squares are summed in double precision, then blocks of these sums, and so on: reads the vector once,
@@ -33,7 +75,7 @@ public:
     std::int64_t count = blocks_of(size);
     sums_.reserve(exec, count);
     next_.reserve(exec, count); // the two change places
-    sum_squares<Vector>(exec, values, sums_.data());
+    sum_squares(exec, values, sums_.data());
     while (count > 1) {
       sum_blocks(exec, sums_.data(), count, next_.data());
       std::swap(sums_, next_);
@@ -47,46 +89,21 @@ public:
     return std::sqrt(total);
   }
 
-  /// Kernels; public because nvcc wants the functions around them to be.
+private:
   template <class Vector>
-  void sum_squares(E const& exec, Vector const& values, double* sums) const {
+  static void sum_squares(E const& exec, Vector const& values, double* sums) {
     auto const size = static_cast<std::int64_t>(values.extent(0));
     std::int64_t const count = blocks_of(size);
-    Kokkos::parallel_for(
-        "oktopk::training::sum_squares", index_range<E>(exec, 0, count), KOKKOS_LAMBDA(std::int64_t block) {
-          // Threads of a device that run together read neighbours; a core of a CPU reads its block from end to end.
-          std::int64_t const step = is_device<E> ? count : 1;
-          std::int64_t const begin = is_device<E> ? block : block * block_size;
-          std::int64_t const block_end = begin + block_size < size ? begin + block_size : size;
-          std::int64_t const end = is_device<E> ? size : block_end;
-          double parts[4] = {0, 0, 0, 0};
-          int part = 0;
-          for (std::int64_t i = begin; i < end; i += step) {
-            auto const value = static_cast<double>(static_cast<Value>(values(i)));
-            parts[part] += value * value;
-            part = (part + 1) % 4;
-          }
-          sums[block] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
-        });
+    Kokkos::parallel_for("oktopk::training::sum_squares", index_range<E>(exec, 0, count),
+                         block_sum_of_squares<E, Vector, Value>{values, size, count, sums});
   }
 
-  void sum_blocks(E const& exec, double const* from, std::int64_t size, double* sums) const {
-    Kokkos::parallel_for(
-        "oktopk::training::sum_blocks", index_range<E>(exec, 0, blocks_of(size)), KOKKOS_LAMBDA(std::int64_t block) {
-          std::int64_t const begin = block * block_size;
-          std::int64_t const end = begin + block_size < size ? begin + block_size : size;
-          double sum = 0;
-          for (std::int64_t i = begin; i < end; ++i) {
-            sum += from[i];
-          }
-          sums[block] = sum;
-        });
+  static void sum_blocks(E const& exec, double const* from, std::int64_t size, double* sums) {
+    Kokkos::parallel_for("oktopk::training::sum_blocks", index_range<E>(exec, 0, blocks_of(size)),
+                         block_sum_of_sums{from, size, sums});
   }
 
-private:
-  static constexpr std::int64_t block_size = 1024;
-
-  static std::int64_t blocks_of(std::int64_t size) { return (size + block_size - 1) / block_size; }
+  static std::int64_t blocks_of(std::int64_t size) { return (size + norm_block - 1) / norm_block; }
 
   buffer<double, memory_space> sums_{"oktopk::training::norm::sums"};
   buffer<double, memory_space> next_{"oktopk::training::norm::next_sums"};

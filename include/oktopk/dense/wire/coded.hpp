@@ -31,6 +31,14 @@ inline std::string name_of(codec_level level) {
   return level == codec_level::collective ? "collective" : "message";
 }
 
+template <gradient_value Value>
+struct noted_addition {
+  Value* lost;
+  Value const* noted;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { lost[i] += noted[i]; }
+};
+
 /// A coded wire with its buffers. Every piece has an image of its own, found by its index.
 ///
 /// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two where the
@@ -130,18 +138,14 @@ public:
     }
   }
 
-  /// Adds the losses that were noted for a share of a piece to `lost`; public because nvcc wants the function around a
-  /// kernel to be.
-  void add_noted(E const& exec, std::int64_t begin, piece share) const {
-    Value* const lost = call_.lost + begin + share.begin;
-    Value const* const noted = noted_.data() + share.begin;
-    Kokkos::parallel_for(
-        "oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count),
-        KOKKOS_LAMBDA(std::int64_t i) { lost[i] += noted[i]; });
-  }
-
 private:
   bool by_collective() const { return level_ == codec_level::collective; }
+
+  // Adds the losses that were noted for a share of a piece to `lost`.
+  void add_noted(E const& exec, std::int64_t begin, piece share) const {
+    noted_addition<Value> const kernel{call_.lost + begin + share.begin, noted_.data() + share.begin};
+    Kokkos::parallel_for("oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count), kernel);
+  }
 
   void encode(E const& exec, piece p, Value* lost) const {
     if (p.count > 0) {

@@ -140,13 +140,12 @@ void compact_chunks(E const& exec, Source const& from, magnitude_filter<typename
                     std::int64_t chunks, std::int64_t area, typename Source::index_type* indices,
                     typename Source::value_type* values, std::int64_t* counts, bool count_all) {
   std::int64_t const size = from.size();
-  Kokkos::parallel_for(
-      "oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), KOKKOS_LAMBDA(std::int64_t chunk) {
-        std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
-        std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
-        counts[chunk] =
-            compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_all);
-      });
+  Kokkos::parallel_for("oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
+    std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
+    std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
+    counts[chunk] =
+        compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_all);
+  });
   fence(exec, "oktopk::select::compact");
 }
 
@@ -159,17 +158,16 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
   Index* const indices = room.indices.data();
   Value* const values = room.values.data();
   std::int64_t const* const counts = room.chunk_counts.data();
-  Kokkos::parallel_for(
-      "oktopk::select::join", detail::index_range<E>(exec, 0, chunks), KOKKOS_LAMBDA(std::int64_t chunk) {
-        std::int64_t to = 0;
-        for (std::int64_t before = 0; before < chunk; ++before) {
-          to += counts[before];
-        }
-        for (std::int64_t i = 0; i < counts[chunk]; ++i) {
-          indices[to + i] = from_indices[chunk * area + i];
-          values[to + i] = from_values[chunk * area + i];
-        }
-      });
+  Kokkos::parallel_for("oktopk::select::join", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
+    std::int64_t to = 0;
+    for (std::int64_t before = 0; before < chunk; ++before) {
+      to += counts[before];
+    }
+    for (std::int64_t i = 0; i < counts[chunk]; ++i) {
+      indices[to + i] = from_indices[chunk * area + i];
+      values[to + i] = from_values[chunk * area + i];
+    }
+  });
 }
 
 /// On a CPU: one contiguous chunk a thread, each read once; a chunk that has more than its share of what is kept is

@@ -119,29 +119,26 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
                  std::int64_t rows, std::int64_t* histograms) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t const bins = which.bins();
-  Kokkos::parallel_for(
-      "oktopk::select::clear_histograms", index_range<E>(exec, 0, rows * bins),
-      KOKKOS_LAMBDA(std::int64_t i) { histograms[i] = 0; });
-  Kokkos::parallel_for(
-      "oktopk::select::count_digit", index_range<E>(exec, 0, rows), KOKKOS_LAMBDA(std::int64_t row) {
-        std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
-        std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
-        count_stretch(values.data() + begin, end - begin, which, histograms + row * bins);
-      });
+  Kokkos::parallel_for("oktopk::select::clear_histograms", index_range<E>(exec, 0, rows * bins),
+                       [=](std::int64_t i) { histograms[i] = 0; });
+  Kokkos::parallel_for("oktopk::select::count_digit", index_range<E>(exec, 0, rows), [=](std::int64_t row) {
+    std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
+    std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
+    count_stretch(values.data() + begin, end - begin, which, histograms + row * bins);
+  });
 }
 
 /// Sums the rows into the numbers that the host reads.
 template <execution_space E>
 void add_histograms(E const& exec, std::int64_t rows, std::int64_t bins, std::int64_t const* histograms,
                     std::int64_t* sums) {
-  Kokkos::parallel_for(
-      "oktopk::select::add_histograms", index_range<E>(exec, 0, bins), KOKKOS_LAMBDA(std::int64_t bin) {
-        std::int64_t sum = 0;
-        for (std::int64_t row = 0; row < rows; ++row) {
-          sum += histograms[row * bins + bin];
-        }
-        sums[bin] = sum;
-      });
+  Kokkos::parallel_for("oktopk::select::add_histograms", index_range<E>(exec, 0, bins), [=](std::int64_t bin) {
+    std::int64_t sum = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      sum += histograms[row * bins + bin];
+    }
+    sums[bin] = sum;
+  });
 }
 
 } // namespace oktopk::detail

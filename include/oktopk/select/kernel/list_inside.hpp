@@ -38,17 +38,16 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 void list_inside_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                          kth_bracket<Value> bracket, std::int64_t* out) {
   std::int64_t const room = bracket.inside;
-  Kokkos::parallel_scan(
-      "oktopk::select::list_inside", index_range<E>(exec, 0, from.size()),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & position, bool final) {
-        auto const magnitude = magnitude_bits(from.values.data()[i]);
-        if (bracket.holds(magnitude)) {
-          if (final && position < room) {
-            out[position] = static_cast<std::int64_t>(magnitude);
-          }
-          position += 1;
-        }
-      });
+  Kokkos::parallel_scan("oktopk::select::list_inside", index_range<E>(exec, 0, from.size()),
+                        [=](std::int64_t i, std::int64_t& position, bool final) {
+                          auto const magnitude = magnitude_bits(from.values.data()[i]);
+                          if (bracket.holds(magnitude)) {
+                            if (final && position < room) {
+                              out[position] = static_cast<std::int64_t>(magnitude);
+                            }
+                            position += 1;
+                          }
+                        });
 }
 
 /// Writes the patterns of this rank's candidates in the bracket to the host's numbers, in the order of their indices;

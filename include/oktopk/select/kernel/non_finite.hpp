@@ -11,19 +11,25 @@
 
 namespace oktopk::detail {
 
+template <gradient_value Value, class MemorySpace>
+struct non_finite_search {
+  array_ref<Value const, MemorySpace> values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
+    if (magnitude_bits(values(i)) >= infinity_bits<Value> && i < lowest) {
+      lowest = i;
+    }
+  }
+};
+
 /// On a device: one value a thread.
 template <execution_space E, gradient_value Value>
 std::int64_t first_non_finite_on_device(E const& exec, array_ref<Value const, typename E::memory_space> values) {
   auto const size = static_cast<std::int64_t>(values.extent(0));
   std::int64_t first = size;
-  Kokkos::parallel_reduce(
-      "oktopk::select::first_non_finite", index_range<E>(exec, 0, size),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & lowest) {
-        if (magnitude_bits(values(i)) >= infinity_bits<Value> && i < lowest) {
-          lowest = i;
-        }
-      },
-      Kokkos::Min<std::int64_t>(first));
+  non_finite_search<Value, typename E::memory_space> const kernel{values};
+  Kokkos::parallel_reduce("oktopk::select::first_non_finite", index_range<E>(exec, 0, size), kernel,
+                          Kokkos::Min<std::int64_t>(first));
   return first;
 }
 
@@ -37,7 +43,7 @@ std::int64_t first_non_finite_on_host(E const& exec, array_ref<Value const, type
   std::int64_t first = size;
   Kokkos::parallel_reduce(
       "oktopk::select::first_non_finite", index_range<E>(exec, 0, (size + width - 1) / width),
-      KOKKOS_LAMBDA(std::int64_t block, std::int64_t & lowest) {
+      [=](std::int64_t block, std::int64_t& lowest) {
         std::int64_t const begin = block * width;
         std::int64_t const end = begin + width < size ? begin + width : size;
         signed_bits_of<Value> largest = 0;

@@ -34,6 +34,24 @@ fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::m
   return {fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), subject};
 }
 
+template <gradient_index Index, gradient_value Value, class MemorySpace>
+struct residual_overflow_search {
+  array_ref<Value const, MemorySpace> accumulator;
+  array_ref<Index const, MemorySpace> contributed;
+  std::int64_t cleared; ///< how many are contributed
+  sparse_ref<Index, Value, MemorySpace> returned;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
+    Index const index = returned.indices(i);
+    std::int64_t const place = lower_bound(contributed.data(), cleared, static_cast<std::int64_t>(index));
+    bool const is_cleared = place < cleared && contributed(place) == index;
+    Value const kept = is_cleared ? Value(0) : accumulator(static_cast<std::int64_t>(index));
+    if (magnitude_bits(static_cast<Value>(kept + returned.values(i))) >= infinity_bits<Value> && i < lowest) {
+      lowest = i;
+    }
+  }
+};
+
 /// A fault where a residual overflows: the accumulator without the contributed entries, which are cleared, plus what is
 /// returned. Indices of both lists ascend. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
@@ -41,20 +59,11 @@ fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename
                                   array_ref<Index const, typename E::memory_space> contributed,
                                   sparse_ref<Index, Value, typename E::memory_space> returned) {
   std::int64_t const size = returned.size();
-  auto const cleared = static_cast<std::int64_t>(contributed.extent(0));
+  residual_overflow_search<Index, Value, typename E::memory_space> const kernel{
+      accumulator, contributed, static_cast<std::int64_t>(contributed.extent(0)), returned};
   std::int64_t first = size;
-  Kokkos::parallel_reduce(
-      "oktopk::overflow_of_residual", detail::index_range<E>(exec, 0, size),
-      KOKKOS_LAMBDA(std::int64_t i, std::int64_t & lowest) {
-        Index const index = returned.indices(i);
-        std::int64_t const place = lower_bound(contributed.data(), cleared, static_cast<std::int64_t>(index));
-        bool const is_cleared = place < cleared && contributed(place) == index;
-        Value const kept = is_cleared ? Value(0) : accumulator(static_cast<std::int64_t>(index));
-        if (magnitude_bits(static_cast<Value>(kept + returned.values(i))) >= infinity_bits<Value> && i < lowest) {
-          lowest = i;
-        }
-      },
-      Kokkos::Min<std::int64_t>(first));
+  Kokkos::parallel_reduce("oktopk::overflow_of_residual", index_range<E>(exec, 0, size), kernel,
+                          Kokkos::Min<std::int64_t>(first));
   if (first >= size) {
     return {};
   }

@@ -128,13 +128,12 @@ void select_chunks_on_host(E const& exec, Source const& from, chunk_shares share
   auto const loaded = from.materialized();
   std::int64_t const chunks = shares.chunks();
   std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), chunks);
-  Kokkos::parallel_for(
-      "oktopk::select::chunks", index_range<E>(exec, 0, parts), KOKKOS_LAMBDA(std::int64_t part) {
-        bits_of<typename Source::value_type> guess = infinity_bits<typename Source::value_type> / 2; // of about 1
-        for (std::int64_t which = chunks * part / parts; which < chunks * (part + 1) / parts; ++which) {
-          guess = select_chunk(from, loaded, shares, which, guess, indices, values);
-        }
-      });
+  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts), [=](std::int64_t part) {
+    bits_of<typename Source::value_type> guess = infinity_bits<typename Source::value_type> / 2; // of about 1
+    for (std::int64_t which = chunks * part / parts; which < chunks * (part + 1) / parts; ++which) {
+      guess = select_chunk(from, loaded, shares, which, guess, indices, values);
+    }
+  });
 }
 
 } // namespace oktopk::detail
