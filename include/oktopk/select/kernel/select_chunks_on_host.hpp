@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 // The largest of each chunk where threads are few: each thread goes through chunks one after the other, and what it
 // looks at more than once lies in the first cache.
@@ -121,19 +122,34 @@ select_chunk(Source const& from, Loaded const& loaded, chunk_shares const& share
   return bracket.low;
 }
 
+/// One thread's part of the chunks, one after the other. A functor, since tests run it on devices, too.
+template <selection_source Source, selection_source Loaded>
+struct successive_chunks {
+  Source from;
+  Loaded loaded;
+  chunk_shares shares;
+  std::int64_t parts;
+  typename Source::index_type* indices;
+  typename Source::value_type* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t part) const {
+    std::int64_t const chunks = shares.chunks();
+    bits_of<typename Source::value_type> guess = infinity_bits<typename Source::value_type> / 2; // of about 1
+    for (std::int64_t which = chunks * part / parts; which < chunks * (part + 1) / parts; ++which) {
+      guess = select_chunk(from, loaded, shares, which, guess, indices, values);
+    }
+  }
+};
+
 /// Loads the whole source and writes the share of each chunk, in ascending order. There must be room for all.
 template <execution_space E, selection_source Source>
 void select_chunks_on_host(E const& exec, Source const& from, chunk_shares shares, typename Source::index_type* indices,
                            typename Source::value_type* values) {
   auto const loaded = from.materialized();
-  std::int64_t const chunks = shares.chunks();
-  std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), chunks);
-  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts), [=](std::int64_t part) {
-    bits_of<typename Source::value_type> guess = infinity_bits<typename Source::value_type> / 2; // of about 1
-    for (std::int64_t which = chunks * part / parts; which < chunks * (part + 1) / parts; ++which) {
-      guess = select_chunk(from, loaded, shares, which, guess, indices, values);
-    }
-  });
+  std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), shares.chunks());
+  successive_chunks<Source, std::remove_const_t<decltype(loaded)>> const kernel{from,  loaded,  shares,
+                                                                                parts, indices, values};
+  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts), kernel);
 }
 
 } // namespace oktopk::detail
