@@ -15,13 +15,14 @@ function(oktopk_test_main name)
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
 endfunction()
 
+# Where headers are compiled once for many files.
 set(oktopk_precompiles_headers OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_POSITION_INDEPENDENT_CODE AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
   set(oktopk_precompiles_headers ON)
 endif()
 
 # What nearly every test file includes, compiled once: saves more than a second for each file. Headers of the library are
-# compiled without it, in tests/headers; a test file that forgets one of these two headers is seen by Clang alone.
+# compiled alone in tests/headers; a test file that forgets one of these two headers is seen by Clang alone.
 function(oktopk_precompile_test_headers name)
   if(oktopk_precompiles_headers)
     file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")

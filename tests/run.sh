@@ -82,7 +82,7 @@ if [ "$torch" = yes ]; then
     zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pytest"
 fi
 case $kind in
-  # What is measured is built by examples/run.sh, with all optimisations; most of the time here is the compiler's.
+  # Most of the time is the compiler's. examples/run.sh and benchmarks/run.py build with all optimisations.
   release) options="$options -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1" ;;
   sanitize) options="$options -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOKTOPK_ENABLE_SANITIZERS=ON -DOKTOPK_TEST_SECONDS=600" ;;
 esac

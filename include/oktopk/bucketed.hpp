@@ -9,6 +9,7 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/threads.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/copy_array.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
@@ -20,7 +21,6 @@
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
-#include <oktopk/training/copy_gradient.hpp>
 #include <oktopk/training/overlap_times.hpp>
 #include <oktopk/training/step_clock.hpp>
 
@@ -180,7 +180,7 @@ public:
       }
       if (!announced_.has(tensor)) { // else its call may be under way
         launch_turn const turn;
-        detail::copy_gradient(exec_, values, gradient(tensor));
+        detail::copy_array("oktopk::bucketed::copy", exec_, values, place.length, gradient(tensor));
         detail::fence(exec_, "oktopk::bucketed::ready");
       }
     }

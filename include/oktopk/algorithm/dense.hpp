@@ -6,6 +6,7 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/dense/combine.hpp>
@@ -54,14 +55,6 @@ struct index_numbering {
   Index* indices;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { indices[i] = static_cast<Index>(i); }
-};
-
-template <gradient_value Value>
-struct value_filling {
-  Value* to;
-  Value value;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { to[i] = value; }
 };
 
 } // namespace detail
@@ -134,7 +127,8 @@ public:
       array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
       Value const* own = sums_.data();
       if (call.faults) {
-        fill_sums(std::numeric_limits<Value>::quiet_NaN());
+        detail::fill_array("oktopk::dense::fill", exec_, sums_.data(), length_,
+                           std::numeric_limits<Value>::quiet_NaN());
       } else {
         auto const source = detail::as_source<Index, Value, E>(accumulator);
         source.materialize(exec_);
@@ -169,11 +163,6 @@ private:
   void number_indices() const {
     Kokkos::parallel_for("oktopk::dense::indices", detail::index_range<E>(exec_, 0, length_),
                          detail::index_numbering<Index>{indices_.data()});
-  }
-
-  void fill_sums(Value value) const {
-    Kokkos::parallel_for("oktopk::dense::fill", detail::index_range<E>(exec_, 0, length_),
-                         detail::value_filling<Value>{sums_.data(), value});
   }
 
   bool results_may_differ() const {

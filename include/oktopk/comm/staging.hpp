@@ -4,8 +4,8 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
@@ -15,16 +15,6 @@
 #include <span>
 
 namespace oktopk {
-
-namespace detail {
-
-struct byte_clearing {
-  std::byte* bytes;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { bytes[i] = std::byte(0); }
-};
-
-} // namespace detail
 
 /// A grow-only array of bytes that kernels of `E` write and read, and that messages travel from and to.
 ///
@@ -99,8 +89,7 @@ public:
     if (staged_ || !detail::is_device<E>) {
       std::memset(wire(offset, bytes).data(), 0, static_cast<std::size_t>(bytes));
     } else {
-      Kokkos::parallel_for("oktopk::message_buffer::clear", detail::index_range<E>(exec, 0, bytes),
-                           detail::byte_clearing{kernel_.data() + offset});
+      detail::fill_array("oktopk::message_buffer::clear", exec, kernel_.data() + offset, bytes, std::byte(0));
     }
   }
 

@@ -4,6 +4,8 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/copy_array.hpp>
+#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/reduce.hpp>
 
@@ -18,21 +20,6 @@ struct value_combination {
   Value* into;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { into[i] = Operation::of(into[i], from[i]); }
-};
-
-template <gradient_value Value>
-struct value_copy {
-  Value const* from;
-  Value* to;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { to[i] = from[i]; }
-};
-
-template <gradient_value Value>
-struct value_clearing {
-  Value* values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { values[i] = Value(0); }
 };
 
 /// Calls `body` with the operation as an object, so that kernels are compiled for each.
@@ -57,13 +44,13 @@ void combine(E const& exec, reduction op, Value const* from, std::int64_t count,
 /// Enqueues a copy within kernels' memory.
 template <execution_space E, gradient_value Value>
 void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to) {
-  Kokkos::parallel_for("oktopk::dense::copy", detail::index_range<E>(exec, 0, count), value_copy<Value>{from, to});
+  copy_array("oktopk::dense::copy", exec, from, count, to);
 }
 
 /// Enqueues zeros.
 template <execution_space E, gradient_value Value>
 void clear_values(E const& exec, Value* values, std::int64_t count) {
-  Kokkos::parallel_for("oktopk::dense::clear", detail::index_range<E>(exec, 0, count), value_clearing<Value>{values});
+  fill_array("oktopk::dense::clear", exec, values, count, Value(0));
 }
 
 /// Refuses a place for the losses of a maximum or a minimum: no residual makes good what one of these lost.

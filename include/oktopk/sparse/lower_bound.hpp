@@ -8,9 +8,10 @@
 
 namespace oktopk::detail {
 
-/// The first position of an ascending array whose value is not below `value`; for kernels.
-template <gradient_index Index>
-KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Index const* sorted, std::int64_t size, std::int64_t value) {
+/// The first position of an ascending array whose value is not below `value`; for kernels. `Sorted` is a pointer to
+/// indices or a rank-1 view of them.
+template <class Sorted>
+KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Sorted const& sorted, std::int64_t size, std::int64_t value) {
   std::int64_t low = 0;
   std::int64_t high = size;
   while (low < high) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 
 #include <cstdint>
@@ -56,13 +57,6 @@ struct returned_addition {
   }
 };
 
-template <class Average>
-struct average_clearing {
-  Average averages;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { averages(i) = 0; }
-};
-
 template <class Indices, class Values, class Average, gradient_value Value>
 struct average_scattering {
   Indices indices;
@@ -112,9 +106,7 @@ void keep_rest(E const& exec, Vector const& accumulator, Update const& update) {
 /// The averages of an update over so many ranks, dense: 0 where there is none.
 template <execution_space E, class Update, class Average, gradient_value Value>
 void scatter_averages(E const& exec, Update const& update, Value ranks, Average const& into) {
-  Kokkos::parallel_for("oktopk::error_feedback::clear",
-                       index_range<E>(exec, 0, static_cast<std::int64_t>(into.extent(0))),
-                       average_clearing<Average>{into});
+  fill_array("oktopk::error_feedback::clear", exec, into, static_cast<std::int64_t>(into.extent(0)), Value(0));
   auto const indices = update.indices();
   auto const values = update.values();
   average_scattering<decltype(indices), decltype(values), Average, Value> const kernel{indices, values, ranks, into};

@@ -4,6 +4,7 @@
 
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/workspace.hpp>
+#include <oktopk/sparse/lower_bound.hpp>
 
 #include <cstdint>
 #include <string>
@@ -33,17 +34,8 @@ struct velocity_mask {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     auto const index = contributed(i);
-    std::int64_t low = 0;
-    std::int64_t high = count;
-    while (low < high) {
-      std::int64_t const middle = low + (high - low) / 2;
-      if (reached(middle) < index) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    if (low < count && reached(low) == index) {
+    std::int64_t const place = lower_bound(reached, count, static_cast<std::int64_t>(index));
+    if (place < count && reached(place) == index) {
       next(static_cast<std::int64_t>(index)) = 0;
     }
   }

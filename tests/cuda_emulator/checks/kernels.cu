@@ -277,21 +277,6 @@ __device__ __noinline__ int squared(int a) {
   return a * a;
 }
 __device__ int (*functions[2])(int) = {twice, squared};
-// A label hides that of the scope around it, for jumps inside alone.
-__global__ void hidden_label(i32* out) {
-  int result = 0;
-  asm volatile("{ .reg .pred odd;\n"
-               "setp.ne.u32 odd, %1, 0;\n"
-               "@odd bra END;\n"
-               "{ @!odd bra END;\n"
-               "add.u32 %0, %0, 1000;\n"
-               "END: add.u32 %0, %0, 1; }\n"
-               "add.u32 %0, %0, 10;\n"
-               "END: add.u32 %0, %0, 100; }"
-               : "+r"(result)
-               : "r"(threadIdx.x & 1));
-  out[threadIdx.x] = result;
-}
 __global__ void calls(i32* out) {
   int const t = static_cast<int>(threadIdx.x);
   int result = product(t & 7) + functions[t & 1](t);
@@ -313,6 +298,21 @@ i32 expected_calls(int t) {
   result += (t & 1) != 0 ? t * t : 2 * t;
   int const results[] = {result + 5, result * 3, result - t, result ^ 77, -result, result + 1000};
   return results[t % 6];
+}
+// A label hides that of the scope around it, for jumps inside alone.
+__global__ void hidden_label(i32* out) {
+  int result = 0;
+  asm volatile("{ .reg .pred odd;\n"
+               "setp.ne.u32 odd, %1, 0;\n"
+               "@odd bra END;\n"
+               "{ @!odd bra END;\n"
+               "add.u32 %0, %0, 1000;\n"
+               "END: add.u32 %0, %0, 1; }\n"
+               "add.u32 %0, %0, 10;\n"
+               "END: add.u32 %0, %0, 100; }"
+               : "+r"(result)
+               : "r"(threadIdx.x & 1));
+  out[threadIdx.x] = result;
 }
 __global__ void clocks(i32* out) {
   auto const before = clock64();

@@ -31,14 +31,6 @@ inline std::string name_of(codec_level level) {
   return level == codec_level::collective ? "collective" : "message";
 }
 
-template <gradient_value Value>
-struct noted_addition {
-  Value* lost;
-  Value const* noted;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { lost[i] += noted[i]; }
-};
-
 /// A coded wire with its buffers. Every piece has an image of its own, found by its index.
 ///
 /// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two where the
@@ -143,7 +135,7 @@ private:
 
   // Adds the losses that were noted for a share of a piece to `lost`.
   void add_noted(E const& exec, std::int64_t begin, piece share) const {
-    noted_addition<Value> const kernel{call_.lost + begin + share.begin, noted_.data() + share.begin};
+    value_combination<add, Value> const kernel{noted_.data() + share.begin, call_.lost + begin + share.begin};
     Kokkos::parallel_for("oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count), kernel);
   }
 
