@@ -5,6 +5,7 @@
 
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/torch/process_group.hpp>
@@ -16,6 +17,7 @@
 #include <charconv>
 #include <cstddef>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace oktopk_torch {
@@ -26,6 +28,10 @@ using space = Kokkos::DefaultHostExecutionSpace;
 using communicator = oktopk::counted<oktopk::process_group_communicator>;
 using allreduce = oktopk::any_allreduce<space, communicator>;
 using view = oktopk::torch_view_type<float>;
+
+void copy(float const* from, float* to, std::int64_t count) {
+  std::copy_n(from, static_cast<std::size_t>(count), to);
+}
 
 /// An algorithm of the catalogue and the density, which is not one of its options.
 struct scheme {
@@ -67,10 +73,19 @@ struct bucket {
         [&](std::int64_t sum, std::int64_t p) { return sum + lengths[static_cast<std::size_t>(p)]; });
   }
 
-  /// Gradients in, averages out.
-  void reduce(view const& gradients) {
-    feedback.average(feedback(gradients), gradients);
+  /// Gradients in, averages out; those of withheld ranges stay as they are.
+  void reduce(view const& gradients, std::vector<oktopk::entry_range> const& withheld) {
+    std::vector<float> kept;
+    for (auto const range : withheld) {
+      kept.insert(kept.end(), gradients.data() + range.begin, gradients.data() + range.end);
+    }
+    feedback.average(feedback(gradients, 1, withheld), gradients);
     space().fence();
+    float const* from = kept.data();
+    for (auto const range : withheld) {
+      copy(from, gradients.data() + range.begin, range.end - range.begin);
+      from += range.end - range.begin;
+    }
   }
 
   /// The buffer for gradients that come in parts.
@@ -108,17 +123,13 @@ struct waiting {
   std::size_t missing = 0; // parameters whose averages are not there
 };
 
-void copy(float const* from, float* to, std::int64_t count) {
-  std::copy_n(from, static_cast<std::size_t>(count), to);
-}
-
 } // namespace
 
 struct buckets::inside {
   inside(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string const& text, momentum_options const& momentum,
          std::vector<std::int64_t> of)
       : comm(oktopk::process_group_communicator(std::move(group))), lengths(std::move(of)), rests(lengths.size()),
-        places(lengths.size()) {
+        places(lengths.size()), used(lengths.size()) {
     oktopk::agreement terms("oktopk_torch");
     try {
       how = parse(text);
@@ -209,11 +220,39 @@ struct buckets::inside {
     return *all.back();
   }
 
+  /// The gradients of a bucket, which some rank may not use (`agrees`), become averages. Collective.
+  void reduce(bucket& of, view const& gradients, bool agrees) {
+    std::vector<oktopk::entry_range> withheld;
+    if (agrees) {
+      std::vector<int> uses;
+      for (std::int64_t const p : of.parameters) {
+        uses.push_back(used[static_cast<std::size_t>(p)]);
+      }
+      oktopk::allreduce_integers(comm, std::span(uses), oktopk::reduction::max, oktopk::phase::control, workspace);
+      std::int64_t offset = 0;
+      for (std::size_t i = 0; i < uses.size(); ++i) {
+        std::int64_t const end = offset + length_of(of.parameters[i]);
+        if (uses[i] == 0) {
+          withheld.push_back({offset, end});
+        }
+        offset = end;
+      }
+    }
+    of.reduce(gradients, withheld);
+  }
+
+  void note_use(arrival const& what) {
+    for (std::size_t i = 0; i < what.used.size(); ++i) {
+      used[static_cast<std::size_t>(what.parameters[i])] = what.used[i];
+    }
+  }
+
   /// Takes gradients into buckets of other borders, and gives back the averages of those buckets that are full.
   void gather(arrival arrived) {
     std::size_t const parameters = arrived.parameters.size();
     pending.push_back({std::move(arrived), parameters});
     arrival const& what = pending.back().what;
+    bool const agrees = !what.used.empty(); // `what` ends with its averages
     auto const gradients = oktopk::torch_view<float>(what.buffer);
     std::vector<bucket*> full;
     std::int64_t at = 0;
@@ -228,7 +267,7 @@ struct buckets::inside {
       }
     }
     for (bucket* const each : full) {
-      each->reduce(each->staging());
+      reduce(*each, each->staging(), agrees);
       give_back(each);
     }
   }
@@ -261,7 +300,7 @@ struct buckets::inside {
       return false;
     }
     auto const gradients = oktopk::torch_view<float>(what.buffer);
-    (taken != nullptr ? *taken : adopt(what.parameters)).reduce(gradients);
+    reduce(taken != nullptr ? *taken : adopt(what.parameters), gradients, !what.used.empty());
     return true;
   }
 
@@ -280,6 +319,8 @@ struct buckets::inside {
   std::vector<std::int64_t> lengths;
   std::vector<carried> rests;
   std::vector<place> places;
+  std::vector<int> used; // each parameter, by this rank in this iteration
+  oktopk::collective_workspace workspace;
   std::vector<std::unique_ptr<bucket>> all;
   std::vector<waiting> pending;
   std::exception_ptr failed;  // in this iteration: on all ranks, which take no more buckets of it
@@ -303,6 +344,7 @@ void buckets::arrive(arrival what) {
   bool const is_last = what.is_last;
   bool gathers = false;
   try {
+    in.note_use(what);
     if (in.failed) {
       what.done(in.failed);
     } else if (in.take(what)) {

@@ -18,6 +18,7 @@ namespace oktopk_torch {
 struct arrival {
   at::Tensor buffer;                    ///< gradients in, averages over the ranks out
   std::vector<std::int64_t> parameters; ///< whose gradients lie there one after the other
+  std::vector<int> used; ///< of each of these whether this rank has a gradient, 0 or 1; empty where all ranks have all
   std::int64_t index = 0;               ///< of the bucket in this backward pass
   bool is_last = false;
   std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
@@ -49,6 +50,10 @@ struct saved_state {
 /// the buckets are those of the saved state for one iteration whatever comes, so that a program that goes on does what
 /// one does that was never interrupted; gradients are copied where their buckets differ. All calls are made on one
 /// thread, in the same order on all ranks.
+///
+/// DistributedDataParallel drops the average of a parameter that no rank has used in a backward pass. So such a
+/// parameter takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks
+/// agree on that in one reduction of an integer a parameter before each call, where `used` is given.
 class buckets {
 public:
   /// Collective. `text` names an algorithm of the catalogue, with `density` among its options (0.01 unless given);

@@ -100,8 +100,8 @@ public:
   }
 
   /// Returns at once; `future` is complete when the averages lie in `buffer`, or has the error.
-  void start(std::int64_t index, bool is_last, std::vector<std::int64_t> parameters, at::Tensor const& buffer,
-             std::shared_ptr<torch::jit::PythonFutureWrapper> const& future) {
+  void start(std::int64_t index, bool is_last, std::vector<std::int64_t> parameters, std::vector<int> used,
+             at::Tensor const& buffer, std::shared_ptr<torch::jit::PythonFutureWrapper> const& future) {
     auto const result = torch::jit::toIValue(py::cast(buffer), c10::PyObjectType::get());
     auto const done = [result, future = future->fut](std::exception_ptr const& why) {
       if (why) {
@@ -110,7 +110,7 @@ public:
         future->markCompleted(result);
       }
     };
-    thread().post([self = handle_, what = arrival{buffer, std::move(parameters), index, is_last, done}] {
+    thread().post([self = handle_, what = arrival{buffer, std::move(parameters), std::move(used), index, is_last, done}] {
       if (self->inside) {
         self->inside->arrive(what);
       }

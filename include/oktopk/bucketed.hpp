@@ -187,6 +187,19 @@ public:
     ready(tensor);
   }
 
+  /// Announces that a tensor takes no part in this step, on all ranks alike, in place of `ready`: its residual and
+  /// velocity stay, and its average is zero. For a parameter that is frozen.
+  void withhold(int tensor) {
+    if (announced_.knows(tensor) && !announced_.has(tensor)) {
+      tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
+      parts_.at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
+      launch_turn const turn;
+      Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // for the norm that clips
+      detail::fence(exec_, "oktopk::bucketed::withhold");
+    }
+    ready(tensor);
+  }
+
   /// Ends the step: reduces what is left, and waits for all buckets. Throws the first error of the step, on every rank.
   void wait() {
     clock_.begin_if_first();

@@ -7,7 +7,9 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
+#include <oktopk/core/kokkos_ext/copy_array.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/select/source.hpp>
@@ -21,6 +23,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -125,18 +128,24 @@ public:
   /// the allreduce's type or of a narrower one (half precision is summed in `float`). The update holds sums over the
   /// ranks, and is valid until the next call. Throws an `error` on every rank where some rank's accumulator is not
   /// finite or of another length.
+  ///
+  /// `withheld` ranges, the same on all ranks, take no part: the gradient there counts for nothing, residual and
+  /// velocity stay, and what the update has there (zeros, or their rounding) must not be applied. For parameters that
+  /// no rank has used. They lie within the length and do not overlap.
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
-  update_type const& operator()(Gradient const& gradient, double scale = 1) {
+  update_type const& operator()(Gradient const& gradient, double scale = 1,
+                                std::span<entry_range const> withheld = {}) {
     if (static_cast<std::int64_t>(gradient.extent(0)) != allreduce_->length()) {
       fail_on_all(static_cast<std::int64_t>(gradient.extent(0)));
     }
     if (!detail::same_instance(callers_, exec_)) {
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
-    update_type const& update = call<Gradient>(gradient, scale);
+    update_type const& update = call<Gradient>(gradient, scale, withheld);
     detail::keep_rest(exec_, accumulator_, update);
     mask_velocity(update);
+    keep_withheld(withheld);
     std::swap(residual_, accumulator_);
     velocity_.swap();
     return update;
@@ -202,19 +211,33 @@ public:
 
 private:
   template <class Gradient>
-  update_type const& call(Gradient const& gradient, double scale) {
+  update_type const& call(Gradient const& gradient, double scale, std::span<entry_range const> withheld) {
     double const clip = clip_factor<Gradient>(gradient);
     if (options_.momentum == 0) {
-      return call_with<Gradient>(gradient, static_cast<value_type>(scale * clip));
+      return call_with<Gradient>(gradient, static_cast<value_type>(scale * clip), withheld);
     }
     auto const of_gradient = static_cast<value_type>(clip);
     velocity_.template advance<Gradient>(exec_, gradient, of_gradient, static_cast<value_type>(options_.momentum));
     if (options_.nesterov) {
       detail::accumulate_ahead(exec_, accumulator_, residual_, gradient, velocity_.next(),
                                static_cast<value_type>(scale), of_gradient, static_cast<value_type>(options_.momentum));
-      return call_with_accumulator();
+      return call_with_accumulator(withheld);
     }
-    return call_with<vector_type>(velocity_.next(), static_cast<value_type>(scale));
+    return call_with<vector_type>(velocity_.next(), static_cast<value_type>(scale), withheld);
+  }
+
+  // The vectors of before the call still have what stays.
+  void keep_withheld(std::span<entry_range const> withheld) {
+    auto const keep = [this](vector_type const& from, entry_range range, vector_type const& to) {
+      detail::copy_array("oktopk::error_feedback::keep_withheld", exec_, from.data() + range.begin,
+                         range.end - range.begin, to.data() + range.begin);
+    };
+    for (entry_range const range : withheld) {
+      keep(residual_, range, accumulator_);
+      if (options_.momentum > 0) {
+        keep(velocity_.now(), range, velocity_.next());
+      }
+    }
   }
 
   // Where all is to be sent in every call, the velocity is momentum as SGD has it.
@@ -236,10 +259,10 @@ private:
 
   // One pass accumulates and selects where nobody must see the accumulator in between.
   template <class Gradient>
-  update_type const& call_with(Gradient const& gradient, value_type scale) {
+  update_type const& call_with(Gradient const& gradient, value_type scale, std::span<entry_range const> withheld) {
     using making = accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && holds<Gradient, value_type>) {
-      if (!hook_ && gradient.span_is_contiguous()) {
+      if (!hook_ && withheld.empty() && gradient.span_is_contiguous()) {
         making input;
         input.residual = residual_;
         input.gradient = array_ref<value_type const, memory_space>(gradient.data(), gradient.extent(0));
@@ -249,10 +272,14 @@ private:
       }
     }
     detail::accumulate(exec_, accumulator_, residual_, gradient, scale);
-    return call_with_accumulator();
+    return call_with_accumulator(withheld);
   }
 
-  update_type const& call_with_accumulator() {
+  update_type const& call_with_accumulator(std::span<entry_range const> withheld) {
+    for (entry_range const range : withheld) {
+      detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + range.begin,
+                         range.end - range.begin, value_type(0));
+    }
     if (hook_) {
       detail::fence(exec_, "oktopk::error_feedback::hook");
       call_hook();

@@ -54,7 +54,9 @@ struct data_parallel_options {
 /// The constructor copies parameters and buffers of rank 0 to all ranks, and hooks on the gradients of all parameters
 /// that require one. In a backward pass each gradient goes to its bucket (`bucketed`), whose call begins when it is
 /// full. A parameter without a gradient on this rank counts as zeros, and gets the average as the others do: zeros
-/// where no rank has one, which an optimizer with momentum or decay does not pass over. Parameters are dense tensors of
+/// where no rank has one, which an optimizer with momentum or decay does not pass over. A parameter that no longer
+/// requires a gradient, on all ranks alike, is frozen: its gradient is not set, and its residual waits until it requires
+/// one again. Parameters are dense tensors of
 /// type `float` on the device of the execution space; a parameter that is shared by modules is reduced once.
 ///
 /// Where the execution space is a device, its instance must have the stream on which torch runs the backward pass.
@@ -133,6 +135,8 @@ public:
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (has_gradient_[i] != 0 && parameters_[i].grad().defined()) { // it may have been dropped since
         announce(i);
+      } else if (is_frozen(i) && is_announced_[i] == 0) {
+        buckets_->withhold(static_cast<int>(i));
       }
       has_gradient_[i] = 0;
     }
@@ -141,7 +145,7 @@ public:
     buckets_->wait();
     times_ = buckets_->last_step();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (!lies_in_bucket(i)) {
+      if (!lies_in_bucket(i) && !is_frozen(i)) {
         parameters_[i].mutable_grad() = gradients_[i];
       }
     }
@@ -244,6 +248,8 @@ private:
     at::Tensor const& gradient = parameters_[i].grad();
     return gradient.defined() && gradient.data_ptr() == gradients_[i].data_ptr();
   }
+
+  bool is_frozen(std::size_t i) const { return !parameters_[i].requires_grad(); }
 
   // Of the backward pass, on its thread: for gradients of a device, that is one of torch's own.
   void note(std::size_t i) {

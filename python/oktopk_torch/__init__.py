@@ -8,6 +8,8 @@ Any algorithm of oktopk's catalogue averages the gradients; `density` is the sha
 not selected stays in a residual and is added to the next gradient. The optimizer sees averages, as from DDP itself."""
 
 import atexit
+import functools
+import weakref
 
 import torch  # before the extension module, which needs its libraries
 import torch.distributed
@@ -41,6 +43,7 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
         self._names = [name for name, _ in named]
         self._index = {each: i for i, (_, each) in enumerate(named)}
+        self._uses = _uses(model if is_ddp else None, [each for _, each in named])
         self._native = _native.State(process_group, scheme, momentum, nesterov,
                                      [each.numel() for _, each in named])
 
@@ -48,7 +51,8 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         """Starts the allreduce of a bucket in the background; gives the future of its averages."""
         future = torch.futures.Future()
         parameters = [self._index[each] for each in bucket.parameters()]
-        self._native.start(bucket.index(), bucket.is_last(), parameters, bucket.buffer(), future)
+        used = self._uses.take(parameters, bucket)
+        self._native.start(bucket.index(), bucket.is_last(), parameters, used, bucket.buffer(), future)
         return future
 
     def words_sent(self):
@@ -91,6 +95,40 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
 
     def _by_name(self, tensors):
         return {name: each for name, each in zip(self._names, tensors) if each is not None}
+
+
+class _uses:
+    """Which parameters this rank uses in a backward pass that DDP reduces, as DDP counts them: it leaves the gradient of a
+    parameter as it is where no rank has used it, whatever a hook has written."""
+
+    def __init__(self, ddp, parameters):
+        self._ddp = weakref.ref(ddp) if ddp is not None else None
+        self._used = [0] * len(parameters)
+        self._counts = ddp is None  # without DDP at hand every pass counts
+        if ddp is not None:
+            ddp.register_forward_pre_hook(self._begin)
+        for i, each in enumerate(parameters):
+            each.register_hook(functools.partial(self._note, i))
+
+    def _begin(self, ddp, _inputs):
+        if torch.is_grad_enabled() and ddp.require_backward_grad_sync:  # else within `no_sync`
+            self._counts = True
+            self._used[:] = [0] * len(self._used)
+
+    def _note(self, i, _gradient):
+        if self._counts:
+            self._used[i] = 1
+
+    def take(self, numbers, bucket):
+        """0 or 1 of each parameter of the bucket; nothing where DDP applies every average."""
+        used = [int(self._used[i] and each.grad is not None) for i, each in zip(numbers, bucket.parameters())]
+        for i in numbers:
+            self._used[i] = 0
+        ddp = self._ddp and self._ddp()
+        if ddp is None:
+            return used
+        self._counts = self._counts and not bucket.is_last()
+        return used if ddp.find_unused_parameters or ddp.static_graph else []
 
 
 def _expect(kind, value):

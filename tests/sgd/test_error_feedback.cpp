@@ -12,10 +12,14 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/format/packed.hpp>
+#include <oktopk/format/values/sign.hpp>
 #include <oktopk/sgd.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -34,6 +38,7 @@ constexpr int iterations = 6;
 
 using algorithm = oktopk::ok_topk<execution, in_process_communicator>;
 using dropping = oktopk::gtopk<execution, in_process_communicator>;
+using rounding_to_signs = oktopk::packed<float, std::int32_t, oktopk::sign_values>;
 
 std::vector<float> gradient_of(int rank, int iteration) {
   return correlated_gradient(length, rank, ranks, iteration);
@@ -83,6 +88,58 @@ TEMPLATE_TEST_CASE("over all ranks residuals and averages add up to the gradient
   });
   for (std::size_t i = 0; i < went_in.size(); ++i) {
     REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-5));
+  }
+}
+
+TEMPLATE_TEST_CASE("withheld ranges take no part: residual and velocity stay there, and the rest loses nothing", "",
+                   algorithm, dropping, (oktopk::ok_topk<execution, in_process_communicator, rounding_to_signs>)) {
+  std::vector<oktopk::entry_range> const withheld{{100, 180}, {180, 181}, {590, length}};
+  std::vector<double> went_in(static_cast<std::size_t>(length));
+  std::vector<double> came_out(static_cast<std::size_t>(length));
+  double const momentum = GENERATE(0.0, 0.9);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    TestType allreduce(execution(), comm, {.length = length, .k = 590}); // so many that zeros are selected as well
+    error_feedback feedback(allreduce, {.momentum = momentum, .factor_masking = false});
+    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
+    std::vector<double> velocity(static_cast<std::size_t>(length));
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      bool const withholds = iteration % 2 == 1;
+      auto gradient = gradient_of(comm.rank(), iteration);
+      std::vector<bool> takes_part(gradient.size(), true);
+      if (withholds) {
+        for (auto const range : withheld) {
+          std::fill(takes_part.begin() + range.begin, takes_part.begin() + range.end, false);
+        }
+        gradient[150] = std::numeric_limits<float>::quiet_NaN(); // counts for nothing
+      }
+      auto const before = feedback.state();
+      feedback.average(feedback(to_view(gradient), 1, withholds ? withheld : decltype(withheld)()), average);
+      if (iteration == 3) { // a call that is taken back, and made again
+        feedback.undo();
+        REQUIRE(bits(feedback.state().residual) == bits(before.residual));
+        REQUIRE(bits(feedback.state().velocity) == bits(before.velocity));
+        feedback.average(feedback(to_view(gradient), 1, withheld), average);
+      }
+      auto const after = feedback.state();
+      auto const averages = to_vector(average);
+      for (std::size_t i = 0; i < averages.size(); ++i) {
+        if (takes_part[i]) {
+          velocity[i] = momentum * velocity[i] + static_cast<double>(gradient[i]);
+          went_in[i] += velocity[i];
+          came_out[i] += static_cast<double>(averages[i]);
+        } else {
+          REQUIRE(after.residual[i] == before.residual[i]);
+          REQUIRE((momentum == 0 || after.velocity[i] == before.velocity[i]));
+        }
+      }
+    }
+    auto const residual = to_vector(feedback.residual());
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      came_out[i] += static_cast<double>(residual[i]);
+    }
+  });
+  for (std::size_t i = 0; i < went_in.size(); ++i) {
+    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
   }
 }
 

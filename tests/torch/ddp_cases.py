@@ -162,6 +162,142 @@ def nothing_is_lost(scheme):
     assert torch.allclose(left, sum(of_all_ranks(gradients)), rtol=1e-4, atol=1e-5)
 
 
+class Optional(nn.Module):
+    """Parameters of which a forward pass uses those that it is asked to."""
+
+    def __init__(self, parts=4, length=40):
+        super().__init__()
+        torch.manual_seed(3)
+        self.parts = nn.ParameterList([nn.Parameter(torch.randn(length)) for _ in range(parts)])
+
+    def forward(self, inputs, use):
+        return sum((self.parts[i] * inputs[i]).sum() for i in use)
+
+
+def use_of(step, rank, parts=4):
+    """The parameters that a rank uses in a step: often all, now and then none of them but the first."""
+    generator = torch.Generator().manual_seed(7 * step + (rank if step % 3 == 0 else 100))
+    drawn = torch.rand(parts, generator=generator)
+    return [i for i in range(parts) if i == 0 or drawn[i] < 0.5]
+
+
+def inputs_of(step, rank, parts=4, length=40):
+    return torch.randn(parts, length, generator=torch.Generator().manual_seed(5000 * step + rank))
+
+
+def unused_parameters_lose_nothing(scheme):
+    """Parameters that one rank, or no rank, uses in a step: residuals and what the optimizer sees add up to the gradients
+    over 200 steps. Also with momentum, buckets of one parameter and of several, gradients that lie in buckets, frozen
+    parameters, and passes without synchronisation before, of which DDP counts no use."""
+    for how in ({"bucket_cap_mb": 0.0001}, {"gradient_as_bucket_view": True}, {"momentum": 0.9}, {"no_sync": True},
+                {"freezes": True}):
+        momentum, no_sync, freezes = how.pop("momentum", 0.0), how.pop("no_sync", False), how.pop("freezes", False)
+        ddp = DistributedDataParallel(Optional(), find_unused_parameters=True, **how)
+        state = oktopk_torch.state(ddp, scheme, momentum=momentum)
+        ddp.register_comm_hook(state, oktopk_torch.hook)
+        ranks, rank, parts = dist.get_world_size(), dist.get_rank(), len(ddp.module.parts)
+        went_in = torch.zeros(parts, 40, dtype=torch.float64)
+        velocity, seen, waits = torch.zeros_like(went_in), torch.zeros_like(went_in), 0
+        for step in range(200):
+            for each in ddp.parameters():
+                each.grad = None
+            if freezes and step in (60, 140):
+                ddp.module.parts[2].requires_grad_(step == 140)
+            uses = [[i for i in use_of(step, r) if not (freezes and i == 2 and 60 <= step < 140)] for r in range(ranks)]
+            inputs, gradient = inputs_of(step, rank), torch.zeros(parts, 40, dtype=torch.float64)
+            together = set().union(*uses)
+            before = [step % parts] if no_sync and step % 2 == 0 and step % parts in together else []
+            if before:
+                with ddp.no_sync():
+                    ddp(inputs, before).backward()
+            for i in uses[rank] + before:
+                gradient[i] += inputs[i]
+            ddp(inputs, uses[rank]).backward()
+            assert [each.grad is not None for each in ddp.module.parts] == [i in together for i in range(parts)]
+            for i in together:
+                velocity[i] = momentum * velocity[i] + gradient[i]
+                went_in[i] += velocity[i]
+                seen[i] += ddp.module.parts[i].grad
+            waits += parts - len(together)
+        assert waits > 50
+        residuals = residuals_of(state, ddp.module).double().reshape(parts, 40)
+        if momentum == 0:  # with factor masking a velocity depends on what was sent
+            left = sum(of_all_ranks(residuals)) + ranks * seen
+            assert torch.allclose(left, sum(of_all_ranks(went_in)), rtol=1e-4, atol=1e-3), (how, left)
+        else:
+            velocities = state.state_dict()["velocities"]
+            ddp(inputs_of(200, rank), [0]).backward()
+            after = state.state_dict()["velocities"]
+            assert torch.equal(after["parts.3"], velocities["parts.3"])
+            assert not torch.equal(after["parts.0"], velocities["parts.0"])
+
+
+def a_use_without_synchronisation_is_none(_):
+    """DDP leaves the gradient of a parameter alone that was used within `no_sync` only: the residual waits as well."""
+    ddp = DistributedDataParallel(Optional(2, 64), find_unused_parameters=True)
+    state = oktopk_torch.state(ddp, "ok_topk(density=0.1)")
+    ddp.register_comm_hook(state, oktopk_torch.hook)
+    ddp(torch.ones(2, 64), [0, 1]).backward()
+    waiting = state.state_dict()["residuals"]["parts.1"]
+    with ddp.no_sync():
+        ddp(torch.ones(2, 64), [0, 1]).backward()
+    ddp(torch.ones(2, 64), [0]).backward()
+    assert waiting.count_nonzero() > 32
+    assert torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
+
+
+def an_unused_parameter_gets_all_later(_):
+    """What waits in the residual of a parameter that nobody uses comes when it is used again, also with gradients of 0."""
+    moved = []
+    for hooked, unused in ((False, 5), (True, 0), (True, 5)):
+        ddp = DistributedDataParallel(Optional(2, 64), find_unused_parameters=True)
+        if hooked:
+            ddp.register_comm_hook(oktopk_torch.state(ddp, "ok_topk(density=0.1)"), oktopk_torch.hook)
+        moved.append(torch.zeros(64))
+        for use, scale in [([0, 1], 1)] + unused * [([0], 0)] + 30 * [([0, 1], 0)]:
+            for each in ddp.parameters():
+                each.grad = None
+            ddp(scale * torch.stack([torch.ones(64), torch.arange(1.0, 65)]), use).backward()
+            gradient = ddp.module.parts[1].grad
+            assert (gradient is None) == (use == [0])
+            moved[-1] += 0 if gradient is None else gradient
+    assert all(torch.equal(each, torch.arange(1.0, 65)) for each in moved), moved
+
+
+def a_gradient_that_stays_is_not_touched(_):
+    """Of a parameter that no rank uses, DDP leaves the gradient as it is, and so does the hook, where it lies in a bucket
+    as well; it does not go into the residual."""
+    for view in (False, True):
+        ddp = DistributedDataParallel(Optional(2, 64), find_unused_parameters=True, gradient_as_bucket_view=view)
+        state = oktopk_torch.state(ddp, "ok_topk(density=0.7)")
+        ddp.register_comm_hook(state, oktopk_torch.hook)
+        ddp(torch.ones(2, 64), [0, 1]).backward()
+        before, waiting = ddp.module.parts[1].grad.clone(), state.state_dict()["residuals"]["parts.1"]
+        ddp(torch.ones(2, 64), [0]).backward()  # its gradients add up
+        assert before.count_nonzero() > 0 and torch.equal(ddp.module.parts[1].grad, before)
+        assert waiting.count_nonzero() > 0 and torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
+
+
+def a_static_graph_leaves_residuals_of_unused_parameters(_):
+    """Also those that come from a saved state, of a program that has used them."""
+    large_second = torch.tensor([0.01, 1.0])[:, None].expand(2, 64)
+    before = DistributedDataParallel(Optional(2, 64))
+    saving = oktopk_torch.state(before, "ok_topk(density=0.1)")
+    before.register_comm_hook(saving, oktopk_torch.hook)
+    for _step in range(3):
+        before(large_second, [0, 1]).backward()
+    waiting = saving.state_dict()["residuals"]["parts.1"]
+    assert waiting.count_nonzero() > 32
+    ddp = DistributedDataParallel(Optional(2, 64), static_graph=True)
+    state = oktopk_torch.state(ddp, "ok_topk(density=0.1)")
+    ddp.register_comm_hook(state, oktopk_torch.hook)
+    state.load_state_dict(saving.state_dict())
+    for _step in range(5):
+        ddp(large_second, [0]).backward()
+        assert ddp.module.parts[1].grad is None
+    assert torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
+
+
 def goes_on_to_the_bit(scheme):
     """A new program that loads does what the old one does."""
     for cap in (25.0, 0.01):

@@ -287,6 +287,43 @@ TEST_CASE("where gradients come in another order on each rank, all take that of 
   });
 }
 
+TEST_CASE("a frozen parameter is left alone, and what its residual holds comes when it is used again") {
+  on_all_ranks([] {
+    network model;
+    data_parallel parallel(model, connected(), make_sparse(connected()), in_buckets(200));
+    torch::Tensor const weight = model.unused->weight; // its gradients are what this test says
+    torch::Tensor moved = torch::zeros_like(weight);
+    auto const step = [&](double scale) {
+      for (torch::Tensor const& each : model.parameters()) {
+        each.mutable_grad() = torch::Tensor();
+      }
+      auto loss = loss_of(model, world_rank());
+      if (weight.requires_grad()) {
+        loss = loss + scale * (weight * torch::tensor({{1.0F, 2.0F}, {3.0F, 4.0F}})).sum();
+      }
+      loss.backward();
+      parallel.wait();
+      if (weight.grad().defined()) {
+        moved += weight.grad();
+      }
+    };
+    step(1);
+    torch::Tensor const before = moved.clone();
+    weight.set_requires_grad(false);
+    for (int i = 0; i < 10; ++i) {
+      step(0);
+      CHECK(!weight.grad().defined());
+    }
+    CHECK(torch::equal(moved, before));
+    weight.set_requires_grad(true);
+    for (int i = 0; i < 60; ++i) {
+      step(0);
+    }
+    CHECK(torch::allclose(moved, torch::tensor({{1.0F, 2.0F}, {3.0F, 4.0F}})));
+    CHECK(!torch::equal(moved, before));
+  });
+}
+
 TEST_CASE("backward passes without reducing add up, and the next one reduces the sum") {
   on_all_ranks([] {
     auto const comm = connected();

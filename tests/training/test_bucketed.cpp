@@ -202,6 +202,36 @@ TEST_CASE("tensors that are not announced count as zeros, on whatever ranks") {
   });
 }
 
+TEST_CASE("a tensor that is withheld takes no part: its residual waits, and its average is zero") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); },
+                              {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.9}});
+    int const withheld = 3;
+    auto const of_tensor = [&](std::vector<float> const& all) { return gradient_of(withheld, all); };
+    step(buckets, comm.rank(), 0);
+    auto const before = buckets.state();
+    auto const flat = flat_gradient(comm.rank(), 1);
+    for (std::size_t i = lengths.size(); i-- > 0;) {
+      if (i == withheld) {
+        buckets.withhold(withheld);
+      } else {
+        buckets.ready(static_cast<int>(i), to_view(gradient_of(i, flat)));
+      }
+    }
+    buckets.wait();
+    auto const after = buckets.state();
+    CHECK(to_vector(buckets.gradient(withheld)) == std::vector<float>(static_cast<std::size_t>(lengths[withheld])));
+    CHECK(bits(of_tensor(after.residual)) == bits(of_tensor(before.residual)));
+    CHECK(bits(of_tensor(after.velocity)) == bits(of_tensor(before.velocity)));
+    CHECK(bits(after.residual) != bits(before.residual));
+    step(buckets, comm.rank(), 2); // takes part again
+    CHECK(bits(of_tensor(buckets.state().residual)) != bits(of_tensor(after.residual)));
+    buckets.ready(withheld);
+    buckets.withhold(withheld);
+    CHECK(outcome_of([&] { buckets.wait(); }).says("was ready already"));
+  });
+}
+
 TEST_CASE("each tensor's density is that of its bucket, and can change") {
   oktopk::in_process::run(ranks, [](in_process_communicator comm) {
     auto const make = [&](bucket const& of) { return make_sparse(comm, of); };

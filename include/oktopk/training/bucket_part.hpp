@@ -5,12 +5,14 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/error_feedback_options.hpp>
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace oktopk::detail {
 
@@ -45,9 +47,13 @@ struct bucket_part {
     // Two threads must not count references to one array.
     Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const values(gradient.data(),
                                                                                                   gradient.extent(0));
-    update = &feedback(values, scale);
+    update = &feedback(values, scale, withheld);
     done = true;
     feedback.average(*update, values);
+    for (entry_range const range : withheld) { // what a lossy format makes of zeros
+      fill_array("oktopk::bucketed::withhold", allreduce.execution(), values.data() + range.begin,
+                 range.end - range.begin, value_type(0));
+    }
     fence(allreduce.execution(), "oktopk::bucketed::call");
   }
 
@@ -56,7 +62,8 @@ struct bucket_part {
   Kokkos::View<value_type*, memory_space> gradient; ///< and averages
   std::string fresh;                                ///< checkpoint of an allreduce without a past
   typename Allreduce::update_type const* update = nullptr;
-  bool done = false; ///< in this step
+  bool done = false;                 ///< in this step
+  std::vector<entry_range> withheld; ///< in this step
 };
 
 } // namespace oktopk::detail

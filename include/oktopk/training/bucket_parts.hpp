@@ -48,6 +48,7 @@ public:
   void begin_step() {
     for (auto const& each : parts_) {
       each->done = false;
+      each->withheld.clear();
     }
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 namespace oktopk {
@@ -29,6 +30,12 @@ struct error_feedback_options {
   }
 
   bool operator==(error_feedback_options const&) const = default;
+};
+
+/// Entries [begin, end) of a gradient.
+struct entry_range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
 };
 
 } // namespace oktopk
