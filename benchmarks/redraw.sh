@@ -8,21 +8,26 @@ set -eu
 folder=$(realpath "${1:-"$(dirname "$0")/.."}")
 cd "$(dirname "$0")/.."
 
-# draw CSV PICTURE TITLE NOTE
+# draw "CSV..." PICTURE TITLE NOTE [OPTION...]
 draw() {
-  mkdir -p "$folder/$(dirname "$2")"
-  python3 benchmarks/run.py show "$1" --plot "$folder/$2" --title "$3" --note "$4" >/dev/null
+  files=$1
+  picture=$2
+  title=$3
+  note=$4
+  shift 4
+  mkdir -p "$folder/$(dirname "$picture")"
+  # shellcheck disable=SC2086
+  python3 benchmarks/run.py show $files --plot "$folder/$picture" --title "$title" --note "$note" "$@" >/dev/null
 }
 
-emulated='Emulated cluster: 8 MPI ranks on 2 cores of an AMD EPYC, TCP links of 1 Gbit/s.'
+emulated='Emulated cluster: 8 MPI ranks on 2 cores of an AMD EPYC, TCP links.'
+factors='×: how many times as fast as the best dense allreduce.'
 results=benchmarks/network/results
-for picture in $results/all_schemes.png docs/pictures/all_schemes.png; do
-  draw $results/all_schemes.csv "$picture" 'Ok-Topk: 50 ms; the dense allreduce of Open MPI: 1740 ms' \
-    "$emulated n = 14,728,266 (VGG-16), density 1 %. Median of 15 iterations, selection included. dense is Open MPI's \
-MPI_Allreduce; paper_ok_topk is shown between two evaluations of its thresholds."
-done
+draw "$results/all_schemes_1gbit.csv $results/all_schemes_100mbit.csv" docs/pictures/all_schemes.png '' \
+  "$emulated n = 14,728,266 (VGG-16), density 1 %. Medians, selection included. $factors" --shown \
+  'ok_topk, ok_topk(format=packed), ok_topk(format=packed, values=bfloat16), gtopk, topk_a, topk_dsa'
 draw $results/dense_1gbit.csv $results/dense_1gbit.png 'Dense allreduces, coded and not' \
-  "$emulated 64 MiB of float: n = 16,777,216. Medians of 4 to 32 iterations. dense is Open MPI's MPI_Allreduce."
+  "$emulated 64 MiB of float: n = 16,777,216. Medians. dense is the allreduce of Open MPI as it chooses. $factors"
 results=benchmarks/simulated/results
 draw $results/piz_daint.csv $results/piz_daint.png "Communication of BERT's gradient on 32 to 256 ranks" \
   'Simulated (SimGrid) on the network of Piz Daint: communication only, computation takes no time. n = 133,547,324,

@@ -11,8 +11,9 @@ import re
 import textwrap
 
 from . import programs
+from .arguments import rate_text
 from .results import column, grouped, median, most
-from .tables import SPEEDS, is_floor, is_ours, kind_of
+from .tables import SPEEDS, best_dense, by_rate, is_baseline, is_floor, is_ours, is_sparse, kind_of
 
 # The colour of a scheme is the same in every picture: that of the first name in this table that its
 # own name begins with. Okabe and Ito's colours, which the colour-blind can tell apart; dense
@@ -27,6 +28,7 @@ SCHEMES = {
     "dense_bfloat16": ("#999999", "X", ":"),
     "dense_rabenseifner": ("#777777", "D", (0, (4, 3))),
     "dense": ("#444444", "s", "-"),
+    "gloo/": ("#666666", "d", ":"),
     "ring_pipelined": ("#888888", "<", "--"),
     "ring_chunked": ("#777777", ">", "-."),
     "ring": ("#aaaaaa", "h", "--"),
@@ -107,14 +109,15 @@ def logarithmic(axis, low, high):
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def bars(times, title, note, more=None):
-    """A bar per scheme, the fastest on top. `times` maps it to (selection, whole) in seconds,
-    `more` to what its label says besides the time and how many times as fast as dense it is."""
-    names = sorted(times, key=lambda name: times[name][1], reverse=True)
-    unit, scale = unit_for([times[name][1] for name in names])
-    wholes = [scale * times[name][1] for name in names]
-    parts = [scale * times[name][0] for name in names]
-    figure, axes = figure_of(0.75 + 0.36 * len(names), title, note)
+def comparison(rows, title, note):
+    """A bar per scheme with time and words, as in the paper's Figures 8 and 10, the fastest on top."""
+    rows = sorted(rows, key=lambda row: float(row["seconds"]), reverse=True)
+    names = [row["algorithm"] for row in rows]
+    unit, scale = unit_for(column(rows, "seconds"))
+    wholes = [scale * value for value in column(rows, "seconds")]
+    parts = [scale * value for value in column(rows, "selection_seconds")]
+    floors = " * not counted: the least that any scheme sends." * any(map(is_floor, rows))
+    figure, axes = figure_of(0.75 + 0.36 * len(names), title, note + floors)
     wide = max(wholes) / min(wholes) > 20
     if wide:
         low = 0.7 * min([part for part in parts if part >= 0.02 * min(wholes)] + wholes)
@@ -132,13 +135,14 @@ def bars(times, title, note, more=None):
                      label="of which selection")
         axes.legend(loc="lower right", bbox_to_anchor=(1.01, 1), frameon=False, borderpad=0,
                     borderaxespad=0.1, handletextpad=0.2, fontsize=9.5, labelcolor="#444444")
-    dense = times.get("dense", (0, 0))[1]
+    dense = dict(zip(names, wholes)).get("dense", 0)
     # Columns of labels beside the bars, in points from the axes to their right edges.
     columns = [("time", 58, [f"{number(whole)}{THIN_SPACE}{unit}" for whole in wholes])]
     if dense:
-        columns.append(("vs dense", 118, [factor(dense / times[name][1]) for name in names]))
-    if more:
-        columns.append(("words sent", 210 - 60 * (not dense), [more[name] for name in names]))
+        columns.append(("vs dense", 118, [factor(dense / whole) for whole in wholes]))
+    columns.append(("words sent", 210 - 60 * (not dense),
+                    [f"{float(row['words_sent']):,.0f}".replace(",", THIN_SPACE)
+                     + "*" * is_floor(row) for row in rows]))
     for heading, right, labels in columns:
         axes.annotate(heading, (1, 1), xytext=(right, 2), xycoords="axes fraction", ha="right",
                       textcoords="offset points", fontsize=9.5, color="#444444")
@@ -149,8 +153,7 @@ def bars(times, title, note, more=None):
     for place, name in enumerate(names):
         if is_ours(name):
             axes.axhspan(place - 0.45, place + 0.45, color=style_of(name)[0], alpha=0.15, zorder=0)
-    for text in axes.get_yticklabels():
-        text.set_fontweight("bold" if is_ours(text.get_text()) else "normal")
+    bold_names_of_ours(axes)
     axes.tick_params(axis="y", length=0)
     grid(axes.xaxis)
     axes.set_xlabel(f"{unit} per iteration, median{' (logarithmic axis)' if wide else ''}",
@@ -158,19 +161,78 @@ def bars(times, title, note, more=None):
     return figure
 
 
-def steps(rows, title, note):
-    """The medians of oktopk_bench's rows."""
-    return bars({name: (median(of, "select_seconds"), median(of, "seconds"))
-                 for name, of in grouped(rows).items()}, title, note)
+def bold_names_of_ours(axes):
+    """The names of Ok-Topk's bars in bold type."""
+    for text in axes.get_yticklabels():
+        text.set_fontweight("bold" if is_ours(text.get_text()) else "normal")
 
 
-def comparison(rows, title, note):
-    """A bar per scheme with time and words, as in the paper's Figures 8 and 10."""
-    words = {row["algorithm"]: f"{float(row['words_sent']):,.0f}".replace(",", THIN_SPACE)
-             + "*" * is_floor(row) for row in rows}
-    floors = " * not counted: the least that any scheme sends." * any(map(is_floor, rows))
-    return bars({row["algorithm"]: (float(row["selection_seconds"]), float(row["seconds"]))
-                 for row in rows}, title, note + floors, words)
+def steps(rows, title, note, shown=None):
+    """The medians of oktopk_bench's rows: a panel for each rate of the links, a bar per scheme, from
+    zero on. Of the schemes those `shown`, or all; where there are sparse ones, of the dense
+    allreduces without a code only the best one of each rate and the MPI library's own choice."""
+    wholes = {rate: {name: median(of, "seconds") for name, of in grouped(rows_of_rate).items()}
+              for rate, rows_of_rate in by_rate(rows).items()}
+    best = {rate: best_dense(times) for rate, times in wholes.items()}
+    names = list(grouped(rows))
+    if any(map(is_sparse, names)):
+        names = [name for name in names if name in best.values() or name == "dense" or
+                 not is_baseline(name) and (shown is None or name in shown)]
+    first = next(iter(wholes.values()))
+    names.sort(key=lambda name: first.get(name, math.inf), reverse=True)
+    title = title or headline(first, best[next(iter(best))])
+    figure, all_axes = figure_of(0.85 + 0.42 * len(names), title, note, ncols=len(wholes),
+                                 sharey=True, squeeze=False)
+    for axes, (rate, whole) in zip(all_axes[0], wholes.items()):
+        places = {name: place for place, name in enumerate(names) if name in whole}
+        unit, scale = unit_for([whole[name] for name in places])
+        longest = scale * max(whole[name] for name in places)
+        axes.barh(list(places.values()), [scale * whole[name] for name in places], height=0.66,
+                  color=[style_of(name)[0] for name in places])
+        axes.set_xlim(0, longest * (1.2 + 0.28 * len(wholes)))  # labels are behind the bars
+        for name, place in places.items():
+            text = f" {number(scale * whole[name])}{THIN_SPACE}{unit}"
+            if best[rate]:
+                text += ("   best dense" if name == best[rate]
+                         else f"   {factor(whole[best[rate]] / whole[name])}")
+            axes.annotate(text, (scale * whole[name], place), va="center",
+                          fontweight="bold" if is_ours(name) else "normal")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace(",", THIN_SPACE))
+        axes.set_xticks(ticks_up_to(longest))
+        axes.set_ylim(-0.6, len(names) - 0.4)
+        axes.tick_params(axis="y", length=0)
+        grid(axes.xaxis)
+        axes.set_xlabel(f"{unit} per iteration, median", loc="left")
+        if rate:
+            axes.set_title(f"links of {rate_text(rate)}", fontsize=10.5, loc="left")
+    all_axes[0][0].set_yticks(range(len(names)), list(map(label_of, names)))
+    bold_names_of_ours(all_axes[0][0])
+    return figure
+
+
+def ticks_up_to(most_time):
+    """A few round numbers from 0 to a time: behind it is room for labels."""
+    from matplotlib import ticker
+
+    return [tick for tick in ticker.MaxNLocator(3).tick_values(0, most_time) if tick <= most_time]
+
+
+def label_of(scheme):
+    """The name of a scheme, in short lines."""
+    text = "dense (MPI's own choice)" if scheme == "dense" else scheme.replace("gloo/", "gloo/ ")
+    return "\n".join(textwrap.wrap(text, 26, break_long_words=False))
+
+
+def headline(times, best):
+    """In a few words, what is fastest."""
+    parts = []
+    if "ok_topk" in times:
+        parts.append(f"ok_topk: {number(1e3 * times['ok_topk'])} ms")
+    if best:
+        parts.append(f"best dense allreduce: {number(1e3 * times[best])} ms")
+    if "dense" in times and best != "dense":
+        parts.append(f"MPI's own: {number(1e3 * times['dense'])} ms")
+    return "; ".join(parts) or "Time of an iteration"
 
 
 def apart(places, least):
@@ -397,12 +459,13 @@ def missing():
     return [] if importlib.util.find_spec("matplotlib") else ["python3-matplotlib"]
 
 
-def draw(rows, picture, title, note=""):
-    """Draws rows. `title` says in plain words what is shown, `note` how and on what."""
+def draw(rows, picture, title, note="", **options):
+    """Draws rows. `title` says in plain words what is shown, `note` how and on what; `options` are
+    those of the picture of their kind."""
     kind = kind_of(rows)
     if kind not in globals():
         programs.fail("there is no picture of such a file")
     if missing():
         programs.fail("--plot needs matplotlib: install python3-matplotlib (Debian, Ubuntu: "
                       "apt-get install python3-matplotlib), or do without a picture")
-    globals()[kind](rows, title, note).savefig(picture, dpi=2 * DPI)
+    globals()[kind](rows, title, note, **options).savefig(picture, dpi=2 * DPI)

@@ -3,10 +3,11 @@
 """Tables of results, in Markdown: one function for each kind of CSV file."""
 
 import math
+import re
 import textwrap
 from statistics import fmean
 
-from .arguments import bits_per_second
+from .arguments import bits_per_second, rate_text
 from .results import column, grouped, mean, median, most, spread
 
 WIDE_SPREAD = 0.2
@@ -53,31 +54,90 @@ def note_on_spreads(spreads):
             "nothing else.") if wide else ""
 
 
+# Dense allreduces of the library that send every value as it is, as MPI's does.
+BASELINES = {"dense", "dense_rabenseifner", "ring", "ring_chunked", "ring_pipelined",
+             "halving_doubling", "recursive_doubling"}
+
+
+def is_baseline(name):
+    """Whether a scheme is a dense allreduce that sends every value as it is: one that others are
+    compared with."""
+    return name.startswith("gloo/") or (re.split(r"[(\s]", name)[0] in BASELINES
+                                        and "codec" not in name)
+
+
+def is_sparse(name):
+    """Whether a scheme selects entries; the others send all, coded or not."""
+    return not re.match("dense|ring|halving_doubling|recursive_doubling|gloo/", name)
+
+
+def best_dense(times):
+    """The fastest dense allreduce among the times of schemes, or None."""
+    return min(filter(is_baseline, times), key=times.get, default=None)
+
+
+def by_rate(rows, rate=None):
+    """The rows of each rate of the links; `rate` is that of rows that do not tell theirs."""
+    return grouped([{**row, "rate": row.get("rate") or rate} for row in rows], "rate")
+
+
 def steps(rows, rate=None):
-    """Of the rows of oktopk_bench, a line per scheme, the fastest first."""
+    """Of the rows of oktopk_bench, a table for each rate of the links and in it a line per scheme, the
+    fastest first; `rate` is that of rows that do not tell theirs."""
+    rates = by_rate(rows, rate)
+    parts, bests, spreads = zip(*(steps_at(of, each, len(rates) > 1)
+                                  for each, of in rates.items()))
+    return "\n\n".join(parts) + note(
+        *bests,
+        "Times: milliseconds of the whole iteration, selection included; the median and the worst "
+        "iteration, of the slowest rank. Wire: the most words through one link at its rate. Vs best: "
+        "how many times as fast as the best dense allreduce in the table; vs MPI: as the MPI "
+        "library's own choice. Words and messages: the most of any rank and iteration. *: not "
+        "counted, but the least that any scheme sends.",
+        note_on_back_to_back(rows), *spreads)
+
+
+def note_on_back_to_back(rows):
+    """A sentence on the schemes that were measured in the way of Gloo's benchmark, if any."""
+    names = {row["algorithm"] for row in rows if row.get("back_to_back") == "1"}
+    if not names:
+        return ""
+    all_of_them = names == set(filter(is_baseline, grouped(rows)))
+    return (f"{'The dense allreduces without a code' if all_of_them else ', '.join(sorted(names))}: "
+            "called back to back, without a barrier, in place; the time of rank 0. That is some 5 % "
+            "less than in the way of the others, which favours the baseline. Of Gloo a time is the "
+            "median of a round.")
+
+
+def steps_at(rows, rate, named):
+    """Of one rate: the table, a sentence on the best dense allreduce, one on wide spreads; `named`
+    says that they name the rate."""
     schemes = grouped(rows)
     times = {name: median(of, "seconds") for name, of in schemes.items()}
     spreads = {name: spread(of, "seconds") for name, of in schemes.items()}
-    heading = ["scheme", "time, ms", "worst, ms", "select, ms", "wire, ms", "vs dense",
-               "words sent", "messages"]
+    best = best_dense(times)
+    of_rate = f"{rate_text(rate)}: " if named and rate else ""
+    heading = ["scheme", "time, ms", "worst", "select", "wire", "vs best", "vs MPI", "words sent",
+               "msgs"]
     lines = []
     for name in sorted(schemes, key=times.get):
-        of, seconds = schemes[name], times[name]
+        of = schemes[name]
         words = most(of, "words_sent_max", "words_received_max")
-        floor = any(map(is_floor, of))
         lines.append([
-            marked(name), milliseconds(seconds) + " ~" * (spreads[name] > WIDE_SPREAD),
+            marked(name), milliseconds(times[name]) + " ~" * (spreads[name] > WIDE_SPREAD),
             milliseconds(most(of, "seconds")), milliseconds(median(of, "select_seconds")),
             milliseconds(words * 32 / bits_per_second(rate)) if rate else "-",
-            f"{times['dense'] / seconds:.2f} x" if "dense" in times else "-",
-            f"{most(of, 'words_sent_max'):,.0f}{'*' * floor}",
+            *(f"{times[base] / times[name]:.2f} x" if base in times else "-"
+              for base in (best, "dense")),
+            f"{most(of, 'words_sent_max'):,.0f}{'*' * any(map(is_floor, of))}",
             f"{most(of, 'messages_sent_max'):.0f}"])
-    return aligned(heading, lines) + note(
-        "Times: milliseconds of the whole iteration, selection included; the median and the worst "
-        "iteration, of the slowest rank. Wire: the most words through one link at its rate. Words "
-        "and messages: the most of any rank and iteration. *: not counted, but the least that any "
-        "scheme sends.",
-        note_on_spreads(spreads))
+    sentence = f"{of_rate}Best dense allreduce: {best}, {milliseconds(times.get(best, 0))} ms"
+    if "dense" in times:
+        sentence += (f"; the MPI library's own choice (dense): {milliseconds(times['dense'])} ms, "
+                     f"{times['dense'] / times[best]:.2f} times as long")
+    wide = note_on_spreads(spreads)
+    return (of_rate.strip() + "\n\n" * bool(of_rate) + aligned(heading, lines),
+            f"{sentence}." if best else "", of_rate * bool(wide) + wide)
 
 
 def is_floor(row):

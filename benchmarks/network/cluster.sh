@@ -2,10 +2,12 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# cluster.sh SCRATCH RATE RANKS MPI LAUNCHER ROUNDS ALGORITHMS PROGRAM [ARGUMENT...]: joins RANKS network namespaces by
-# links of RATE and runs PROGRAM in them, ROUNDS times for each of the ALGORITHMS (one a line) in turn; their rows go to
-# SCRATCH/rows.csv. Only for run.py, which starts it in namespaces that end with it: its own network namespace is the
-# switch, out of reach of any real network.
+# cluster.sh SCRATCH RATE RANKS MPI LAUNCHER ROUNDS LAUNCHES [ARGUMENT...]: joins RANKS network namespaces by links of RATE
+# and runs programs in them, ROUNDS times for each of the LAUNCHES in turn. A launch is a line
+# NAME|PROGRAM|ALGORITHM|MORE|MPI: the program, what it gets besides the ARGUMENTs, and options for the launcher of MPI.
+# Where the program is "gloo", MORE are all arguments of Gloo's benchmark ($GLOO_BENCHMARK). Rows go to SCRATCH/NUMBER.csv,
+# what Gloo's rank 0 prints goes to SCRATCH/NUMBER.gloo; NUMBER counts from 0 on. Only for run.py, which starts it in
+# namespaces that end with it: its own network namespace is the switch, out of reach of any real network.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +17,7 @@ ranks=$3
 mpi=$4
 launcher=$5
 rounds=$6
-algorithms=$7
+launches=$7
 shift 7
 started=$(date +%s)
 
@@ -138,62 +140,66 @@ if [ "$mpi" = mpich ]; then
     fail "needs a C++ compiler for MPICH: install g++ (Debian, Ubuntu: apt-get install g++)"
 fi
 
-# gloo ALGORITHM: runs Gloo's own benchmark ($GLOO_BENCHMARK) on one vector of $GLOO_ELEMENTS float; its rows go to
-# SCRATCH/gloo.csv. For gloo.sh.
-gloo() {
+# start_gloo FILE ARGUMENT...: Gloo's benchmark, which has no launcher; what rank 0 prints goes to FILE.
+start_gloo() {
+  file=$1
+  shift
   store=$(mktemp -d -p "$private")
   started_ranks=
   rank=0
   while [ "$rank" -lt "$ranks" ]; do
     nsenter --net="$private/rank$((rank + 1))" "$GLOO_BENCHMARK" --size "$ranks" --rank "$rank" --shared-path "$store" \
-      --prefix gloo --transport tcp --tcp-device cluster --no-verify --inputs 1 --elements "$GLOO_ELEMENTS" \
-      --warmup-iters 2 --iteration-count "$GLOO_ITERATIONS" "$1" >"$private/gloo.$rank" 2>&1 &
+      --prefix gloo --transport tcp --tcp-device cluster "$@" >"$private/gloo.$rank" 2>&1 &
     started_ranks="$started_ranks $!"
     rank=$((rank + 1))
   done
   for each_rank in $started_ranks; do
-    wait "$each_rank" || { cat "$private/gloo.0" >&2 && fail "Gloo's $1 could not be measured"; }
+    wait "$each_rank" || { cat "$private/gloo.0" >&2 && fail "Gloo's benchmark failed"; }
   done
-  # Bytes, elements, and microseconds: least, median, 99 %, most.
-  awk -v name="gloo/$1" -v ranks="$ranks" '$1 ~ /^[0-9]+$/ && NF >= 8 { print name "," ranks "," $2 "," $4 / 1e6 }' \
-    "$private/gloo.0" >>"$scratch/gloo.csv"
+  mv "$private/gloo.0" "$file"
 }
 
-# measure ALGORITHM PROGRAM [ARGUMENT...]
+# measure NUMBER NAME PROGRAM ALGORITHM MORE MPI [ARGUMENT...]
 measure() {
-  entry=$1
-  shift
-  case $entry in
-    gloo/*)
-      gloo "${entry#gloo/}"
-      return
-      ;;
-  esac
+  number=$1
+  name=$2
+  program=$3
+  algorithm=$4
+  more=$5
+  mpi_options=$6
+  shift 6
+  if [ "$program" = gloo ]; then
+    # shellcheck disable=SC2086
+    start_gloo "$scratch/$number.gloo" $more
+    return
+  fi
   status=0
-  "start_$mpi" "$@" --algorithm "$entry" --csv "$private/rows.csv" >"$private/output" 2>"$private/errors" || status=$?
+  # shellcheck disable=SC2086
+  "start_$mpi" $mpi_options "$program" "$@" $more --algorithm "$algorithm" --csv "$private/rows.csv" >"$private/output" \
+    2>"$private/errors" || status=$?
   # A launcher that loses a race with its own child says so, to no effect.
   grep -v 'plm:rsh: Warning: setpgid' "$private/errors" >&2 || :
   if [ $status -ne 0 ] || [ ! -s "$private/rows.csv" ]; then
     cat "$private/output" >&2
-    fail "$entry could not be measured"
+    fail "$name could not be measured"
   fi
   # Programs that another MPI's launcher started are alone, each of them. Names in quotes may have commas.
   if sed '1d; s/^"[^"]*"/name/' "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
-    fail "$entry did not run on $ranks ranks together"
+    fail "$name did not run on $ranks ranks together"
   fi
-  # One heading is enough.
-  [ -s "$scratch/rows.csv" ] || sed -n 1p "$private/rows.csv" >"$scratch/rows.csv"
-  sed 1d "$private/rows.csv" >>"$scratch/rows.csv"
-  rm "$private/rows.csv"
+  mv "$private/rows.csv" "$scratch/$number.csv"
 }
 
+all=$((rounds * $(printf '%s\n' "$launches" | wc -l)))
+done=0
 round=1
 while [ "$round" -le "$rounds" ]; do
-  while IFS= read -r each <&3; do
-    printf '[%4d s] %s\n' "$(($(date +%s) - started))" "$each"
-    measure "$each" "$@" 3<&-
+  while IFS='|' read -r name program algorithm more mpi_options <&3; do
+    printf '[%4d s] %s (%d of %d)\n' "$(($(date +%s) - started))" "$name" "$((done + 1))" "$all"
+    measure "$done" "$name" "$program" "$algorithm" "$more" "$mpi_options" "$@" 3<&-
+    done=$((done + 1))
   done 3<<LINES
-$algorithms
+$launches
 LINES
   round=$((round + 1))
 done

@@ -80,8 +80,9 @@ def main():
         down, deadline = (1, 10) if goes_well else (6, 2)
         with tempfile.TemporaryDirectory(prefix="oktopk.") as folder:
             os.environ["LINK_DOWN"] = f"{source.randint(1, ranks)} {STARTS} {STARTS + down}"
-            status = network.measure(
-                "1gbit", ranks, given.program, 1, [algorithm],
+            status, _ = network.measure(
+                "1gbit", ranks, "open_mpi", network.launcher_of("open_mpi", given.program), 1,
+                [network.launch_of(algorithm, "open_mpi", given.program)],
                 ["--log", folder, "--deadline", deadline, "--length", 100000, "--calls", 1500, "--pause-ms", 5], folder)
             seen = Diaries(folder, ranks)
             found = seen.faults(goes_well, deadline)
