@@ -197,7 +197,7 @@ def gloo_rows(text, ranks):
     rows = []
     for length, micros in re.findall(r"^ *[0-9]+ +([0-9]+) +[0-9]+ +([0-9]+)(?: +[0-9.]+){3,} *$",
                                      text, re.M):
-        words = 2 * int(length) * (ranks - 1) / ranks
+        words = round(2 * int(length) * (ranks - 1) / ranks)
         rows.append({"ranks": ranks, "length": int(length), "k": int(length), "step": 0,
                      "seconds": int(micros) / 1e6, "select_seconds": 0, "back_to_back": 1,
                      "words_sent_max": words, "words_received_max": words,

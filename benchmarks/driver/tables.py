@@ -99,7 +99,7 @@ def steps(rows, rate=None):
 
 def note_on_back_to_back(rows):
     """A sentence on the schemes that were measured in the way of Gloo's benchmark, if any."""
-    names = {row["algorithm"] for row in rows if row.get("back_to_back") == "1"}
+    names = {row["algorithm"] for row in rows if str(row.get("back_to_back")) == "1"}
     if not names:
         return ""
     all_of_them = names == set(filter(is_baseline, grouped(rows)))
@@ -132,7 +132,9 @@ def steps_at(rows, rate, named):
             f"{most(of, 'words_sent_max'):,.0f}{'*' * any(map(is_floor, of))}",
             f"{most(of, 'messages_sent_max'):.0f}"])
     sentence = f"{of_rate}Best dense allreduce: {best}, {milliseconds(times.get(best, 0))} ms"
-    if "dense" in times:
+    if best == "dense":
+        sentence += ", the MPI library's own choice"
+    elif "dense" in times:
         sentence += (f"; the MPI library's own choice (dense): {milliseconds(times['dense'])} ms, "
                      f"{times['dense'] / times[best]:.2f} times as long")
     wide = note_on_spreads(spreads)
