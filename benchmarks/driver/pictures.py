@@ -219,8 +219,9 @@ def ticks_up_to(most_time):
 
 def label_of(scheme):
     """The name of a scheme, in short lines."""
-    text = "dense (MPI's own choice)" if scheme == "dense" else scheme.replace("gloo/", "gloo/ ")
-    return "\n".join(textwrap.wrap(text, 26, break_long_words=False))
+    text = "dense (MPI's own choice)" if scheme == "dense" else scheme
+    text = text.replace("gloo/", "gloo/\n" if len(text) > 26 else "gloo/")
+    return "\n".join(textwrap.fill(line, 26, break_long_words=False) for line in text.split("\n"))
 
 
 def headline(times, best):
