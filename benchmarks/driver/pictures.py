@@ -178,9 +178,9 @@ def steps(rows, title, note, shown=None):
     if any(map(is_sparse, names)):
         names = [name for name in names if name in best.values() or name == "dense" or
                  not is_baseline(name) and (shown is None or name in shown)]
-    first = next(iter(wholes.values()))
+    rate, first = next(iter(wholes.items()))
     names.sort(key=lambda name: first.get(name, math.inf), reverse=True)
-    title = title or headline(first, best[next(iter(best))])
+    title = title or headline(first, best[rate], rate)
     figure, all_axes = figure_of(0.85 + 0.42 * len(names), title, note, ncols=len(wholes),
                                  sharey=True, squeeze=False)
     for axes, (rate, whole) in zip(all_axes[0], wholes.items()):
@@ -224,16 +224,12 @@ def label_of(scheme):
     return "\n".join(textwrap.fill(line, 26, break_long_words=False) for line in text.split("\n"))
 
 
-def headline(times, best):
+def headline(times, best, rate):
     """In a few words, what is fastest."""
-    parts = []
-    if "ok_topk" in times:
-        parts.append(f"ok_topk: {number(1e3 * times['ok_topk'])} ms")
-    if best:
-        parts.append(f"best dense allreduce: {number(1e3 * times[best])} ms")
-    if "dense" in times and best != "dense":
-        parts.append(f"MPI's own: {number(1e3 * times['dense'])} ms")
-    return "; ".join(parts) or "Time of an iteration"
+    shown = [("ok_topk", "ok_topk")] + [(best, "best dense")] * (best != "dense")
+    shown.append(("dense", "MPI's own choice"))
+    parts = [f"{text} {number(1e3 * times[name])} ms" for name, text in shown if name in times]
+    return (f"{rate_text(rate)}: " if rate else "") + (", ".join(parts) or "time of an iteration")
 
 
 def apart(places, least):
