@@ -4,7 +4,7 @@
 
 # sh examples/torch/run.sh [--workload vgg16|lstm|bert] [--minutes M] [OPTION...]: trains a network of torch with dense
 # allreduce and with Ok-Topk on 4 ranks, each behind an emulated link of 1 Gbit/s where this user may make one, and prints
-# a table; half a minute for each of four schemes. Installs what is missing on Debian and Ubuntu; on a terminal it asks
+# a table; half a minute in all for each of four schemes. Installs what is missing on Debian and Ubuntu; on a terminal it asks
 # first, unless --yes is among the OPTIONs. All OPTIONs are those of `benchmarks/run.py torch`.
 set -eu
 called_from=$(pwd)

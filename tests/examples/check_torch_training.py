@@ -5,6 +5,7 @@
 import csv
 import functools
 import random
+import time
 
 import pytest
 from check_training import write_images
@@ -12,7 +13,7 @@ from check_training import write_images
 RANKS, STEPS = 2, 6
 COLUMNS = ["algorithm", "ranks", "workload", "parameters", "batch", "density", "iteration", "epoch", "seconds",
            "compute_seconds", "wait_seconds", "communication_seconds", "hidden_seconds", "hideable_seconds", "words",
-           "local_selected", "selected", "loss", "test_loss", "accuracy", "xi"]
+           "local_selected", "selected", "loss", "test_loss", "accuracy", "xi", "tested"]
 WORKLOADS = ["vgg16", "lstm", "bert"]
 ONE_BUCKET = ("--bucket-mib", 1000)
 
@@ -69,6 +70,7 @@ def test_rows_say_what_was_done(training, workload):
         assert 0 < float(row["words"]) < int(row["iteration"]) * (6 * 0.02 * parameters + 2000)
         assert 0 <= float(row["accuracy"]) <= 1 and float(row["test_loss"]) > 0
         assert 0 < float(row["xi"]) < 2
+        assert workload != "vgg16" or int(row["tested"]) == 16  # all that there are
         assert float(row["hidden_seconds"]) == 0  # all is one vector, reduced after the backward pass
         parts = float(row["compute_seconds"]) + float(row["wait_seconds"])
         assert parts == pytest.approx(float(row["seconds"]), rel=0.01)
@@ -98,6 +100,29 @@ def test_several_buckets_give_the_sums_of_one(training):
     one, many = (training.rows("lstm", "dense+overlap", "--clip-norm", 0, "--bucket-mib", size) for size in (1000, 0.01))
     assert float(many[-1]["test_loss"]) == pytest.approx(float(one[-1]["test_loss"]), rel=1e-3)
     assert float(many[-1]["hideable_seconds"]) > 0
+
+
+@pytest.mark.parametrize("more", [(), ("--every", 1, "--xi")])
+def test_minutes_are_those_of_the_run_in_all(training, tmp_path, more):
+    write_images(tmp_path, "train", 64, random.Random(1))
+    write_images(tmp_path, "t10k", 2000, random.Random(2))
+    minutes, table = 0.15, tmp_path / "table.csv"
+    began = time.monotonic()
+    training.program.succeed(RANKS, "--workload", "vgg16", "--images", tmp_path, "--size", 0.05, "--batch", 4,
+                             "--minutes", minutes, "--algorithm", "ok_topk", "--density", 0.05, "--csv", table, *more)
+    wall = time.monotonic() - began
+    with table.open(newline="", encoding="ascii") as file:
+        rows = list(csv.DictReader(file))
+    # Beside the run there are the launcher and the libraries, which a busy machine takes long to load.
+    assert 0.7 * 60 * minutes < wall < 60 * minutes + 8
+    assert float(rows[-1]["seconds"]) > 0.5 * 60 * minutes  # of training
+    assert len(rows) > 2
+    tested = [int(row["tested"]) for row in rows]
+    assert len(set(tested[:-1])) == 1 and 0 < tested[0] <= tested[-1] <= 2000
+    assert tested[0] % 2 == 0  # as many on each rank
+    if more:
+        assert tested[0] < 2000
+        assert all(0 < float(row["xi"]) for row in rows)
 
 
 @pytest.mark.parametrize("sentence, options", [

@@ -19,8 +19,8 @@ struct options {
   double size = 1;             ///< factor of the network's widths
   std::int64_t batch = 0;      ///< examples of a rank and iteration
   std::int64_t iterations = 0; ///< none where minutes count
-  double minutes = 0;          ///< of training, evaluations not counted
-  std::int64_t every = 0;      ///< iterations between two rows
+  double minutes = 0;          ///< of the run in all
+  std::int64_t every = 0;      ///< iterations between two rows; 0 with minutes: about twenty rows
   double density = 0;
   double learning_rate = 0;
   double momentum = -1; ///< less than 0: the workload's own

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "trainer.hpp"
 
+#include "time_plan.hpp"
 #include "workload.hpp"
 #include "xi.hpp"
 
+#include "programs/progress.hpp"
 #include "programs/together.hpp"
 
 #include <oktopk/torch.hpp>
 #include <oktopk/training/density_schedule.hpp>
 
+#include <fmt/format.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
@@ -44,6 +47,7 @@ struct seconds {
   double communication = 0; ///< of all calls, selection included
   double hidden = 0;        ///< of calls, behind the backward pass
   double hideable = 0;      ///< the most that could have been
+  double evaluations = 0;
 };
 
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(options const& how, torch::nn::Module& module) {
@@ -58,10 +62,11 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(options const& how, torc
 class trainer {
 public:
   trainer(oktopk::mpi_communicator world, options const& how)
-      : world_(std::move(world)), comm_(world_), how_(how),
+      : began_(clock_type::now()), world_(std::move(world)), comm_(world_), how_(how),
         workload_(oktopk_programs::together(world_, "data", oktopk::fault::bad_file,
                                             [&] { return make_workload(how, world_.rank(), world_.size()); })),
-        optimizer_(make_optimizer(how, workload_->module())), parallel_(made()) {
+        optimizer_(make_optimizer(how, workload_->module())), parallel_(made()),
+        plan_(60 * how.minutes, how.every, workload_->test_parts()), progress_(world_.rank() == 0, how.iterations) {
     for (torch::Tensor const& each : workload_->module().parameters()) {
       parameters_ += each.numel();
     }
@@ -75,18 +80,23 @@ public:
     heading();
     comm_.reset();
     double loss = 0;
-    bool goes_on = true;
-    for (std::int64_t iteration = 1; goes_on; ++iteration) {
-      bool const is_row = iteration % how_.every == 0 || iteration == how_.iterations;
-      set_rates(iteration - 1);
-      if (is_row && how_.xi) {
+    for (time_plan::decision now; !now.last;) {
+      iteration_ += 1;
+      // With minutes a row is decided on behind its step.
+      bool const has_xi = how_.xi && (how_.iterations == 0 ? plan_.asks_at(iteration_) : row_of_iterations().row);
+      set_rates(iteration_ - 1);
+      if (has_xi) {
         xi_.attach(parallel_.buckets());
       }
-      loss += step(iteration - 1);
-      if (is_row) {
-        goes_on = row(iteration, loss / static_cast<double>(iteration - last_row_));
-        last_row_ = iteration;
+      loss += step(iteration_ - 1);
+      progress_.advance(place("training"));
+      now = how_.iterations > 0 ? row_of_iterations() : row_of_time();
+      if (now.row) {
+        row(now.parts, has_xi, loss / static_cast<double>(iteration_ - last_row_));
+        last_row_ = iteration_;
         loss = 0;
+      } else if (has_xi) {
+        xi_of_step::detach(parallel_.buckets());
       }
     }
   }
@@ -128,6 +138,40 @@ private:
     density_ = density;
   }
 
+  time_plan::decision row_of_iterations() const {
+    bool const last = iteration_ == how_.iterations;
+    return {last || iteration_ % how_.every == 0, last, workload_->test_parts()};
+  }
+
+  time_plan::decision row_of_time() {
+    if (!plan_.asks_at(iteration_)) {
+      return {};
+    }
+    if (iteration_ == 1) {
+      evaluate(1);
+    }
+    // The same numbers on all ranks: those of the slowest.
+    std::array<double, 4> slowest{since(began_), seconds_.all, seconds_.evaluations, part_seconds_};
+    world_.allreduce(std::span<double>(slowest), oktopk::reduction::max, oktopk::phase::control);
+    return plan_.update(iteration_, {slowest[0], slowest[1], slowest[2], slowest[3]});
+  }
+
+  evaluation evaluate(std::int64_t parts) {
+    auto const began = clock_type::now();
+    evaluation const mine = workload_->evaluate(parts, [&] { progress_.show(place("evaluating")); });
+    double const seconds = since(began);
+    seconds_.evaluations += seconds;
+    part_seconds_ = seconds / static_cast<double>(parts);
+    return mine;
+  }
+
+  std::string place(char const* what) const {
+    return fmt::format("{}, {} with {}{}", what, how_.workload, how_.algorithm,
+                       how_.iterations > 0 ? std::string()
+                                           : fmt::format(", iteration {}, {:.0f} of {:.0f} s", iteration_,
+                                                         since(began_), 60 * how_.minutes));
+  }
+
   double step(std::int64_t iteration) {
     auto const began = clock_type::now();
     optimizer_->zero_grad();
@@ -149,11 +193,11 @@ private:
     return loss.item<double>();
   }
 
-  // Rank 0 writes a row; gives whether training goes on.
-  bool row(std::int64_t iteration, double loss) {
+  // Rank 0 writes a row.
+  void row(std::int64_t parts, bool has_xi, double loss) {
     double const words = comm_.total().words_sent();
-    double const xi = how_.xi ? xi_.measure(parallel_.buckets(), world_) : 0;
-    evaluation const mine = workload_->evaluate();
+    double const xi = has_xi ? xi_.measure(parallel_.buckets(), world_) : 0;
+    evaluation const mine = evaluate(parts);
     double selected = 0;
     double in_update = 0;
     for (int bucket = 0; bucket < count(); ++bucket) {
@@ -177,52 +221,52 @@ private:
     double const ranks = world_.size();
     double const test_loss = sums[9] / sums[11];
     double const accuracy = sums[10] / sums[11];
-    bool const is_last = how_.iterations > 0 ? iteration >= how_.iterations : sums[3] / ranks >= 60 * how_.minutes;
     if (world_.rank() == 0) {
-      std::printf("%7lld %9.1f %9.4f %9.4f %9.2f %12.0f\n", static_cast<long long>(iteration), sums[3] / ranks,
-                  sums[0] / ranks, test_loss, 100 * accuracy, sums[1] / ranks);
+      progress_.wipe();
+      std::printf("%7lld %9.1f %9.4f %9.4f %9.2f %7.0f %12.0f\n", static_cast<long long>(iteration_), sums[3] / ranks,
+                  sums[0] / ranks, test_loss, 100 * accuracy, sums[11], sums[1] / ranks);
       std::fflush(stdout);
       if (!how_.csv.empty()) {
         std::ofstream out(how_.csv, std::ios::app);
         out.precision(10);
         out << '"' << how_.algorithm << "\"," << world_.size() << ',' << how_.workload << ',' << parameters_ << ','
-            << how_.batch << ',' << how_.density << ',' << iteration << ','
-            << static_cast<double>(iteration) / static_cast<double>(workload_->iterations_of_an_epoch());
+            << how_.batch << ',' << how_.density << ',' << iteration_ << ','
+            << static_cast<double>(iteration_) / static_cast<double>(workload_->iterations_of_an_epoch());
         for (int i = 3; i < 9; ++i) {
           out << ',' << sums[static_cast<std::size_t>(i)] / ranks;
         }
         out << ',' << sums[1] / ranks << ',' << sums[2] / ranks << ',' << in_update << ',' << sums[0] / ranks << ','
             << test_loss << ',' << accuracy << ',';
-        if (how_.xi) {
+        if (has_xi) {
           out << xi;
         }
-        out << '\n';
+        out << ',' << sums[11] << '\n';
         if (!out) {
           throw std::runtime_error("cannot write " + how_.csv.string());
         }
       }
     }
-    return !is_last;
   }
 
   void heading() const {
     if (world_.rank() != 0) {
       return;
     }
-    std::printf("%s with %s on %d ranks: %lld parameters, density %g\n%7s %9s %9s %9s %9s %12s\n",
+    std::printf("%s with %s on %d ranks: %lld parameters, density %g\n%7s %9s %9s %9s %9s %7s %12s\n",
                 how_.workload.c_str(), how_.algorithm.c_str(), world_.size(), static_cast<long long>(parameters_),
-                how_.density, "step", "seconds", "loss", "test loss", "right, %", "words");
+                how_.density, "step", "seconds", "loss", "test loss", "right, %", "tested", "words");
     if (!how_.csv.empty()) {
       std::ofstream out(how_.csv);
       out << "algorithm,ranks,workload,parameters,batch,density,iteration,epoch,seconds,compute_seconds,wait_seconds,"
              "communication_seconds,hidden_seconds,hideable_seconds,words,local_selected,selected,loss,test_loss,"
-             "accuracy,xi\n";
+             "accuracy,xi,tested\n";
       if (!out) {
         throw std::runtime_error("cannot write " + how_.csv.string());
       }
     }
   }
 
+  clock_type::time_point began_;
   oktopk::mpi_communicator world_;
   communicator comm_;
   options how_;
@@ -233,7 +277,11 @@ private:
   bool selects_ = false;
   double density_ = 0;
   seconds seconds_;
+  double part_seconds_ = 0; ///< of the last evaluation, for a part of the test data
+  std::int64_t iteration_ = 0;
   std::int64_t last_row_ = 0;
+  time_plan plan_;
+  oktopk_programs::progress progress_;
   xi_of_step xi_;
 };
 

@@ -68,20 +68,27 @@ public:
                                      labels_.index_select(0, chosen));
   }
 
-  evaluation evaluate() override {
+  evaluation evaluate(std::int64_t parts, std::function<void()> const& tell) override {
     torch::NoGradGuard const not_recorded;
     network_.eval();
     evaluation sum;
-    for (std::int64_t begin = 0; begin < test_images_.size(0); begin += 100) {
-      auto const images = prepared(test_images_.slice(0, begin, begin + 100));
-      add(sum, evaluation_of(network_.forward(images), test_labels_.slice(0, begin, begin + 100)));
+    std::int64_t const size = std::min(parts * test_part, test_images_.size(0));
+    for (std::int64_t begin = 0; begin < size; begin += 100) {
+      std::int64_t const end = std::min(begin + 100, size);
+      auto const images = prepared(test_images_.slice(0, begin, end));
+      add(sum, evaluation_of(network_.forward(images), test_labels_.slice(0, begin, end)));
+      tell();
     }
     return sum;
   }
 
+  std::int64_t test_parts() const override { return (test_images_.size(0) + test_part - 1) / test_part; }
+
   std::int64_t iterations_of_an_epoch() const override { return images_.size(0) / (batch_ * ranks_); }
 
 private:
+  static constexpr std::int64_t test_part = 20;
+
   static std::pair<torch::Tensor, torch::Tensor> load(std::filesystem::path const& folder, std::string const& part) {
     auto const images = fashion::read_idx(folder / (part + "-images-idx3-ubyte.gz"), 3);
     auto const labels = fashion::read_idx(folder / (part + "-labels-idx1-ubyte.gz"), 1);
@@ -142,17 +149,20 @@ public:
                                      training_.slice(0, at + 1, at + length + 1).flatten());
   }
 
-  evaluation evaluate() override {
+  evaluation evaluate(std::int64_t parts, std::function<void()> const& tell) override {
     torch::NoGradGuard const not_recorded;
     network_.eval();
     evaluation sum;
     auto carried = network_.begin(test_batch);
-    for (std::int64_t at = 0; at + length < test_.size(0); at += length) {
+    for (std::int64_t at = 0; at < std::min(parts, test_parts()) * length; at += length) {
       auto const scores = network_.forward(test_.slice(0, at, at + length), carried);
       add(sum, evaluation_of(scores, test_.slice(0, at + 1, at + length + 1).flatten()));
+      tell();
     }
     return sum;
   }
+
+  std::int64_t test_parts() const override { return (test_.size(0) - 1) / length; }
 
   std::int64_t iterations_of_an_epoch() const override { return (training_.size(0) - 1) / length; }
 
@@ -191,21 +201,23 @@ public:
     return functional::cross_entropy(network_.forward(given).index_select(0, chosen), targets);
   }
 
-  evaluation evaluate() override {
+  evaluation evaluate(std::int64_t parts, std::function<void()> const& tell) override {
     torch::NoGradGuard const not_recorded;
     network_.eval();
     torch::Generator generator =
         torch::make_generator<torch::CPUGeneratorImpl>(7); // the same words are masked each time
     evaluation sum;
     constexpr std::int64_t batch = test_batch;
-    std::int64_t const batches = std::min<std::int64_t>(test_.size(0) / (length * batch), 8);
-    for (std::int64_t each = 0; each < batches; ++each) {
+    for (std::int64_t each = 0; each < std::min(parts, test_parts()); ++each) {
       auto const words = test_.slice(0, each * length * batch, (each + 1) * length * batch).view({batch, length}).t();
       auto const [given, chosen, targets] = masked(words.contiguous(), generator);
       add(sum, evaluation_of(network_.forward(given).index_select(0, chosen), targets));
+      tell();
     }
     return sum;
   }
+
+  std::int64_t test_parts() const override { return std::min<std::int64_t>(test_.size(0) / (length * test_batch), 8); }
 
   std::int64_t iterations_of_an_epoch() const override {
     return std::max<std::int64_t>(1, training_.size(0) / (length * batch_));
@@ -254,7 +266,9 @@ options completed(options how) {
   if (how.iterations == 0 && how.minutes == 0) {
     how.iterations = 200;
   }
-  choose<std::int64_t>(how.every, 0, how.iterations > 0 ? std::max<std::int64_t>(1, how.iterations / 20) : 10);
+  if (how.iterations > 0) {
+    choose<std::int64_t>(how.every, 0, std::max<std::int64_t>(1, how.iterations / 20));
+  }
   return how;
 }
 

@@ -7,6 +7,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace torch {
@@ -35,7 +36,10 @@ public:
   virtual torch::nn::Module& module() = 0;
   /// The mean loss of this rank's examples of an iteration; the same in every run with the same seed.
   virtual torch::Tensor loss(std::int64_t iteration) = 0;
-  virtual evaluation evaluate() = 0;
+  /// Of the first `parts` of this rank's test data; calls `tell` now and then.
+  virtual evaluation evaluate(std::int64_t parts, std::function<void()> const& tell) = 0;
+  /// Into how many parts this rank's test data are cut; the same on all ranks.
+  virtual std::int64_t test_parts() const = 0;
   /// Iterations in which all ranks together see the training data once.
   virtual std::int64_t iterations_of_an_epoch() const = 0;
 };

@@ -55,12 +55,18 @@ void xi_of_step::attach(oktopk::bucketed<scheme>& buckets) {
   }
 }
 
+void xi_of_step::detach(oktopk::bucketed<scheme>& buckets) {
+  for (std::size_t i = 0; i < buckets.plan().buckets.size(); ++i) {
+    buckets.feedback(static_cast<int>(i)).before_allreduce(nullptr);
+  }
+}
+
 double xi_of_step::measure(oktopk::bucketed<scheme>& buckets, oktopk::mpi_communicator world) {
+  detach(buckets);
   double apart = 0;
   double added = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     auto const bucket = static_cast<int>(i);
-    buckets.feedback(bucket).before_allreduce(nullptr);
     seen& of = buckets_[i];
     world.allreduce(std::span<float>(of.accumulator), oktopk::reduction::sum, oktopk::phase::control);
     world.allreduce(std::span<float>(of.added), oktopk::reduction::sum, oktopk::phase::control);

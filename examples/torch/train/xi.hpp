@@ -17,7 +17,11 @@ public:
   /// Before a step: keeps what goes into the next calls.
   void attach(oktopk::bucketed<scheme>& buckets);
 
-  /// After the step. Collective; costs dense allreduces, over `world` so that they are not counted.
+  /// Keeps nothing any more.
+  static void detach(oktopk::bucketed<scheme>& buckets);
+
+  /// After the step, in place of `detach`. Collective; costs dense allreduces, over `world` so that they are not
+  /// counted.
   double measure(oktopk::bucketed<scheme>& buckets, oktopk::mpi_communicator world);
 
 private:
