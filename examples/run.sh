@@ -62,8 +62,8 @@ train() {
   algorithm=$1
   shift
   say "Training with $algorithm on $ranks ranks"
-  mpirun.openmpi -n "$ranks" "$builds/examples/examples/train_fashion_mnist" \
-    --algorithm "$algorithm" --summary "$builds/examples/$algorithm.summary" "$@"
+  mpirun.openmpi -n "$ranks" "$builds/run/examples/examples/train_fashion_mnist" \
+    --algorithm "$algorithm" --summary "$builds/run/examples/$algorithm.summary" "$@"
 }
 
 # table FILE...: the summaries side by side.
@@ -105,16 +105,16 @@ table() {
 
 # shellcheck disable=SC2086
 install_missing $packages
-build "$builds/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
+build "$builds/run/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
   -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
 
 for option in --help --list --version; do
-  ! given "$option" "$@" || exec "$builds/examples/examples/train_fashion_mnist" "$option"
+  ! given "$option" "$@" || exec "$builds/run/examples/examples/train_fashion_mnist" "$option"
 done
-rm -f "$builds/examples/dense.summary" "$builds/examples/ok_topk.summary"
+rm -f "$builds/run/examples/dense.summary" "$builds/run/examples/ok_topk.summary"
 
 say "The bare call on $ranks ranks"
-mpirun.openmpi -n "$ranks" "$builds/examples/examples/bare_call"
+mpirun.openmpi -n "$ranks" "$builds/run/examples/examples/bare_call"
 
 given --seed "$@" || set -- --seed 1 "$@"
 train dense "$@"
@@ -124,4 +124,4 @@ train ok_topk "$@"
 say "Done"
 processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 printf '\n%s ranks on %s cores%s, %s:\n\n' "$ranks" "$(nproc)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
-table "$builds/examples/dense.summary" "$builds/examples/ok_topk.summary"
+table "$builds/run/examples/dense.summary" "$builds/run/examples/ok_topk.summary"

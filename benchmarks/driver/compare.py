@@ -1,16 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every scheme on the same gradients in one table.
+"""Every scheme on the same gradients in one table, and what it means in words.
 
 Words sent, messages, time in selection and in communication, and how much of the true sum arrives.
+Below the table: which scheme wins, what it saves an iteration, and of a step of --step-ms.
 Unless said otherwise: 8 ranks, n = 2^20, 10 steps (or one for each pattern), all schemes but four
 of the five textbook ones, for which ring_chunked stands; "--algorithm all" is all that there are.
 Builds what it needs (oktopk_bench, unless --bench names one) below --build, and installs what is
 missing on Debian and Ubuntu; on a terminal it asks first, unless --yes says so. Table and picture
-go to compare/ there, or where --csv and --plot say.
+go to compare/ there, or where --csv and --plot say; where matplotlib is missing there is a picture
+with --plot or --yes only.
 What follows "--" goes to oktopk_bench as it is.
 """
 
+import os
 import pathlib
 import shlex
 import shutil
@@ -40,6 +43,9 @@ def add_options(parser):
                         help="add the time that the words take on links of 100mbit, 10gbit or so")
     parser.add_argument("--latency", type=arguments.microseconds, metavar="US",
                         help=f"and that of each message, in microseconds (default: {LATENCY})")
+    parser.add_argument("--step-ms", type=arguments.positive, metavar="T",
+                        help="milliseconds of a whole training step with the dense allreduce: says "
+                        "how much shorter it becomes")
     parser.add_argument("--mpi", action="store_true", help="MPI ranks on this machine instead of "
                         "ranks that take turns in one process")
     parser.add_argument("--launcher", type=shlex.split, metavar="COMMAND",
@@ -60,18 +66,19 @@ def refuse_contradictions(given):
         programs.fail("--latency goes with --rate")
 
 
-def built(given, mpi):
-    """oktopk_bench, built unless it is given, without MPI where that is not asked for."""
-    packages = pictures.missing() if given.plot else []
-    if given.bench:
-        programs.prepare(given, packages)
-        return given.bench
-    packages += [*programs.COMPILER, *(programs.OPEN_MPI if mpi else [])]
-    folder = given.build / ("benchmarks-mpi" if mpi else "benchmarks")
-    programs.prepare(given, packages, folder, "oktopk_bench", *programs.RELEASE,
-                     "-DOKTOPK_ENABLE_EXAMPLES=OFF",
-                     programs.WITH_OPEN_MPI if mpi else "-DOKTOPK_ENABLE_MPI=OFF")
-    return folder / "benchmarks" / "oktopk_bench"
+def check_inputs(given):
+    """Ends the program where a file of gradients is missing, before anything is built. Files of ranks
+    that --launcher starts may lie on other machines."""
+    for pattern in given.input.split(",") if given.input else []:
+        if "{rank}" not in pattern:
+            programs.fail(f"{pattern} has no {{rank}} in it, so all ranks would read one file")
+        for rank in range(0 if given.launcher else given.ranks or RANKS):
+            path = pathlib.Path(pattern.replace("{rank}", str(rank)))
+            if not path.exists():
+                programs.fail(f"there is no input file {path}" + (
+                    f", but those of ranks 0 to {rank - 1}: --ranks {rank} takes them" if rank else ""))
+            if not path.is_file() or not os.access(path, os.R_OK):
+                programs.fail(f"the input file {path} is no file that can be read")
 
 
 def command_of(bench, given, ranks):
@@ -132,16 +139,33 @@ def summed_up(rows, k, turns, rate, latency):
              for name, value in row.items()} for row in table.values()]
 
 
+def kind_of_times(given, network, how):
+    """Whether the times were measured or are a forecast, in sentences."""
+    if given.mpi or given.launcher:
+        kind = f"The times are measured, {how}."
+    elif network:
+        kind = (f"The times are a forecast: the measured work of a rank, and its words and messages on "
+                f"{network}{' (assumed: see --latency)' if given.latency is None else ''}.")
+    else:
+        kind = ("The times are a forecast for a network that takes no time: the measured work of a "
+                "rank alone. --rate 1gbit adds a network; --mpi and --launcher measure.")
+    return kind + ("" if given.input else " The gradients are synthetic; --input takes your own.")
+
+
 def run(given):
     """Measures, prints the table and writes the files."""
     refuse_contradictions(given)
-    programs.set_outputs(given, "compare", "schemes")
+    check_inputs(given)
     mpi = given.mpi or given.launcher
-    bench = built(given, mpi)
     schemes = given.algorithm
     if schemes in (None, ["all"]):
         left_out = [] if schemes else LEFT_OUT
-        schemes = [name for name in programs.schemes_of(bench) if name not in left_out]
+        known = programs.schemes_of(given.bench) if given.bench else programs.catalogue()
+        schemes = [name for name in known if name not in left_out]
+    elif not given.bench:
+        programs.check_schemes(schemes)
+    programs.set_outputs(given, "compare", "schemes")
+    bench = given.bench or programs.benchmark(given, "oktopk_bench", mpi=mpi)
     options = ["--algorithm", ",".join(schemes), "--density", given.density,
                "--warmup", given.warmup, "--quality"]
     options += ["--input", given.input] if given.input else ["--length", given.length or LENGTH]
@@ -161,14 +185,11 @@ def run(given):
     title = f"{rows[0]['ranks']} ranks, n = {length:,}, k = {k:,}"
     network = given.rate and f"links of {arguments.rate_text(given.rate)}, {latency:g} us a message"
     title += f", {network}" if network else ""
-    times = "" if mpi else (
-        "The ranks took turns in one process; a rank's time is without the others' turns, and "
-        + (f"with the time that the words of a step take on {network}." if given.rate else
-           "without any network: --rate adds one, and --mpi measures on what there is."))
     title += ", gradients given" if given.input else ""
     table = summed_up(rows, k, not mpi, given.rate, latency)
     programs.headline(title)
-    print(tables.comparison(table, times))
+    print(tables.comparison(table, in_turns=not mpi)
+          + tables.answer(table, given.step_ms, kind_of_times(given, network, how)))
     results.write(given.csv, table)
     if given.plot:
         kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"

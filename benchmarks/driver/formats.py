@@ -32,15 +32,8 @@ def add_options(parser):
 
 def built(given):
     """format_bench, which is built unless it is given."""
-    packages = pictures.missing() if given.plot else []
-    if given.program:
-        programs.prepare(given, packages)
-        return given.program
-    packages += [*programs.COMPILER, "libbenchmark-dev", "libstreamvbyte-dev", "libzstd-dev"]
-    folder = given.build / "benchmarks"
-    programs.prepare(given, packages, folder, "format_bench", *programs.RELEASE,
-                     "-DOKTOPK_ENABLE_EXAMPLES=OFF", "-DOKTOPK_ENABLE_MPI=OFF")
-    return folder / "benchmarks" / "format_bench"
+    return given.program or programs.benchmark(
+        given, "format_bench", ["libbenchmark-dev", "libstreamvbyte-dev", "libzstd-dev"])
 
 
 def rows_of(measured):
@@ -65,7 +58,7 @@ def run(given):
         out = pathlib.Path(scratch) / "out.json"
         programs.say("Measuring")
         programs.run([program, f"--benchmark_out={out}", "--benchmark_repetitions=5",
-                      *given.passed_on], "the measurement failed")
+                      *given.passed_on], "the measurement failed", "Measuring")
         rows = rows_of(json.loads(out.read_text(encoding="utf-8"))["benchmarks"])
     if not rows:
         programs.fail("no format was both encoded and decoded, or not more than once, so there are no medians")

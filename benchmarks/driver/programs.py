@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds programs, runs them and says what happens."""
 
+import contextlib
 import datetime
+import functools
+import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -18,6 +23,11 @@ COMPILER = ["g++", "cmake", "ninja-build", "libtrilinos-kokkos-dev", "libcli11-d
 OPEN_MPI = ["libopenmpi-dev", "openmpi-bin"]
 RELEASE = ["-DCMAKE_BUILD_TYPE=Release", "-DOKTOPK_ENABLE_TESTS=OFF"]
 WITH_OPEN_MPI = "-DMPI_CXX_COMPILER=mpicxx.openmpi"
+MATPLOTLIB = "python3-matplotlib"
+
+# Seconds after which a build says that it is under way, and between two lines of any long step.
+MOMENT = 3
+PATIENCE = 30
 
 
 def say(text):
@@ -41,11 +51,36 @@ def output_of(command):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def run(command, what, **options):
-    """Runs a command whose output is shown only if it fails; `what` then says what that means."""
+@contextlib.contextmanager
+def under_way(now, first=None):
+    """Says every half minute, after `first` seconds to begin with, what is going on, so that a long
+    step does not look like one that hangs. `now()` gives the text, or none where nothing is to say."""
+    ended = threading.Event()
+
+    def tell():
+        pause = PATIENCE if first is None else first
+        while not ended.wait(pause):
+            text = now()
+            if text:
+                say(text)
+            pause = PATIENCE
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+
+
+def run(command, what, now="", **options):
+    """Runs a command whose output is shown only if it fails; `what` then says what that means.
+    `now` says what it does, for commands that do not say it themselves."""
     command = list(map(str, command))
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, **options)
+        with under_way(lambda: now and f"{now}: still under way"):
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, **options)
     except OSError as fault:
         fail(f"{what}: cannot run {command[0]}: {fault.strerror}")
     if done.returncode != 0:
@@ -67,17 +102,91 @@ def builds():
     return inside if writable else pathlib.Path.cwd() / "build"
 
 
-def prepare(given, packages, folder=None, target="", *options, source="."):
-    """Installs packages that are missing (Debian, Ubuntu) and builds a target in a folder."""
-    if folder is None and not packages:
-        return
+def prepare(given, packages, *build, **options):
+    """Runs cmake/prepare.sh: installs packages that are missing (Debian, Ubuntu), and builds."""
     command = ["sh", ROOT / "cmake" / "prepare.sh", *(["--yes"] if given.yes else []),
-               given.build.absolute(), " ".join(packages)]
-    if folder is not None:
-        command += [source, folder.absolute(), target, *options]
-    done = subprocess.run(list(map(str, command)), stdout=sys.stderr.fileno(), check=False)
+               given.build.absolute(), " ".join(packages), *build]
+    return subprocess.run(list(map(str, command)), check=False, **options)
+
+
+def install(given, packages):
+    """Installs packages that are missing; whether all are there then. Asks first on a terminal."""
+    log, began = given.build / "apt.log", time.time()
+    with under_way(lambda: log.exists() and log.stat().st_mtime >= began - 1 and
+                   f"Installing packages: still under way, see {log}"):
+        return prepare(given, packages, stdout=sys.stderr.fileno()).returncode == 0
+
+
+def need_packages(given, packages):
+    """Installs packages that are missing, and ends the program where one stays missing."""
+    if packages and not install(given, packages):
+        raise SystemExit(1)
+
+
+def built(given, name, target, packages, *options, source="."):
+    """Builds a target in a folder of the driver's own, run/NAME below --build, and gives the folder.
+    Says nothing where all is there and up to date."""
+    need_packages(given, [*COMPILER, *packages])
+    folder = (given.build / "run" / name).absolute()
+
+    def now():
+        with contextlib.suppress(OSError):
+            text = pathlib.Path(f"{folder}.log").read_text(encoding="utf-8", errors="replace")
+            steps = re.findall(r"^\[(\d+)/(\d+)\]", text, re.M)
+            return f"Building {target} in {folder}" + (
+                f": step {steps[-1][0]} of {steps[-1][1]}" if steps else "")
+        return f"Building {target} in {folder}"
+
+    with under_way(now, MOMENT):
+        done = prepare(given, [], source, folder, target, *options, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
+        sys.stderr.write(done.stdout)
         raise SystemExit(done.returncode)
+    return folder
+
+
+def benchmark(given, target, packages=(), mpi=False):
+    """Builds a program of the benchmarks, with MPI where that is asked for or installed: then it has
+    ranks in one process as well, and one build is enough."""
+    with_mpi = mpi or shutil.which("mpicxx.openmpi")
+    folder = built(given, "benchmarks", target, [*(OPEN_MPI if mpi else []), *packages], *RELEASE,
+                   "-DOKTOPK_ENABLE_EXAMPLES=OFF",
+                   WITH_OPEN_MPI if with_mpi else "-DOKTOPK_ENABLE_MPI=OFF")
+    return folder / "benchmarks" / target
+
+
+@functools.cache
+def catalogue():
+    """Of each scheme that the sources of oktopk_bench name: whether it is sparse, dense, or dense and
+    coded. Needs no build."""
+    text = (ROOT / "include/oktopk/catalogue/algorithms.hpp").read_text(encoding="utf-8")
+    return {name: kind for kind, name in re.findall(r'^    (\w+)_scheme\{\s*"(\w+)"', text, re.M)}
+
+
+def kind_of_scheme(name):
+    """Whether a scheme with its options is sparse, dense or coded; None where it is unknown."""
+    return catalogue().get(name.partition("(")[0].strip())
+
+
+@functools.cache
+def options_of_schemes():
+    """All names that an option of some scheme has in the sources."""
+    text = "".join(path.read_text(encoding="utf-8")
+                   for path in sorted((ROOT / "include/oktopk/catalogue").glob("*.hpp")))
+    return set(re.findall(r'\b(?:in|in\.choose|read_choice)\((?:in, )?"(\w+)"', text))
+
+
+def check_schemes(names):
+    """Refuses names of schemes and of their options that no scheme of the sources has, before
+    anything is built; whether an option fits its scheme, oktopk_bench tells."""
+    for each in names:
+        name, _, options = each.partition("(")
+        if kind_of_scheme(each) is None:
+            fail(f'there is no algorithm "{name.strip()}"; there are {", ".join(catalogue())}')
+        for option in re.findall(r"(\w+)\s*=", options):
+            if option not in options_of_schemes() | {"density", "k"}:
+                fail(f'no algorithm has an option "{option}"; there are '
+                     f'{", ".join(sorted(options_of_schemes()))}')
 
 
 def schemes_of(bench):
@@ -88,16 +197,30 @@ def schemes_of(bench):
     return names
 
 
+def has_matplotlib():
+    """Whether pictures can be drawn."""
+    importlib.invalidate_caches()
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 def set_outputs(given, folder, name):
-    """Puts table and picture below the folder of builds where the options do not name them."""
+    """Puts table and picture below the folder of builds where the options do not name them. Without
+    matplotlib there is no picture; it is installed only where --plot or --yes asks for it."""
     folder = given.build / folder
-    if given.csv is None or given.plot is False:
+    asked = given.plot is not False
+    if given.csv is None or not asked:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             fail(f"cannot make the folder {folder}: {fault.strerror}; --output names another place")
     given.csv = given.csv or folder / f"{name}.csv"
-    given.plot = folder / f"{name}.png" if given.plot is False else given.plot
+    given.plot = given.plot if asked else folder / f"{name}.png"
+    if given.plot and not has_matplotlib():
+        if asked or given.yes:
+            install(given, [MATPLOTLIB])
+        if not asked and not has_matplotlib():
+            say(f"No picture: matplotlib is not installed (Debian: {MATPLOTLIB}; --yes installs it)")
+            given.plot = None
 
 
 def wrote(*paths):

@@ -40,16 +40,15 @@ def add_training_options(parser, schemes):
 def built(given):
     """train_fashion_mnist, which is built unless it is given."""
     packages = ["openmpi-bin", *([] if given.data else ["dataset-fashion-mnist"])]
-    packages += pictures.missing() if given.plot else []
     if given.program:
-        programs.prepare(given, packages)
+        programs.need_packages(given, packages)
         return given.program
-    packages += [*programs.COMPILER, *programs.OPEN_MPI, "libtrilinos-kokkos-kernels-dev",
-                 "libopenblas0-pthread", "zlib1g-dev"]
-    folder = given.build / "examples"
-    programs.prepare(given, packages, folder, "train_fashion_mnist", *programs.RELEASE,
-                     programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF")
-    return folder / "examples" / "train_fashion_mnist"
+    programs.check_schemes(given.algorithm)
+    packages += [*programs.OPEN_MPI, "libtrilinos-kokkos-kernels-dev", "libopenblas0-pthread",
+                 "zlib1g-dev"]
+    return programs.built(given, "examples", "train_fashion_mnist", packages, *programs.RELEASE,
+                          programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF"
+                          ) / "examples" / "train_fashion_mnist"
 
 
 def run(given):

@@ -87,7 +87,8 @@ def simulate(given, scratch, bench, name, ranks, factor):
                   "--csv", scratch / "steps.csv",
                   # A rank with a time limit asks again and again, which SMPI lets take time.
                   *(arguments.deadline(given) or ["--deadline", "0"]), *given.passed_on],
-                 f"the simulation of {name} on {ranks} ranks failed", stderr=subprocess.STDOUT,
+                 f"the simulation of {name} on {ranks} ranks failed",
+                 f"Simulating {name} on {ranks} ranks", stderr=subprocess.STDOUT,
                  env={**os.environ, "TMPDIR": str(scratch)})
     steps = results.read(scratch / "steps.csv")
     last = steps[-1]
@@ -102,6 +103,7 @@ def simulate(given, scratch, bench, name, ranks, factor):
 
 def run(given):
     """Simulates, prints the table and writes the files."""
+    programs.check_schemes(given.algorithm)
     cases = []
     for ranks in given.ranks:
         for name in given.algorithm:
@@ -113,11 +115,9 @@ def run(given):
         programs.fail(f"cannot read the platform {given.platform}")
     programs.set_outputs(given, "simulated", "scaling")
     folder = given.build / "simulated"
-    packages = [*programs.COMPILER, "libsimgrid-dev"]
-    packages += pictures.missing() if given.plot else []
-    programs.prepare(given, packages, folder, "oktopk_bench", "-DCMAKE_BUILD_TYPE=Release",
-                     "-DCMAKE_CXX_COMPILER=smpicxx", source=HERE)
-    bench = folder.absolute() / "oktopk_bench"
+    bench = programs.built(given, "simulated", "oktopk_bench", ["libsimgrid-dev"],
+                           "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=smpicxx",
+                           source=HERE) / "oktopk_bench"
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         try:
@@ -130,6 +130,7 @@ def run(given):
         except BaseException:
             # What was measured before a failure is not lost.
             if rows:
+                folder.mkdir(parents=True, exist_ok=True)
                 results.write(folder / "interrupted.csv", rows)
                 programs.wrote(folder / "interrupted.csv")
             raise

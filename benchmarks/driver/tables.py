@@ -7,6 +7,7 @@ import re
 import textwrap
 from statistics import fmean
 
+from . import programs
 from .arguments import bits_per_second, rate_text
 from .results import column, grouped, mean, median, most, spread
 
@@ -158,9 +159,9 @@ def sends_everything(row):
     return float(row["output_density"]) == 1 and int(row["k"]) < int(row["length"])
 
 
-def comparison(rows, times=""):
-    """Of the rows of `compare`, a line per scheme, the fastest first; `times` says where the times
-    come from."""
+def comparison(rows, in_turns=False):
+    """Of the rows of `compare`, a line per scheme, the fastest first; `in_turns`: its ranks took
+    turns in one process."""
     heading = ["scheme", "words sent", "/ least", "msgs", "time, ms", "select, ms", "vs dense",
                "density", "xi", "captured"]
     floors = any(is_floor(row) for row in rows)
@@ -182,13 +183,112 @@ def comparison(rows, times=""):
         "2k(P-1)/P, which any scheme must send for k entries."
         + " *: not counted, but the least that any algorithm sends, since the communicator's own "
         "hides its messages." * floors,
-        f"Times: milliseconds of a rank per iteration, medians; select: selection, part of the "
-        f"time. {times}",
+        "Times: milliseconds of a rank per iteration, medians; select: selection, part of the "
+        "time." + " The ranks took turns in one process; a rank's time is without the others' "
+        "turns." * in_turns,
         "Density: of the update. xi: its distance from the true top k of the dense sum, as in the "
         "paper's Assumption 1. Captured: the share of the dense sum's squared norm; the true top k "
         f"has {mean(rows, 'captured_by_top_k'):.4f}.",
         f"!: slower than dense, {slower} of {len(rows) - 1} schemes." * bool(slower),
         note_on_spreads(spreads))
+
+
+def is_dense(row):
+    """Whether a scheme of `compare` sums whole gradients."""
+    kind = programs.kind_of_scheme(row["algorithm"])
+    return sends_everything(row) if kind is None else kind != "sparse"
+
+
+def seconds_of(row):
+    """The time of an iteration."""
+    return float(row["seconds"])
+
+
+def as_fast(one, other):
+    """Whether two schemes differ by less than 0.5 %, or than half the iterations of each differ."""
+    times = seconds_of(one), seconds_of(other)
+    scatter = sum(seconds_of(row) * float(row.get("spread") or 0) for row in (one, other)) / 2
+    return abs(times[0] - times[1]) <= max(0.005 * max(times), scatter)
+
+
+def less_than(row, other, called):
+    """By how much a scheme takes less or more time than another."""
+    saved = seconds_of(other) - seconds_of(row)
+    return f"{milliseconds(abs(saved)).replace('-', '0')} ms {'less' if saved >= 0 else 'more'} than {called}"
+
+
+def verdict(rows, dense, sparse, own):
+    """Which scheme of `compare` wins, and what it saves an iteration."""
+    def takes(row):
+        return f"{row['algorithm']} takes {milliseconds(seconds_of(row))} ms an iteration"
+
+    if dense is None or sparse is None:
+        only = sparse or dense
+        return (f"{takes(only)}" + ", the least of these" * (len(rows) > 1) + f". No "
+                f"{'dense' if dense is None else 'sparse'} scheme is among them, so nothing can be "
+                f"said about what a sparse one saves: --algorithm names the schemes.")
+    beside = [(dense, f"{dense['algorithm']}, the fastest dense scheme")]
+    if own is not None and own is not dense:
+        beside.insert(0, (own, "dense"))
+    differences = " and ".join(less_than(sparse, *each) for each in beside)
+    if as_fast(sparse, dense):
+        text = (f"A tie: {takes(sparse)}, {differences}, which is no more than times differ from "
+                "iteration to iteration.")
+    elif seconds_of(sparse) < seconds_of(dense):
+        text = f"Sparse wins: {takes(sparse)}, {differences}."
+    else:
+        differences = " and ".join(less_than(sparse, row, row["algorithm"]) for row, _ in beside)
+        text = (f"Dense wins: {takes(dense)}. {sparse['algorithm']}, the fastest sparse scheme, takes "
+                f"{differences}. Keep a dense allreduce for such gradients on such a network.")
+    text += "" if own is not None else " dense, the communicator's own allreduce, is not among these schemes."
+    ours = next((row for row in rows if is_ours(row["algorithm"])), None)
+    return text + (f" {takes(ours)}." if ours is not None and ours is not sparse else "")
+
+
+def share_of_step(step_ms, base, other):
+    """What a training step of so many milliseconds with the scheme `base` becomes with another."""
+    if base is None or other is None or base is other:
+        return "--step-ms needs a dense scheme and a sparse one to compare."
+    if step_ms is None:
+        return (f"What share of a training step that is: --step-ms T, the milliseconds of a whole step "
+                f"with {base['algorithm']}.")
+    rest = step_ms - 1e3 * seconds_of(base)
+    if rest < 0:
+        return (f"A step of {step_ms:g} ms cannot have {base['algorithm']} in it, which takes "
+                f"{milliseconds(seconds_of(base))} ms alone: --step-ms is the time of a whole step.")
+    now = rest + 1e3 * seconds_of(other)
+    return (f"A step of {step_ms:g} ms with {base['algorithm']} becomes {now:.4g} ms with "
+            f"{other['algorithm']}: {100 * abs(step_ms - now) / step_ms:.1f} % "
+            f"{'shorter' if now <= step_ms else 'longer'}, where no communication hides behind "
+            "computation.")
+
+
+def arrival(row):
+    """What the share captured means for the density."""
+    density = int(row["k"]) / int(row["length"])
+    captured = max(0.0, float(row["captured"]))
+    if captured >= 0.9:
+        rest = "little waits in the residuals."
+    else:
+        rest = ("the rest waits in the residuals for later iterations, so expect the delay to count in "
+                "training." + f" More arrives at once at a higher density: --density {2 * density:.2g} "
+                "shows how much." * (2 * density <= 1))
+    return (f"At a density of {100 * density:.3g} %, {100 * captured:.0f} % of the energy (squared norm) "
+            f"of the gradients' sum arrives at once with {row['algorithm']}; {rest}")
+
+
+def answer(rows, step_ms=None, kind=""):
+    """What the rows of `compare` mean, in sentences: the winner, what it saves an iteration and, of a
+    step of so many milliseconds, and what the share captured says about the density. `kind` says
+    whether the times were measured."""
+    fastest = sorted(rows, key=seconds_of)
+    dense = next(filter(is_dense, fastest), None)
+    sparse = next((row for row in fastest if not is_dense(row)), None)
+    own = next((row for row in rows if row["algorithm"] == "dense"), None)
+    share = ("" if step_ms is None and (dense is None or sparse is None)
+             else share_of_step(step_ms, own or dense, sparse))
+    return note(verdict(rows, dense, sparse, own), share,
+                "" if sparse is None else arrival(sparse), kind)
 
 
 def scaling(rows):
@@ -239,12 +339,13 @@ def torch_training(rows):
     """Of the rows of `torch`, a line per scheme: how it ended, where its time went, what it sent."""
     heading = ["scheme", "steps", "s/step", "compute", "wait", "hidden", "words/step", "loss", "right",
                "xi"]
-    lines = []
+    lines, tested = [], []
     for name, of in grouped(rows).items():
         last = {key: float(value) for key, value in of[-1].items()
                 if key not in ("algorithm", "workload", "xi")}
         steps, calls = last["iteration"], last["communication_seconds"]
         xi = [float(row["xi"]) for row in of if row["xi"]]
+        tested += [int(float(row["tested"])) for row in of if row.get("tested")]
         hidden = (f"{100 * last['hidden_seconds'] / calls:.0f} of "
                   f"{100 * last['hideable_seconds'] / calls:.0f} %") if calls else "-"
         lines.append([name, f"{steps:.0f}",
@@ -257,7 +358,8 @@ def torch_training(rows):
         "do; seconds a step, means of the ranks. Hidden: the share of the calls' time, selection "
         "included, that ran behind the backward pass, of the share for which there were gradients "
         "early enough. Words: sent by a rank; of dense the least that any scheme sends. Loss, right: "
-        "of the test data."
+        "of the test data" + (f", {min(tested):,} to {max(tested):,} images or words of them a row"
+                              if tested else "") + "."
     ) + reaching(rows)
 
 

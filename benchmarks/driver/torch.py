@@ -27,7 +27,8 @@ def add_options(parser):
     """The options of `torch`."""
     parser.add_argument("--workload", choices=WORKLOADS, default="vgg16", help="what is trained")
     parser.add_argument("--minutes", type=arguments.positive, metavar="M",
-                        help="of training with each scheme, evaluations not counted (default: 0.5)")
+                        help="of each scheme's run in all, a tenth of it at most for evaluations "
+                        "(default: 0.5)")
     parser.add_argument("--iterations", type=arguments.whole, metavar="N",
                         help="of training with each scheme, in place of --minutes")
     parser.add_argument("--rate", choices=[*network.RATES, "none"], default="1gbit",
@@ -48,22 +49,22 @@ def add_options(parser):
 
 def built(given):
     """train_torch, which is built unless it is given."""
-    packages = ["openmpi-bin"] + (pictures.missing() if given.plot else [])
+    packages = ["openmpi-bin"]
     if given.workload == "vgg16":
         packages += [] if given.images else ["dataset-fashion-mnist"]
     else:
         packages += [] if given.text else ["bible-kjv", "bible-kjv-text"]
     packages += [] if given.rate == "none" else ["iproute2"]
     if given.program:
-        programs.prepare(given, packages)
+        programs.need_packages(given, packages)
         if network.mpi_of(given.program) != "open_mpi":
             programs.fail(f"{given.program} was not built with Open MPI, whose mpirun starts it")
         return given.program
-    packages += [*programs.COMPILER, *programs.OPEN_MPI, "libtorch-dev", "libgloo-dev", "zlib1g-dev"]
-    folder = given.build / "torch"
-    programs.prepare(given, packages, folder, "train_torch", *programs.RELEASE,
-                     programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF")
-    return folder / "examples" / "torch" / "train_torch"
+    programs.check_schemes(name.removesuffix("+overlap") for name in given.algorithm)
+    packages += [*programs.OPEN_MPI, "libtorch-dev", "libgloo-dev", "zlib1g-dev"]
+    return programs.built(given, "torch", "train_torch", packages, *programs.RELEASE,
+                          programs.WITH_OPEN_MPI, "-DOKTOPK_ENABLE_BENCHMARKS=OFF"
+                          ) / "examples" / "torch" / "train_torch"
 
 
 def text_of(given, scratch):
@@ -85,7 +86,10 @@ def train(given, program, options, scratch):
     """Trains with each scheme; gives the rows."""
     rows = []
     if given.rate != "none":
-        status = network.measure(given.rate, given.ranks, program, 1, given.algorithm, options, scratch)
+        # What the program says itself stays in the cluster until it ends.
+        with programs.under_way(lambda: "Training on the emulated cluster: still under way"):
+            status = network.measure(given.rate, given.ranks, program, 1, given.algorithm, options,
+                                     scratch)
         path = pathlib.Path(scratch) / "rows.csv"
         if status != 0 or not path.exists():
             programs.fail("the training failed")

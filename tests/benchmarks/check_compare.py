@@ -7,11 +7,14 @@ its input.
 """
 
 import math
+import os
 import pathlib
 import random
 import re
 import shlex
 import subprocess
+import sys
+import time
 from importlib import import_module
 
 import pytest
@@ -143,6 +146,12 @@ def test_figures(tables, tmp_path, kind, ranks, length, density, rate):
             mean = math.fsum(wire) / len(wire)
             assert 0 <= float(row["seconds"]) - mean < 0.01 * mean
     check_marks(said, table)
+    said = " ".join(said.split())
+    assert ("and its words and messages on links of 1 kbit/s, 1000 us a message." in said) == bool(rate)
+    assert "The times are a forecast" in said and "synthetic" not in said
+    fastest = min((row for row in table.values() if row["algorithm"].startswith(("ok", "paper", "topk", "g"))),
+                  key=lambda row: float(row["seconds"]))["algorithm"]
+    assert f"of the gradients' sum arrives at once with {fastest};" in said
 
 
 def test_loser(tables):
@@ -151,6 +160,7 @@ def test_loser(tables):
                             "--algorithm", "dense,topk_a", "--steps", 2)
     assert float(table["topk_a"]["speedup_over_dense"]) == near(0.5, 0.01)
     assert "!: slower than dense, 1 of 1 schemes" in said
+    assert "Dense wins: dense takes" in said and "The times are a forecast: " in said
     assert float(table["topk_a"]["xi"]) == near(0)
     assert float(table["topk_a"]["captured"]) == near(1)
 
@@ -177,8 +187,11 @@ def test_codec(tables):
 
 
 def test_launcher(tables, mpi_program):
-    _, table, steps = tables("--launcher", shlex.join([*mpi_program.launcher, "2"]),
-                             "--length", 3000, "--steps", 2)
+    said, table, steps = tables("--launcher", shlex.join([*mpi_program.launcher, "2"]),
+                                "--length", 3000, "--steps", 2, "--step-ms", 1000)
+    said = " ".join(said.split())
+    assert "The times are measured, started by " in said and "forecast" not in said
+    assert "A step of 1000 ms with dense becomes" in said and "The gradients are synthetic" in said
     assert list(table) == SCHEMES
     for scheme, row in table.items():
         check_row(row, steps[scheme], 2, 3000, 30)
@@ -288,7 +301,10 @@ def test_commas_in_names(driver, tmp_path, monkeypatch):
     (["--ranks", "two"], "--ranks"),
     (["--length", "-5"], "--length"),
     (["--length", "10", "--input", "x.{rank}"], "--length and --input"),
-    (["--input", "absent.{rank}"], "there is no input file"),
+    (["--input", "absent.{rank}"], "there is no input file absent.0"),
+    (["--input", "absent.npy"], "has no {rank} in it"),
+    (["--step-ms", "0"], "--step-ms"),
+    (["--step-ms", "soon"], "--step-ms"),
     (["--density", "2"], "--density"),
     (["--algorithm", "dense,quick"], "quick"),
     (["--steps", "0"], "--steps"),
@@ -349,3 +365,125 @@ def test_refuses_options_of_training_that_contradict(driver, options, sentence):
 
 def test_version(driver):
     assert driver("--version").stdout == f"run.py {VERSION}\n"
+
+
+# --- before and while it builds -------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(driver, program, tmp_path):
+    """Runs `compare` where cmake and apt-get only write down that they were called; "builds" by a copy."""
+    folder, signs = tmp_path / "bin", tmp_path / "called"
+    folder.mkdir()
+    fakes = {"apt-get": "exit 1", "cmake": f"""
+[ -z "${{CMAKE_FAILS-}}" ] || {{ echo a fault of the compiler; exit 1; }}
+[ "$1" = --build ] || {{ echo "-- oktopk: format_bench does without streamvbyte"; exit 0; }}
+sleep "${{CMAKE_SECONDS-0}}"
+echo "[7/9] Linking"
+mkdir -p "$2/benchmarks"
+cp {program.path} "$2/benchmarks/oktopk_bench\""""}
+    for name, text in fakes.items():
+        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{signs}\n{text}\n')
+        (folder / name).chmod(0o755)
+
+    def compare(*arguments, **variables):
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", **variables}
+        done = driver("compare", "--build", tmp_path / "out", *arguments, cwd=tmp_path, env=environment,
+                      stdin=subprocess.DEVNULL)
+        return done, signs.read_text().splitlines() if signs.exists() else []
+    return compare
+
+
+SMALL = ("--ranks", 2, "--length", 1000, "--steps", 1, "--algorithm", "dense, ok_topk", "--plot", "none")
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (["--input", "absent.{rank}.npy"], "there is no input file absent.0.npy\n"),
+    (["--input", "g.{rank}.npy"], "no input file g.2.npy, but those of ranks 0 to 1: --ranks 2 takes them"),
+    (["--ranks", "2", "--input", "g.{rank}.npy,h.{rank}.npy"], "there is no input file h.0.npy"),
+    (["--ranks", "1", "--input", "folder.{rank}"], "folder.0 is no file that can be read"),
+    (["--input", "g.npy"], "g.npy has no {rank} in it"),
+    (["--algorithm", "dense, okk_topk"], 'there is no algorithm "okk_topk"; there are ok_topk, '),
+    (["--algorithm", "ok_topk(tua=32)"], 'no algorithm has an option "tua"; there are ahead, '),
+    (["--density", "1.5"], "--density"),
+    (["--rate", "fast"], "--rate"),
+])
+def test_what_is_wrong_is_said_before_anything_is_built(bare, tmp_path, arguments, expected):
+    for rank in range(2):
+        write_floats(tmp_path / f"g.{rank}.npy", [0.5])
+    (tmp_path / "folder.0").mkdir()
+    done, called = bare(*arguments)
+    assert done.returncode != 0 and done.stderr.count("\n") == 1 and expected in done.stderr
+    assert not called and not (tmp_path / "out").exists()
+
+
+def test_names_are_those_of_the_program(program, monkeypatch):
+    """What the driver reads from the sources is what the program lists, and nothing that it takes is refused."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    programs = import_module("driver.programs")
+    listed = run(program.path, "--list").stdout
+    assert list(programs.catalogue()) == re.findall(r"^(\w+):", listed, re.M)
+    options = set(re.findall(r"^ +(\w+)=", listed, re.M))
+    assert len(options) > 10 and options <= programs.options_of_schemes()
+    assert {name for name in programs.catalogue() if programs.kind_of_scheme(name) == "sparse"} == {
+        "ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k"}
+    assert programs.kind_of_scheme("ring_chunked (codec=bfloat16)") == "coded"
+    assert programs.kind_of_scheme("ring_chunk") is None
+
+
+def test_a_build_that_is_up_to_date_is_silent(bare, tmp_path):
+    done, called = bare(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert [line.split("] ")[1].split()[0] for line in done.stderr.splitlines()] == ["Measuring,", "Wrote"]
+    # In a folder that no build of the whole project has for its own.
+    assert (tmp_path / "out/run/benchmarks/benchmarks/oktopk_bench").is_file()
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"run", "compare"}
+    assert not any(call.startswith("apt-get") for call in called)
+
+
+def test_a_long_build_says_so(bare):
+    done, _ = bare(*SMALL, CMAKE_SECONDS="4")
+    assert done.returncode == 0 and "Building oktopk_bench in " in done.stderr
+
+
+def test_a_build_that_fails_says_why(bare):
+    done, _ = bare(*SMALL, CMAKE_FAILS="yes")
+    assert done.returncode != 0 and "a fault of the compiler" in done.stderr
+    assert "Traceback" not in done.stderr and "|" not in done.stdout
+
+
+@pytest.mark.parametrize("plot, status", [([], 0), (["--plot", "none"], 0), (["--plot", "a.png"], 1)])
+def test_matplotlib_that_is_missing_stops_no_table(bare, tmp_path, plot, status):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['matplotlib'] = None\n")
+    done, called = bare(*SMALL[:-2], *plot, PYTHONPATH=str(tmp_path), OKTOPK_RUN="again")
+    assert done.returncode == status, done.stderr
+    assert "| **ok_topk** |" in done.stdout and (tmp_path / "out/compare/schemes.csv").is_file()
+    assert ("No picture: matplotlib is not installed" in done.stderr) == (plot == [])
+    assert ("--plot needs matplotlib" in done.stderr) == (status == 1)
+    # Nobody has asked for a picture, so nothing is installed for one.
+    assert status == 1 or not any(call.startswith("apt-get") for call in called)
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    module = import_module("driver.programs")
+    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    return module
+
+
+def test_long_steps_say_that_they_are_under_way(programs, capfd):
+    assert programs.run([sys.executable, "-c", "import time; time.sleep(1); print(3)"], "no", "Waiting") == "3\n"
+    said = capfd.readouterr().err
+    assert 2 <= said.count("] Waiting: still under way\n") <= 5
+    programs.run(["sleep", "0.5"], "no")
+    assert capfd.readouterr().err == ""  # of what says itself where it is
+
+
+def test_what_is_under_way_ends_with_its_step(programs, capfd):
+    with pytest.raises(ZeroDivisionError), programs.under_way(lambda: "Working", 0.01):
+        time.sleep(0.1)
+        raise ZeroDivisionError
+    capfd.readouterr()
+    time.sleep(0.5)
+    assert capfd.readouterr().err == ""
