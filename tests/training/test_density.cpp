@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -36,6 +37,14 @@ TEST_CASE("a warm-up goes down in stages of one factor, and ends with the densit
   CHECK(schedule.k(400, 1000) == 1);
   CHECK(schedule.k(400, 10) == 1);
   CHECK(schedule.k(400, 0) == 0);
+}
+
+TEST_CASE("an iteration below 0 has the density of iteration 0") {
+  density_schedule const schedule{.density = 0.01, .initial = 0.5, .warm_up = 10};
+  CHECK(schedule.at(-1) == schedule.at(0));
+  CHECK(schedule.at(std::numeric_limits<std::int64_t>::min()) == 0.5);
+  CHECK(schedule.k(-5, 1000) == 500);
+  CHECK(density_schedule{.density = 0.02}.at(-5) == 0.02);
 }
 
 TEST_CASE("without a warm-up a schedule is constant, and from dense it begins with everything") {

@@ -34,8 +34,9 @@ struct density_schedule {
     return {};
   }
 
-  /// Density of an iteration; iterations count from 0.
+  /// Density of an iteration. Iterations count from 0; one below 0 has the density of iteration 0.
   double at(std::int64_t iteration) const {
+    iteration = std::max<std::int64_t>(iteration, 0);
     if (iteration >= warm_up) {
       return density;
     }
