@@ -42,7 +42,8 @@ namespace oktopk {
 /// With momentum the velocity takes the place of the gradient (momentum correction), and entries that were sent lose
 /// theirs (factor masking), unless all are sent in every call, where that would be no momentum at all (Lin et al., Deep
 /// Gradient Compression, ICLR 2018, sections 3.1 and 3.2). Each rank clips its own gradient, before all else: so the
-/// average of the gradients has at most that norm.
+/// average of the gradients has at most that norm. The gradients that add up are the scaled ones, in the value type: an
+/// entry that clipping or `scale` rounds to 0 there is in no residual and no update.
 ///
 /// Holds two vectors of the gradient's length, and two more with momentum. Work goes to the allreduce's instance of the
 /// execution space: kernels on that instance may read update, residual and averages at once, others after a fence. A
@@ -212,11 +213,25 @@ public:
 private:
   template <class Gradient>
   update_type const& call(Gradient const& gradient, double scale, std::span<entry_range const> withheld) {
-    double const clip = clip_factor<Gradient>(gradient);
+    // A norm that is not finite is left to the allreduce, which names the entry.
+    detail::wide_number factor = norm_.factor_to(exec_, gradient, options_.clip_norm);
     if (options_.momentum == 0) {
-      return call_with<Gradient>(gradient, static_cast<value_type>(scale * clip), withheld);
+      factor = factor * detail::wide_number::of(scale);
     }
-    auto const of_gradient = static_cast<value_type>(clip);
+    if (factor.underflows<value_type>()) {
+      detail::scale_down<value_type>(exec_, gradient, factor, accumulator_);
+      return call_scaled<vector_type>(accumulator_, 1, scale, withheld);
+    }
+    return call_scaled<Gradient>(gradient, static_cast<value_type>(static_cast<double>(factor)), scale, withheld);
+  }
+
+  // `of_gradient` is the clipping, and without momentum the scale too.
+  template <class Gradient>
+  update_type const& call_scaled(Gradient const& gradient, value_type of_gradient, double scale,
+                                 std::span<entry_range const> withheld) {
+    if (options_.momentum == 0) {
+      return call_with<Gradient>(gradient, of_gradient, withheld);
+    }
     velocity_.template advance<Gradient>(exec_, gradient, of_gradient, static_cast<value_type>(options_.momentum));
     if (options_.nesterov) {
       detail::accumulate_ahead(exec_, accumulator_, residual_, gradient, velocity_.next(),
@@ -247,22 +262,12 @@ private:
     }
   }
 
-  // A norm that is not finite is left to the allreduce, which names the entry.
-  template <class Gradient>
-  double clip_factor(Gradient const& gradient) {
-    if (options_.clip_norm == 0) {
-      return 1;
-    }
-    double const norm = norm_.of(exec_, gradient);
-    return std::isfinite(norm) && norm > options_.clip_norm ? options_.clip_norm / norm : 1;
-  }
-
-  // One pass accumulates and selects where nobody must see the accumulator in between.
+  // One pass accumulates and selects where nobody must see the accumulator in between and no gradient lies in it.
   template <class Gradient>
   update_type const& call_with(Gradient const& gradient, value_type scale, std::span<entry_range const> withheld) {
     using making = accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && holds<Gradient, value_type>) {
-      if (!hook_ && withheld.empty() && gradient.span_is_contiguous()) {
+      if (!hook_ && withheld.empty() && gradient.span_is_contiguous() && gradient.data() != accumulator_.data()) {
         making input;
         input.residual = residual_;
         input.gradient = array_ref<value_type const, memory_space>(gradient.data(), gradient.extent(0));

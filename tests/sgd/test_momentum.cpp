@@ -161,6 +161,63 @@ TEST_CASE("the average of clipped gradients has the norm asked for at most") {
   });
 }
 
+TEMPLATE_TEST_CASE("gradients of any magnitude are clipped, and nothing of them is lost", "", float, double) {
+  constexpr bool is_double = sizeof(TestType) == 8;
+  struct sizes {
+    double largest; // of the gradient
+    double clip_norm;
+  };
+  std::vector<sizes> cases{{1e10, 1}, {1e20, 1e-30}, {1e38, 1e-37}, {3e38, 1e-5}, {1e-38, 1e-41}};
+  if (is_double) {
+    cases = {{1e100, 1},      {1e200, 1},       {1.7e308, 1},     {1e308, 1e-300},
+             {1e300, 1e-305}, {1e-200, 1e-250}, {1e-300, 1e-306}, {5e-324, 1e-323}};
+  }
+  auto const how = GENERATE(error_feedback_options{}, error_feedback_options{.momentum = 0.5},
+                            error_feedback_options{.momentum = 0.5, .nesterov = true});
+  double const scale = how.momentum == 0 ? 0.25 : 1;
+  double const ahead = how.nesterov ? 1.5 : 1; // of the first step
+  for (auto const& [largest, clip_norm] : cases) {
+    CAPTURE(largest, clip_norm, how.momentum, how.nesterov);
+    oktopk::in_process::run(ranks, [&, most = largest, to = clip_norm](in_process_communicator comm) {
+      constexpr std::int64_t few = 3000;
+      using format = oktopk::coo<TestType>;
+      oktopk::ok_topk<execution, in_process_communicator, format> allreduce(execution(), comm, {.length = few, .k = 4});
+      error_feedback_options clipped = how;
+      clipped.clip_norm = to;
+      error_feedback feedback(allreduce, clipped);
+      std::vector<TestType> gradient(few);
+      for (std::size_t i = 0; i < 100; ++i) {
+        gradient[i * 17] = static_cast<TestType>((i % 2 == 0 ? 1 : -1) * most / (1 + 0.5 * static_cast<double>(i)));
+      }
+      long double squares = 0;
+      for (TestType const value : gradient) {
+        auto const part = static_cast<long double>(value) / static_cast<long double>(most);
+        squares += part * part;
+      }
+      auto const norm = static_cast<long double>(most) * std::sqrt(squares);
+      auto const& update = feedback(to_view(gradient), scale);
+      auto total = to_vector(feedback.residual());
+      auto const indices = to_vector(update.indices());
+      auto const values = to_vector(update.values());
+      CHECK(indices.size() >= 4);
+      for (std::size_t i = 0; i < indices.size(); ++i) {
+        auto const at = static_cast<std::size_t>(indices[i]);
+        CHECK(total[at] == 0); // the ranks have the same gradient, so all of it went
+        total[at] = values[i] / ranks;
+      }
+      long double const factor = norm > static_cast<long double>(to) ? static_cast<long double>(to) / norm : 1;
+      for (std::size_t i = 0; i < total.size(); ++i) {
+        long double const expected = static_cast<long double>(scale * ahead) * factor * gradient[i];
+        long double const margin = 4 * std::abs(expected) * std::numeric_limits<TestType>::epsilon() +
+                                   4 * std::numeric_limits<TestType>::denorm_min();
+        if (!(std::abs(static_cast<long double>(total[i]) - expected) <= margin)) {
+          FAIL_CHECK("index " << i << ": " << total[i] << " instead of " << expected);
+        }
+      }
+    });
+  }
+}
+
 TEST_CASE("what goes on from a saved velocity gives the same bits") {
   oktopk::in_process::run(ranks, [](in_process_communicator comm) {
     error_feedback_options const how{.momentum = 0.9, .clip_norm = 5};

@@ -82,7 +82,7 @@ public:
   /// Takes the gradient of an iteration on this rank; gives whether the density has changed. Collective.
   template <communicator Comm, class Gradient>
   bool observe(E const& exec, Comm& comm, Gradient const& gradient) {
-    sum_of_rank_ += norm_.of(exec, gradient);
+    sum_of_rank_ += static_cast<double>(norm_.of(exec, gradient));
     if ((state_.iterations + 1) % how_.window != 0) {
       state_.iterations += 1;
       return false;

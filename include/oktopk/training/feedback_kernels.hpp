@@ -5,12 +5,29 @@
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/training/norm.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 // What error feedback computes around its allreduce. All views are rank-1 and of one length, that of the accumulator;
 // all of it is enqueued on `exec`, and nothing waits.
 namespace oktopk::detail {
+
+template <class Vector, class Gradient, gradient_value Value>
+struct gradient_scaling {
+  Gradient gradient;
+  Vector scaled;
+  double factor;
+  double power;
+  double other_power;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const value = static_cast<double>(static_cast<Value>(gradient(i)));
+    scaled(i) = static_cast<Value>(value * factor * power * other_power);
+  }
+};
 
 template <class Vector, class Gradient, gradient_value Value>
 struct residual_accumulation {
@@ -68,6 +85,18 @@ struct average_scattering {
     averages(static_cast<std::int64_t>(indices(i))) = values(i) / ranks;
   }
 };
+
+/// scaled = factor * gradient, for a factor that a `Value` cannot hold since it is too small: in double precision, and
+/// in steps that each make the product smaller, so that none of them underflows where the product does not.
+template <gradient_value Value, execution_space E, class Gradient, class Vector>
+void scale_down(E const& exec, Gradient const& gradient, wide_number factor, Vector const& scaled) {
+  int const exponent = std::max(factor.exponent, -2144); // makes 0 of every double already
+  int const half = exponent / 2;
+  gradient_scaling<Vector, Gradient, Value> const kernel{gradient, scaled, factor.value, std::ldexp(1.0, half),
+                                                         std::ldexp(1.0, exponent - half)};
+  Kokkos::parallel_for("oktopk::error_feedback::scale_down",
+                       index_range<E>(exec, 0, static_cast<std::int64_t>(scaled.extent(0))), kernel);
+}
 
 /// accumulator = residual + scale * gradient
 template <execution_space E, class Vector, class Gradient, gradient_value Value>

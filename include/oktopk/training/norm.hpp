@@ -9,9 +9,34 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace oktopk::detail {
+
+/// value * 2^exponent, of any magnitude: norms of doubles, and what they are divided by, may leave the range of a
+/// double.
+struct wide_number {
+  double value = 0; ///< 0, of magnitude in [0.5, 1), or not finite
+  int exponent = 0;
+
+  static wide_number of(double number, int exponent = 0) {
+    int own = 0;
+    double const value = std::frexp(number, &own);
+    return {value, std::isfinite(number) ? own + exponent : 0};
+  }
+
+  explicit operator double() const { return std::ldexp(value, exponent); }
+
+  /// Whether a `Value` would hold fewer digits of it, or none.
+  template <gradient_value Value>
+  bool underflows() const {
+    return value != 0 && std::abs(static_cast<double>(*this)) < static_cast<double>(std::numeric_limits<Value>::min());
+  }
+
+  friend wide_number operator*(wide_number a, wide_number b) { return of(a.value * b.value, a.exponent + b.exponent); }
+  friend wide_number operator/(wide_number a, wide_number b) { return of(a.value / b.value, a.exponent - b.exponent); }
+};
 
 inline constexpr std::int64_t norm_block = 1024;
 
@@ -20,6 +45,7 @@ struct block_sum_of_squares {
   Vector values;
   std::int64_t size;
   std::int64_t count; ///< of blocks
+  double scale;       ///< of the values, a power of 2
   double* sums;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
@@ -31,7 +57,7 @@ struct block_sum_of_squares {
     double parts[4] = {0, 0, 0, 0};
     int part = 0;
     for (std::int64_t i = begin; i < end; i += step) {
-      auto const value = static_cast<double>(static_cast<Value>(values(i)));
+      double const value = scale * static_cast<double>(static_cast<Value>(values(i)));
       parts[part] += value * value;
       part = (part + 1) % 4;
     }
@@ -59,7 +85,8 @@ struct block_sum_of_sums {
 ///
 /// Blocks of 1,024 squares are summed in double precision, then blocks of these sums, and so on: reads the vector once,
 /// and allocates room for its blocks on the first call. `Vector` is a rank-1 view that the execution space reaches, of
-/// any type that converts to `Value`. Squares of doubles beyond 1e154 overflow: the norm is then infinite.
+/// any type that converts to `Value`. Where the squares overflow or underflow, the vector is read a second time, with
+/// its values scaled by a power of 2. The norm is not finite where a value is not.
 template <execution_space E, gradient_value Value>
 class norm_in_order {
 public:
@@ -67,15 +94,43 @@ public:
 
   /// Waits for `exec`.
   template <class Vector>
-  double of(E const& exec, Vector const& values) {
-    auto const size = static_cast<std::int64_t>(values.extent(0));
-    if (size == 0) {
-      return 0;
+  wide_number of(E const& exec, Vector const& values) {
+    if (values.extent(0) == 0) {
+      return {};
     }
+    double const sum = sum_of_squares(exec, values, 1);
+    // Squares below 2^-1022 lose digits. Where the sum is 2^-900 or more, 2^38 of them do not matter.
+    if (sum >= 0x1p-900 && std::isfinite(sum)) {
+      return wide_number::of(std::sqrt(sum));
+    }
+    // The largest double becomes 2^484, the smallest 2^-474, so no sum of 2^38 squares leaves the range.
+    int const exponent = sum < 1 ? -600 : 540;
+    return wide_number::of(std::sqrt(sum_of_squares(exec, values, std::ldexp(1.0, -exponent))), exponent);
+  }
+
+  /// What scales the vector down to the norm `most` where it is above; else, where `most` is 0, and where a value is
+  /// not finite, 1. Waits for `exec`.
+  template <class Vector>
+  wide_number factor_to(E const& exec, Vector const& values, double most) {
+    if (most > 0) {
+      wide_number const norm = of(exec, values);
+      wide_number const factor = wide_number::of(most) / norm;
+      if (norm.value > 0 && std::isfinite(norm.value) && factor.exponent <= 0) { // less than 1
+        return factor;
+      }
+    }
+    return wide_number::of(1);
+  }
+
+private:
+  template <class Vector>
+  double sum_of_squares(E const& exec, Vector const& values, double scale) {
+    auto const size = static_cast<std::int64_t>(values.extent(0));
     std::int64_t count = blocks_of(size);
     sums_.reserve(exec, count);
     next_.reserve(exec, count); // the two change places
-    sum_squares(exec, values, sums_.data());
+    Kokkos::parallel_for("oktopk::training::sum_squares", index_range<E>(exec, 0, count),
+                         block_sum_of_squares<E, Vector, Value>{values, size, count, scale, sums_.data()});
     while (count > 1) {
       sum_blocks(exec, sums_.data(), count, next_.data());
       std::swap(sums_, next_);
@@ -86,16 +141,7 @@ public:
     using number = Kokkos::View<double const, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
     Kokkos::deep_copy(exec, host_number(&total), number(sums_.data()));
     fence(exec, "oktopk::training::norm");
-    return std::sqrt(total);
-  }
-
-private:
-  template <class Vector>
-  static void sum_squares(E const& exec, Vector const& values, double* sums) {
-    auto const size = static_cast<std::int64_t>(values.extent(0));
-    std::int64_t const count = blocks_of(size);
-    Kokkos::parallel_for("oktopk::training::sum_squares", index_range<E>(exec, 0, count),
-                         block_sum_of_squares<E, Vector, Value>{values, size, count, sums});
+    return total;
   }
 
   static void sum_blocks(E const& exec, double const* from, std::int64_t size, double* sums) {
