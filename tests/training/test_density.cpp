@@ -14,6 +14,7 @@
 #include <oktopk/training/density_schedule.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -76,6 +77,53 @@ TEST_CASE("a density that adapts is high at first and where norms change fast, e
   resumed.restore(schedule.state());
   CHECK(resumed.density() == 0.01);
   CHECK(resumed.k(1000) == 10);
+}
+
+TEST_CASE("norms of 0 do not change, and a norm that comes up from 0 does") {
+  adaptive_density<execution> schedule({.low = 0.01, .high = 0.1, .threshold = 0.5, .window = 1});
+  std::vector<double> densities;
+  for (double const norm : {1.0, 1.0, 0.0, 0.0, 0.0, 1e-310, 1e-310}) {
+    schedule.observe_norm(norm);
+    densities.push_back(schedule.density());
+  }
+  CHECK(densities == std::vector<double>{0.1, 0.01, 0.1, 0.01, 0.01, 0.1, 0.01});
+  CHECK(outcome_of([&] { schedule.observe_norm(-1); }).code == fault::option_out_of_range);
+}
+
+TEST_CASE("a damaged state of an adaptive density is refused, with a communicator on every rank") {
+  using adaptive = adaptive_density<execution>;
+  double const infinity = std::numeric_limits<double>::infinity();
+  for (adaptive::state_type const& bad :
+       {adaptive::state_type{-5, 1, 1}, adaptive::state_type{4, std::nan(""), 1}, adaptive::state_type{4, infinity, 0},
+        adaptive::state_type{4, 1, 7}, adaptive::state_type{4, 1, -1}, adaptive::state_type{4, -1, 0},
+        adaptive::state_type{std::numeric_limits<std::int64_t>::max(), 1, 1}}) {
+    CAPTURE(bad.iterations, bad.last, bad.is_high);
+    adaptive alone({.window = 2});
+    alone.observe_norm(3);
+    CHECK(outcome_of([&] { alone.restore(bad); }).code == fault::bad_state);
+    CHECK(alone.state().iterations == 1);
+    CHECK(alone.density() == 0.1);
+    std::vector<outcome> heard(3);
+    oktopk::in_process::run(3, [&](oktopk::in_process_communicator comm) {
+      adaptive schedule({.window = 2});
+      auto const saved = comm.rank() == 1 ? bad : adaptive::state_type{4, 1, 0};
+      heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { schedule.restore(comm, saved); });
+      CHECK(schedule.state().iterations == 0);
+    });
+    CHECK(heard[0].code == fault::bad_state);
+    CHECK(heard[0].says("rank 1: the saved state of an adaptive density is damaged"));
+    CHECK(heard[1] == heard[0]);
+    CHECK(heard[2] == heard[0]);
+  }
+  oktopk::in_process::run(2, [&](oktopk::in_process_communicator comm) {
+    adaptive schedule({.window = 2});
+    CHECK(outcome_of([&] { schedule.restore(comm, {4, 1.0 + comm.rank(), 0}); }).code == fault::ranks_disagree);
+    schedule.restore(comm, {5, 1, 0});
+    CHECK(schedule.state().iterations == 4);
+    CHECK(schedule.density() == 0.01);
+    schedule.restore(comm, adaptive::state_type());
+    CHECK(schedule.density() == 0.1);
+  });
 }
 
 TEMPLATE_TEST_CASE("all ranks adapt alike to their gradients, agree on k, and stay low where these do not change", "",

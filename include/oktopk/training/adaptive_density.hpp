@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/concepts.hpp>
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -95,8 +97,12 @@ public:
     return end_window(sum / comm.size() / static_cast<double>(how_.window));
   }
 
-  /// The same for a program that knows the norm, equal on all ranks to the bit.
+  /// The same for a program that knows the norm, equal on all ranks to the bit. Throws `option_out_of_range` for a
+  /// negative one.
   bool observe_norm(double norm) {
+    if (norm < 0) {
+      throw error(fault::option_out_of_range, "adaptive_density: the norm " + std::to_string(norm) + " is negative");
+    }
     sum_of_rank_ += norm;
     if ((state_.iterations + 1) % how_.window != 0) {
       state_.iterations += 1;
@@ -106,14 +112,37 @@ public:
   }
 
   state_type const& state() const { return state_; }
-  /// Goes on with the first iteration of the window that was under way.
+  /// Goes on with the first iteration of the window that was under way. Throws `bad_state` for a state that `state`
+  /// cannot have given, here alone: with a communicator, all ranks hear of it.
   void restore(state_type const& saved) {
+    if (!is_sound(saved)) {
+      throw error(fault::bad_state, damaged);
+    }
     state_ = saved;
     state_.iterations -= state_.iterations % how_.window;
     sum_of_rank_ = 0;
   }
+  /// The same on all ranks. Collective; an `error` on every rank where a state is damaged or differs between ranks.
+  template <communicator Comm>
+  void restore(Comm& comm, state_type const& saved) {
+    agreement terms("adaptive_density::restore");
+    if (!is_sound(saved)) {
+      terms.note(fault::bad_state, damaged);
+    }
+    terms.fact("iterations", saved.iterations).fact("norm of the last window", saved.last);
+    terms.fact("high density", saved.is_high).check_on(comm);
+    restore(saved);
+  }
 
 private:
+  static constexpr char const* damaged = "the saved state of an adaptive density is damaged";
+
+  static bool is_sound(state_type const& saved) {
+    bool const counts = saved.iterations >= 0 && saved.iterations <= std::numeric_limits<std::int64_t>::max() / 2;
+    bool const decided = saved.is_high == 1 || (saved.is_high == 0 && saved.last >= 0); // the first windows are high
+    return counts && decided && std::isfinite(saved.last);
+  }
+
   bool end_window(double mean) {
     state_.iterations += 1;
     if (!std::isfinite(mean)) {
@@ -121,7 +150,8 @@ private:
     }
     bool const was_high = state_.is_high != 0;
     bool const is_first = state_.last < 0;
-    bool const is_fast = std::abs(state_.last - mean) >= how_.threshold * state_.last;
+    double const change = std::abs(state_.last - mean);
+    bool const is_fast = change > 0 && change >= how_.threshold * state_.last; // norms of 0 do not change
     state_.is_high = is_first || is_fast ? 1 : 0;
     state_.last = mean;
     return (state_.is_high != 0) != was_high;
