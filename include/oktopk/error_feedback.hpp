@@ -17,6 +17,7 @@
 #include <oktopk/training/feedback_kernels.hpp>
 #include <oktopk/training/momentum.hpp>
 #include <oktopk/training/norm.hpp>
+#include <oktopk/training/value_fault.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -98,8 +99,9 @@ public:
   error_feedback(execution_space exec, Allreduce& allreduce, error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
     agreement terms("error_feedback");
-    if (std::string const sentence = how.problem(); !sentence.empty()) {
-      terms.note(fault::option_out_of_range, sentence);
+    std::string const decay = detail::decay_fault<value_type>("the momentum", how.momentum);
+    if (std::string const said = how.problem(); !said.empty() || !decay.empty()) {
+      terms.note(fault::option_out_of_range, said.empty() ? decay : said);
     }
     terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
     terms.fact("clip_norm", how.clip_norm).check_on(allreduce.comm());

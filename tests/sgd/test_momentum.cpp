@@ -161,6 +161,13 @@ TEST_CASE("the average of clipped gradients has the norm asked for at most") {
   });
 }
 
+TEST_CASE("a momentum is checked as a value of the gradient's type") {
+  oktopk::in_process::run(1, [](in_process_communicator comm) {
+    oktopk::dense<execution, in_process_communicator, double> allreduce(execution(), comm, {.length = length});
+    CHECK(outcome_of([&] { error_feedback feedback(allreduce, {.momentum = 1 - 1e-9}); }).code == fault::none);
+  });
+}
+
 TEMPLATE_TEST_CASE("gradients of any magnitude are clipped, and nothing of them is lost", "", float, double) {
   constexpr bool is_double = sizeof(TestType) == 8;
   struct sizes {
@@ -284,6 +291,7 @@ TEST_CASE("options that make no sense, or differ, are an error on every rank") {
   refuse({.momentum = 1}, fault::option_out_of_range, "momentum");
   refuse({.momentum = -0.1}, fault::option_out_of_range, "momentum");
   refuse({.momentum = std::nan("")}, fault::option_out_of_range, "momentum");
+  refuse({.momentum = 1 - 1e-9}, fault::option_out_of_range, "the momentum 0.99999999900000003 is 1 as a float");
   refuse({.nesterov = true}, fault::option_out_of_range, "nesterov needs a momentum");
   refuse({.momentum = 0.5, .clip_norm = -1}, fault::option_out_of_range, "clip_norm");
   refuse({.momentum = 0.5, .clip_norm = std::numeric_limits<double>::infinity()}, fault::option_out_of_range,

@@ -10,7 +10,7 @@ namespace oktopk {
 
 /// Options of `error_feedback`: what happens to a gradient before the residual takes it. The same on all ranks.
 struct error_feedback_options {
-  double momentum = 0;        ///< in [0, 1); velocity = momentum * velocity + gradient is accumulated
+  double momentum = 0;        ///< in [0, 1), also in the value type; momentum * velocity + gradient is accumulated
   bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
   bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
   double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0

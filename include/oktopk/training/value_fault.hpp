@@ -30,4 +30,16 @@ std::string value_fault(std::string_view name, double number) {
   return {};
 }
 
+/// The same for a factor in [0, 1) that makes what it multiplies decay; of other numbers it says nothing.
+template <gradient_value Value>
+std::string decay_fault(std::string_view name, double number) {
+  if (number >= 0 && number < 1 && static_cast<Value>(number) == 1) {
+    std::ostringstream text;
+    text.precision(17);
+    text << name << " " << number << " is 1 as a " << (std::same_as<Value, float> ? "float" : "double");
+    return text.str();
+  }
+  return {};
+}
+
 } // namespace oktopk::detail
