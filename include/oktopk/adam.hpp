@@ -7,6 +7,7 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/hash.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/error_feedback.hpp>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +48,27 @@ struct adam_options {
 
 namespace detail {
 
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION Value mean_of_squares_with(Value squares, Value average, Value beta2) {
+  return beta2 * squares + (1 - beta2) * average * average;
+}
+
+template <class Indices, class Vector, gradient_value Value>
+struct adam_overflow_search {
+  Indices indices;
+  Vector squares;
+  Vector average;
+  Value beta2;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
+    auto const index = static_cast<std::int64_t>(indices(i));
+    Value const v = mean_of_squares_with(squares(index), average(index), beta2);
+    if (magnitude_bits(v) >= infinity_bits<Value> && index < lowest) {
+      lowest = index;
+    }
+  }
+};
+
 template <class Vector, class Weights, gradient_value Value>
 struct adam_application {
   Vector mean;
@@ -62,7 +85,7 @@ struct adam_application {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     Value const g = average(i);
     Value const m = beta1 * mean(i) + (1 - beta1) * g;
-    Value const v = beta2 * squares(i) + (1 - beta2) * g * g;
+    Value const v = mean_of_squares_with(squares(i), g, beta2);
     mean(i) = m;
     squares(i) = v;
     weights(i) = kept * weights(i) - rate * m / (std::sqrt(v) * correction + epsilon);
@@ -77,7 +100,8 @@ struct adam_application {
 ///
 /// Gradients are accumulated as they are: Adam divides by their size, so the learning rate stays outside. Holds two
 /// vectors of the gradient's length beside those of `error_feedback`, and one for averages. A step that throws leaves
-/// weights, moments and residual as they were. Everything runs on the allreduce's instance of the execution space.
+/// weights, moments and residual as they were. An average whose square would make the mean of squares overflow is an
+/// `error` (non_finite) on every rank. Everything runs on the allreduce's instance of the execution space.
 template <gradient_allreduce Allreduce>
 class adam {
   using feedback_type = error_feedback<Allreduce>;
@@ -157,6 +181,7 @@ public:
     }
     update_type const& update = feedback_(gradient);
     feedback_.average(update, average_);
+    refuse_overflow(update);
     steps_ += 1;
     apply<Weights>(weights);
     detail::fence(allreduce().execution(), "oktopk::adam::step");
@@ -175,13 +200,12 @@ public:
   /// which are equal on all ranks, differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
-    auto const finite = [&](std::vector<value_type> const& numbers) {
-      return numbers.size() == size() &&
-             std::all_of(numbers.begin(), numbers.end(), [](value_type value) { return std::isfinite(value); });
+    auto const sound = [&](std::vector<value_type> const& numbers, bool may_be_negative) {
+      return numbers.size() == size() && std::all_of(numbers.begin(), numbers.end(), [&](value_type value) {
+               return std::isfinite(value) && (value >= 0 || may_be_negative);
+             });
     };
-    bool const has_negative = std::any_of(saved.mean_of_squares.begin(), saved.mean_of_squares.end(),
-                                          [](value_type value) { return value < 0; });
-    if (!finite(saved.mean) || !finite(saved.mean_of_squares) || has_negative || saved.steps < 0 ||
+    if (!sound(saved.mean, true) || !sound(saved.mean_of_squares, false) || saved.steps < 0 ||
         !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
@@ -203,14 +227,34 @@ private:
 
   // Of the options, and of what kernels make of them.
   static std::string problem_of(adam_options const& how) {
-    for (std::string sentence : {how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
-                                 detail::value_fault<value_type>("epsilon", how.epsilon)}) {
-      if (!sentence.empty()) {
-        return sentence;
-      }
+    std::vector<std::string> const sentences = {
+        how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
+        detail::value_fault<value_type>("epsilon", how.epsilon), detail::decay_fault<value_type>("beta1", how.beta1),
+        detail::decay_fault<value_type>("beta2", how.beta2)};
+    auto const said = std::find_if(sentences.begin(), sentences.end(), [](auto const& each) { return !each.empty(); });
+    return said == sentences.end() ? "" : *said;
+  }
+
+  // A mean of squares that is infinite would hold its weight for ever. All ranks find the same: averages and moments
+  // are equal, and where an average is 0 the mean of squares only decays.
+  void refuse_overflow(update_type const& update) {
+    auto const indices = update.indices();
+    std::int64_t first = 0; // the length or more where there is none
+    detail::adam_overflow_search<decltype(indices), vector_type, value_type> const kernel{
+        indices, mean_of_squares_, average_, static_cast<value_type>(how_.beta2)};
+    Kokkos::parallel_reduce(
+        "oktopk::adam::find_overflow",
+        detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(indices.extent(0))),
+        kernel, Kokkos::Min<std::int64_t>(first));
+    if (first < allreduce().length()) {
+      feedback_.undo();
+      std::vector<value_type> averages;
+      copy_out(average_, averages);
+      std::ostringstream text;
+      text << "adam: the mean of squares at index " << first << " overflows with the average "
+           << averages[static_cast<std::size_t>(first)];
+      throw error(fault::non_finite, text.str());
     }
-    bool const decay = static_cast<value_type>(how.beta1) < 1 && static_cast<value_type>(how.beta2) < 1;
-    return decay ? "" : "beta1 and beta2 must be less than 1 in the type of the gradients";
   }
 
   template <class Weights>
