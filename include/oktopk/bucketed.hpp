@@ -28,7 +28,6 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -215,13 +214,18 @@ public:
       parts_.undo_step();
     }
     std::exception_ptr const failed = std::exchange(failed_, nullptr);
-    begin_step();
+    clock_.end_step();
+    announced_.begin_step();
+    parts_.begin_step();
     if (failed) {
       std::rethrow_exception(failed);
     }
+    if (plan_.buckets.empty()) {
+      detail::agree_on_misuse(comm_, announced_.take_late());
+    }
   }
 
-  /// Times of the last step.
+  /// Times of the last step, and the number of tensors that this rank did not announce in it.
   overlap_times const& last_step() const { return clock_.times(); }
 
   /// A copy of all that is carried on; between steps.
@@ -245,12 +249,6 @@ public:
 private:
   using part = detail::bucket_part<Allreduce, feedback_type>;
 
-  void begin_step() {
-    clock_.end_step();
-    announced_.begin_step();
-    parts_.begin_step();
-  }
-
   void launch_complete() {
     while (auto const complete = announced_.next_complete()) {
       if (thread_) {
@@ -266,6 +264,7 @@ private:
     launch_turn const turn;
     for (int tensor = 0; announced_.knows(tensor); ++tensor) {
       if (!announced_.has(tensor)) {
+        clock_.note_absent();
         Kokkos::deep_copy(exec_, gradient(tensor), value_type(0));
         if (auto const complete = announced_.announce(tensor)) {
           clock_.of(*complete).ready = clock_.times().wait_began;

@@ -109,10 +109,15 @@ TEST_CASE("a misuse that comes after all calls spoils the first one of the next 
   CHECK(misuse_of(step, 0).empty());
 }
 
-TEST_CASE("without tensors there is no bucket, and a misuse is kept for nobody") {
+TEST_CASE("without tensors there is no bucket, and a misuse is kept until it is taken") {
   announced_tensors step(oktopk::plan_buckets({}, 4, {}));
   CHECK(given_out(step).empty());
+  CHECK(step.take_late() == std::nullopt);
   CHECK(step.announce(0) == std::nullopt);
   step.begin_step();
   CHECK(given_out(step).empty());
+  auto const late = step.take_late();
+  REQUIRE(late);
+  CHECK(late->sentence() == "bucketed: there is no tensor 0 among 0");
+  CHECK(step.take_late() == std::nullopt);
 }

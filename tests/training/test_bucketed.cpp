@@ -199,6 +199,9 @@ TEST_CASE("tensors that are not announced count as zeros, on whatever ranks") {
     buckets.wait();
     CHECK(to_vector(buckets.gradient(0))[5] == Approx(1.0 / ranks));
     CHECK(to_vector(buckets.gradient(5))[5] == 0);
+    CHECK(buckets.last_step().absent == (comm.rank() == 1 ? 5 : 6));
+    step(buckets, comm.rank(), 0);
+    CHECK(buckets.last_step().absent == 0);
   });
 }
 
@@ -230,6 +233,54 @@ TEST_CASE("a tensor that is withheld takes no part: its residual waits, and its 
     buckets.withhold(withheld);
     CHECK(outcome_of([&] { buckets.wait(); }).says("was ready already"));
   });
+}
+
+TEST_CASE("without tensors a step is nothing, a state is empty, and a wrong number fails the step on every rank") {
+  int const wrong_rank = GENERATE(0, 1, 2, -1); // -1: all of them
+  std::vector<outcome> heard(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    buckets_of_sparse buckets(execution(), comm, std::vector<std::int64_t>(),
+                              [&](bucket const& of) { return make_sparse(comm, of); });
+    CHECK_NOTHROW(buckets.wait());
+    CHECK(buckets.last_step().absent == 0);
+    CHECK_NOTHROW(buckets.restore(buckets.state()));
+    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
+      if (wrong_rank < 0 || wrong_rank == comm.rank()) {
+        buckets.ready(7);
+        buckets.ready(8); // the first one is named
+      }
+      buckets.wait();
+    });
+    CHECK_NOTHROW(buckets.wait());
+  });
+  for (outcome const& each : heard) {
+    CHECK(each == heard[0]);
+    CHECK(each.code == fault::option_out_of_range);
+    CHECK(each.says("bucketed: there is no tensor 7 among 0"));
+  }
+}
+
+TEST_CASE("an allreduce that needs a density where none was given: the error names the option that is empty") {
+  std::vector<outcome> heard(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    auto const make = [&](bucket const& of) {
+      return sparse(execution(), comm, {.length = of.length, .density = of.density});
+    };
+    heard[static_cast<std::size_t>(comm.rank())] =
+        outcome_of([&] { buckets_of_sparse buckets(execution(), comm, lengths, make); });
+    CHECK_NOTHROW(buckets_of_sparse(execution(), comm, lengths, make, {.plan = {.densities = {0.5}}}));
+    auto const make_wrong = [&](bucket const& of) { // where densities are given, the error stays what it is
+      return sparse(execution(), comm, {.length = of.length, .density = 2 * of.density});
+    };
+    auto const other =
+        outcome_of([&] { buckets_of_sparse(execution(), comm, lengths, make_wrong, {.plan = {.densities = {0.75}}}); });
+    CHECK(other.text == "oktopk: ok_topk: density = 1.5 is not in (0, 1]");
+  });
+  for (outcome const& each : heard) {
+    CHECK(each.code == fault::density_out_of_range);
+    CHECK(each.text == "oktopk: bucketed: plan.densities is empty, so a bucket has density 0: "
+                       "ok_topk: density = 0 is not in (0, 1]");
+  }
 }
 
 TEST_CASE("each tensor's density is that of its bucket, and can change") {

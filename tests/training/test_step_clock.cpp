@@ -41,10 +41,14 @@ TEST_CASE("the times of a step stay until the next one begins, which has none of
   step_clock clock(1);
   clock.begin_if_first();
   clock.of(0) = {.ready = 1, .began = 2, .ended = 3};
+  clock.note_absent();
+  clock.note_absent();
   pass_time(300);
   clock.end_step();
   CHECK(clock.times().buckets[0].ended == 3);
+  CHECK(clock.times().absent == 2);
   clock.begin_if_first();
+  CHECK(clock.times().absent == 0);
   CHECK(clock.now() < 0.3); // 300 ms are room enough for a busy machine
   CHECK(clock.times().buckets[0].ready == 0);
   CHECK(clock.times().buckets[0].ended == 0);

@@ -40,7 +40,7 @@ public:
     seen_.assign(bucket_of_.size(), 0);
     std::fill(misused_.begin(), misused_.end(), std::nullopt);
     if (!misused_.empty()) {
-      misused_.front() = std::exchange(late_, std::nullopt);
+      misused_.front() = take_late();
     }
   }
 
@@ -75,6 +75,9 @@ public:
       first.emplace(code, "bucketed: " + sentence);
     }
   }
+
+  /// A misuse that is left for the next step; forgets it.
+  std::optional<error> take_late() { return std::exchange(late_, std::nullopt); }
 
   std::optional<error> const& misuse_of(int bucket) const { return misused_[static_cast<std::size_t>(bucket)]; }
 

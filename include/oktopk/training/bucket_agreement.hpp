@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -34,6 +35,16 @@ void agree_on_buckets(Comm& comm, std::span<std::int64_t const> lengths, bucket_
   }
   for (double const density : plan.densities) {
     terms.fact("density of a tensor", density);
+  }
+  terms.check_on(comm);
+}
+
+/// Makes a step without buckets fail on every rank where one rank has a misuse: no call tells the others. Collective.
+template <class Comm>
+void agree_on_misuse(Comm& comm, std::optional<error> const& misuse) {
+  agreement terms("a step without tensors");
+  if (misuse) {
+    terms.note(misuse->code(), misuse->sentence());
   }
   terms.check_on(comm);
 }

@@ -26,7 +26,7 @@ struct bucket_part {
 
   template <class Make>
   bucket_part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how)
-      : allreduce(make(what)), feedback(exec, allreduce, how),
+      : allreduce(made_for(what, make)), feedback(exec, allreduce, how),
         gradient(Kokkos::view_alloc(exec, std::string("oktopk::bucketed::gradient")),
                  static_cast<std::size_t>(what.length)),
         fresh(checkpoint_of(allreduce.state())) {}
@@ -55,6 +55,20 @@ struct bucket_part {
                  range.end - range.begin, value_type(0));
     }
     fence(allreduce.execution(), "oktopk::bucketed::call");
+  }
+
+  /// `make(what)`; where that refuses the density 0 of a bucket that was given none, the error says where to give one.
+  template <class Make>
+  static auto made_for(bucket const& what, Make const& make) -> decltype(make(what)) {
+    try {
+      return make(what);
+    } catch (error const& refused) {
+      if (refused.code() != fault::density_out_of_range || what.density > 0) {
+        throw;
+      }
+      throw error(refused.code(),
+                  "bucketed: plan.densities is empty, so a bucket has density 0: " + refused.sentence());
+    }
   }
 
   Allreduce allreduce;

@@ -20,6 +20,7 @@ struct overlap_times {
   std::vector<bucket_times> buckets; ///< in the order of their calls
   double wait_began = 0;             ///< the backward pass was over: `wait` was called
   double wait_ended = 0;             ///< all averages were there
+  int absent = 0;                    ///< tensors that this rank did not announce, which counted as zeros
 
   /// Seconds of all calls: selection, messages and sums.
   double communication() const {

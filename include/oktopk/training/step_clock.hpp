@@ -10,7 +10,8 @@
 
 namespace oktopk::detail {
 
-/// Times of what happens in a step, in seconds since it began. Each bucket's times are written by one thread at a time.
+/// Times of what happens in a step, in seconds since it began, and the number of absent tensors. Each bucket's times
+/// are written by one thread at a time.
 class step_clock {
 public:
   step_clock() = default;
@@ -22,6 +23,7 @@ public:
       running_ = true;
       began_ = clock::now();
       times_.buckets.assign(times_.buckets.size(), bucket_times());
+      times_.absent = 0;
     }
   }
 
@@ -30,6 +32,7 @@ public:
   double now() const { return std::chrono::duration<double>(clock::now() - began_).count(); }
 
   bucket_times& of(int bucket) { return times_.buckets[static_cast<std::size_t>(bucket)]; }
+  void note_absent() { times_.absent += 1; }
   void wait_begins() { times_.wait_began = now(); }
   void wait_ends() { times_.wait_ended = now(); }
 
