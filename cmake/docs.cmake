@@ -25,5 +25,4 @@ add_custom_target(docs
 if(OKTOPK_ENABLE_TESTS AND NOT OKTOPK_TEST_ONLY_MPI)
   add_test(NAME docs.site COMMAND ${DOXYGEN_EXECUTABLE} ${oktopk_docs_folder}/Doxyfile
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(docs.site PROPERTIES TIMEOUT 120)
 endif()

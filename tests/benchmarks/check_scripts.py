@@ -10,9 +10,8 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import ROOT, VERSION
+from conftest import ROOT, SECONDS, VERSION
 
-SECONDS = 60
 # apt-get that makes the sign of each package that it is to install, and an administrator.
 FAKES = {"apt-get": 'for each; do case $each in pack*) : >"$SIGNS/$each" ;; esac; done',
          "id": "echo 0"}

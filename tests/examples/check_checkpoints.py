@@ -85,7 +85,7 @@ class Training:
                 process.wait(SECONDS)
             finally:
                 process.kill()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + SECONDS
         while ranks_with(mark, self.program.path):
             assert time.monotonic() < deadline, "a rank lives on"
             time.sleep(0.05)

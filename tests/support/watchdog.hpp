@@ -18,7 +18,7 @@ namespace oktopk_tests {
 /// Ends the process when a test case takes too long, and says where it was.
 ///
 /// A ctest time limit alone only names the executable; under mpirun that is all ranks and all cases at once.
-/// The limit is OKTOPK_TEST_SECONDS, or 100 seconds.
+/// The limit is OKTOPK_TEST_SECONDS, or 120 seconds.
 class watchdog {
 public:
   /// `who` opens the message; `last_words` is called before the end, to print what the process has held back.
@@ -48,7 +48,7 @@ private:
   static std::chrono::seconds limit_of_environment() {
     char const* text = std::getenv("OKTOPK_TEST_SECONDS");
     int const seconds = text == nullptr ? 0 : std::atoi(text);
-    return std::chrono::seconds(seconds > 0 ? seconds : 100);
+    return std::chrono::seconds(seconds > 0 ? seconds : 120);
   }
 
   void run(std::stop_token const& stop) {

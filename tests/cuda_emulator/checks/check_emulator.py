@@ -63,8 +63,8 @@ MISTAKES = [
 def run(program, *arguments, settings):
     folder = pathlib.Path(os.environ["OKTOPK_CUDA_EMULATOR_CHECKS"])
     environment = {**os.environ, **{f"OKTOPK_CUDA_EMULATOR_{name}": value for name, value in settings.items()}}
-    return subprocess.run([folder / program, *arguments], capture_output=True, text=True, timeout=100, env=environment,
-                          check=False)
+    return subprocess.run([folder / program, *arguments], capture_output=True, text=True, env=environment, check=False,
+                          timeout=int(os.environ.get("OKTOPK_TEST_SECONDS", "120")))
 
 
 @pytest.mark.parametrize("settings", MODES, ids=str)
