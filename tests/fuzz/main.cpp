@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
   app.add_option("--without", all.within.without,
                  "leaves out some of: twin, damage, file, refusal, sgd, options, poison, feedback")
       ->delimiter(',');
-  app.add_option("--case-seconds", all.case_seconds, "seconds after which a case counts as hanging")
+  app.add_option("--case-seconds", all.case_seconds, "seconds of processor time after which a case counts as hanging")
       ->capture_default_str();
   app.add_flag("!--no-shrink", all.shrinks, "leave cases with findings as they are");
   app.add_flag("--here", here, "run in this process, for a debugger; stops at the first finding");

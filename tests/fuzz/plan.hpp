@@ -19,7 +19,7 @@ struct plan {
   std::uint64_t first = 0; ///< number of the first case
   std::uint64_t cases = std::numeric_limits<std::uint64_t>::max();
   double seconds = std::numeric_limits<double>::infinity();
-  double case_seconds = 120; ///< after which a case counts as hanging
+  double case_seconds = 120; ///< of processor time, after which a case counts as hanging
   bool staged = false;
   bool shrinks = true; ///< whether cases with findings are made smaller
   limits within;
