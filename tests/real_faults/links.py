@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks
 import real_faults  # pylint: disable=wrong-import-position
 from driver import network  # pylint: disable=wrong-import-position
 
-STARTS = 4  # seconds until the link goes down: MPI has started by then
+STARTS = 4  # seconds until the link goes down: MPI has started by then, on a machine at rest, as for all times here
 
 
 class Diaries:
@@ -77,13 +77,15 @@ def main():
         goes_well = number % 2 == 0
         ranks = source.randint(2, 4)
         algorithm = source.choice(real_faults.ALGORITHMS)
-        down, deadline = (1, 10) if goes_well else (6, 2)
+        busy = round(real_faults.slowness())
+        starts, down, deadline = (busy * seconds for seconds in ((STARTS, 1, 10) if goes_well else (STARTS, 6, 2)))
         with tempfile.TemporaryDirectory(prefix="oktopk.") as folder:
-            os.environ["LINK_DOWN"] = f"{source.randint(1, ranks)} {STARTS} {STARTS + down}"
+            os.environ["LINK_DOWN"] = f"{source.randint(1, ranks)} {starts} {starts + down}"
             status, _ = network.measure(
                 "1gbit", ranks, "open_mpi", network.launcher_of("open_mpi", given.program), 1,
                 [network.launch_of(algorithm, "open_mpi", given.program)],
-                ["--log", folder, "--deadline", deadline, "--length", 100000, "--calls", 1500, "--pause-ms", 5], folder)
+                ["--log", folder, "--deadline", deadline, "--length", 100000, "--calls", 1500, "--pause-ms", 5 * busy],
+                folder)
             seen = Diaries(folder, ranks)
             found = seen.faults(goes_well, deadline)
             if goes_well and status != 0:
