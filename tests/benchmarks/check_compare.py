@@ -124,11 +124,11 @@ def check_marks(said, table):
 @pytest.mark.parametrize("kind, ranks, length, density, rate", [
     (heavy_tailed, 4, 3001, 0.02, None),
     (full_of_ties, 3, 1500, 0.05, None),
-    (crowded, 2, 2000, 0.01, "1kbit"),
+    (crowded, 2, 2000, 0.01, "0.1kbit"),  # selection takes less than 1 % of that on a busy machine, too
 ])
 def test_figures(tables, tmp_path, kind, ranks, length, density, rate):
     accumulators, patterns = write_inputs(tmp_path, kind, ranks, length, 2, ranks + length)
-    network = ["--rate", rate, "--latency", 1000] if rate else []
+    network = ["--rate", rate, "--latency", 10000] if rate else []
     said, table, steps = tables("--ranks", ranks, "--input", patterns, "--density", density,
                                 *network, "--", "--dump", tmp_path / "dump")
     assert list(table) == SCHEMES == list(steps)
@@ -141,8 +141,8 @@ def test_figures(tables, tmp_path, kind, ranks, length, density, rate):
         assert float(last["output_density"]) == near(len(indices) / length)
         check_row(row, steps[scheme], ranks, length, k)
         if rate:
-            wire = [max(float(step["words_sent_max"]), float(step["words_received_max"])) * 0.032
-                    + int(step["messages_sent_max"]) * 1e-3 for step in steps[scheme]]
+            wire = [max(float(step["words_sent_max"]), float(step["words_received_max"])) * 0.32
+                    + int(step["messages_sent_max"]) * 1e-2 for step in steps[scheme]]
             mean = math.fsum(wire) / len(wire)
             assert 0 <= float(row["seconds"]) - mean < 0.01 * mean
     check_marks(said, table)

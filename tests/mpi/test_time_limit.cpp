@@ -12,7 +12,6 @@
 #include <chrono>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -51,11 +50,11 @@ TEST_CASE("an allreduce over MPI that not everybody joins in time ends on every 
   on_all_ranks([] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     comm.set_time_limit(std::chrono::milliseconds(50));
+    if (world_rank() == 0) { // joins when all others have left
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
     auto const heard = outcome_of([&] {
       std::vector<float> numbers(10, 1.0F); // freed before the late rank joins
-      if (world_rank() == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      }
       auto const inside =
           outcome_of([&] { comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce); });
       if (inside.code != fault::none) {
@@ -63,7 +62,8 @@ TEST_CASE("an allreduce over MPI that not everybody joins in time ends on every 
         throw oktopk::error(inside.code, inside.text);
       }
     });
-    if (world_rank() != 0) {                                // MPI may let the late one finish
+    if (world_rank() != 0) { // MPI may let the late one finish
+      MPI_Barrier(MPI_COMM_WORLD);
       bool const is_first = heard.code == fault::timed_out; // the others are told
       CHECK((is_first || heard.code == fault::abandoned));
       CHECK(heard.says("has waited for everybody in an allreduce for more than 0.05"));
@@ -129,6 +129,7 @@ TEST_CASE("a wait in vain over MPI says what the ranks were doing, what has come
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     if (world_rank() > 1) { // idle: nobody tells them in time
       MPI_Barrier(MPI_COMM_WORLD);
+      MPI_Barrier(MPI_COMM_WORLD);
       return;
     }
     int const peer = 1 - world_rank();
@@ -141,6 +142,7 @@ TEST_CASE("a wait in vain over MPI says what the ranks were doing, what has come
     requests.push_back(comm.irecv(room_in(here), peer, phase::reduce));
     requests.push_back(comm.isend(bytes_of(mine), peer, phase::reduce));
     requests.push_back(comm.irecv(room_in(never), peer, phase::gather));
+    MPI_Barrier(MPI_COMM_WORLD); // both messages are under way when the first rank begins to wait
     auto const heard = outcome_of([&] { comm.wait_all(std::span(requests)); });
     std::string const open = " has waited to receive from rank ";
     CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
