@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # No test has a TIMEOUT of its own: tests/run.sh knows how busy the machine is. It sets OKTOPK_TEST_SECONDS, the limit of
-# one test case, command or rank, which the programs read and which names the place; ctest's limit of a whole test is
-# ten times as long. Without it these limits are 120 s, and ctest's own 1500 s.
+# a test case or of a command, which the programs read and which names the place; the limit of a whole test is ten times
+# as long. Without it these are 120 s and, as written here, 1200 s.
+file(WRITE ${PROJECT_BINARY_DIR}/DartConfiguration.tcl "TimeOut: 1200\n")
 
 # oktopk_test_main(<name> [<definition>...]): the compiled main program of test executables.
 function(oktopk_test_main name)
