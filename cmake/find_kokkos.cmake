@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # Kokkos: the caller's own (a target Kokkos::kokkos), an installed one, or on request a pinned release.
-if(NOT TARGET Kokkos::kokkos)
-  find_package(Kokkos ${oktopk_kokkos_version} CONFIG QUIET)
-endif()
+oktopk_find_kokkos()
 
 if(NOT TARGET Kokkos::kokkos AND OKTOPK_FETCH_KOKKOS)
   message(STATUS "oktopk: no Kokkos installed, fetching release 4.6.02")
@@ -21,9 +19,7 @@ endif()
 
 if(NOT TARGET Kokkos::kokkos)
   message(FATAL_ERROR
-    "oktopk: no Kokkos ${oktopk_kokkos_version} or later was found. Install one (on Debian and Ubuntu: "
-    "libtrilinos-kokkos-dev), name the folder of your own with -DKokkos_ROOT=<prefix>, or let CMake download one "
-    "with -DOKTOPK_FETCH_KOKKOS=ON.")
+    "oktopk: ${oktopk_missing_kokkos}, or let CMake download one with -DOKTOPK_FETCH_KOKKOS=ON.")
 endif()
 
 oktopk_correct_kokkos()

@@ -5,6 +5,27 @@
 
 # The oldest Kokkos that the library compiles with.
 set(oktopk_kokkos_version 3.4)
+set(oktopk_missing_kokkos "no Kokkos ${oktopk_kokkos_version} or later was found. Install one (on Debian and Ubuntu: \
+libtrilinos-kokkos-dev), or name the prefix of your own with -DKokkos_ROOT=<prefix>")
+
+# oktopk_find_kokkos(): the target Kokkos::kokkos, where Kokkos is installed. A macro, for Kokkos leaves variables.
+#
+# A Kokkos that was built without extensions of the compiler wants users without them. Where a project has not chosen, it
+# warns and writes OFF to the cache. The same is done here without the warning.
+macro(oktopk_find_kokkos)
+  if(NOT TARGET Kokkos::kokkos)
+    if(DEFINED CMAKE_CXX_EXTENSIONS)
+      find_package(Kokkos ${oktopk_kokkos_version} CONFIG QUIET)
+    else()
+      set(CMAKE_CXX_EXTENSIONS OFF)
+      find_package(Kokkos ${oktopk_kokkos_version} CONFIG QUIET)
+      unset(CMAKE_CXX_EXTENSIONS)
+      if(Kokkos_FOUND AND DEFINED KOKKOS_USE_CXX_EXTENSIONS AND NOT KOKKOS_USE_CXX_EXTENSIONS)
+        set(CMAKE_CXX_EXTENSIONS OFF CACHE BOOL "Whether C++ has extensions of the compiler; as Kokkos was built")
+      endif()
+    endif()
+  endif()
+endmacro()
 
 # Debian and Ubuntu keep the headers of Kokkos in <prefix>/include/trilinos, but the target of their package names a
 # folder that does not exist, which stops CMake. Where that is so, name the folder that the package's own

@@ -25,6 +25,16 @@ function(run)
   set(output "${output}${errors}" PARENT_SCOPE)
 endfunction()
 
+# configured_quietly(COMMAND ARGUMENT...): it must succeed without a warning. Leaves its text in `output`.
+function(configured_quietly)
+  run(${ARGN})
+  if(output MATCHES "Warning")
+    list(JOIN ARGN " " command)
+    fault("warns: ${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
 # refused(SAYING EXPRESSION... COMMAND COMMAND ARGUMENT...): it must fail and say each of the regular expressions.
 function(refused)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SAYING;COMMAND")
