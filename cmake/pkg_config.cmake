@@ -1,8 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# oktopk.pc. Kokkos installs no such file, so its flags are written into ours: all that its CMake targets name.
-# The prefix follows the file when the installation moves; the paths of Kokkos are absolute.
+# oktopk.pc. Kokkos installs no such file, so its flags are written into ours: all that its CMake targets name. Programs
+# compile the headers of Kokkos and call what is linked to it, so no library is private.
+# The prefix follows the file when the installation moves; the folders of Kokkos are absolute.
+
+# oktopk_add_library_file(PATH): adds to oktopk_link_flags of the caller: as -l where the linker finds it under that name,
+# so that the file stays valid when the library gets another version.
+function(oktopk_add_library_file path)
+  get_filename_component(folder "${path}" DIRECTORY)
+  get_filename_component(name "${path}" NAME)
+  set(flags "${path}")
+  if(name MATCHES "^lib(.+)\\.(so|a|dylib)[.0-9]*$")
+    set(name ${CMAKE_MATCH_1})
+    file(GLOB shared ${folder}/lib${name}.so ${folder}/lib${name}.dylib)
+    if(shared OR EXISTS ${folder}/lib${name}.a)
+      set(flags -l${name})
+      if(NOT folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+        list(APPEND flags -L${folder})
+        if(shared)
+          list(APPEND flags -Wl,-rpath,${folder})
+        endif()
+      endif()
+    endif()
+  endif()
+  set(oktopk_link_flags ${oktopk_link_flags} ${flags} PARENT_SCOPE)
+endfunction()
 
 # oktopk_add_flags_of(TARGET): adds to oktopk_compile_flags and oktopk_link_flags of the caller.
 function(oktopk_add_flags_of target)
@@ -12,7 +35,7 @@ function(oktopk_add_flags_of target)
   get_target_property(link_options ${target} INTERFACE_LINK_OPTIONS)
   get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
   get_target_property(type ${target} TYPE)
-  set(prefix_of_compile_folders -I)
+  set(prefix_of_compile_folders "-isystem ") # warnings in them are not the user's
   set(prefix_of_compile_definitions -D)
 
   foreach(kind IN ITEMS compile_folders compile_definitions compile_options link_options)
@@ -35,14 +58,15 @@ function(oktopk_add_flags_of target)
       get_target_property(location ${target} IMPORTED_LOCATION)
     endif()
     if(location)
-      get_filename_component(folder "${location}" DIRECTORY)
-      list(APPEND oktopk_link_flags "${location}" "-Wl,-rpath,${folder}")
+      oktopk_add_library_file("${location}")
     endif()
   endif()
   foreach(library IN LISTS libraries)
     if(TARGET "${library}")
       oktopk_add_flags_of(${library})
-    elseif(library MATCHES "^-|^/")
+    elseif(library MATCHES "^/")
+      oktopk_add_library_file("${library}")
+    elseif(library MATCHES "^-")
       list(APPEND oktopk_link_flags "${library}")
     elseif(library AND NOT library MATCHES "[$]<|::")
       list(APPEND oktopk_link_flags "-l${library}")
@@ -64,19 +88,23 @@ oktopk_add_flags_of(Kokkos::kokkos)
 foreach(kind IN ITEMS compile link)
   # Options of Kokkos come as $<$<COMPILE_LANGUAGE:CXX>:options>, possibly empty.
   string(REGEX REPLACE "[$]<[$]<(COMPILE|LINK)_LANGUAGE:CXX>:([^<>]*)>" "\\2" flags "${oktopk_${kind}_flags}")
-  list(FILTER flags EXCLUDE REGEX "[$]<|^$|^-I/usr/include$")
+  list(FILTER flags EXCLUDE REGEX "[$]<|^$|^-isystem /usr/include$")
   if(kind STREQUAL "compile")
     list(REMOVE_DUPLICATES flags)
   else() # a static library comes after all that need it
     list(REVERSE flags)
     list(REMOVE_DUPLICATES flags)
     list(REVERSE flags)
-    list(FILTER flags EXCLUDE REGEX "^-Wl,-rpath,/usr/lib")
+    list(REMOVE_ITEM flags -DKOKKOS_DEPENDENCE) # for the compiler launcher of Kokkos, which CMake alone uses
+    set(folders ${flags})
+    list(FILTER folders INCLUDE REGEX "^-L|^-Wl,-rpath")
+    list(FILTER flags EXCLUDE REGEX "^-L|^-Wl,-rpath")
+    set(flags ${folders} ${flags})
   endif()
   string(REPLACE ";" " " oktopk_kokkos_${kind}_flags "${flags}")
 endforeach()
 
-file(RELATIVE_PATH oktopk_prefix_from_pc ${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH oktopk_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" oktopk_prefix_from_pc "${oktopk_prefix_from_pc}")
 if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(oktopk_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
@@ -84,4 +112,4 @@ else()
   set(oktopk_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
 configure_file(cmake/oktopk.pc.in oktopk.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopk.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopk.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -13,7 +13,7 @@ if(mpi_compiler)
 endif()
 set(options -G ${generator} -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
-run(${CMAKE_COMMAND} -S ${scratch}/source -B ${scratch}/build ${options}
+configured_quietly(${CMAKE_COMMAND} -S ${scratch}/source -B ${scratch}/build ${options}
   -D WITH_MPI=${with_mpi} -D MPI_CXX_COMPILER=${mpi_compiler})
 run(${CMAKE_COMMAND} --build ${scratch}/build --config "${config}")
 run(${scratch}/build/alone)
@@ -29,12 +29,21 @@ run(${CMAKE_COMMAND} --build ${scratch}/older --config "${config}" --target alon
 # Without CMake, after the installation has moved.
 if(pkg_config)
   file(RENAME ${scratch}/prefix ${scratch}/moved)
-  set(ENV{PKG_CONFIG_PATH} ${scratch}/moved/share/pkgconfig)
+  set(ENV{PKG_CONFIG_PATH} ${scratch}/moved/${library_folder}/pkgconfig)
+  run(${pkg_config} --validate oktopk)
   run(${pkg_config} --cflags oktopk)
   separate_arguments(compile_flags UNIX_COMMAND "${output}")
   run(${pkg_config} --libs oktopk)
   separate_arguments(link_flags UNIX_COMMAND "${output}")
-  run(${compiler} ${compile_flags} ${scratch}/source/alone.cpp ${link_flags} -o ${scratch}/by_pkg_config)
+  # An update of Kokkos leaves such flags valid, and the linker chooses between shared and static.
+  foreach(flag IN LISTS link_flags)
+    if(NOT flag MATCHES "^-(l|L|Wl,|f)")
+      fault("a program is linked with ${flag}")
+    endif()
+  endforeach()
+  # Warnings of the library are errors here, and the headers of Kokkos must give none.
+  run(${compiler} -Wall -Wextra -Werror ${compile_flags} ${scratch}/source/alone.cpp ${link_flags}
+    -o ${scratch}/by_pkg_config)
   run(${scratch}/by_pkg_config)
   run(${pkg_config} --modversion oktopk)
   if(NOT output STREQUAL "${version}\n")
