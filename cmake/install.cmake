@@ -15,6 +15,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopkConfig.cmake
               ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_kokkos.cmake
               ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_optional.cmake
         DESTINATION ${package_folder})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/oktopk)
+
+# As part of another project, CMAKE_INSTALL_DOCDIR is the folder of that project.
+set(doc_folder ${CMAKE_INSTALL_DOCDIR})
+if(NOT oktopk_is_top_level)
+  set(doc_folder ${CMAKE_INSTALL_DATAROOTDIR}/doc/oktopk)
+endif()
+install(FILES README.md CHANGELOG.md CITATION.cff LICENSE DESTINATION ${doc_folder})
+install(DIRECTORY docs DESTINATION ${doc_folder} FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
 include(cmake/pkg_config.cmake)
