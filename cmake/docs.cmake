@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# The target docs: the site, in <build>/docs/html. A warning of Doxygen is an error, there and in the test docs.site.
+# The target docs: the site, in <build>/docs/html. A warning of Doxygen is an error, there and in the test docs.site,
+# which also follows every link.
 find_package(Doxygen QUIET)
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(NOT Doxygen_FOUND OR NOT Python3_FOUND)
@@ -23,6 +24,8 @@ add_custom_target(docs
   COMMENT "Writing the documentation to ${oktopk_docs_folder}/html"
   VERBATIM)
 if(OKTOPK_ENABLE_TESTS AND NOT OKTOPK_TEST_ONLY_MPI)
-  add_test(NAME docs.site COMMAND ${DOXYGEN_EXECUTABLE} ${oktopk_docs_folder}/Doxyfile
+  add_test(NAME docs.site
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tests/style/check_site.py
+                   ${oktopk_docs_folder}/html ${DOXYGEN_EXECUTABLE} ${oktopk_docs_folder}/Doxyfile
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 endif()

@@ -1,8 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints a Markdown file as Doxygen 1.9.4 understands it. Argument: its path from the root of the project.
+"""Prints a file as Doxygen 1.9.4 shall read it. Argument: its path from the root of the project.
 
-Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each
+What a header declares goes into one of two groups, which the page Modules lists: what programs use, and what the library
+and policies are made of. Private parts are left out: Doxygen links to nested classes there that it does not show.
+
+In Markdown, Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each
 heading gets an explicit anchor, and each link between pages leads to one. A link to a file that is no page keeps its
 text alone. A link that leads nowhere stays, and Doxygen reports it.
 """
@@ -13,6 +16,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ("docs", "examples", "benchmarks", "packaging")
+# What programs use: the front doors, algorithms, training, what watches a communicator, errors and states.
+FOR_USERS = re.compile(
+    r"[^/]*|training/.*|catalogue/(catalogue|any_allreduce)|core/(call_statistics|checkpoint|error|sparse|version)"
+    r"|algorithm/(concept|dense|gaussian_k|gtopk|ok_topk|other_ranks|topk_a|topk_dsa|paper/.*)"
+    r"|comm/(breakdown|checked|counted|in_process|self|threads|time_limit)|(mpi|nccl|torch)/[^/]*communicator")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s#]*)(?:#([^()\s]*))?\)")
 
 
@@ -50,8 +58,19 @@ def link(match, page):
     return text if is_outside or other.exists() else f"[{text}](#{target}_is_missing)"
 
 
-def main():
-    page = (ROOT / sys.argv[1]).resolve()
+def print_header(header):
+    """Prints a header with its declarations in their group; the lines keep their numbers."""
+    name = header.relative_to(ROOT / "include/oktopk").with_suffix("").as_posix()
+    group = "for_users For users" if FOR_USERS.fullmatch(name) else "for_authors For authors of policies"
+    text = header.read_text(encoding="utf-8")
+    private = re.compile(r"^private:\n.*?(?=^(?:\};|public:|protected:))", re.MULTILINE | re.DOTALL)
+    text = private.sub(lambda match: "\n" * match[0].count("\n"), text)
+    text = re.sub(r"^namespace oktopk \{\n", rf"namespace oktopk {{ /** @addtogroup {group}\n@{{ */ ", text, flags=re.MULTILINE)
+    print(re.sub(r"^\} // namespace oktopk$", r"/** @} */ \g<0>", text, flags=re.MULTILINE), end="")
+
+
+def print_page(page):
+    """Prints a page of Markdown."""
     seen = {}
     fenced = False
     is_first = True
@@ -72,4 +91,8 @@ def main():
         print(line)
 
 
-main()
+path = (ROOT / sys.argv[1]).resolve()
+if path.suffix == ".hpp":
+    print_header(path)
+else:
+    print_page(path)

@@ -87,19 +87,27 @@ public:
   using typename base::value_type;
   using state_type = ok_topk_state<value_type, LocalSelector, GlobalSelector>;
 
+  /// What a call selects, and how each step works. `length` and one of `k` and `density` are needed, as in
+  /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
+  /// the same on all ranks.
   struct options {
-    std::int64_t length = 0;         ///< of the accumulators
-    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename LocalSelector::options local_select{};
-    typename GlobalSelector::options global_select{};
-    typename Partitioner::options partition{};
-    typename Schedule::options schedule{};
-    typename Gather::options gather{};
-    Format format{}; ///< of the entries on the wire
+    std::int64_t length = 0;                          ///< of the accumulators
+    std::optional<std::int64_t> k{};                  ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};                  ///< k / length, in (0, 1]; k is rounded, and at least 1
+    typename LocalSelector::options local_select{};   ///< lines 2 to 4: which entries of a rank
+    typename GlobalSelector::options global_select{}; ///< lines 9 to 12: which of the sums
+    typename Partitioner::options partition{};        ///< lines 5 to 7: how often regions are drawn anew
+    typename Schedule::options schedule{};            ///< line 8: in which order ranks send
+    typename Gather::options gather{};                ///< line 13: when parts are balanced
+    Format format{};                                  ///< of the entries on the wire
   };
 
-  /// Collective.
+  /// An allreduce over the ranks of `comm`, for calls on `exec`: `ok_topk(exec, comm, {.length = n, .density = 0.01})`.
+  ///
+  /// Keeps copies of `exec` and `comm`; buffers are allocated in the first calls. Collective: `how` is the same on all
+  /// ranks, which costs one small agreement. Throws an `error`, the same on every rank: `k_out_of_range` (also where
+  /// both or neither of `k` and `density` are given), `density_out_of_range`, `option_out_of_range` (a negative length,
+  /// an option of a policy), `index_overflow` (a length that the index type cannot count), `ranks_disagree`.
   ok_topk(E exec, Comm comm, options const& how) : ok_topk(std::move(exec), std::move(comm), how, "ok_topk") {}
 
   std::string_view name() const { return name_; }
