@@ -10,8 +10,8 @@ libtrilinos-kokkos-dev), or name the prefix of your own with -DKokkos_ROOT=<pref
 
 # oktopk_find_kokkos(): the target Kokkos::kokkos, where Kokkos is installed. A macro, for Kokkos leaves variables.
 #
-# A Kokkos that was built without extensions of the compiler wants users without them. Where a project has not chosen, it
-# warns and writes OFF to the cache. The same is done here without the warning.
+# A Kokkos that was built without extensions of the compiler wants users without them. Where a project has not chosen,
+# it warns and writes OFF to the cache. The same is done here without the warning.
 macro(oktopk_find_kokkos)
   if(NOT TARGET Kokkos::kokkos)
     if(DEFINED CMAKE_CXX_EXTENSIONS)

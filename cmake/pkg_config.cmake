@@ -5,8 +5,8 @@
 # compile the headers of Kokkos and call what is linked to it, so no library is private.
 # The prefix follows the file when the installation moves; the folders of Kokkos are absolute.
 
-# oktopk_add_library_file(PATH): adds to oktopk_link_flags of the caller: as -l where the linker finds it under that name,
-# so that the file stays valid when the library gets another version.
+# oktopk_add_library_file(PATH): adds to oktopk_link_flags of the caller: as -l where the linker finds it under that
+# name, so that oktopk.pc stays valid when the library gets another version.
 function(oktopk_add_library_file path)
   get_filename_component(folder "${path}" DIRECTORY)
   get_filename_component(name "${path}" NAME)

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints a file as Doxygen 1.9.4 shall read it. Argument: its path from the root of the project.
 
-What a header declares goes into one of two groups, which the page Modules lists: what programs use, and what the library
-and policies are made of. Private parts are left out: Doxygen links to nested classes there that it does not show.
+What a header declares goes into one of two groups, which the page Modules lists: what programs use, and what the
+library and policies are made of. Private parts are left out: Doxygen links to nested classes there that it does not
+show.
 
-In Markdown, Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one name. So each
-heading gets an explicit anchor, and each link between pages leads to one. A link to a file that is no page keeps its
-text alone. A link that leads nowhere stays, and Doxygen reports it.
+In Markdown, Doxygen does not know the anchors that hosts of repositories give to headings, and mixes up files of one
+name. So each heading gets an explicit anchor, and each link between pages leads to one. A link to a file that is no
+page keeps its text alone. A link that leads nowhere stays, and Doxygen reports it.
 """
 
 import pathlib
@@ -65,7 +66,8 @@ def print_header(header):
     text = header.read_text(encoding="utf-8")
     private = re.compile(r"^private:\n.*?(?=^(?:\};|public:|protected:))", re.MULTILINE | re.DOTALL)
     text = private.sub(lambda match: "\n" * match[0].count("\n"), text)
-    text = re.sub(r"^namespace oktopk \{\n", rf"namespace oktopk {{ /** @addtogroup {group}\n@{{ */ ", text, flags=re.MULTILINE)
+    opened = rf"namespace oktopk {{ /** @addtogroup {group}\n@{{ */ "
+    text = re.sub(r"^namespace oktopk \{\n", opened, text, flags=re.MULTILINE)
     print(re.sub(r"^\} // namespace oktopk$", r"/** @} */ \g<0>", text, flags=re.MULTILINE), end="")
 
 

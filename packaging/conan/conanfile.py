@@ -29,7 +29,8 @@ class Oktopk(ConanFile):
 
     def export_sources(self):
         root = os.path.join(self.recipe_folder, os.pardir, os.pardir)
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "cmake/*", "docs/*",
+                        "include/*"):
             copy(self, pattern, src=root, dst=self.export_sources_folder)
 
     def validate(self):
@@ -48,6 +49,7 @@ class Oktopk(ConanFile):
 
     def package(self):
         CMake(self).install()
+        copy(self, "LICENSE", src=self.source_folder, dst=os.path.join(self.package_folder, "licenses"))
 
     def package_id(self):
         self.info.clear()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes the site of the reference and checks it. Arguments: its folder, and the command that makes it.
 
-The command must succeed, every link between pages must lead to a page and an anchor that exist, every class must be one of
-the library, and what programs use must stand in the group for users.
+The command must succeed, every link between pages must lead to a page and an anchor that exist, every class must be one
+of the library, and what programs use must stand in the group for users.
 """
 
 import html
@@ -14,8 +14,8 @@ import subprocess
 import sys
 import urllib.parse
 
-FOR_USERS = ("ok_topk", "save", "load", "for_other_ranks", "make_allreduce", "error_feedback", "sgd", "adam", "bucketed",
-             "density_schedule", "mpi_communicator", "error", "version")
+FOR_USERS = ("ok_topk", "save", "load", "for_other_ranks", "make_allreduce", "error_feedback", "sgd", "adam",
+             "bucketed", "density_schedule", "mpi_communicator", "error", "version")
 
 
 def faults_of(site):

@@ -5,11 +5,12 @@
 get_filename_component(source "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 set(VCPKG_BUILD_TYPE release) # headers alone
 
-vcpkg_cmake_configure(SOURCE_PATH "${source}" OPTIONS -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_ZFP=OFF)
+# The targets for MPI, zfp and the others are made where the package is used; a feature brings what one needs.
+vcpkg_cmake_configure(SOURCE_PATH "${source}"
+  OPTIONS -DOKTOPK_ENABLE_MPI=OFF -DOKTOPK_ENABLE_NCCL=OFF -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_XXHASH=OFF
+          -DOKTOPK_ENABLE_ZFP=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/oktopk)
-file(MAKE_DIRECTORY "${CURRENT_PACKAGES_DIR}/lib")
-file(RENAME "${CURRENT_PACKAGES_DIR}/share/pkgconfig" "${CURRENT_PACKAGES_DIR}/lib/pkgconfig") # it names libraries
 vcpkg_fixup_pkgconfig()
-file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/share/licenses")
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/share/doc")
 vcpkg_install_copyright(FILE_LIST "${source}/LICENSE")

@@ -4,6 +4,7 @@
 
 import os
 
+import spack
 from spack.package import *
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
@@ -14,6 +15,7 @@ class Oktopk(CMakePackage):
 
     homepage = "https://doi.org/10.1145/3503221.3508399"
     git = "file://" + ROOT
+    test_requires_compiler = True
 
     license("Apache-2.0 WITH LLVM-exception")
 
@@ -21,12 +23,18 @@ class Oktopk(CMakePackage):
 
     variant("mpi", default=True, description="Depend on MPI, for oktopk/mpi.hpp")
     variant("nccl", default=False, description="Depend on NCCL, for oktopk/nccl.hpp")
+    variant("torch", default=False, description="Depend on PyTorch, for oktopk/torch.hpp")
+    variant("xxhash", default=False, description="Depend on xxHash, for oktopk/comm/checked.hpp")
     variant("zfp", default=False, description="Depend on zfp, for oktopk/codec/zfp.hpp")
 
+    if spack.spack_version_info >= (0, 22):  # older releases know no languages
+        depends_on("cxx", type="build")
     depends_on("cmake@3.16:", type="build")
     depends_on("kokkos@3.4:")
     depends_on("mpi@3:", when="+mpi")
     depends_on("nccl@2:", when="+nccl")
+    depends_on("py-torch@1.13:1+distributed", when="+torch")
+    depends_on("xxhash@0.8:", when="+xxhash")
     depends_on("zfp@1:", when="+zfp")
 
     conflicts("%gcc@:10", msg="C++20 with concepts is needed")
@@ -38,8 +46,9 @@ class Oktopk(CMakePackage):
         return [
             self.define_from_variant("OKTOPK_ENABLE_MPI", "mpi"),
             self.define_from_variant("OKTOPK_ENABLE_NCCL", "nccl"),
+            self.define_from_variant("OKTOPK_ENABLE_TORCH", "torch"),
+            self.define_from_variant("OKTOPK_ENABLE_XXHASH", "xxhash"),
             self.define_from_variant("OKTOPK_ENABLE_ZFP", "zfp"),
-            self.define("OKTOPK_ENABLE_TORCH", False),
             self.define("OKTOPK_ENABLE_TESTS", False),
         ]
 
