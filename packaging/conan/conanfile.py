@@ -18,7 +18,9 @@ class Oktopk(ConanFile):
 
     name = "oktopk"
     version = "0.2.0"
-    description = "Sparse allreduce of gradients for Kokkos and MPI"
+    description = (
+        "Sparse allreduce for Kokkos and MPI: each rank selects its k largest gradient entries, and every rank gets the k "
+        "largest sums of the selected entries")
     license = "Apache-2.0 WITH LLVM-exception"
     topics = ("allreduce", "gradient-sparsification", "kokkos", "mpi", "header-only")
     package_type = "header-library"

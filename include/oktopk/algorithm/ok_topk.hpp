@@ -53,7 +53,8 @@ struct ok_topk_state {
   }
 };
 
-/// Ok-Topk's sparse allreduce (paper, Algorithm 1): Topk(sum over ranks of Topk(accumulator)), every step a policy.
+/// Ok-Topk's sparse allreduce (paper, Algorithm 1), every step a policy: each rank selects its k largest gradient
+/// entries, and every rank gets the k largest sums of the selected entries: Topk(sum over ranks of Topk(accumulator)).
 ///
 /// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions
 /// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).

@@ -11,7 +11,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4)
 
 
 class Oktopk(CMakePackage):
-    """Header-only C++20 library for near-optimal sparse allreduce of gradients over Kokkos and MPI."""
+    """Sparse allreduce for Kokkos and MPI, in header-only C++20: each rank selects its k largest gradient entries, and
+    every rank gets the k largest sums of the selected entries."""
 
     homepage = "https://doi.org/10.1145/3503221.3508399"
     git = "file://" + ROOT
