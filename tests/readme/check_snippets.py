@@ -4,7 +4,8 @@
 
     check_snippets.py cpp SOURCE --includes=FOLDER:... COMPILER [FLAG...]    compiles every piece of C++
     check_snippets.py commands SOURCE BUILD      runs every command line, as commands.toml says
-    check_snippets.py install SOURCE COMPILER    follows the section Install of README.md to a program that runs
+    check_snippets.py install SOURCE COMPILER    follows README.md from the clone to a program that runs
+    check_snippets.py pages SOURCE               follows all links, and compares what pages and packages say of ok_topk
 
 A piece of C++ passes if a source file of ours has it word for word, or if it compiles: a program with `main` by itself,
 any other inside prelude.hpp. A command line that commands.toml does not know is a fault.
@@ -238,19 +239,30 @@ def copy_sources(source, target):
 
 
 def follow_install(source, compiler):
-    """The section Install, and the program of the quick start, with both ways to name the library."""
+    """The commands of README.md up to a program that runs, and the ways of README.md and docs/install.md to name the library."""
     blocks = blocks_of(source, pathlib.Path("README.md"))
     install = next(block for block in blocks if block.language == "sh" and "--install" in block.text)
-    uses = [block for block in blocks if block.language == "cmake"]
-    program = next(block for block in blocks if "int main(" in block.text)
     start = next(block for block in blocks if block.language == "sh" and "./app" in block.text)
+    program = next(block for block in blocks if "int main(" in block.text)
+    output = next(block for block in blocks if block.language == "text")
+    guide = blocks_of(source, pathlib.Path("docs/install.md"))
+    known = [*command_lines(install), *command_lines(start)]
+    for block in (block for block in guide if block.language == "sh"):
+        for command in command_lines(block):
+            if command not in known:
+                sys.exit(f"{block}: README.md has another command: {command}")
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         tools = scratch / "tools"
         tools.mkdir()
         write(tools / "git", f'#!/bin/sh\n[ "$1" = clone ] && cp -r "{scratch}/published" "$3"\n')
+        write(tools / "sudo", '#!/bin/sh\nexec "$@"\n')
+        write(tools / "apt-get", '#!/bin/sh\n[ "$1" = install ]\n')
+        for name in ("mpicxx", "mpirun"):  # the page installs Open MPI; here may be others, too
+            if shutil.which(f"{name}.openmpi"):
+                (tools / name).symlink_to(shutil.which(f"{name}.openmpi"))
         copy_sources(source, scratch / "published")
-        environment = {**os.environ, "HOME": str(scratch / "home"), "OKTOPK_REPOSITORY": "published", "CXX": compiler,
+        environment = {**os.environ, "HOME": str(scratch / "home"), "CXX": compiler,
                        "PATH": f"{tools}:{os.environ['PATH']}"}
 
         if shutil.which("make") is None:
@@ -262,20 +274,84 @@ def follow_install(source, compiler):
                                   check=False, timeout=SECONDS)
             if done.returncode != 0:
                 sys.exit(f"{line}\n{done.stdout}{done.stderr}")
-            return done.stdout
+            return done.stdout + done.stderr
+
+        def expect_output(printed, block):
+            if output.text not in printed:
+                sys.exit(f"{block}: the program printed {printed}, not {output.text}")
 
         run(install.text, scratch)
-        for number, use in enumerate(uses):
+        (scratch / "app.cpp").write_text(program.text)
+        expect_output(run(start.text, scratch), start)
+        for number, use in enumerate(block for block in blocks + guide if block.language == "cmake"):
             app = scratch / f"app_{number}"
             app.mkdir()
+            (app / "oktopk").symlink_to(scratch / "published")
             (app / "app.cpp").write_text(program.text)
             (app / "CMakeLists.txt").write_text(
                 "cmake_minimum_required(VERSION 3.16)\nproject(app LANGUAGES CXX)\n" + use.text)
-            run('cmake -S . -B . -DCMAKE_PREFIX_PATH="$HOME/.local" '
-                f'-DFETCHCONTENT_SOURCE_DIR_OKTOPK="{scratch}/published" && cmake --build .', app)
-            printed = run(start.text, app)
-            if "index 1000: 1.0" not in printed:
-                sys.exit(f"{use}: the program printed {printed}")
+            configured = run('cmake -S . -B . -DCMAKE_PREFIX_PATH="$HOME/.local" -DCMAKE_BUILD_TYPE=Release', app)
+            if "Warning" in configured:
+                sys.exit(f"{use}: CMake warns: {configured}")
+            run("cmake --build .", app)
+            expect_output(run(list(command_lines(start))[-1], app), use)
+
+
+# Pages
+
+LINES = 150  # of README.md at most
+CLAIM = "each rank selects its k largest gradient entries, and every rank gets the k largest sums of the selected entries"
+CLAIMANTS = ("README.md", "docs/main_page.md", "docs/algorithms.md", "include/oktopk/algorithm/ok_topk.hpp", "CMakeLists.txt",
+             "CITATION.cff", "packaging/README.md", "packaging/conan/conanfile.py", "packaging/vcpkg/oktopk/vcpkg.json",
+             "packaging/spack/packages/oktopk/package.py")
+# What ok_topk does not give: entries that no rank selects are in no sum.
+WRONG_CLAIM = re.compile(r"gets? the (k largest|largest k) (entries|values) of the (sum|gradient)")
+
+
+def plain(text):
+    """Words alone: without marks of comments, of strings and of Markdown, in small letters."""
+    return " ".join(re.sub(r'["\\*]|^\s*(///|#)', " ", text, flags=re.M).lower().split())
+
+
+def anchors(path):
+    """The names that a host of repositories gives to the headings of a page."""
+    names = set()
+    text = re.sub(r"```.*?```", "", path.read_text(), flags=re.S)
+    for heading in re.findall(r"^#+ +(.*?) *$", text, re.M):
+        name = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")
+        number = 0
+        while (numbered := f"{name}-{number}" if number else name) in names:
+            number += 1
+        names.add(numbered)
+    return names
+
+
+def broken_links(source, page):
+    """What a page names that is not there."""
+    text = re.sub(r"```.*?```", "", (source / page).read_text(), flags=re.S)
+    for target, anchor in re.findall(r"\]\(([^()\s#]*)(?:#([^()\s]*))?\)", text):
+        path = ((source / page).parent / target).resolve() if target else source / page
+        if re.match(r"[a-z]+:", target) or source not in path.parents:
+            continue  # another site, or the host's own pages
+        if not path.exists():
+            yield f"{page}: there is no {target}"
+        elif anchor and anchor not in anchors(path):
+            yield f"{page}: {target} has no #{anchor}"
+
+
+def check_pages(source):
+    """All links lead somewhere, README.md is short and leads to every page, and what ok_topk gives is said alike."""
+    faults = [fault for page in pages(source) for fault in broken_links(source, page)]
+    readme = (source / "README.md").read_text()
+    if readme.count("\n") > LINES:
+        faults.append(f"README.md has {readme.count(chr(10))} lines, more than {LINES}")
+    faults += [f"README.md does not lead to {page}" for page in pages(source)
+               if page.parts[0] == "docs" and page.name != "main_page.md" and f"]({page}" not in readme]
+    faults += [f"{name} does not say: {CLAIM}" for name in CLAIMANTS if CLAIM not in plain((source / name).read_text())]
+    faults += [f"{page} says wrongly: {wrong[0]}" for page in pages(source)
+               if (wrong := WRONG_CLAIM.search(plain((source / page).read_text())))]
+    if faults:
+        sys.exit("\n".join(faults))
 
 
 def main():
@@ -287,6 +363,8 @@ def main():
         compile_pieces(source, [*rest[1:], *(flag for folder in folders for flag in ("-isystem", folder))])
     elif what == "commands":
         run_commands(source, pathlib.Path(rest[0]).resolve())
+    elif what == "pages":
+        check_pages(source)
     else:
         follow_install(source, rest[0])
 
