@@ -329,6 +329,8 @@ def anchors(path):
 def broken_links(source, page):
     """What a page names that is not there."""
     text = re.sub(r"```.*?```", "", (source / page).read_text(), flags=re.S)
+    for name in re.findall(r"\[([^\[\]]*\n[^\[\]]*)\]\([^:()\s]*\)", text):
+        yield f"{page}: a link goes over two lines, and the reference would lose it: {name}"
     for target, anchor in re.findall(r"\]\(([^()\s#]*)(?:#([^()\s]*))?\)", text):
         path = ((source / page).parent / target).resolve() if target else source / page
         if re.match(r"[a-z]+:", target) or source not in path.parents:
