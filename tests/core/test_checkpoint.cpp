@@ -11,8 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <ios>
 #include <new>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
@@ -216,4 +219,54 @@ TEST_CASE("a stream that takes nothing is an error") {
   std::ostringstream out;
   out.setstate(std::ios::badbit);
   CHECK(outcome_of([&] { oktopk::save(out, example()); }).code == fault::bad_file);
+}
+
+namespace {
+
+/// Takes nothing and gives nothing, as a disk that fails.
+struct broken_buffer : std::streambuf {
+  int_type underflow() override { throw std::string("no disk"); }
+};
+
+} // namespace
+
+TEST_CASE("a stream that cannot be read is told from a checkpoint that is cut short") {
+  std::ifstream missing("/a/folder/that/is/not/there", std::ios::binary);
+  auto const heard = outcome_of([&] { oktopk::load<some_state>(missing); });
+  CHECK(heard.code == fault::bad_file);
+  CHECK(heard.says("the stream cannot be read"));
+  broken_buffer broken;
+  std::istream in(&broken);
+  CHECK(outcome_of([&] { oktopk::load<some_state>(in); }).says("the stream cannot be read"));
+  CHECK(loading("").says("cut short"));
+}
+
+TEST_CASE("a stream that throws gives the same errors, and throws as before afterwards") {
+  std::string const whole = saved(example());
+  for (auto const mask :
+       {std::ios::failbit, std::ios::eofbit, std::ios::badbit, std::ios::failbit | std::ios::eofbit}) {
+    CAPTURE(static_cast<int>(mask));
+    std::istringstream good(whole);
+    good.exceptions(mask);
+    CHECK(oktopk::load<some_state>(good) == example());
+    CHECK((good.exceptions() == mask && good.eof()));
+    std::istringstream cut(whole.substr(0, 40));
+    cut.exceptions(mask);
+    auto const heard = outcome_of([&] { oktopk::load<some_state>(cut); });
+    CHECK((heard.code == fault::bad_file && heard.says("cut short")));
+    CHECK(cut.exceptions() == mask);
+    std::istringstream longer(whole + "x");
+    longer.exceptions(mask);
+    CHECK(outcome_of([&] { oktopk::load<some_state>(longer); }).says("something follows"));
+    std::istringstream next(whole + whole);
+    next.exceptions(mask);
+    CHECK(oktopk::load_next<some_state>(next) == example());
+    CHECK(oktopk::load<some_state>(next) == example());
+  }
+  struct : std::streambuf {
+  } full;
+  std::ostream out(&full);
+  out.exceptions(std::ios::failbit | std::ios::badbit);
+  CHECK(outcome_of([&] { oktopk::save(out, example()); }).code == fault::bad_file);
+  CHECK(out.exceptions() == (std::ios::failbit | std::ios::badbit));
 }

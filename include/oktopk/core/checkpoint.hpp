@@ -8,6 +8,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <ios>
 #include <istream>
 #include <ostream>
 #include <string>
@@ -60,6 +61,29 @@ static_assert(sizeof(checkpoint_header) == 32, "no padding, whose bytes would be
 template <class T>
 concept checkpoint_number = std::is_arithmetic_v<T>;
 
+/// Lets a stream throw nothing, so that each failure becomes an `error`; its exceptions are as they were when this goes
+/// out of scope.
+class silent_stream {
+public:
+  explicit silent_stream(std::ios& stream) : stream_(stream), before_(stream.exceptions()) {
+    stream_.exceptions(std::ios::goodbit);
+  }
+
+  ~silent_stream() {
+    try {
+      stream_.exceptions(before_);
+    } catch (...) { // the stream says what state it is in; the exceptions are set
+    }
+  }
+
+  silent_stream(silent_stream const&) = delete;
+  silent_stream& operator=(silent_stream const&) = delete;
+
+private:
+  std::ios& stream_;
+  std::ios::iostate before_;
+};
+
 /// Visits the parts of a state and passes on their bytes.
 template <class Sink>
 struct checkpoint_writer {
@@ -90,6 +114,9 @@ class checkpoint_reader {
 public:
   explicit checkpoint_reader(std::istream& in) : in_(in) {
     checkpoint_header const expected;
+    if (!in_) {
+      throw error(fault::bad_file, unreadable);
+    }
     read(&header_, sizeof(header_));
     if (header_.magic != expected.magic) {
       throw error(fault::bad_file, "this is no checkpoint");
@@ -110,13 +137,17 @@ public:
     resize(values, number());
   }
 
-  /// Refuses a checkpoint of another type of state.
-  void expect_type(std::string const& name) {
+  /// The name of the type of state, which lies before the parts.
+  std::string type() {
     std::vector<char> found;
     resize(found, number());
-    std::string const text(found.begin(), found.end());
-    if (text != name) {
-      throw error(fault::bad_file, "the checkpoint holds a state of " + text + ", expected one of " + name);
+    return {found.begin(), found.end()};
+  }
+
+  /// Refuses a checkpoint of another type of state.
+  void expect_type(std::string const& name) {
+    if (std::string const found = type(); found != name) {
+      throw error(fault::bad_file, "the checkpoint holds a state of " + found + ", expected one of " + name);
     }
   }
 
@@ -161,9 +192,11 @@ private:
   void read(void* to, std::size_t bytes) {
     in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
     if (static_cast<std::size_t>(in_.gcount()) != bytes) {
-      throw error(fault::bad_file, "a checkpoint is cut short");
+      throw error(fault::bad_file, in_.bad() ? unreadable : "a checkpoint is cut short");
     }
   }
+
+  static constexpr char const* unreadable = "the stream cannot be read; its file may not be open";
 
   std::istream& in_;
   checkpoint_header header_;
@@ -177,9 +210,10 @@ private:
 /// read.
 ///
 /// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Throws `bad_file` where
-/// the stream fails.
+/// the stream fails, whatever exceptions the stream is set to throw.
 template <state_of_parts State>
 void save(std::ostream& out, State const& state) {
+  detail::silent_stream const silent(out);
   detail::checkpoint_header header;
   detail::fnv1a digest;
   auto const measure = [&](void const* data, std::size_t bytes) {
@@ -200,9 +234,11 @@ void save(std::ostream& out, State const& state) {
 
 /// Reads the next of several checkpoints in one stream, and nothing behind it.
 ///
-/// Throws `bad_file` where it is no checkpoint, one of another type of state, cut short or damaged.
+/// Throws `bad_file` where the stream cannot be read, where it is no checkpoint, one of another type of state, cut
+/// short or damaged, whatever exceptions the stream is set to throw.
 template <state_of_parts State>
 State load_next(std::istream& in) {
+  detail::silent_stream const silent(in);
   detail::checkpoint_reader read(in);
   read.expect_type(State::type_name());
   State state;
@@ -216,6 +252,7 @@ State load_next(std::istream& in) {
 /// Throws `bad_file` where `load_next` does, and where anything follows.
 template <state_of_parts State>
 State load(std::istream& in) {
+  detail::silent_stream const silent(in);
   State state = load_next<State>(in);
   if (in.peek() != std::istream::traits_type::eof()) {
     throw error(fault::bad_file, "something follows the checkpoint");
