@@ -23,6 +23,7 @@ using oktopk::fault;
 using oktopk::phase;
 using oktopk::reduction;
 using oktopk::detail::call_ref;
+using oktopk::detail::in_process_line;
 using oktopk::detail::in_process_message;
 using oktopk::detail::in_process_messages;
 using oktopk::detail::in_process_rendezvous;
@@ -42,15 +43,27 @@ in_process_message side(bool receive, int owner, int peer, std::span<std::byte> 
 
 } // namespace
 
-TEST_CASE("a send matches the receive of its peer, in its phase, and nothing else") {
-  auto const send = side(false, 1, 2, {});
-  CHECK(matches(send, side(true, 2, 1, {})));
-  CHECK(matches(side(true, 2, 1, {}), send));
-  CHECK(!matches(send, side(false, 2, 1, {})));
-  CHECK(!matches(send, side(true, 2, 0, {})));
-  CHECK(!matches(send, side(true, 0, 1, {})));
-  CHECK(!matches(send, side(true, 1, 2, {})));
-  CHECK(!matches(send, side(true, 2, 1, {}, phase::gather)));
+TEST_CASE("a line gives its messages in the order they came, and is used again when it was empty") {
+  std::array<in_process_message, 3> messages{side(true, 0, 1, {}), side(true, 0, 1, {}), side(true, 0, 1, {})};
+  in_process_line line;
+  CHECK(line.empty());
+  for (std::size_t const count : {1U, 2U, 3U, 1U}) {
+    for (std::size_t i = 0; i < count; ++i) {
+      line.push(&messages[i]);
+      CHECK((!line.empty() && line.receives()));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      CHECK(line.pop() == &messages[i]);
+    }
+    CHECK(line.empty());
+  }
+  line.push(&messages[0]);
+  line.push(&messages[1]);
+  CHECK(line.pop() == &messages[0]);
+  line.push(&messages[2]);
+  CHECK(line.pop() == &messages[1]);
+  line.clear();
+  CHECK(line.empty());
 }
 
 TEST_CASE("a message fills its room and no more, and tells how long it was") {

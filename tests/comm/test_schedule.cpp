@@ -103,7 +103,7 @@ TEST_CASE("a message under way arrives when its time has come, and not where its
   events.deliver_due();
   CHECK((events.under_way() == 0 && to.done && room == sent));
   events.launch(from, &to);
-  events.recall(&to);
+  events.recall_all_of(to.fiber);
   CHECK((events.under_way() == 0 && events.next_arrival() == simulated_events::never));
 }
 

@@ -6,6 +6,12 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/dense/halving_doubling.hpp>
 
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
 
@@ -129,5 +135,31 @@ TEST_CASE("halving_doubling sends 2S(P-1)/P bytes in 2 log2 P messages where P i
       CHECK(traffic.messages_sent == 2 * 2 * oktopk::detail::ceil_log2(ranks));
       CHECK(traffic.bytes_sent == 2 * 2 * 16 * 5 * 8 / ranks * (ranks - 1));
     }
+  }
+}
+
+namespace {
+
+/// Seconds of the processor that a sum of so many values takes in messages of one value each, on 3 ranks.
+double seconds_of_short_messages(std::int64_t count) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::clock_t const begun = std::clock();
+    oktopk::in_process::run(3, [&](oktopk::in_process_communicator comm) {
+      std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
+      oktopk::halving_doubling<execution, oktopk::in_process_communicator, float> reduce({.chunk_bytes = 4});
+      reduce.run(execution(), comm, values.data(), nullptr, count);
+    });
+    least = std::min(least, static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC);
+  }
+  return least;
+}
+
+} // namespace
+
+// Eight times the messages take eight times as long; 64 times where each message looks at all that are under way.
+TEST_CASE("halving_doubling in process takes time in proportion to its messages, however many are under way") {
+  if constexpr (std::is_same_v<memory, Kokkos::HostSpace>) { // else a kernel a message outweighs the message
+    CHECK(seconds_of_short_messages(40'000) < 20 * seconds_of_short_messages(5'000));
   }
 }

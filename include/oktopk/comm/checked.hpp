@@ -141,7 +141,9 @@ private:
 
     detail::message_seal* take() {
       if (spare.empty()) {
-        spare.reserve(seals.size() + 1); // for all that will be released
+        if (spare.capacity() <= seals.size()) {
+          spare.reserve(2 * seals.size() + 8); // for all that will be released
+        }
         spare.push_back(&seals.emplace_back());
       }
       detail::message_seal* const taken = spare.back();

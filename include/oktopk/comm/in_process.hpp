@@ -87,7 +87,7 @@ public:
     group_->note_cancelled(rank_);
     for (request& each : requests) {
       if (each.active()) {
-        group_->withdraw(each.message_);
+        group_->release(each.message_);
         each.message_ = nullptr;
       }
     }

@@ -16,7 +16,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <span>
@@ -32,7 +31,8 @@ class in_process_group {
 public:
   /// `fibers`: of the ranks, ascending.
   in_process_group(in_process_schedule& schedule, in_process_messages& messages, std::vector<int> const& fibers)
-      : schedule_(schedule), messages_(messages), posted_(fibers.size()), members_(fibers.size()) {
+      : schedule_(schedule), messages_(messages), lines_(fibers.size() * fibers.size() * phase_count),
+        members_(fibers.size()) {
     for (std::size_t rank = 0; rank < fibers.size(); ++rank) {
       members_[rank].fiber = fibers[rank];
     }
@@ -76,22 +76,10 @@ public:
 
   void release(in_process_message* message) noexcept { messages_.release(message); }
 
-  /// Ends a message that its owner has not waited for; if it has not arrived yet it never will.
-  void withdraw(in_process_message* message) noexcept {
-    if (message->under_way) {
-      schedule_.events()->recall(message);
-    } else if (!message->done) {
-      std::erase(posted_[queue_of(*message)], message);
-    }
-    release(message);
-  }
-
   /// A rank leaves the others in the middle of something. All of its messages end: also one whose request was lost
-  /// when the start of the next one threw.
+  /// when the start of the next one threw. What has not arrived yet never will.
   void note_cancelled(int rank) noexcept {
-    for (auto& queue : posted_) {
-      std::erase_if(queue, [rank](in_process_message const* message) { return message->owner == rank; });
-    }
+    drop_messages_of(rank);
     if (schedule_.events() != nullptr) {
       schedule_.events()->recall_all_of(of(rank).fiber, this);
     }
@@ -224,8 +212,10 @@ public:
 
   /// What a rank leaves unmatched when it ends lies in memory that goes with it.
   void forget(int fiber) {
-    for (auto& queue : posted_) {
-      std::erase_if(queue, [fiber](in_process_message const* message) { return message->fiber == fiber; });
+    for (int rank = 0; rank < size(); ++rank) {
+      if (of(rank).fiber == fiber) {
+        drop_messages_of(rank);
+      }
     }
     for (auto const& each : successors_) {
       each->forget(fiber);
@@ -245,23 +235,39 @@ private:
 
   member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
 
-  static std::size_t queue_of(in_process_message const& message) {
-    return static_cast<std::size_t>(message.receive ? message.owner : message.peer);
+  in_process_line& line(int from, int to, phase use) {
+    auto const pair = static_cast<std::size_t>(from) * members_.size() + static_cast<std::size_t>(to);
+    return lines_[pair * phase_count + static_cast<std::size_t>(use)];
+  }
+
+  void drop_messages_of(int rank) noexcept {
+    for (int peer = 0; peer < size(); ++peer) {
+      for (int use = 0; use < phase_count; ++use) {
+        in_process_line& to_rank = line(peer, rank, static_cast<phase>(use));
+        if (!to_rank.empty() && to_rank.receives()) {
+          to_rank.clear();
+        }
+        in_process_line& from_rank = line(rank, peer, static_cast<phase>(use));
+        if (!from_rank.empty() && !from_rank.receives()) {
+          from_rank.clear();
+        }
+      }
+    }
   }
 
   in_process_message* meet(in_process_message const& message) {
-    auto& queue = posted_[queue_of(message)];
-    for (auto other = queue.begin(); other != queue.end(); ++other) {
-      if (matches(**other, message)) {
-        in_process_message* const added = messages_.take(message);
-        in_process_message& from = message.receive ? **other : *added;
-        in_process_message& to = message.receive ? *added : **other;
-        queue.erase(other);
-        schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
-        return added;
-      }
+    in_process_message* const added = messages_.take(message);
+    in_process_line& waiting = message.receive ? line(message.peer, message.owner, message.use)
+                                               : line(message.owner, message.peer, message.use);
+    if (waiting.empty() || waiting.receives() == message.receive) {
+      waiting.push(added);
+      return added;
     }
-    return queue.emplace_back(messages_.take(message));
+    in_process_message* const other = waiting.pop();
+    in_process_message& from = message.receive ? *other : *added;
+    in_process_message& to = message.receive ? *added : *other;
+    schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
+    return added;
   }
 
   static error abandoned(member& mine) {
@@ -272,8 +278,7 @@ private:
 
   in_process_schedule& schedule_;
   in_process_messages& messages_;
-  // Per receiving rank: sends that found no receive and receives that found no send, oldest first.
-  std::vector<std::deque<in_process_message*>> posted_;
+  std::vector<in_process_line> lines_; // by sender, receiver and phase, so that no message looks for its other side
   std::vector<member> members_;
   in_process_rendezvous rendezvous_;
   std::vector<std::unique_ptr<in_process_group>> successors_;

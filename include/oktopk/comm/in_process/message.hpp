@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <utility>
 #include <vector>
 
 namespace oktopk::in_process {
@@ -32,12 +33,34 @@ struct in_process_message {
   bool under_way = false;                         ///< in a simulation, which delivers it later
   std::uint64_t number = 0;                       ///< in a simulation: of all messages of its rank
   in_process::planned_fault const* hit = nullptr; ///< in a simulation: what a planned fault does to it
+  in_process_message* next = nullptr;             ///< in its line
 };
 
-/// Whether two sides belong to one message.
-inline bool matches(in_process_message const& a, in_process_message const& b) {
-  return a.receive != b.receive && a.owner == b.peer && a.peer == b.owner && a.use == b.use;
-}
+/// The messages from one rank to another in one phase whose other side is missing, oldest first: all of them are sends,
+/// or all are receives, since a send and a receive meet at once.
+class in_process_line {
+public:
+  bool empty() const { return last_ == nullptr; }
+  bool receives() const { return last_->receive; }
+  void clear() { last_ = nullptr; }
+
+  void push(in_process_message* message) {
+    message->next = empty() ? message : std::exchange(last_->next, message);
+    last_ = message;
+  }
+
+  in_process_message* pop() {
+    in_process_message* const first = last_->next;
+    last_ = first == last_ ? nullptr : last_;
+    if (last_ != nullptr) {
+      last_->next = first->next;
+    }
+    return first;
+  }
+
+private:
+  in_process_message* last_ = nullptr; // whose next one is the first
+};
 
 inline void deliver(in_process_message& from, in_process_message& to) {
   std::size_t const bytes = from.size < to.size ? from.size : to.size;

@@ -91,11 +91,6 @@ public:
     flights_.push_back({is_explored() ? never : sum(now_, way_time(from)), &from, to});
   }
 
-  /// A message whose owner has given it up does not arrive; its other side stays as it is.
-  void recall(in_process_message const* message) noexcept {
-    std::erase_if(flights_, [&](flight const& each) { return each.from == message || each.to == message; });
-  }
-
   /// Nothing of a rank arrives any more, and nothing arrives there; of one group, or of all where it is null.
   void recall_all_of(int fiber, void const* group = nullptr) noexcept {
     std::erase_if(flights_, [&](flight const& each) {
