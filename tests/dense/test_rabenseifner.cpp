@@ -10,6 +10,8 @@
 #include <oktopk/dense/wire/coded.hpp>
 
 #include <functional>
+#include <limits>
+#include <vector>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
@@ -136,4 +138,13 @@ TEST_CASE("rabenseifner codes nothing below the cut-off") {
       run_with(coded({.cutoff_bytes = 4001}), inputs, reduction::sum, true, [](auto inner) { return counting(inner); });
   CHECK(as_is.results == run<raw>(inputs, reduction::sum).results);
   CHECK(coded({.codec = {.rate = 9}}).name() == "rabenseifner of block_float 9");
+}
+
+TEST_CASE("rabenseifner of a codec codes nothing on one rank, so it takes the largest value") {
+  std::vector<std::vector<float>> const inputs{{std::numeric_limits<float>::max(), 1.0F + 1.0F / 4096, -0.0F}};
+  for (auto const& got : {run<subject<oktopk::bfloat16>>(inputs, reduction::sum, true),
+                          run<message<oktopk::bfloat16>>(inputs, reduction::sum, true)}) {
+    CHECK(bits(got.results[0]) == bits(inputs[0]));
+    CHECK(got.lost[0] == std::vector<float>(3, 0.0F));
+  }
 }

@@ -29,9 +29,9 @@ namespace oktopk {
 /// host n.
 ///
 /// Over a coded wire each rank rounds every element once: the partial sum that it sends away, or the sum that it
-/// finishes, on one rank as well. `lost` takes the difference. The allgather encodes what it sends anew in each step,
-/// which loses nothing more of a stable codec; other codecs are refused, unless ranks may differ. Keeps three coded
-/// halves of the vector beside the caller's; guests and hosts three coded vectors.
+/// finishes. One rank sends nothing, so it codes nothing. `lost` takes the difference. The allgather encodes what it
+/// sends anew in each step, which loses nothing more of a stable codec; other codecs are refused, unless ranks may
+/// differ. Keeps three coded halves of the vector beside the caller's; guests and hosts three coded vectors.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
   requires dense_wire<Wire, E, Value>
 class rabenseifner {
@@ -70,22 +70,23 @@ public:
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    wires_.run(exec, wires_.codes(count), {values, values, lost, count, op},
-               [&](auto& wire, auto const& policy, auto const& call) {
-                 detail::folded_ranks const at(comm.rank(), comm.size());
-                 std::int64_t const grain = grain_of(count);
-                 std::int64_t const longest = at.in_pair || at.core == 1
-                                                  ? count
-                                                  : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
-                 cancel_on_unwind const alone(comm); // room may be missing on one rank
-                 wire.bind(exec, comm, policy, call, {2, longest, 1, longest});
-                 if (at.is_guest) {
-                   run_as_guest(exec, comm, wire, count);
-                 } else {
-                   run_in_core(exec, comm, wire, at, count);
-                 }
-                 detail::fence(exec, "oktopk::rabenseifner::done");
-               });
+    bool const coded = wires_.codes(count) && comm.size() > 1;
+    wires_.run(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& policy, auto const& call) {
+      if (comm.size() > 1) {
+        detail::folded_ranks const at(comm.rank(), comm.size());
+        std::int64_t const grain = grain_of(count);
+        std::int64_t const longest =
+            at.in_pair ? count : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
+        cancel_on_unwind const alone(comm); // room may be missing on one rank
+        wire.bind(exec, comm, policy, call, {2, longest, 1, longest});
+        if (at.is_guest) {
+          run_as_guest(exec, comm, wire, count);
+        } else {
+          run_in_core(exec, comm, wire, at, count);
+        }
+      }
+      detail::fence(exec, "oktopk::rabenseifner::done");
+    });
   }
 
 private:
