@@ -1,4 +1,4 @@
-// expect: satisfaction of 'kokkos_vector<|does not satisfy 'kokkos_vector'
+// expect: satisfaction of 'vector_or_accumulation<|does not satisfy 'vector_or_accumulation'
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 

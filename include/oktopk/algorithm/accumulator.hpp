@@ -17,11 +17,15 @@ inline constexpr bool is_accumulation = false;
 template <class Index, class Value, class MemorySpace>
 inline constexpr bool is_accumulation<accumulation<Index, Value, MemorySpace>> = true;
 
+template <class Input>
+concept vector_or_accumulation = kokkos_vector<Input> || is_accumulation<Input>;
+
 /// The argument of a call: an accumulator that lies in memory, or one in the making (`accumulation`), which
-/// saves a pass over memory and leaves the accumulator behind.
+/// saves a pass over memory and leaves the accumulator behind. The first two parts are there for the compiler to name.
 template <class Input, class Index, class Value, class E>
 concept accumulator_input =
-    accumulator_view<Input, Value, E> || std::same_as<Input, accumulation<Index, Value, typename E::memory_space>>;
+    vector_or_accumulation<Input> && same_value_type<Input, Value> &&
+    (accumulator_view<Input, Value, E> || std::same_as<Input, accumulation<Index, Value, typename E::memory_space>>);
 
 namespace detail {
 
