@@ -135,7 +135,7 @@ public:
   /// Time limit of every wait, `usual_time_limit` at first; none where it is zero, and then nobody hears that another
   /// rank has given up. All copies share it; the same on all ranks. A rank with a limit asks MPI again and again
   /// instead of blocking in it, and gives the core away in between.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
   /// What messages are for from now on.

@@ -9,6 +9,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/paired.hpp>
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
@@ -88,7 +89,7 @@ public:
 
   /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
   /// with a limit asks the device again and again, so the host waits for each message; without one it waits for none.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
   /// What messages are for from now on.

@@ -172,6 +172,35 @@ TEMPLATE_TEST_CASE("a decorator that counts or checks waits for all messages at 
   CHECK(heard[1].code == fault::abandoned);
 }
 
+TEMPLATE_TEST_CASE("a negative time limit is an error, and the limit is as before", "", in_process_communicator,
+                   oktopk::counted<in_process_communicator>) {
+  oktopk::in_process::run(2, [](in_process_communicator inner) {
+    TestType comm(inner);
+    comm.set_time_limit(std::chrono::seconds(3));
+    for (std::chrono::nanoseconds const limit : {std::chrono::nanoseconds(-1), std::chrono::nanoseconds::min()}) {
+      auto const heard = outcome_of([&] { comm.set_time_limit(limit); });
+      CHECK(heard.code == fault::option_out_of_range);
+      CHECK(heard.says("negative; 0 stands for no limit"));
+      CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(comm, limit); }).code == fault::option_out_of_range);
+      CHECK(comm.time_limit() == std::chrono::seconds(3));
+    }
+    CHECK(outcome_of([&] { comm.set_time_limit(std::chrono::milliseconds(-20)); }).says("limit of -0.020000 s is"));
+    CHECK(outcome_of([&] { comm.set_time_limit(std::chrono::nanoseconds(-1)); }).says("limit of -1 ns is"));
+    comm.set_time_limit(std::chrono::nanoseconds(0));
+    CHECK(comm.time_limit() == std::chrono::nanoseconds(0));
+    CHECK(pass_around(comm, inner.rank()) == 1 - inner.rank()); // the ranks are still together
+  });
+}
+
+TEST_CASE("a scope with a negative limit is an error whatever the communicator checks") {
+  oktopk::in_process::run(1, [](in_process_communicator inner) {
+    limited comm(inner);
+    CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(comm, std::chrono::seconds(-1)); }).code ==
+          fault::option_out_of_range);
+    CHECK(comm.time_limit() == std::chrono::nanoseconds(0));
+  });
+}
+
 TEST_CASE("messages that have come are not lost where another rank has given up") {
   int number = 0;
   auto const heard = oktopk::in_process::run_and_collect(3, [&](in_process_communicator comm) {

@@ -58,3 +58,10 @@ TEST_CASE("who hears that another rank has given up says who, what this rank was
   CHECK(heard.sentence() == "rank 3 has given up (this rank was in gtopk, call 2): a bit fell over");
   CHECK(oktopk::abandoned_by(3, {}, "a bit").sentence() == "rank 3 has given up: a bit");
 }
+
+TEST_CASE("a wait whose messages have all come by the time of its report says so, and names a short limit") {
+  oktopk::wait_report report;
+  report.add(true, true, 1, phase::gather);
+  CHECK(report.timed_out(0, {"ok_topk", 5}, std::chrono::nanoseconds(1)).sentence() ==
+        "rank 0 has waited in ok_topk, call 5 for more than 1 ns, the time limit; complete: from rank 1 (gather)");
+}

@@ -178,3 +178,29 @@ TEST_CASE("a rank that gives up over MPI ends the waits of the others at once, w
     MPI_Barrier(MPI_COMM_WORLD);
   });
 }
+
+TEST_CASE("a negative time limit over MPI is an error on its rank, and the limit is as before") {
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    auto const heard = outcome_of([&] { comm.set_time_limit(std::chrono::seconds(-1)); });
+    CHECK(heard.code == fault::option_out_of_range);
+    CHECK(heard.says("a time limit of -1.000000 s is negative"));
+    CHECK(comm.time_limit() == oktopk::usual_time_limit);
+  });
+}
+
+TEST_CASE("a wait over MPI that exceeds a limit of a nanosecond names that limit") {
+  if (world_size() == 1) {
+    return;
+  }
+  on_all_ranks([] {
+    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+    comm.set_time_limit(std::chrono::nanoseconds(1));
+    int number = 0;
+    auto never = comm.irecv(room_in(number), previous_rank(), phase::balance);
+    auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
+    CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
+    CHECK(heard.says(" (balance) for more than 1 ns, the time limit"));
+    comm.cancel(std::span(&never, 1));
+  });
+}

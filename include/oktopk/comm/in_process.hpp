@@ -7,6 +7,7 @@
 #include <oktopk/comm/in_process/simulation.hpp>
 #include <oktopk/comm/in_process/world.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 
@@ -97,7 +98,9 @@ public:
   void begin_operation(std::string_view name, std::int64_t number) { group_->begin_operation(rank_, name, number); }
 
   /// Time limit of every wait of this rank; none where it is zero. That nobody can go on is an error at once.
-  void set_time_limit(std::chrono::nanoseconds limit) { group_->set_time_limit(rank_, limit); }
+  void set_time_limit(std::chrono::nanoseconds limit) {
+    group_->set_time_limit(rank_, detail::checked_time_limit(limit));
+  }
   std::chrono::nanoseconds time_limit() const { return group_->time_limit(rank_); }
 
   /// Time since the ranks began: virtual in a simulation.

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/error.hpp>
+
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace oktopk {
@@ -22,6 +25,22 @@ paired_time_limits(Control, Bulk) -> paired_time_limits<Control, Bulk>;
 
 namespace detail {
 
+/// "0.020000 s"; in nanoseconds where it is no whole number of microseconds.
+inline std::string duration_text(std::chrono::nanoseconds time) {
+  return time % std::chrono::microseconds(1) != std::chrono::nanoseconds(0)
+             ? std::to_string(time.count()) + " ns"
+             : std::to_string(std::chrono::duration<double>(time).count()) + " s";
+}
+
+/// The limit, for every `set_time_limit`; an `error` on this rank, the only one that knows of it, where it is negative.
+inline std::chrono::nanoseconds checked_time_limit(std::chrono::nanoseconds limit) {
+  if (limit < std::chrono::nanoseconds(0)) {
+    throw error(fault::option_out_of_range,
+                "a time limit of " + duration_text(limit) + " is negative; 0 stands for no limit");
+  }
+  return limit;
+}
+
 /// All that `set_time_limit` needs to bring back what is set now.
 template <class Comm>
 auto time_limits_of(Comm const& comm) {
@@ -37,12 +56,13 @@ auto time_limits_of(Comm const& comm) {
 /// Another time limit for what is done in one scope: `time_limit_scope const limit(comm, std::chrono::seconds(5));`.
 ///
 /// All copies of the communicator on this rank share the limit, and get the one before when the scope ends; where there
-/// are two (`paired`), each its own. The same on all ranks. Zero stands for none.
+/// are two (`paired`), each its own. The same on all ranks. Zero stands for none; an `error` (option_out_of_range)
+/// where it is negative.
 template <class Comm>
 class time_limit_scope {
 public:
   time_limit_scope(Comm& comm, std::chrono::nanoseconds limit) : comm_(comm), before_(detail::time_limits_of(comm)) {
-    comm_.set_time_limit(limit);
+    comm_.set_time_limit(detail::checked_time_limit(limit));
   }
 
   ~time_limit_scope() { comm_.set_time_limit(before_); }

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
@@ -28,13 +29,13 @@ public:
   /// "to receive from rank 1 (gather) and to send to rank 2 (gather)"
   std::string const& open() const { return open_; }
 
-  /// The error of a rank that has waited longer than the limit.
+  /// The error of a rank that has waited longer than the limit; all may be complete by now.
   error timed_out(int rank, operation const& during, std::chrono::nanoseconds limit) const {
-    std::string const who = "rank " + std::to_string(rank) + " has waited ";
+    std::string const what = open_.empty() ? "" : " " + open_;
     std::string const where = during.name.empty() ? "" : " in " + during.text();
-    return {fault::timed_out, who + open_ + where + " for more than " +
-                                  std::to_string(std::chrono::duration<double>(limit).count()) +
-                                  " s, the time limit; complete: " + (complete_.empty() ? "nothing" : complete_)};
+    return {fault::timed_out, "rank " + std::to_string(rank) + " has waited" + what + where + " for more than " +
+                                  detail::duration_text(limit) +
+                                  ", the time limit; complete: " + (complete_.empty() ? "nothing" : complete_)};
   }
 
 private:

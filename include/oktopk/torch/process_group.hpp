@@ -7,6 +7,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
@@ -82,7 +83,7 @@ public:
   /// share it; the same on all ranks. A wait that exceeds a limit closes the connections of the group on this rank, as
   /// Gloo does it: the group is of no more use to anybody, and the other ranks soon hear of it. With a limit, an
   /// allreduce works on a copy.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = limit; }
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
   /// What messages are for from now on.
