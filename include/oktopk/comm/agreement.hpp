@@ -9,6 +9,8 @@
 #include <oktopk/core/hash.hpp>
 #include <oktopk/core/version.hpp>
 
+#include <Kokkos_Core.hpp>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -36,6 +38,9 @@ public:
 
   /// As a rank with another library or on another machine has it, for tests.
   agreement(std::string_view what, std::string_view library, std::endian order) : what_(what) {
+    if (!Kokkos::is_initialized()) { // every object of the library is made by an agreement, so each of them hears it
+      note(fault::bad_state, "Kokkos is not initialised: a Kokkos::ScopeGuard comes before the first object of oktopk");
+    }
     fact("version of oktopk", library);
     fact("byte order", order == std::endian::little ? "little-endian" : "big-endian");
   }

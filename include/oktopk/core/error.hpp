@@ -21,7 +21,7 @@ enum class fault : std::uint8_t {
   not_contiguous,       ///< an accumulator with a stride
   non_finite,           ///< NaN or infinity in an accumulator, or a sum that overflowed
   ranks_disagree,       ///< ranks made the same object with different length, k, types or policies
-  bad_state,            ///< a saved state that does not fit the object it is restored into
+  bad_state,            ///< a saved state that does not fit the object it is restored into; Kokkos not initialised
   communication,        ///< the communicator reported a failure
   deadlock,             ///< every rank waits and no message can come
   bad_file,             ///< a file, or a message of another program, that is missing, cut short or of the wrong kind
