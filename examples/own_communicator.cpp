@@ -103,6 +103,9 @@ public:
   }
 };
 
+// In front of the first use, so that the compiler names the part that is missing and not what follows from it.
+static_assert(oktopk::communicator<socket_communicator>);
+
 int main(int argc, char** argv) {
   int pairs[oktopk::phase_count][2] = {};
   for (auto& pair : pairs) {
