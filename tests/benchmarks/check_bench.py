@@ -377,12 +377,12 @@ BAD_OPTIONS = [
     (["--algorithm", "dense", "--input", "gradient.f32", "--k", 1], "{rank}"),
     (named("ok_topk(codec=block_float)"), 'no option "codec" here'),
     (named("ring_chunked(codec=gzip)"), "none, identity, bfloat16, block_float"),
-    (named("ring_chunked(codec=bfloat16, rate=8)"), 'no option "rate" here'),
+    (named("ring_chunked(codec=bfloat16, rate=8)"), "rate goes with codec=block_float"),
     (named("ring_chunked(codec=block_float, rate=17)"), "between 4 and 16"),
     (named("ring_chunked(codec=block_float, codec_level=bit)"), "collective, message"),
     (named("ring_chunked(codec=zfp, codec_level=message)"), "zfp"),  # loses, or is not there
-    (named("ring_chunked(rate=8)"), 'no option "rate" here'),
-    (named("ring_chunked(codec_level=message)"), 'no option "codec_level" here'),
+    (named("ring_chunked(rate=8)"), "rate goes with codec=block_float"),
+    (named("ring_chunked(codec_level=message)"), "codec_level goes with codec=identity"),
 ]
 
 

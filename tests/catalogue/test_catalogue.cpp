@@ -170,6 +170,10 @@ TEST_CASE("the list has every option with its default") {
   CHECK(text.find("local_select=exact") != std::string::npos);
   CHECK(text.find("tau=64") != std::string::npos);
   CHECK(text.find("none, identity, bfloat16, block_float") != std::string::npos);
+  CHECK(text.find(
+            "values of a packed format: exact, bfloat16, fixed8, fixed4, fixed2, sign; goes with format=packed\n") !=
+        std::string::npos);
+  CHECK(text.find("goes with format=coo") == std::string::npos); // what every format has goes with none
   CHECK(catalogue_text(extras()).find("none, identity, bfloat16, block_float") != std::string::npos);
 }
 
@@ -185,11 +189,19 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
   refused("topk_a(format=gzip)", "there are coo, coo_or_dense, packed");
   refused("topk_a(format=packed, values=gzip)", "there are exact, bfloat16, fixed8, fixed4, fixed2, sign");
-  refused("ok_topk(values=sign)", "no option \"values\" here"); // an option of packed
+  refused("ok_topk(values=sign)", "ok_topk: values goes with format=packed");
+  refused("ok_topk(format=coo, values=sign)", "ok_topk: values goes with format=packed");
+  refused("ok_topk(tau_prime=16)", "ok_topk: tau_prime goes with local_select=reused or local_select=unguarded or "
+                                   "global_select=reused or global_select=unguarded or global_select=gathered");
+  refused("ok_topk(chunk=4096)", "ok_topk: chunk goes with local_select=chunked");
+  refused("topk_a(tau_prime=16)", "no option \"tau_prime\" here; it has format, ");
+  refused("dense(density=0.1)", "no option \"density\" here");
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
   refused("ring_chunked(codec=block_float, codec_level=bit)", "there are collective, message");
-  refused("ok_topk(partition=uniform, tau=3)", "no option \"tau\" here"); // an option of other partitioners
-  refused("ring_chunked(rate=8)", "no option \"rate\" here");
+  refused("ok_topk(partition=uniform, tau=3)", "tau goes with partition=evened or partition=balanced");
+  refused("ring_chunked(rate=8)", "rate goes with codec=block_float");
+  refused("ring(rate=8)", "no option \"rate\" here");
+  refused("ok_topk(density=much)", "density = \"much\" is no number");
   refused("ok_topk(tau=often)", "is no integer");
   refused("ok_topk(tau=0)", "tau = 0 of evened is not positive");
   refused("ring_chunked(codec=block_float, rate=17)", "is not between 4 and 16");
@@ -203,6 +215,24 @@ TEST_CASE("texts that differ between ranks are an error on every rank") {
   auto const one =
       failures_of(3, [](in_process_communicator comm) { made(C(comm), comm.rank() == 1 ? "okk" : "ring"); });
   CHECK(unlike(one, fault::option_out_of_range, "rank 1: there is no algorithm \"okk\"") == "");
+}
+
+TEST_CASE("a density or k of the text replaces that of the program") {
+  in_process::run(2, [](in_process_communicator comm) {
+    auto const k_of = [&](std::string const& text) { return made(C(comm), text).k(); };
+    CHECK(k_of("ok_topk") == k);
+    CHECK(k_of("ok_topk(density=0.01, format=packed)") == 7);
+    CHECK(k_of("topk_a(k=3)") == 3);
+    CHECK(make_allreduce(E(), C(comm), "gtopk(k=3)", {.length = length}).k() == 3);
+    CHECK(make_allreduce(E(), C(comm), "gtopk(density=0.5)", {.length = 10, .density = 0.1}).k() == 5);
+  });
+  auto const refused = [](std::string const& text, fault code, std::string const& words) {
+    CHECK(unlike(failures_of(3, [&](in_process_communicator comm) { made(C(comm), text); }), code, words) == "");
+  };
+  refused("ok_topk(density=0.1, k=3)", fault::k_out_of_range, "give either k or density, not both");
+  refused("ok_topk(density=2)", fault::density_out_of_range, "density = 2 is not in (0, 1]");
+  refused("ok_topk(density=nan)", fault::density_out_of_range, "density = nan is not in (0, 1]");
+  refused("ok_topk(k=-1)", fault::k_out_of_range, "k = -1 is not in [0, length]");
 }
 
 TEST_CASE("value codecs that differ between ranks are an error on every rank") {
@@ -264,10 +294,21 @@ TEST_CASE("a state of another algorithm or of other policies is refused on every
     });
   };
   CHECK(unlike(restored("ok_topk", "ok_topk(tau=3)"), fault::none, "") == "");
-  CHECK(unlike(restored("ok_topk", "dense"), fault::bad_state, "local_select=exact, global_select=exact") == "");
-  CHECK(unlike(restored("topk_a", "dense"), fault::bad_state, "expected one of dense") == "");
-  CHECK(unlike(restored("ok_topk", "ok_topk(global_select=reused)"), fault::bad_state, "global_select=reused") == "");
+  CHECK(unlike(restored("ok_topk", "topk_a(format=packed)"), fault::bad_state,
+               "the state is of ok_topk(local_select=exact, global_select=exact), this is topk_a(format=packed)") ==
+        "");
+  CHECK(unlike(restored("topk_a", "dense"), fault::bad_state,
+               "the state is of local selection (exact, 32-bit values), this is dense") == "");
+  CHECK(unlike(restored("dense", "topk_a"), fault::bad_state, "the state is of dense, this is topk_a") == "");
+  CHECK(unlike(restored("ok_topk", "ok_topk(global_select=reused)"), fault::bad_state,
+               "the state is of ok_topk(local_select=exact, global_select=exact), this is "
+               "ok_topk(global_select=reused)") == "");
   CHECK(unlike(restored("ok_topk", "ok_topk", true), fault::bad_state, "rank 1: the checkpoint") == "");
+  in_process::run(1, [](in_process_communicator comm) {
+    auto const saved = made(C(comm), "ok_topk").state();
+    any const other = made(C(comm), "topk_a");
+    CHECK(outcome_of([&] { other.for_other_ranks(saved); }).says("the state is of ok_topk(local_select=exact, "));
+  });
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,16 +25,23 @@ oktopk_tests::outcome parsed(std::string const& text) {
 
 enum class colour { red, green };
 
-/// Reads three options from a text, as a policy does.
+/// Reads options from a text, as a policy does.
 struct options_read {
   int count = 3;
   double share = 0.5;
   bool flag = true;
   colour paint = colour::red;
+  std::optional<int> limit = 8;
   std::string chosen;
+  int depth = 1;
 
   explicit options_read(std::string const& text) {
     oktopk::option_reader in(allreduce_request::parse(text));
+    read(in);
+    in.finish([this](oktopk::option_reader& all) { read(all); });
+  }
+
+  void read(oktopk::option_reader& in) {
     in("count", count, "how many");
     in("share", share, "how much");
     in("flag", flag, "whether");
@@ -43,9 +51,13 @@ struct options_read {
     struct named {
       std::string_view name;
     };
-    in.choose("policy", std::tuple{named{"one"}, named{"two"}}, "one", "which",
-              [&](named const& each) { chosen = each.name; });
-    in.finish();
+    in.choose("policy", std::tuple{named{"one"}, named{"two"}}, "one", "which", [&](named const& each) {
+      chosen = each.name;
+      if (chosen == "two") {
+        in("depth", depth, "how deep");
+      }
+      in("limit", limit, "how many at most");
+    });
   }
 };
 
@@ -86,13 +98,16 @@ TEST_CASE("a request of another form is refused, with the form that it should ha
 TEST_CASE("options take the values of the request and keep their own otherwise") {
   options_read const own("x");
   CHECK((own.count == 3 && own.share == 0.5 && own.flag && own.paint == colour::red && own.chosen == "one"));
+  CHECK((own.limit == 8 && options_read("x(limit=4)").limit == 4 && options_read("x(policy=two, depth=3)").depth == 3));
   options_read const given("x(policy=two, paint=green, flag=false, share=1e-3, count=-7)");
   CHECK((given.count == -7 && given.share == 1e-3 && !given.flag && given.paint == colour::green));
   CHECK(given.chosen == "two");
 }
 
 TEST_CASE("a wrong key or value is refused, with the right ones") {
-  CHECK(refused("x(cuont=3)").says("x has no option \"cuont\" here; it has count, share, flag, paint, policy"));
+  CHECK(refused("x(cuont=3)").says("x has no option \"cuont\" here; it has count, share, flag, paint, policy, limit"));
+  CHECK(refused("x(depth=3)").says("x: depth goes with policy=two"));
+  CHECK(refused("x(limit=3.5)").says("x: limit = \"3.5\" is no integer of 32 bits"));
   CHECK(refused("x(count=3.5)").says("x: count = \"3.5\" is no integer of 32 bits"));
   CHECK(refused("x(count=3000000000)").says("is no integer of 32 bits"));
   CHECK(refused("x(count=ten)").says("is no integer of 32 bits"));

@@ -351,7 +351,7 @@ def refuses_a_state_that_does_not_fit(scheme):
         training.step(step)
     before, last = training.saved(), dist.get_rank() == dist.get_world_size() - 1
     other = Training("ok_topk(density=0.05, format=packed)")
-    assert "belongs to" in message_of(lambda: other.state.load_state_dict(before[2]))
+    assert "the state is of" in message_of(lambda: other.state.load_state_dict(before[2]))
 
     def spoilt(key, value):
         return {**before[2], key: value} if last else before[2]

@@ -101,18 +101,14 @@ public:
 
   /// Goes on from a saved state. Collective. Throws `bad_state` on every rank where some rank's state is damaged, one
   /// of another algorithm or of other policies, and what the algorithm's own `restore` throws.
-  void restore(state_type const& saved) {
-    std::string fault;
-    std::string const of(saved.policies.begin(), saved.policies.end());
-    if (of != description_.policies) {
-      fault = "the saved state belongs to (" + of + "), not to (" + description_.policies + ")";
-    }
-    inside_->restore(saved.checkpoint, fault);
-  }
+  void restore(state_type const& saved) { inside_->restore(saved.checkpoint, fault_of(saved)); }
 
   /// A state to go on from with another number of ranks; see `oktopk::for_other_ranks`. Not collective; throws
-  /// `bad_state` where the state is damaged or of another algorithm.
+  /// `bad_state` where the state is damaged, or one of another algorithm or of other policies.
   state_type for_other_ranks(state_type saved) const {
+    if (std::string const fault = fault_of(saved); !fault.empty()) {
+      throw error(fault::bad_state, fault);
+    }
     saved.checkpoint = inside_->for_other_ranks(saved.checkpoint);
     return saved;
   }
@@ -143,6 +139,7 @@ private:
     virtual std::int64_t length() const = 0;
     virtual std::int64_t k() const = 0;
     virtual std::string_view name() const = 0;
+    virtual std::string type_of_state() const = 0;
     virtual double bound_words() const = 0;
     virtual call_statistics const& last_call() const = 0;
     virtual E const& execution() const = 0;
@@ -162,6 +159,7 @@ private:
     std::int64_t length() const override { return allreduce.length(); }
     std::int64_t k() const override { return allreduce.k(); }
     std::string_view name() const override { return allreduce.name(); }
+    std::string type_of_state() const override { return Allreduce::state_type::type_name(); }
     double bound_words() const override { return allreduce.bound_words(); }
     call_statistics const& last_call() const override { return allreduce.last_call(); }
     E const& execution() const override { return allreduce.execution(); }
@@ -219,6 +217,26 @@ private:
 
     Allreduce allreduce;
   };
+
+  // A sentence about a state of another algorithm or of other policies; empty where it is of these, or cannot be read.
+  std::string fault_of(state_type const& saved) const {
+    std::string const policies(saved.policies.begin(), saved.policies.end());
+    auto const with_policies = [](std::string const& type, std::string const& chosen) {
+      return type.substr(0, type.find(" (")) + "(" + chosen + ")";
+    };
+    std::string type;
+    try {
+      std::istringstream in(std::string(saved.checkpoint.begin(), saved.checkpoint.end()));
+      type = detail::checkpoint_reader(in).type();
+    } catch (error const&) {
+      return {}; // reading all of it finds the fault
+    }
+    std::string const theirs = with_policies(type, policies);
+    if (theirs == with_policies(inside_->type_of_state(), description_.policies)) {
+      return {};
+    }
+    return "the state is of " + (policies.empty() ? type : theirs) + ", this is " + text();
+  }
 
   std::unique_ptr<holder_base> inside_;
   any_description description_;

@@ -56,7 +56,8 @@ void with_algorithm(std::string const& name, Visit const& visit) {
 } // namespace detail
 
 /// Makes the gradient allreduce that a text names: `ok_topk`, `ok_topk(local_select=reused, tau=32)`,
-/// `ring_chunked(codec=block_float, rate=8)`. See `list_allreduces` for names and options.
+/// `ring_chunked(codec=block_float, rate=8)`, `topk_a(density=0.01)`. See `list_allreduces` for names and options. A
+/// `density` or `k` of the text replaces those of `size`.
 ///
 /// Collective; the text and the size are the same on all ranks. Throws on every rank: `option_out_of_range` where the
 /// text has another form or a name, key or value that is unknown, with a list of the right ones; `ranks_disagree` where
@@ -79,15 +80,19 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
           make = [&exec, &comm, how, what = any_description{std::string(text), catalogue::policies_of(how), promised}] {
             return any(std::in_place_type<Allreduce>, exec, comm, how, what);
           };
-        } else {
-          terms.note(fault::option_out_of_range,
-                     in.name() + " does not run over this communicator, which orders messages by the instance: its "
-                                 "messages must not wait for each other; dense does, and all sparse algorithms");
         }
       };
-      scheme.template visit<E, Comm, Value, Index, Extras>(in, size, keep);
+      auto const offer_to = [&](option_reader& reader) {
+        scheme.template visit<E, Comm, Value, Index, Extras>(reader, size, keep);
+      };
+      offer_to(in);
+      in.finish(offer_to);
     });
-    in.finish();
+    if (!make) {
+      throw error(fault::option_out_of_range,
+                  in.name() + " does not run over this communicator, which orders messages by the instance: its "
+                              "messages must not wait for each other; dense does, and all sparse algorithms");
+    }
   } catch (error const& found) {
     terms.note(found.code(), found.sentence());
   }
@@ -120,7 +125,9 @@ std::string catalogue_text(Extras extras = {}) {
   for (listed_allreduce const& each : list_allreduces(extras)) {
     text += each.name + ": " + each.about + "\n";
     for (listed_option const& option : each.options) {
-      text += "  " + option.key + "=" + option.value + "  " + option.about + "\n";
+      std::string const choices = detail::joined(option.goes_with, " or ");
+      text += "  " + option.key + "=" + option.value + "  " + option.about +
+              (choices.empty() ? "" : "; goes with " + choices) + "\n";
     }
   }
   return text;

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,15 +26,16 @@ struct listed_option {
   std::string key;
   std::string value; ///< by default
   std::string about;
+  std::vector<std::string> goes_with{}; ///< the choices that have it, such as `format=packed`; none where all have it
 };
 
 namespace detail {
 
-/// Names separated by commas.
-inline std::string joined(std::vector<std::string> const& names) {
+/// Names separated by commas, or by something else.
+inline std::string joined(std::vector<std::string> const& names, char const* separator = ", ") {
   std::string text;
   for (std::string const& each : names) {
-    text += (text.empty() ? "" : ", ") + each;
+    text += (text.empty() ? "" : separator) + each;
   }
   return text;
 }
@@ -72,6 +74,16 @@ public:
     }
   }
 
+  /// A number that may be missing; gives whether the request has it.
+  template <class Number>
+  bool operator()(std::string_view key, std::optional<Number>& value, std::string_view about) {
+    if (offer(key, "none", std::string(about)) == nullptr) {
+      return false;
+    }
+    (*this)(key, value.emplace(), about);
+    return true;
+  }
+
   /// A value that has a name each.
   template <class T, std::size_t Count>
   void operator()(std::string_view key, T& value, std::array<std::pair<std::string_view, T>, Count> const& names,
@@ -105,22 +117,50 @@ public:
     std::string const* const given = offer(key, std::string(by_default), std::string(about) + ": " + known);
     std::string const chosen = given != nullptr ? *given : std::string(by_default);
     bool found = false;
+    std::vector<listed_option> of_alternatives;
     auto const visit_if_chosen = [&](auto const& each) {
-      if (!reads_ || each.name == chosen) {
+      if (!reads_) {
+        std::vector<listed_option> before = std::exchange(known_, {});
+        visit(each);
+        for (listed_option& option : known_) {
+          if (option.goes_with.empty()) {
+            option.goes_with.push_back(std::string(key) + "=" + std::string(each.name));
+          }
+          merge(of_alternatives, option);
+        }
+        known_ = std::move(before);
+      } else if (each.name == chosen) {
         found = true;
         visit(each);
       }
     };
     std::apply([&](auto const&... each) { (visit_if_chosen(each), ...); }, list);
-    if (!found) {
+    if (reads_ && !found) {
       refuse(key, chosen, "is unknown; there are " + known);
+    }
+    for (listed_option& option : of_alternatives) {
+      auto const times =
+          std::count_if(option.goes_with.begin(), option.goes_with.end(),
+                        [&](std::string const& choice) { return choice.starts_with(std::string(key) + "="); });
+      if (static_cast<std::size_t>(times) == sizeof...(Alternatives)) { // the choice does not matter
+        option.goes_with.clear();
+      }
+      merge(known_, option);
     }
   }
 
-  /// To be called when all options were offered: refuses keys of the request that none of them has.
-  void finish() const {
+  /// To be called when all options were offered: refuses keys of the request that none of them has, and says which
+  /// choice has the key. `offer_all(reader)` offers the same options again, to a reader that visits all choices.
+  template <class OfferAll>
+  void finish(OfferAll const& offer_all) const {
     for (auto const& [key, value] : request_.options) {
-      if (!is_known(key)) {
+      if (find(key) == nullptr) {
+        option_reader all;
+        offer_all(all);
+        if (listed_option const* const elsewhere = all.find(key)) {
+          throw error(fault::option_out_of_range,
+                      request_.name + ": " + key + " goes with " + detail::joined(elsewhere->goes_with, " or "));
+        }
         std::vector<std::string> keys;
         for (listed_option const& each : known_) {
           keys.push_back(each.key);
@@ -146,12 +186,29 @@ private:
     return {text.data(), end};
   }
 
-  bool is_known(std::string_view key) const {
-    return std::any_of(known_.begin(), known_.end(), [&](listed_option const& each) { return each.key == key; });
+  listed_option const* find(std::string_view key) const {
+    auto const found =
+        std::find_if(known_.begin(), known_.end(), [&](listed_option const& each) { return each.key == key; });
+    return found == known_.end() ? nullptr : &*found;
+  }
+
+  static void merge(std::vector<listed_option>& list, listed_option const& option) {
+    auto const known = std::find_if(list.begin(), list.end(), [&](auto const& each) { return each.key == option.key; });
+    if (known == list.end()) {
+      list.push_back(option);
+    } else if (option.goes_with.empty()) {
+      known->goes_with.clear();
+    } else if (!known->goes_with.empty()) {
+      for (std::string const& choice : option.goes_with) {
+        if (std::find(known->goes_with.begin(), known->goes_with.end(), choice) == known->goes_with.end()) {
+          known->goes_with.push_back(choice);
+        }
+      }
+    }
   }
 
   std::string const* offer(std::string_view key, std::string value, std::string about) {
-    if (!is_known(key)) {
+    if (find(key) == nullptr) {
       known_.push_back({std::string(key), std::move(value), std::move(about)});
     }
     if (reads_) {

@@ -20,7 +20,7 @@
 
 namespace oktopk {
 
-/// The size of a selection; dense schemes take the length only.
+/// The size of a selection; dense schemes take the length only, and a text may have its own density or k.
 struct gradient_size {
   std::int64_t length = 0;         ///< of the accumulators
   std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
@@ -123,9 +123,13 @@ struct sparse_scheme {
       using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, chosen>()))::type;
       typename allreduce::options how{};
       how.length = size.length;
-      how.k = size.k;
-      how.density = size.density;
       read_options(in, how);
+      bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
+      bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
+      if (!has_density && !has_k) {
+        how.k = size.k;
+        how.density = size.density;
+      }
       sink(std::type_identity<allreduce>(), how, promises_of<allreduce>(how));
     });
   }
