@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -47,6 +48,24 @@ auto at_least(std::int64_t least, std::int64_t most = std::numeric_limits<std::i
   };
 }
 
+// 1e6 for 1000000: a whole number with an exponent as a double holds it exactly; any other text as it is.
+std::string without_exponent(std::string text) {
+  double number = 0;
+  std::int64_t whole = 0;
+  bool const is_exact = text.find_first_of("eE") != std::string::npos && !CLI::detail::lexical_cast(text, whole) &&
+                        CLI::detail::lexical_cast(text, number) && number == std::nearbyint(number) &&
+                        std::abs(number) <= 0x1p53;
+  return is_exact ? std::to_string(static_cast<std::int64_t>(number)) : text;
+}
+
+// CLI11 takes -1 for the largest number there is, and so a number that is too large.
+std::string fault_of_seed(std::string const& text) {
+  std::uint64_t number = 0;
+  errno = 0;
+  bool const is_number = CLI::detail::lexical_cast(text, number) && text.find('-') == std::string::npos;
+  return is_number && errno == 0 ? std::string() : text + " is no integer from 0 to 2^64 - 1";
+}
+
 void declare(CLI::App& app, options& asked) {
   app.add_option_function<std::string>(
          "--algorithm", [&](std::string const& list) { asked.algorithms = oktopk::split_list(list); },
@@ -54,7 +73,9 @@ void declare(CLI::App& app, options& asked) {
       ->check(fault_of_algorithms)
       ->type_name("NAME[(KEY=VALUE,...)][,...]");
   auto* const source = app.add_option_group("Gradients")->require_option(1);
-  source->add_option("--length", asked.length, "Length of a synthetic gradient")->check(at_least(1));
+  source->add_option("--length", asked.length, "Length of a synthetic gradient")
+      ->check(at_least(1))
+      ->transform(without_exponent);
   source
       ->add_option(
           "--input", asked.inputs,
@@ -66,12 +87,12 @@ void declare(CLI::App& app, options& asked) {
   auto* const size = app.add_option_group("Selection")->require_option(1);
   size->add_option("--density", asked.density, "Share of the entries to select, in (0, 1]")
       ->check(oktopk_programs::fault_of_density);
-  size->add_option("--k", asked.k, "Number of entries to select")->check(at_least(0));
+  size->add_option("--k", asked.k, "Number of entries to select")->check(at_least(0))->transform(without_exponent);
   app.add_option("--steps", asked.steps, "Steps to measure (default: 10, or one for each pattern)")
       ->check(at_least(1, most_steps));
   app.add_option("--warmup", asked.warmup, "Steps before these that are not measured (default: 0)")
       ->check(at_least(0, most_steps));
-  app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)");
+  app.add_option("--seed", asked.seed, "Seed of the synthetic gradients (default: 1)")->check(fault_of_seed);
   app.add_option("--csv", asked.csv, "Write one row per algorithm and step to this file")->type_name("FILE");
   app.add_option("--dump", asked.dump, "Write each algorithm's last result to this folder")->type_name("DIR");
   app.add_option("--in-process", asked.in_process, "Run P ranks inside this process, without MPI")
@@ -116,7 +137,12 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
   } catch (CLI::Success const&) {
     read.text = list;
   } catch (CLI::ParseError const& fault) {
-    read.fault = fault.what();
+    // CLI11 complains of what is missing first, and names what it does not know last first.
+    auto const unknown = app.remaining();
+    read.fault = unknown.empty() ? fault.what() : "not expected:";
+    for (std::string const& each : unknown) {
+      read.fault += " " + each;
+    }
   }
 #ifndef OKTOPK_BENCH_WITH_XXHASH
   if (read.asked.checked && read.fault.empty() && read.text.empty()) {

@@ -50,6 +50,36 @@ TEST_CASE("a density selects as many entries as in the library") {
   CHECK(read({"--algorithm", "ok_topk", "--length", "100", "--k", "7"}).asked.entries_of(100) == 7);
 }
 
+TEST_CASE("whole numbers may have an exponent") {
+  auto const given = read({"--algorithm", "ok_topk", "--length", "1e6", "--k", "1.5E4"});
+  REQUIRE(given.fault.empty());
+  CHECK((given.asked.length == 1'000'000 && given.asked.k == 15'000));
+  CHECK(read({"--algorithm", "ok_topk", "--length", "0x1e6", "--k", "1"}).asked.length == 0x1e6);
+  for (std::string const wrong :
+       {"1e-1", "1.55e1", "1e", "e6", "1e6x", "1e400", "-1e6", "1e30", "2.5", "1e6 1", "inf"}) {
+    CAPTURE(wrong);
+    CHECK(read({"--algorithm", "ok_topk", "--length", wrong, "--k", "1"}).fault ==
+          "--length: " + wrong + " is no integer of at least 1");
+  }
+}
+
+TEST_CASE("a seed is a number of 64 bits") {
+  CHECK(read(plain({"--seed", "18446744073709551615"})).asked.seed == 18446744073709551615U);
+  CHECK(read(plain({"--seed=0"})).asked.seed == 0);
+  for (std::string const wrong : {"-1", "18446744073709551616", "1.5", "one"}) {
+    CHECK(read(plain({"--seed", wrong})).fault == "--seed: " + wrong + " is no integer from 0 to 2^64 - 1");
+  }
+}
+
+TEST_CASE("what is unknown is told before what is missing or wrong, as it was given") {
+  CHECK(read({"--algorithm", "ok_topk", "--densty", "0.01"}).fault == "not expected: --densty 0.01");
+  CHECK(read({"--densty", "0.01"}).fault == "not expected: --densty 0.01");
+  CHECK(read(plain({"--densty", "0.01", "--fast"})).fault == "not expected: --densty 0.01 --fast");
+  CHECK(read({"--algorithm", "ok_topk", "--length", "0", "--densty=2"}).fault == "not expected: --densty=2");
+  CHECK(read(plain({"stray"})).fault == "not expected: stray");
+  CHECK(read({"--algorithm", "ok_topk"}).fault.find("[--length,--input]") != std::string::npos);
+}
+
 TEST_CASE("lines that differ in one option are different lines") {
   CHECK(read(plain({"--steps", "3"})).line != read(plain({"--steps", "4"})).line);
   CHECK(read(plain({"--no-verify"})).line != read(plain()).line);
