@@ -15,15 +15,18 @@
 #include "programs/together.hpp"
 
 #include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/core/checkpoint.hpp>
 #ifdef OKTOPK_BENCH_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -153,8 +156,34 @@ private:
       });
     }
     if (asked_.verify) {
-      verify(comm_, call, host_, result_of(update), algorithm.last_call(), algorithm.promises(), algorithm.k());
+      auto const boundaries = boundaries_of(algorithm);
+      verify(comm_, call, host_, result_of(update), algorithm.last_call(), algorithm.promises(), algorithm.k(),
+             boundaries);
     }
+  }
+
+  /// Of the regions of the last call: Ok-Topk's are in its state, the others' are even.
+  std::vector<std::int64_t> boundaries_of(allreduce const& algorithm) const {
+    std::vector<std::int64_t> boundaries;
+    if (algorithm.promises().rounding.empty()) { // where nothing is rounded it makes no difference who adds up
+      return boundaries;
+    }
+    for (std::int64_t rank = 0, ranks = comm_.size(); rank <= ranks; ++rank) {
+      std::int64_t const more = std::min(rank, algorithm.length() % ranks);
+      boundaries.push_back(algorithm.length() / ranks * rank + more);
+    }
+    auto const take_from = [&]<class Allreduce>(std::type_identity<Allreduce>) {
+      auto const& checkpoint = algorithm.state().checkpoint;
+      std::istringstream in(std::string(checkpoint.begin(), checkpoint.end()));
+      boundaries = oktopk::load<typename Allreduce::state_type>(in).boundaries;
+    };
+    using format = oktopk::coo<>; // the state does not depend on it
+    if (algorithm.name() == "ok_topk") {
+      take_from(std::type_identity<oktopk::catalogue::any_ok_topk<space, decorated, format>>());
+    } else if (algorithm.name() == "paper_ok_topk") {
+      take_from(std::type_identity<oktopk::paper_ok_topk<space, decorated, format>>());
+    }
+    return boundaries;
   }
 
   void finish() {

@@ -14,6 +14,12 @@ std::string number(double value) {
   return fmt::format("{:.9g}", value);
 }
 
+// Each of the additions rounds off at most 2^-24 of a number no larger than the sum of the magnitudes; the last factor
+// covers the growth of that bound itself.
+double rounding_of_sum(int parts, double magnitudes) {
+  return (parts - 1) * 0x1p-24 * magnitudes * 1.001;
+}
+
 } // namespace
 
 std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k) {
@@ -27,34 +33,65 @@ std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k) {
   return positions;
 }
 
-block_sums::block_sums(std::int64_t width)
-    : sums_(static_cast<std::size_t>(width)), magnitudes_(sums_.size()), counts_(sums_.size()) {
+block_sums::block_sums(std::int64_t width, bool rounded)
+    : rounded_(rounded), sums_(static_cast<std::size_t>(width)), magnitudes_(sums_.size()), given_(sums_.size()),
+      returned_(sums_.size()), reached_sums_(rounded ? sums_.size() : 0), reached_magnitudes_(reached_sums_.size()),
+      doubts_(reached_sums_.size()) {
 }
 
 void block_sums::clear() {
-  std::fill(sums_.begin(), sums_.end(), 0.0);
-  std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
-  std::fill(counts_.begin(), counts_.end(), 0);
+  for (auto* const each : {&sums_, &magnitudes_, &reached_sums_, &reached_magnitudes_, &doubts_}) {
+    std::fill(each->begin(), each->end(), 0.0);
+  }
+  std::fill(given_.begin(), given_.end(), 0);
+  std::fill(returned_.begin(), returned_.end(), 0);
 }
 
 void block_sums::add(std::span<contribution const> parts) {
   for (contribution const& part : parts) {
-    sums_[part.offset] += static_cast<double>(part.value);
-    magnitudes_[part.offset] += std::abs(static_cast<double>(part.value));
-    counts_[part.offset] += 1;
+    std::size_t const at = part.offset;
+    auto const value = static_cast<double>(part.value);
+    switch (part.kind) {
+    case contribution::reached:
+      reached_sums_[at] += value;
+      reached_magnitudes_[at] += std::abs(value);
+      break;
+    case contribution::doubt: doubts_[at] += value; break;
+    default:
+      sums_[at] += part.kind == contribution::given ? value : -value;
+      magnitudes_[at] += std::abs(value);
+      (part.kind == contribution::given ? given_ : returned_)[at] += 1;
+    }
   }
 }
 
 double block_sums::sum(std::int64_t offset) const {
   auto const at = static_cast<std::size_t>(offset);
-  return counts_[at] <= 2 ? static_cast<double>(static_cast<float>(sums_[at])) : sums_[at];
+  bool const exact = given_[at] + returned_[at] <= 2 && !rounded_;
+  return exact ? static_cast<double>(static_cast<float>(sums_[at])) : sums_[at];
 }
 
 double block_sums::tolerance(std::int64_t offset) const {
   auto const at = static_cast<std::size_t>(offset);
-  // Each of the count - 1 additions rounds off at most 2^-24 of a number no larger than the sum of the magnitudes; the
-  // last factor covers the growth of that bound itself.
-  return counts_[at] <= 2 ? 0 : (counts_[at] - 1) * 0x1p-24 * magnitudes_[at] * 1.001;
+  // What a code rounds off is itself rounded to single precision.
+  int const parts = given_[at] + returned_[at] + (rounded_ ? returned_[at] : 0);
+  return parts <= 2 && !rounded_ ? 0 : rounding_of_sum(parts, magnitudes_[at]);
+}
+
+double block_sums::reached_sum(std::int64_t offset) const {
+  auto const at = static_cast<std::size_t>(offset);
+  if (!rounded_) {
+    return sum(offset);
+  }
+  return given_[at] <= 2 ? static_cast<double>(static_cast<float>(reached_sums_[at])) : reached_sums_[at];
+}
+
+double block_sums::reached_tolerance(std::int64_t offset) const {
+  auto const at = static_cast<std::size_t>(offset);
+  if (!rounded_) {
+    return tolerance(offset);
+  }
+  return doubts_[at] + (given_[at] <= 2 ? 0 : rounding_of_sum(given_[at], reached_magnitudes_[at]));
 }
 
 result_check::result_check(std::span<std::int64_t const> indices, std::span<float const> values)
@@ -70,31 +107,33 @@ void result_check::take(std::int64_t begin, std::int64_t end, block_sums const& 
       if (!sums.touched(offset) && wrong_value_.empty()) {
         wrong_value_ = "no rank contributed at index " + std::to_string(index) + " of the result";
       }
-      take_inside(index, sums.sum(offset), sums.tolerance(offset), values_[next_]);
+      take_inside(index, offset, sums, values_[next_]);
       next_ += 1;
-    } else if (sums.touched(offset)) {
-      take_outside(index, sums.sum(offset), sums.tolerance(offset));
+    } else if (sums.touched(offset) || sums.took_back(offset)) {
+      take_outside(index, offset, sums);
     }
   }
 }
 
-void result_check::take_inside(std::int64_t index, double sum, double tolerance, float value) {
+void result_check::take_inside(std::int64_t index, std::int64_t offset, block_sums const& sums, float value) {
+  double const sum = sums.sum(offset);
+  double const tolerance = sums.tolerance(offset);
   if (wrong_value_.empty() && !(std::abs(static_cast<double>(value) - sum) <= tolerance)) {
     wrong_value_ = "the value at index " + std::to_string(index) + " is " + number(static_cast<double>(value)) +
-                   ", but the ranks' contributions add up to " + number(sum);
+                   ", but the ranks' contributions, less what was returned to them, add up to " + number(sum);
   }
   // As large as rounding may have made it, so that only certain faults are reported.
-  ranked_entry const entry{index, std::abs(sum) + tolerance};
+  ranked_entry const entry{index, std::abs(sums.reached_sum(offset)) + sums.reached_tolerance(offset)};
   if (last_inside_.index < 0 || last_inside_.precedes(entry)) {
     last_inside_ = entry;
   }
 }
 
-void result_check::take_outside(std::int64_t index, double sum, double tolerance) {
-  if (stray_index_ < 0 && std::abs(sum) > tolerance) {
+void result_check::take_outside(std::int64_t index, std::int64_t offset, block_sums const& sums) {
+  if (stray_index_ < 0 && std::abs(sums.sum(offset)) > sums.tolerance(offset)) {
     stray_index_ = index;
   }
-  ranked_entry const entry{index, std::abs(sum) - tolerance};
+  ranked_entry const entry{index, std::abs(sums.reached_sum(offset)) - sums.reached_tolerance(offset)};
   if (first_outside_.index < 0 || entry.precedes(first_outside_)) {
     first_outside_ = entry;
   }

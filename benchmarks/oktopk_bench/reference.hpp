@@ -50,31 +50,52 @@ private:
 /// Positions of the k largest magnitudes, ascending; ties go to the lower position.
 std::vector<std::int64_t> top_k(std::span<float const> values, std::int64_t k);
 
-/// What one rank adds to one entry of the gradient; it travels between ranks as it is.
+/// What one rank knows of one entry of the gradient; it travels between ranks as it is.
 struct contribution {
+  enum kind_type : std::uint32_t {
+    given,   ///< the rank's own value
+    reached, ///< the same as it reached the owner of the sum
+    doubt,   ///< distance to another value that it may have reached the owner as
+    returned ///< what the rank takes back
+  };
+
   std::uint32_t offset = 0; ///< from the begin of the block
   float value = 0;
+  kind_type kind = given;
 };
 
 /// Sums of the contributions to one block of the gradient, and how far a sum in single precision may be from them.
 class block_sums {
 public:
-  explicit block_sums(std::int64_t width);
+  /// `rounded`: values reach the sums rounded, and what is rounded off is returned.
+  explicit block_sums(std::int64_t width, bool rounded = false);
 
+  bool rounded() const { return rounded_; }
   void clear();
   void add(std::span<contribution const> parts);
 
   /// Whether anybody contributed to the entry.
-  bool touched(std::int64_t offset) const { return counts_[static_cast<std::size_t>(offset)] > 0; }
-  /// The sum; where one or two contributed, as single precision must have it.
+  bool touched(std::int64_t offset) const { return given_[static_cast<std::size_t>(offset)] > 0; }
+  /// Whether anything was returned there.
+  bool took_back(std::int64_t offset) const { return returned_[static_cast<std::size_t>(offset)] > 0; }
+  /// What was given less what was returned; of one or two parts that are not rounded, as single precision must have it.
   double sum(std::int64_t offset) const;
-  /// Nought up to two contributions; beyond that the order of summation is the scheme's own.
+  /// Nought for one or two of these; beyond that the order of summation is the scheme's own.
   double tolerance(std::int64_t offset) const;
+  /// What the scheme chooses by: the sum of all that was given, as it reached the owner.
+  double reached_sum(std::int64_t offset) const;
+  double reached_tolerance(std::int64_t offset) const;
 
 private:
+  bool rounded_;
   std::vector<double> sums_;
   std::vector<double> magnitudes_;
-  std::vector<std::int32_t> counts_;
+  std::vector<std::int32_t> given_;
+  std::vector<std::int32_t> returned_;
+  // Where values are rounded:
+  std::vector<double> reached_sums_;
+  std::vector<double> reached_magnitudes_;
+  std::vector<double> doubts_;
 };
 
 /// Compares one result with the sums of what the ranks say they gave to it, block by block in ascending order.
@@ -104,8 +125,8 @@ private:
     }
   };
 
-  void take_inside(std::int64_t index, double sum, double tolerance, float value);
-  void take_outside(std::int64_t index, double sum, double tolerance);
+  void take_inside(std::int64_t index, std::int64_t offset, block_sums const& sums, float value);
+  void take_outside(std::int64_t index, std::int64_t offset, block_sums const& sums);
 
   std::span<std::int64_t const> indices_;
   std::span<float const> values_;

@@ -42,7 +42,8 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   }
   sums.clear();
   sums.add(parts);
-  parts.resize(static_cast<std::size_t>(2 * (end - begin))); // a rank contributes and takes back at most once an entry
+  // A rank says at most once of an entry what it gave and took back and, of rounded ones, two numbers more.
+  parts.resize(static_cast<std::size_t>((sums.rounded() ? 4 : 2) * (end - begin)));
   for (int rank = 1; rank < comm.size(); ++rank) {
     one = comm.irecv(std::as_writable_bytes(std::span<contribution>(parts)), rank, use);
     comm.wait_all(std::span(&one, 1));
@@ -52,11 +53,13 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
 
 /// Compares one call's results on all ranks with a reference computed independently of the library.
 ///
-/// Collective; `call` names the call in the sentence that every rank throws where something is wrong.
+/// Collective; `call` names the call in the sentence that every rank throws where something is wrong. `boundaries`: of
+/// the regions of the ranks, the same on all of them.
 template <oktopk::communicator Comm>
 void verify(Comm& comm, std::string const& call, std::span<float const> accumulator, host_result const& result,
-            oktopk::call_statistics const& figures, oktopk::allreduce_promises const& promised, std::int64_t k) {
-  own_part const part(accumulator, result, figures, promised, k);
+            oktopk::call_statistics const& figures, oktopk::allreduce_promises const& promised, std::int64_t k,
+            std::span<std::int64_t const> boundaries) {
+  own_part const part(accumulator, result, figures, promised, k, comm.rank(), boundaries);
   auto const settle = [&](std::string const& fault, oktopk::agreement agreed) {
     if (!fault.empty()) {
       agreed.note(oktopk::fault::bad_state, fault);
@@ -72,7 +75,7 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
   }
 
   auto const length = static_cast<std::int64_t>(accumulator.size());
-  block_sums sums(comm.rank() == 0 ? std::min(length, verify_block) : 0);
+  block_sums sums(comm.rank() == 0 ? std::min(length, verify_block) : 0, !promised.rounding.empty());
   result_check check(result.indices, result.values);
   for (std::int64_t begin = 0; begin < length; begin += verify_block) {
     std::int64_t const end = std::min(begin + verify_block, length);
@@ -84,15 +87,16 @@ void verify(Comm& comm, std::string const& call, std::span<float const> accumula
   std::string fault;
   if (comm.rank() == 0) {
     fault = check.wrong_value();
-    if (fault.empty() && !promised.local.exact) {
+    // Selected entries that did not make it into the result are there only where the ranks choose among sums.
+    bool const has_candidates = promised.global && part.knows_candidates();
+    if (fault.empty() && !(promised.global && part.knows_selection())) {
       fault = check.stray();
     }
-    bool const of_exact = promised.local.exact && promised.global;
-    if (fault.empty() && of_exact) {
+    if (fault.empty() && has_candidates && promised.global->one_threshold) {
       fault = check.wrong_choice();
     }
     auto const expected = std::min(k, check.candidates());
-    if (fault.empty() && of_exact && promised.global->exact && figures.global_selected != expected) {
+    if (fault.empty() && has_candidates && promised.global->exact && figures.global_selected != expected) {
       fault = "the result has " + std::to_string(figures.global_selected) + " entries instead of " +
               std::to_string(expected);
     }

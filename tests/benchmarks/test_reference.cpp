@@ -16,8 +16,8 @@ using oktopk_bench::contribution;
 using oktopk_bench::result_check;
 using positions = std::vector<std::int64_t>;
 
-block_sums sums_of(std::int64_t width, std::vector<contribution> const& parts) {
-  block_sums sums(width);
+block_sums sums_of(std::int64_t width, std::vector<contribution> const& parts, bool rounded = false) {
+  block_sums sums(width, rounded);
   sums.add(parts);
   return sums;
 }
@@ -73,4 +73,30 @@ TEST_CASE("result_check leaves near-ties alone and nothing else") {
   // An exact tie goes to the lower index.
   CHECK(choice({0, 1, 2}, {3, 3, 2}).empty());
   CHECK(choice({0, 1, 3}, {3, 3, 2}).find("index 2") != std::string::npos);
+}
+
+TEST_CASE("result_check chooses by the sums that reach their owners, as far as these are certain") {
+  auto const choice = [](std::vector<contribution> const& parts) {
+    auto const sums = sums_of(2, parts, true);
+    positions const indices{0};
+    std::vector<float> const values{4};
+    result_check check(indices, values);
+    check.take(0, 2, sums);
+    CHECK(check.wrong_value().empty());
+    return check.wrong_choice();
+  };
+  auto const kept = contribution::reached;
+  // Given were 4 and 5, of which 4 and 3 reached the owner.
+  CHECK(choice({{0, 4}, {0, 4, kept}, {1, 5}, {1, 3, kept}}).empty());
+  // Given were 4 and 3, of which 4 and 5 did.
+  std::vector<contribution> parts{{0, 4}, {0, 4, kept}, {1, 3}, {1, 5, kept}};
+  CHECK(choice(parts).find("index 1 (magnitude 5) is missing from the result, which has index 0") == 0);
+  parts.push_back({1, 2, contribution::doubt});
+  CHECK(choice(parts).empty());
+}
+
+TEST_CASE("what is returned counts against what is given") {
+  auto const sums = sums_of(2, {{0, 4}, {0, 1, contribution::returned}, {1, 1, contribution::returned}});
+  CHECK((sums.sum(0) == 3 && sums.touched(0) && sums.took_back(0)));
+  CHECK((sums.sum(1) == -1 && !sums.touched(1) && sums.took_back(1)));
 }

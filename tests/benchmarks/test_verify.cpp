@@ -64,7 +64,7 @@ oktopk_tests::outcome verdict(std::function<call(int)> const& make) {
   auto const failures = oktopk::in_process::run_and_collect(ranks, [&](oktopk::in_process_communicator comm) {
     call const made = make(comm.rank());
     std::int64_t const wanted = made.promised.everything ? 6 : k;
-    oktopk_bench::verify(comm, "test", accumulators[comm.rank()], made.result, made.figures, made.promised, wanted);
+    oktopk_bench::verify(comm, "test", accumulators[comm.rank()], made.result, made.figures, made.promised, wanted, {});
   });
   auto const first = oktopk_tests::outcome_of(failures[0]);
   for (auto const& each : failures) {

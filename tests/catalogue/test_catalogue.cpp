@@ -254,7 +254,11 @@ TEST_CASE("promises follow from the policies") {
     auto const fixed = of("ok_topk(local_select=chunked, chunk=64, per_chunk=2)").local;
     CHECK((fixed.low == 0 && !fixed.one_threshold && own.local.one_threshold));
     CHECK((of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
-    CHECK((of("ok_topk(format=packed)").global->exact && !of("ok_topk(format=packed, values=sign)").global->exact));
+    auto const rounded = of("ok_topk(format=packed, values=sign)");
+    CHECK((rounded.rounding == "sign" && rounded.global->exact && rounded.exact_sums));
+    CHECK((own.rounding.empty() && of("ok_topk(format=packed)").rounding.empty() && of("ring").rounding.empty()));
+    CHECK((own.coded == coded_messages::regions && of("topk_dsa").coded == coded_messages::regions));
+    CHECK((of("topk_a").coded == coded_messages::selections && of("gtopk").coded == coded_messages::tree));
     CHECK((of("gtopk").exact_sums && !of("gtopk(return_dropped=false)").exact_sums));
     CHECK((of("ring").everything && !of("dense_bfloat16").everything));
     CHECK((of("ring_chunked(codec=identity)").everything && !of("ring_chunked(codec=bfloat16)").everything));

@@ -86,11 +86,12 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
   }
   if constexpr (requires { how.return_dropped; }) {
     promised.exact_sums = promised.all_contribute = how.return_dropped;
+    promised.coded = coded_messages::tree;
+  } else if constexpr (requires { how.schedule; }) {
+    promised.coded = coded_messages::regions;
   }
-  if constexpr (requires { how.format; }) {
-    if (loses(how.format) && promised.global) {
-      promised.global->exact = false; // of the rounded sums
-    }
+  if constexpr (requires { how.format.values(); }) {
+    promised.rounding = loses(how.format) ? how.format.values().name() : std::string();
   }
   return promised;
 }
