@@ -302,7 +302,7 @@ def follow_install(source, compiler):
 LINES = 150  # of README.md at most
 CLAIM = "each rank selects its k largest gradient entries, and every rank gets the k largest sums of the selected entries"
 CLAIMANTS = ("README.md", "docs/main_page.md", "docs/algorithms.md", "include/oktopk/algorithm/ok_topk.hpp", "CMakeLists.txt",
-             "CITATION.cff", "packaging/README.md", "packaging/conan/conanfile.py", "packaging/vcpkg/oktopk/vcpkg.json",
+             "CITATION.cff", "packaging/conan/conanfile.py", "packaging/vcpkg/oktopk/vcpkg.json",
              "packaging/spack/packages/oktopk/package.py")
 # What ok_topk does not give: entries that no rank selects are in no sum.
 WRONG_CLAIM = re.compile(r"gets? the (k largest|largest k) (entries|values) of the (sum|gradient)")
