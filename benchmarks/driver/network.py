@@ -176,7 +176,8 @@ def measure(rate, ranks, mpi, launcher, rounds, launches, options, scratch):
                ranks, mpi, launcher, rounds, "\n".join(launches), *options]
     with subprocess.Popen(list(map(str, command)), stdout=sys.stderr.fileno()) as cluster:
         try:
-            status = cluster.wait()
+            with programs.under_way(lambda: "Measuring on the emulated cluster: still under way"):
+                status = cluster.wait()
         finally:
             cluster.kill()
     rows = []

@@ -86,14 +86,13 @@ def train(given, program, options, scratch):
     """Trains with each scheme; gives the rows."""
     rows = []
     if given.rate != "none":
-        # What the program says itself stays in the cluster until it ends.
-        with programs.under_way(lambda: "Training on the emulated cluster: still under way"):
-            status = network.measure(given.rate, given.ranks, program, 1, given.algorithm, options,
-                                     scratch)
-        path = pathlib.Path(scratch) / "rows.csv"
-        if status != 0 or not path.exists():
+        launches = [network.launch_of(name, "open_mpi", program) for name in given.algorithm]
+        status, rows = network.measure(given.rate, given.ranks, "open_mpi",
+                                       network.launcher_of("open_mpi", program), 1, launches, options,
+                                       scratch)
+        if status != 0:
             programs.fail("the training failed")
-        return results.read(path)
+        return rows
     csv = pathlib.Path(scratch) / "one.csv"
     for name in given.algorithm:
         programs.say(f"Training with {name} on {given.ranks} ranks")
