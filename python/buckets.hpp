@@ -18,8 +18,8 @@ namespace oktopk_torch {
 struct arrival {
   at::Tensor buffer;                    ///< gradients in, averages over the ranks out
   std::vector<std::int64_t> parameters; ///< whose gradients lie there one after the other
-  std::vector<int> used; ///< of each of these whether this rank has a gradient, 0 or 1; empty where all ranks have all
-  std::int64_t index = 0;               ///< of the bucket in this backward pass
+  std::vector<int> used;  ///< of each of these whether this rank has a gradient, 0 or 1; empty where all ranks have all
+  std::int64_t index = 0; ///< of the bucket in this backward pass
   bool is_last = false;
   std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
 };

@@ -110,11 +110,12 @@ public:
         future->markCompleted(result);
       }
     };
-    thread().post([self = handle_, what = arrival{buffer, std::move(parameters), std::move(used), index, is_last, done}] {
-      if (self->inside) {
-        self->inside->arrive(what);
-      }
-    });
+    thread().post(
+        [self = handle_, what = arrival{buffer, std::move(parameters), std::move(used), index, is_last, done}] {
+          if (self->inside) {
+            self->inside->arrive(what);
+          }
+        });
   }
 
   saved_state save() const {

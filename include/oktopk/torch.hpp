@@ -55,9 +55,9 @@ struct data_parallel_options {
 /// that require one. In a backward pass each gradient goes to its bucket (`bucketed`), whose call begins when it is
 /// full. A parameter without a gradient on this rank counts as zeros, and gets the average as the others do: zeros
 /// where no rank has one, which an optimizer with momentum or decay does not pass over. A parameter that no longer
-/// requires a gradient, on all ranks alike, is frozen: its gradient is not set, and its residual waits until it requires
-/// one again. Parameters are dense tensors of
-/// type `float` on the device of the execution space; a parameter that is shared by modules is reduced once.
+/// requires a gradient, on all ranks alike, is frozen: its gradient is not set, and its residual waits until it
+/// requires one again. Parameters are dense tensors of type `float` on the device of the execution space; a parameter
+/// that is shared by modules is reduced once.
 ///
 /// Where the execution space is a device, its instance must have the stream on which torch runs the backward pass.
 /// Buckets are filled from the last parameter to the first, so a parameter that is registered late and used early holds
