@@ -13,6 +13,7 @@
 
 #include "algorithm/invariants.hpp"
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 
 #include <algorithm>
 #include <cstdint>
