@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -137,11 +138,15 @@ command_line read_command_line(std::vector<std::string> const& arguments, std::s
   } catch (CLI::Success const&) {
     read.text = list;
   } catch (CLI::ParseError const& fault) {
-    // CLI11 complains of what is missing first, and names what it does not know last first.
+    // CLI11 complains of what is missing first, and names what it does not know last first. A value alone may be left
+    // over because an option before it took another for its own.
     auto const unknown = app.remaining();
-    read.fault = unknown.empty() ? fault.what() : "not expected:";
-    for (std::string const& each : unknown) {
-      read.fault += " " + each;
+    bool const first =
+        dynamic_cast<CLI::ExtrasError const*>(&fault) != nullptr ||
+        std::any_of(unknown.begin(), unknown.end(), [](auto const& each) { return each.starts_with('-'); });
+    read.fault = first ? "not expected:" : fault.what();
+    for (std::size_t i = 0; first && i < unknown.size(); ++i) {
+      read.fault += " " + unknown[i];
     }
   }
 #ifndef OKTOPK_BENCH_WITH_XXHASH

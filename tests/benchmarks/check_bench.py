@@ -294,12 +294,21 @@ def test_synthetic(tmp_path, tool):
     assert results[0] != results[2]
 
 
+@started(1, 3, mpi=[3])
+@pytest.mark.parametrize("values", ["exact", "bfloat16", "fixed8", "fixed4", "fixed2", "sign"])
+def test_verifies_what_a_format_rounds(tool, ranks, values):
+    schemes = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k"]
+    named_all = ",".join(f"{scheme}(format=packed, values={values})" for scheme in schemes)
+    tool.succeed(ranks, "--algorithm", named_all, "--length", 20_000, "--density", 0.02, "--steps", 3)
+
+
 @on_two
 def test_help(tool, ranks):
     said = tool.succeed(ranks, "--help")
     assert "--density" in said and said.count("--no-verify") == 1
     listed = tool.succeed(ranks, "--list")
     assert listed.count("ring_chunked:") == 1 and "codec=none" in listed
+    assert listed.count("sign (format=packed)\n") == 6
 
 
 @on_two

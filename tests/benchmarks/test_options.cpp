@@ -77,6 +77,8 @@ TEST_CASE("what is unknown is told before what is missing or wrong, as it was gi
   CHECK(read(plain({"--densty", "0.01", "--fast"})).fault == "not expected: --densty 0.01 --fast");
   CHECK(read({"--algorithm", "ok_topk", "--length", "0", "--densty=2"}).fault == "not expected: --densty=2");
   CHECK(read(plain({"stray"})).fault == "not expected: stray");
+  CHECK(
+      read({"--algorithm", "ok_topk", "--length", "9", "--k", "--csv", "rows"}).fault.starts_with("--k: --csv is no"));
   CHECK(read({"--algorithm", "ok_topk"}).fault.find("[--length,--input]") != std::string::npos);
 }
 
