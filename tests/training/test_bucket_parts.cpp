@@ -37,6 +37,7 @@ struct part {
   feedback_type feedback;
   std::string fresh;
   bool done = false;
+  std::vector<int> withheld;
 };
 
 oktopk::detail::bucket_parts<part> three() {
@@ -64,10 +65,12 @@ TEST_CASE("a bucket is found by its number, and a number that is none is an erro
 TEST_CASE("what is undone of a step are the buckets that have done it, and the next step begins with none") {
   auto parts = three();
   parts.at(1).done = true;
+  parts.at(2).withheld = {5};
   parts.undo_step();
   CHECK(parts.at(0).feedback.undone == 0);
   CHECK(parts.at(1).feedback.undone == 1);
   parts.begin_step();
+  CHECK(parts.at(2).withheld.empty());
   parts.undo_step();
   CHECK(parts.at(1).feedback.undone == 1);
 }
