@@ -48,13 +48,15 @@ TEST_CASE("what selects locally alone contributes all of it, and what selects am
   CHECK(global.global->exact);
 }
 
-TEST_CASE("reused thresholds promise a band, and rounded sums no exact selection") {
+TEST_CASE("reused thresholds promise a band, and a lossy format an exact selection of rounded sums") {
   auto const band = catalogue::promises_of<reusing>({});
   CHECK(!band.local.exact);
   CHECK((band.local.low > 0 && band.local.low < 1 && band.local.high > 1 && band.local.high < 2));
   auto const rough = catalogue::promises_of<lossy>({});
   REQUIRE(rough.global);
-  CHECK((rough.local.exact && !rough.global->exact));
+  CHECK((rough.local.exact && rough.global->exact));
+  CHECK(!rough.rounding.empty());
+  CHECK(catalogue::promises_of<exact>({}).rounding.empty());
 }
 
 TEST_CASE("a state depends on no policies that its type tells") {
