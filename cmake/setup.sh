@@ -31,6 +31,7 @@ sign_of() {
     libgloo-dev) echo /usr/include/gloo/config.h ;;
     libtorch-dev) echo /usr/include/torch/csrc/api/include/torch/torch.h ;;
     pybind11-dev) echo '/usr/include/pybind11/pybind11.h' ;;
+    pkg-config) echo pkg-config ;;
     python3) echo python3 ;;
     python3-dev) echo '/usr/include/python3*/Python.h' ;;
     python3-torch) echo /usr/lib/python3/dist-packages/torch/__init__.py ;;

@@ -69,8 +69,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-packages="g++ cmake ninja-build libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread libopenmpi-dev
-  openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev
+packages="g++ cmake ninja-build pkg-config libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread
+  libopenmpi-dev openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev
   libzfp-dev libxxhash-dev zlib1g-dev dataset-fashion-mnist python3-pytest clang-format-16 clang-tidy-16 doxygen"
 
 options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF"
