@@ -147,7 +147,7 @@ def test_figures(tables, tmp_path, kind, ranks, length, density, rate):
             assert 0 <= float(row["seconds"]) - mean < 0.01 * mean
     check_marks(said, table)
     said = " ".join(said.split())
-    assert ("and its words and messages on links of 1 kbit/s, 1000 us a message." in said) == bool(rate)
+    assert ("and its words and messages on links of 0.1 kbit/s, 10000 us a message." in said) == bool(rate)
     assert "The times are a forecast" in said and "synthetic" not in said
     fastest = min((row for row in table.values() if row["algorithm"].startswith(("ok", "paper", "topk", "g"))),
                   key=lambda row: float(row["seconds"]))["algorithm"]
