@@ -9,7 +9,6 @@ not selected stays in a residual and is added to the next gradient. The optimize
 
 import atexit
 import functools
-import weakref
 
 import torch  # before the extension module, which needs its libraries
 import torch.distributed
@@ -102,17 +101,18 @@ class _uses:
     parameter as it is where no rank has used it, whatever a hook has written."""
 
     def __init__(self, ddp, parameters):
-        self._ddp = weakref.ref(ddp) if ddp is not None else None
         self._used = [0] * len(parameters)
-        self._counts = ddp is None  # without DDP at hand every pass counts
-        if ddp is not None:
+        self._has_ddp = ddp is not None
+        self._drops = not self._has_ddp or _drops_averages(ddp)
+        self._counts = not self._has_ddp  # without DDP at hand every pass counts
+        if self._has_ddp:
             ddp.register_forward_pre_hook(self._begin)
         for i, each in enumerate(parameters):
             each.register_hook(functools.partial(self._note, i))
 
     def _begin(self, ddp, _inputs):
         if torch.is_grad_enabled() and ddp.require_backward_grad_sync:  # else within `no_sync`
-            self._counts = True
+            self._drops, self._counts = _drops_averages(ddp), True
             self._used[:] = [0] * len(self._used)
 
     def _note(self, i, _gradient):
@@ -124,11 +124,14 @@ class _uses:
         used = [int(self._used[i] and each.grad is not None) for i, each in zip(numbers, bucket.parameters())]
         for i in numbers:
             self._used[i] = 0
-        ddp = self._ddp and self._ddp()
-        if ddp is None:
-            return used
-        self._counts = self._counts and not bucket.is_last()
-        return used if ddp.find_unused_parameters or ddp.static_graph else []
+        if self._has_ddp:
+            self._counts = self._counts and not bucket.is_last()
+        return used if self._drops else []
+
+
+def _drops_averages(ddp):
+    """Whether parameters may have no gradient on any rank, and DDP then drops their averages."""
+    return ddp.find_unused_parameters or ddp.static_graph
 
 
 def _expect(kind, value):

@@ -20,7 +20,7 @@ OTHERS = ["nothing_is_lost", "nothing_is_lost:ok_topk(density=0.05, format=packe
           "goes_on_to_the_bit:topk_dsa(density=0.1)", "says_what_is_wrong", "refuses_a_state_that_does_not_fit",
           "unused_parameters_lose_nothing", "unused_parameters_lose_nothing:ok_topk(density=0.1, format=packed, values=sign)",
           "unused_parameters_lose_nothing:gtopk(density=0.1)", "an_unused_parameter_gets_all_later",
-          "a_use_without_synchronisation_is_none",
+          "a_use_without_synchronisation_is_none", "a_model_with_a_state_is_copied_and_saved",
           "a_gradient_that_stays_is_not_touched", "a_static_graph_leaves_residuals_of_unused_parameters",
           "a_fault_of_one_rank_comes_to_all", "dense_is_what_ddp_does",
           "momentum_is_that_of_the_optimizer_where_all_is_sent"]

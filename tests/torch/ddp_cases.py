@@ -278,6 +278,14 @@ def a_gradient_that_stays_is_not_touched(_):
         assert waiting.count_nonzero() > 0 and torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
 
 
+def a_model_with_a_state_is_copied_and_saved(_):
+    """As without one: what the state has put on the model is no obstacle."""
+    ddp = DistributedDataParallel(Optional(2, 8), find_unused_parameters=True)
+    ddp.register_comm_hook(oktopk_torch.state(ddp, "topk_a"), oktopk_torch.hook)
+    assert torch.equal(copy.deepcopy(ddp).module.parts[1], ddp.module.parts[1])
+    torch.save(ddp, io.BytesIO())
+
+
 def a_static_graph_leaves_residuals_of_unused_parameters(_):
     """Also those that come from a saved state, of a program that has used them."""
     large_second = torch.tensor([0.01, 1.0])[:, None].expand(2, 64)
