@@ -81,7 +81,7 @@ if [ "$torch" = yes ]; then
   packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libcli11-dev libfmt-dev
     zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pytest"
 fi
-seconds=120 # after which a test case, or a command of a test, counts as hanging on a machine at rest
+seconds=300 # after which a test case, or a command of a test, counts as hanging on a machine at rest; others may come later
 case $kind in
   # Most of the time is the compiler's. examples/run.sh and benchmarks/run.py build with all optimisations.
   release) options="$options -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1" ;;
