@@ -132,9 +132,10 @@ public:
   /// ranks, and is valid until the next call. Throws an `error` on every rank where some rank's accumulator is not
   /// finite or of another length.
   ///
-  /// `withheld` ranges, the same on all ranks, take no part: the gradient there counts for nothing, residual and
-  /// velocity stay, and what the update has there (zeros, or their rounding) must not be applied. For parameters that
-  /// no rank has used. They lie within the length and do not overlap.
+  /// `withheld` ranges, the same on all ranks, take no part: the gradient there counts for the norm that clips alone,
+  /// so set it to 0 with `clip_norm`; residual and velocity stay, and what the update has there (zeros, or their
+  /// rounding) must not be applied. For parameters that no rank has used. They lie within the length and do not
+  /// overlap.
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
