@@ -16,7 +16,6 @@
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
-#include <oktopk/format/values/sign.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <cstddef>

@@ -6,7 +6,6 @@
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
-#include <oktopk/format/values/sign.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -9,7 +9,6 @@
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/fixed.hpp>
-#include <oktopk/format/values/sign.hpp>
 
 #include <string>
 #include <vector>

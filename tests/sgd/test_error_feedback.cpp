@@ -13,7 +13,7 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/sign.hpp>
+#include <oktopk/format/values/fixed.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <algorithm>

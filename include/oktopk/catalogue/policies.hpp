@@ -15,7 +15,6 @@
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/fixed.hpp>
-#include <oktopk/format/values/sign.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>

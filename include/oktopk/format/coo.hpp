@@ -4,7 +4,6 @@
 
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/format/damage.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,19 +2,256 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/processor.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/format/damage.hpp>
-#include <oktopk/format/packed/gap_block.hpp>
 #include <oktopk/format/values/exact.hpp>
+#include <oktopk/format/values/numbers.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
+
+namespace oktopk::detail {
+
+/// The positions of the ones of each byte, ascending.
+inline constexpr auto ones_of_bytes = [] {
+  std::array<std::array<std::uint16_t, 8>, 256> table{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::size_t count = 0;
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      if ((byte >> bit & 1U) != 0) {
+        table[byte][count++] = static_cast<std::uint16_t>(bit);
+      }
+    }
+  }
+  return table;
+}();
+
+/// Writes the positions of the first `most` ones of the bytes [from, end), ascending; gives their number. `positions`
+/// has room for 8 more, which may be written, and the bytes are 8192 at most.
+KOKKOS_FORCEINLINE_FUNCTION int find_ones(std::byte const* from, std::byte const* end, int most,
+                                          std::uint16_t* positions) {
+  int found = 0;
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+  // A byte at a time, all of its positions at once: nothing to predict.
+  using eight [[gnu::vector_size(16)]] = std::uint16_t;
+  auto base = static_cast<std::uint16_t>(0);
+  for (; from < end && found < most; ++from) {
+    auto const byte = static_cast<std::size_t>(*from);
+    eight places;
+    __builtin_memcpy(&places, ones_of_bytes[byte].data(), sizeof places);
+    places = places + base;
+    __builtin_memcpy(positions + found, &places, sizeof places);
+    found += __builtin_popcount(static_cast<unsigned>(byte));
+    base = static_cast<std::uint16_t>(base + 8);
+  }
+#else
+  for (std::byte const* at = from; at < end && found < most; ++at) {
+    for (auto ones = static_cast<std::uint64_t>(*at); ones != 0; ones &= ones - 1) {
+      positions[found++] = static_cast<std::uint16_t>((at - from) * 8 + lowest_bit(ones));
+    }
+  }
+#endif
+  return found < most ? found : most;
+}
+
+/// Ascending indices of a block as a Rice code of their gaps (Rice and Plaunt 1971), with a width of its own per block
+/// and patched outliers (as in PForDelta, Zukowski et al. 2006).
+///
+/// A gap less one is cut into its `width` lowest bits and a quotient. The low bits of all gaps lie one after the other;
+/// then the outliers, whose quotients are longer than a patch: their places, then their quotients; then each quotient q
+/// as q zeros and a one (0 for an outlier) up to the end of the block. The two parts of a gap apart make for loops
+/// without branches. The first index of a block lies in the table of the message.
+template <gradient_index Index>
+struct gap_block {
+  using gap_type = std::conditional_t<sizeof(Index) == 4, std::uint32_t, std::uint64_t>;
+
+  static constexpr int header_bytes = 2; ///< width, number of patches
+  static constexpr int patch_bytes = 1 + static_cast<int>(sizeof(gap_type));
+  static constexpr int widest = sizeof(Index) == 4 ? 31 : 48;
+
+  /// The most bytes that the indices of a block take: what they take with the widest width is never exceeded.
+  static constexpr int most_bytes =
+      header_bytes + block_values * (widest + 1 + (sizeof(Index) == 4 ? 0 : 8 * patch_bytes)) / 8 + 6;
+
+  /// The most bits that the gaps of `count` indices in a region of `span` places take, wherever they lie and however
+  /// they are cut into blocks: evenly spread they take the most, and then one width is the best for all.
+  static constexpr std::int64_t bits_at_most(std::int64_t count, std::int64_t span) {
+    std::int64_t const free = span > count ? span - count : 0;
+    std::int64_t least = count + free;
+    for (int width = 1; width <= widest; ++width) {
+      std::int64_t const bits = count * (width + 1) + (free >> width);
+      least = bits < least ? bits : least;
+    }
+    return least;
+  }
+
+  /// Encodes; gives the end.
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Index const* indices, int count, std::byte* out) {
+    if (count < 2) {
+      return out;
+    }
+    gap_type gaps[block_values];
+    int const gap_count = count - 1;
+    for (int i = 0; i < gap_count; ++i) {
+      gaps[i] = static_cast<gap_type>(indices[i + 1]) - static_cast<gap_type>(indices[i]) - 1;
+    }
+    auto const sum = static_cast<std::uint64_t>(indices[gap_count]) - static_cast<std::uint64_t>(indices[0]) -
+                     static_cast<std::uint64_t>(gap_count);
+    int const width = best_width(gaps, gap_count, sum);
+    out[0] = static_cast<std::byte>(width);
+    std::byte* const patch_count = out + 1;
+    gap_type lows[block_values];
+    lows[block_values - 1] = 0;
+    auto const mask = static_cast<gap_type>(low_bits(width));
+    for (int i = 0; i < gap_count; ++i) {
+      lows[i] = gaps[i] & mask;
+      gaps[i] >>= width; // the quotients
+    }
+    out = pack_numbers(out + header_bytes, lows, gap_count, width);
+    int patches = 0;
+    for (int i = 0; i < gap_count; ++i) {
+      patches += gaps[i] > 8 * patch_bytes ? 1 : 0;
+    }
+    *patch_count = static_cast<std::byte>(patches);
+    if (patches > 0) {
+      std::byte* place = out;
+      std::byte* quotient = out + patches;
+      for (int i = 0; i < gap_count; ++i) {
+        if (gaps[i] > 8 * patch_bytes) {
+          *place++ = static_cast<std::byte>(i);
+          store_to(quotient, gaps[i]);
+          quotient += sizeof(gap_type);
+          gaps[i] = 0;
+        }
+      }
+      out = quotient;
+    }
+    bit_writer unary(out);
+    int i = 0;
+    for (; i + 4 <= gap_count; i += 4) { // four at a time where they are short, as most are
+      gap_type const sum_of_four = gaps[i] + gaps[i + 1] + gaps[i + 2] + gaps[i + 3];
+      if (sum_of_four + 4 <= widest_put) {
+        auto const second = static_cast<int>(gaps[i]) + 1;
+        auto const third = second + static_cast<int>(gaps[i + 1]) + 1;
+        auto const fourth = third + static_cast<int>(gaps[i + 2]) + 1;
+        auto const end = fourth + static_cast<int>(gaps[i + 3]) + 1;
+        std::uint64_t const one = 1;
+        unary.put(one << (second - 1) | one << (third - 1) | one << (fourth - 1) | one << (end - 1), end);
+      } else {
+        for (int each = i; each < i + 4; ++each) {
+          put_quotient(unary, static_cast<int>(gaps[each]));
+        }
+      }
+    }
+    for (; i < gap_count; ++i) {
+      put_quotient(unary, static_cast<int>(gaps[i]));
+    }
+    return unary.end();
+  }
+
+  /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. Whether the
+  /// bytes were a block whose indices ascend below `limit`; nothing else is read or written in any case.
+  KOKKOS_FORCEINLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first,
+                                                 std::int64_t limit, int count, Index* indices) {
+    indices[0] = static_cast<Index>(first);
+    if (count < 2) {
+      return true;
+    }
+    if (end - in < header_bytes) {
+      return false;
+    }
+    int const gap_count = count - 1;
+    auto const width = static_cast<int>(in[0]);
+    auto const patches = static_cast<int>(in[1]);
+    std::byte const* const places = in + header_bytes + packed_bytes<gap_type>(gap_count, width);
+    std::byte const* const unary = places + std::ptrdiff_t(patches) * patch_bytes;
+    if (width > widest || unary > end) {
+      return false;
+    }
+    std::uint16_t ones[block_values + 8]; // of which the i-th stands behind the zeros of i quotients and i ones
+    if (find_ones(unary, end, gap_count, ones) < gap_count) {
+      return false;
+    }
+    gap_type lows[block_values];
+    unpack_numbers(in + header_bytes, gap_count, width, lows);
+    auto index = static_cast<std::uint64_t>(first); // 64 bits, in which damaged gaps do not wrap around
+    for (int i = 0; i < gap_count; ++i) {
+      index += lows[i] + std::uint64_t(1);
+      indices[i + 1] = static_cast<Index>(index + (static_cast<std::uint64_t>(ones[i] - i) << width));
+    }
+    if (patches == 0) {
+      return index + (static_cast<std::uint64_t>(ones[gap_count - 1] - gap_count + 1) << width) <
+             static_cast<std::uint64_t>(limit);
+    }
+    for (int patch = 0; patch < patches; ++patch) {
+      auto const quotient =
+          load_from<gap_type>(places + patches + std::ptrdiff_t(patch) * static_cast<int>(sizeof(gap_type)));
+      for (int i = static_cast<int>(places[patch]); i < gap_count; ++i) {
+        indices[i + 1] = static_cast<Index>(static_cast<gap_type>(indices[i + 1]) + (quotient << width));
+      }
+    }
+    bool sound = static_cast<std::int64_t>(indices[gap_count]) < limit;
+    for (int i = 0; i < gap_count; ++i) {
+      sound = sound && indices[i] < indices[i + 1];
+    }
+    return sound;
+  }
+
+private:
+  // Beside the low bits; quotients that are longer than a patch are patched.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t quotient_bits(gap_type const* gaps, int count, int width) {
+    std::uint32_t bits = 0;
+    for (int i = 0; i < count; ++i) {
+      gap_type const quotient = gaps[i] >> width;
+      bits += static_cast<std::uint32_t>(quotient < 8 * patch_bytes ? quotient : 8 * patch_bytes);
+    }
+    return bits;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t bits_with(gap_type const* gaps, int count, int width) {
+    return std::int64_t(count) * width + quotient_bits(gaps, count, width);
+  }
+
+  // Without outliers the best is log2 of the mean, rounded down, or one more or less: the first two that are tried have
+  // it among them, so `bits_at_most` holds. Outliers raise the mean, so the way down is searched until it rises.
+  KOKKOS_FORCEINLINE_FUNCTION static int best_width(gap_type const* gaps, int count, std::uint64_t sum) {
+    std::uint64_t const mean = sum / static_cast<std::uint64_t>(count);
+    int best = bit_width(mean / 16 * 11 + mean % 16 * 11 / 16); // ln 2 of the mean
+    best = best > widest ? widest : best;
+    std::int64_t least = bits_with(gaps, count, best);
+    int width = best;
+    while (width > 0) {
+      width -= 1;
+      std::int64_t const bits = bits_with(gaps, count, width);
+      if (bits >= least) {
+        break;
+      }
+      best = width;
+      least = bits;
+    }
+    return best;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static void put_quotient(bit_writer& out, int quotient) {
+    if constexpr (8 * patch_bytes >= widest_put) {
+      for (; quotient >= widest_put; quotient -= widest_put) {
+        out.put(0, widest_put);
+      }
+    }
+    out.put(std::uint64_t(1) << quotient, quotient + 1);
+  }
+};
+
+} // namespace oktopk::detail
 
 namespace oktopk {
 
@@ -28,16 +265,12 @@ struct packed_layout {
   int index_bytes;
 
   packed_layout(std::int64_t count, region where)
-      : blocks((count + block_entries - 1) / block_entries), table(0), index_bytes(bytes_of_index(where)) {
+      : blocks((count + block_values - 1) / block_values), table(0), index_bytes(bytes_of_index(where)) {
     table = (blocks * (index_bytes + 2) + 3) / 4 * 4;
   }
 
   KOKKOS_INLINE_FUNCTION void put(std::byte* out, std::int64_t block, std::uint64_t first, std::int64_t size) const {
-    switch (index_bytes) {
-    case 2: store_to(out + 2 * block, static_cast<std::uint16_t>(first)); break;
-    case 4: store_to(out + 4 * block, static_cast<std::uint32_t>(first)); break;
-    default: store_to(out + 8 * block, first);
-    }
+    __builtin_memcpy(out + block * index_bytes, &first, static_cast<std::size_t>(index_bytes));
     store_to(out + blocks * index_bytes + 2 * block, static_cast<std::uint16_t>(size));
     if (block == blocks - 1) { // what the table is rounded up by
       for (std::int64_t i = blocks * (index_bytes + 2); i < table; ++i) {
@@ -47,11 +280,9 @@ struct packed_layout {
   }
 
   KOKKOS_INLINE_FUNCTION std::uint64_t first_index(std::byte const* in, std::int64_t block) const {
-    switch (index_bytes) {
-    case 2: return load_from<std::uint16_t>(in + 2 * block);
-    case 4: return load_from<std::uint32_t>(in + 4 * block);
-    default: return load_from<std::uint64_t>(in + 8 * block);
-    }
+    std::uint64_t first = 0;
+    __builtin_memcpy(&first, in + block * index_bytes, static_cast<std::size_t>(index_bytes));
+    return first;
   }
 
   KOKKOS_INLINE_FUNCTION std::int64_t size(std::byte const* in, std::int64_t block) const {
@@ -80,8 +311,8 @@ struct packed_encoding {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
     alignas(8) std::byte room[Format::block_room];
-    std::int64_t const first = block * block_entries;
-    auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
+    std::int64_t const first = block * block_values;
+    auto const many = static_cast<int>(count - first < block_values ? count - first : block_values);
     std::int64_t const size = has_avx2 ? Format::encode_with_avx2(codec, indices + first, values + first, many, room)
                                        : Format::encode_block(codec, indices + first, values + first, many, room);
     if (final) {
@@ -107,8 +338,8 @@ struct packed_decoding {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
     std::int64_t const size = layout.size(in, block);
     if (final) {
-      std::int64_t const first = block * block_entries;
-      auto const many = static_cast<int>(count - first < block_entries ? count - first : block_entries);
+      std::int64_t const first = block * block_values;
+      auto const many = static_cast<int>(count - first < block_values ? count - first : block_values);
       std::byte const* const from = in + layout.table + position;
       std::uint64_t const first_index = layout.first_index(in, block);
       bool const sound =
@@ -136,8 +367,6 @@ struct packed_decoding {
 template <gradient_value Value = float, gradient_index Index = std::int32_t, value_codec Values = exact_values>
 class packed {
   using gap_block = detail::gap_block<Index>;
-  static constexpr std::int64_t block_entries = detail::block_entries;
-  static_assert(detail::block_entries == detail::block_values);
 
 public:
   using index_type = Index;
@@ -173,9 +402,9 @@ public:
       return 0;
     }
     detail::packed_layout const layout(count, where);
-    std::int64_t const full = count / block_entries;
-    std::int64_t const rest = count % block_entries;
-    std::int64_t values = full * values_.template most_bytes<Value>(static_cast<int>(block_entries));
+    std::int64_t const full = count / detail::block_values;
+    std::int64_t const rest = count % detail::block_values;
+    std::int64_t values = full * values_.template most_bytes<Value>(static_cast<int>(detail::block_values));
     values += rest > 0 ? values_.template most_bytes<Value>(static_cast<int>(rest)) : 0;
     std::int64_t const gaps = gap_block::bits_at_most(count, where.width()) / 8;
     // The low bits of a block have room for a gap more, its quotients end with a byte that is filled in part, and a
@@ -219,7 +448,7 @@ public:
 
   /// Room for any block and for what is written or read behind it. Public, as the next ones, for the kernels.
   static constexpr std::size_t block_room = gap_block::most_bytes +
-                                            detail::block_entries * static_cast<int>(sizeof(Value)) +
+                                            detail::block_values * static_cast<int>(sizeof(Value)) +
                                             detail::most_value_overhead + 4 + detail::stream_slack;
 
   /// Encodes a block into `room`; gives its bytes.
@@ -250,7 +479,6 @@ public:
                                                 where.end, count, indices);
   }
 
-#if defined(OKTOPK_FOR_AVX2)
   OKTOPK_FOR_AVX2 static std::int64_t encode_with_avx2(Values const& codec, Index const* indices, Value const* values,
                                                        int count, std::byte* room) {
     return encode_block(codec, indices, values, count, room);
@@ -261,18 +489,6 @@ public:
                                                Value* values) {
     return decode_block(codec, in, size, where, first_index, count, indices, values);
   }
-#else
-  KOKKOS_INLINE_FUNCTION static std::int64_t encode_with_avx2(Values const& codec, Index const* indices,
-                                                              Value const* values, int count, std::byte* room) {
-    return encode_block(codec, indices, values, count, room);
-  }
-
-  KOKKOS_INLINE_FUNCTION static bool decode_with_avx2(Values const& codec, std::byte const* in, std::int64_t size,
-                                                      region where, std::uint64_t first_index, int count,
-                                                      Index* indices, Value* values) {
-    return decode_block(codec, in, size, where, first_index, count, indices, values);
-  }
-#endif
 
   /// Entries for a block that is none.
   KOKKOS_INLINE_FUNCTION static void spoil(region where, int count, Index* indices, Value* values) {

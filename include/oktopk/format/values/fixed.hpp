@@ -3,12 +3,87 @@
 #pragma once
 
 #include <oktopk/format/values/magnitude_block.hpp>
-#include <oktopk/format/values/scale.hpp>
 
 #include <cstdint>
 #include <string>
 
 namespace oktopk {
+
+namespace detail {
+
+/// The largest value and the smallest normal one, for kernels too: nvcc takes no functions of the standard library
+/// there.
+template <gradient_value Value>
+inline constexpr Value largest_finite = std::numeric_limits<Value>::max();
+template <gradient_value Value>
+inline constexpr Value smallest_normal = std::numeric_limits<Value>::min();
+
+/// The scale of a block on the wire: the upper half of a value that is not negative.
+template <gradient_value Value>
+struct scale_half {
+  using type = std::conditional_t<sizeof(Value) == 4, std::uint16_t, std::uint32_t>;
+
+  static constexpr int bytes = sizeof(type);
+  static constexpr int shift = 8 * bytes;
+
+  /// The least scale that is not below a finite value, or the largest there is.
+  KOKKOS_FORCEINLINE_FUNCTION static type at_least(Value value) {
+    bits_of<Value> const bits = magnitude_bits(value);
+    auto const up = static_cast<bits_of<Value>>((bits + low_bits(shift)) >> shift);
+    bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
+    return static_cast<type>(up < most ? up : most);
+  }
+
+  /// The scale next to a finite value, or the largest there is.
+  KOKKOS_FORCEINLINE_FUNCTION static type nearest(Value value) {
+    bits_of<Value> const bits = magnitude_bits(value);
+    bits_of<Value> const near = (bits + (bits_of<Value>(1) << (shift - 1))) >> shift;
+    bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
+    return static_cast<type>(near < most ? near : most);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static Value value(type half) {
+    return magnitude_from_bits<Value>(static_cast<bits_of<Value>>(half & static_cast<type>(low_bits(shift - 1)))
+                                      << shift);
+  }
+};
+
+/// A magnitude with the sign of a code: its lowest bit.
+template <gradient_value Value>
+KOKKOS_FORCEINLINE_FUNCTION Value with_sign(Value magnitude, std::uint32_t code) {
+  auto const sign = static_cast<bits_of<Value>>(code & 1U) << (8 * sizeof(Value) - 1);
+  return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(__builtin_bit_cast(bits_of<Value>, magnitude) | sign));
+}
+
+/// Values with one of 2^(Bits-1) magnitudes and either sign: the magnitudes, then a code of `Bits` bits each.
+template <int Bits>
+struct fitted_magnitudes {
+  static constexpr bool lossless = false;
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
+    return Bits * scale_half<Value>::bytes + packed_bytes<std::uint32_t>(count, Bits);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
+    using half = scale_half<Value>;
+    if (end - in < most_bytes<Value>(count)) {
+      return nullptr;
+    }
+    Value const low = half::value(load_from<typename half::type>(in));
+    Value const high = half::value(load_from<typename half::type>(in + (Bits - 1) * half::bytes));
+    std::uint32_t codes[block_values];
+    unpack_numbers(in + Bits * half::bytes, count, Bits, codes);
+    for (int i = 0; i < count; ++i) {
+      values[i] = with_sign<Value>(codes[i] >= 2 ? high : low, codes[i]);
+    }
+    return in + most_bytes<Value>(count);
+  }
+};
+
+} // namespace detail
 
 /// Values as multiples of a scale per block, rounded to nearest: 2^Bits - 1 levels that are symmetric around zero.
 ///
@@ -80,14 +155,8 @@ private:
 /// The magnitudes are the means of the values below and above a threshold that lies halfway between them (Lloyd 1982),
 /// found in four rounds from the mean of all.
 template <>
-struct fixed_values<2> {
-  static constexpr bool lossless = false;
+struct fixed_values<2> : detail::fitted_magnitudes<2> {
   static std::string name() { return "fixed2"; }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
-    return 2 * detail::scale_half<Value>::bytes + detail::packed_bytes<std::uint32_t>(count, 2);
-  }
 
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
@@ -125,29 +194,35 @@ struct fixed_values<2> {
     return detail::pack_numbers(out + 2 * half::bytes, codes, count, 2);
   }
 
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
-                                                             Value* values) {
-    using half = detail::scale_half<Value>;
-    std::byte const* const codes = in + 2 * half::bytes;
-    if (end - in < most_bytes<Value>(count)) {
-      return nullptr;
-    }
-    Value const low = half::value(detail::load_from<typename half::type>(in));
-    Value const high = half::value(detail::load_from<typename half::type>(in + half::bytes));
-    std::uint32_t unpacked[detail::block_values];
-    detail::unpack_numbers(codes, count, 2, unpacked);
-    for (int i = 0; i < count; ++i) {
-      values[i] = detail::with_sign<Value>(unpacked[i] >= 2 ? high : low, unpacked[i]);
-    }
-    return in + most_bytes<Value>(count);
-  }
-
 private:
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static Value times(Value share, int count) {
     Value const most = detail::largest_finite<Value> / static_cast<Value>(count);
     return share < most ? share * static_cast<Value>(count) : detail::largest_finite<Value>;
+  }
+};
+
+/// One bit a value: its sign, and the mean magnitude of the block, which is the scale with the least squared error
+/// (Bernstein et al. 2018, signSGD; Karimireddy et al. 2019 with error feedback).
+struct sign_values : detail::fitted_magnitudes<1> {
+  static std::string name() { return "sign"; }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+    using half = detail::scale_half<Value>;
+    Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
+    Value mean = 0;
+    std::uint32_t codes[detail::block_values];
+    for (int i = 0; i < count; ++i) {
+      mean += detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * share;
+      codes[i] = detail::sign_bit(values[i]) ? 1U : 0U;
+    }
+    if (count < detail::block_values) {
+      codes[count] = 0;
+    }
+    Value const most = detail::largest_finite<Value>;
+    detail::store_to(out, half::nearest(mean < most ? mean : most));
+    return detail::pack_numbers(out + half::bytes, codes, count, 1);
   }
 };
 

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/format/packed/rows.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/format/values/concept.hpp>
+#include <oktopk/format/values/numbers.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace oktopk::detail {
@@ -60,7 +62,7 @@ struct magnitude_block {
       auto const kept = static_cast<word>(low_bits(width + 1));
       for (int i = 0; i < count; ++i) {
         places[patches] = static_cast<std::uint8_t>(i);
-        uppers[patches] = static_cast<patch_type>(upper_part(codes[i], width));
+        uppers[patches] = static_cast<patch_type>(codes[i] >> 1 >> width);
         patches += codes[i] > kept ? 1 : 0;
         codes[i] &= kept;
       }
@@ -107,10 +109,6 @@ struct magnitude_block {
   }
 
 private:
-  KOKKOS_FORCEINLINE_FUNCTION static word upper_part(word code, int width) {
-    return width >= Bits ? 0 : code >> 1 >> width;
-  }
-
   // The width with the fewest bits, from the one that takes no patches down to where they become too many.
   KOKKOS_FORCEINLINE_FUNCTION static int best_width(word const* codes, int count, int full) {
     int const narrowest =
