@@ -12,8 +12,6 @@
 #include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/ring_pipelined.hpp>
 #include <oktopk/mpi.hpp>
 
 #include <chrono>

@@ -80,7 +80,6 @@ static_assert(!is_dense<reduce_without_bound> && !is_dense<reduce_with_narrow_bo
 struct archetype_codec {
   static char const* name() { return "archetype"; }
   static constexpr bool lossless = false;
-  static constexpr bool stable = true;
   static constexpr int grain = 1;
 
   template <class Value>
@@ -147,9 +146,6 @@ struct codec_that_cannot_reduce : archetype_codec {
 struct codec_without_grain : archetype_codec {
   void grain();
 };
-struct codec_without_stable : archetype_codec {
-  void stable();
-};
 struct codec_without_bound : archetype_codec {
   void error_bound() = delete;
 };
@@ -160,7 +156,7 @@ static_assert(!is_codec<codec_without_name> && !is_codec<codec_without_lossless>
 static_assert(!is_codec<codec_of_narrow_size> && !is_codec<codec_without_encode> && !is_codec<codec_without_decode>);
 static_assert(!is_codec<codec_that_cannot_reduce> && !is_codec<codec_that_answers>);
 
-static_assert(!is_codec<codec_without_grain> && !is_codec<codec_without_stable> && !is_codec<codec_without_bound>);
+static_assert(!is_codec<codec_without_grain> && !is_codec<codec_without_bound>);
 
 // A wire made of another: its codec's bytes, under a name of its own.
 class archetype_wire {
@@ -184,9 +180,6 @@ public:
   static std::string name_after(std::string const& algorithm) { return algorithm + " on an archetype"; }
   static bool codes(std::int64_t) { return true; }
   static std::int64_t segment() { return 20; }
-  static bool loses_again() { return false; }
-  static char const* fault_of_coding_anew() { return ""; }
-  static bool ranks_may_differ() { return false; }
 
   template <class Value>
   static std::int64_t encoded_bytes(std::int64_t count) {

@@ -6,9 +6,8 @@
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/codec/identity.hpp>
+#include <oktopk/codec/elementwise.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>

@@ -8,6 +8,7 @@
 
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/reduce.hpp>
+#include <oktopk/dense/coding_level.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -177,7 +178,7 @@ std::string fault_on_finite(Codec const& codec, double most = std::numeric_limit
         return name + ": recodes to other bytes, or tells other losses, than by decoding and encoding";
       }
     }
-    if (Codec::stable && bits(travel(codec, made.decoded).decoded) != bits(made.decoded)) {
+    if (!oktopk::detail::loses_again<Codec> && bits(travel(codec, made.decoded).decoded) != bits(made.decoded)) {
       return name + ": loses more the second time";
     }
   }

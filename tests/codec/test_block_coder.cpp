@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/codec/block_coder.hpp>
+#include <oktopk/codec/block_float.hpp>
 
 #include <algorithm>
 #include <array>

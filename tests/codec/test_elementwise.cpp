@@ -3,8 +3,7 @@
 
 #include "codec/suite.hpp"
 
-#include <oktopk/codec/bfloat16.hpp>
-#include <oktopk/codec/identity.hpp>
+#include <oktopk/codec/elementwise.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::codecs;

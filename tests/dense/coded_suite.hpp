@@ -5,7 +5,7 @@
 #include "dense/suite.hpp"
 
 #include <oktopk/codec/concept.hpp>
-#include <oktopk/dense/wire/coded.hpp>
+#include <oktopk/dense/coded_wire.hpp>
 
 #include <utility>
 

@@ -3,11 +3,10 @@
 
 #include "dense/coded_suite.hpp"
 
-#include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/codec/identity.hpp>
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/wire/coded.hpp>
+#include <oktopk/codec/elementwise.hpp>
+#include <oktopk/dense/coded_wire.hpp>
+#include <oktopk/dense/ring.hpp>
 
 #include <stdexcept>
 

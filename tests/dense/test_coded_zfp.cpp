@@ -6,9 +6,9 @@
 #include "dense/coded_suite.hpp"
 
 #include <oktopk/codec/zfp.hpp>
+#include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/wire/coded.hpp>
+#include <oktopk/dense/ring.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;

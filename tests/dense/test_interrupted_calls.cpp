@@ -10,14 +10,12 @@
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/comm/barrier.hpp>
 #include <oktopk/dense/broadcast.hpp>
+#include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/halving_doubling.hpp>
 #include <oktopk/dense/local_buffers.hpp>
 #include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/ring_pipelined.hpp>
-#include <oktopk/dense/wire/coded.hpp>
 
 #include <cstddef>
 #include <cstdint>

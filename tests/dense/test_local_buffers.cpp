@@ -4,9 +4,9 @@
 #include "dense/suite.hpp"
 
 #include <oktopk/codec/block_float.hpp>
+#include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/local_buffers.hpp>
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/wire/coded.hpp>
+#include <oktopk/dense/ring.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/dense/pieces.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
 #include <cstdint>

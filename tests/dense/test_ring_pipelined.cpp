@@ -3,8 +3,7 @@
 
 #include "dense/suite.hpp"
 
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/ring_pipelined.hpp>
+#include <oktopk/dense/ring.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;

@@ -5,9 +5,8 @@
 
 #include "target.hpp"
 
-#include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/codec/identity.hpp>
+#include <oktopk/codec/elementwise.hpp>
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/codec/zfp.hpp>
 #endif

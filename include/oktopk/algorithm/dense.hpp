@@ -9,6 +9,7 @@
 #include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/profiling_region.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
@@ -39,16 +40,12 @@ struct dense_state {
 
 namespace detail {
 
-/// The name of a dense scheme, after that of its allreduce. Results that users have recorded bear these names.
-inline std::string scheme_name(std::string const& reduce) {
-  if (reduce == "native") {
-    return "dense";
-  }
-  if (reduce == "rabenseifner") {
-    return "dense_rabenseifner";
-  }
-  return reduce == "rabenseifner of bfloat16" ? "dense_bfloat16" : reduce;
-}
+/// The name of a dense scheme that is not that of its allreduce. Results that users have recorded bear these names.
+template <class Reduce>
+inline constexpr std::string_view scheme_name{};
+
+template <class E, class Comm, class Value>
+inline constexpr std::string_view scheme_name<native_allreduce<E, Comm, Value>> = "dense";
 
 template <gradient_index Index>
 struct index_numbering {
@@ -85,7 +82,7 @@ public:
   /// Collective.
   dense(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), reduce_(detail::configured<Reduce>(how.reduce)),
-        name_(detail::scheme_name(std::string(reduce_.name()))) {
+        name_(detail::scheme_name<Reduce>.empty() ? reduce_.name() : detail::scheme_name<Reduce>) {
     agreement terms(name_);
     detail::check_length<Index>(length_, terms);
     if constexpr (requires { typename Reduce::options; }) {
@@ -165,12 +162,7 @@ private:
                          detail::index_numbering<Index>{indices_.data()});
   }
 
-  bool results_may_differ() const {
-    if constexpr (requires { reduce_.ranks_may_differ(); }) {
-      return comm_.size() > 1 && reduce_.ranks_may_differ();
-    }
-    return false;
-  }
+  bool results_may_differ() const { return comm_.size() > 1 && detail::results_may_differ(reduce_); }
 
   bool losses_may_overflow() const {
     if constexpr (requires { reduce_.losses_may_overflow(1); }) {

@@ -3,24 +3,33 @@
 #pragma once
 
 #include <oktopk/algorithm/dense.hpp>
-#include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/codec/identity.hpp>
+#include <oktopk/codec/elementwise.hpp>
+#include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/halving_doubling.hpp>
 #include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
-#include <oktopk/dense/ring_chunked.hpp>
-#include <oktopk/dense/ring_pipelined.hpp>
-#include <oktopk/dense/wire/coded.hpp>
-#include <oktopk/dense/wire/plain.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 // The textbook's dense allreduces as algorithms for gradients: the sum of the accumulators, exact over a plain wire.
 // See the headers under dense/ for steps and words. Over a coded wire, `coded_wire<Codec>`, the values that a lossy
 // codec rounds off return to the residual.
 namespace oktopk {
+
+namespace detail {
+
+template <class E, class Comm, class Value>
+inline constexpr std::string_view scheme_name<rabenseifner<E, Comm, Value, plain_wire>> = "dense_rabenseifner";
+
+template <class E, class Comm, class Value, std::int64_t Cutoff>
+inline constexpr std::string_view scheme_name<rabenseifner<E, Comm, Value, coded_wire<bfloat16, Cutoff>>> =
+    "dense_bfloat16";
+
+} // namespace detail
 
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 using dense_ring = dense<E, Comm, Value, Index, ring<E, Comm, Value>>;

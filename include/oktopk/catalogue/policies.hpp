@@ -6,9 +6,8 @@
 #include <oktopk/catalogue/one_of_partitioners.hpp>
 #include <oktopk/catalogue/one_of_selectors.hpp>
 #include <oktopk/catalogue/one_of_values.hpp>
-#include <oktopk/codec/bfloat16.hpp>
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/codec/identity.hpp>
+#include <oktopk/codec/elementwise.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>

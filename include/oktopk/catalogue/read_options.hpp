@@ -4,8 +4,8 @@
 
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
-#include <oktopk/dense/wire/coded.hpp>
-#include <oktopk/dense/wire/concept.hpp>
+#include <oktopk/dense/coded_wire.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,8 +6,8 @@
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/read_options.hpp>
-#include <oktopk/dense/wire/coded.hpp>
-#include <oktopk/dense/wire/plain.hpp>
+#include <oktopk/dense/coded_wire.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <oktopk/codec/concept.hpp>
+#include <oktopk/core/bfloat16_bits.hpp>
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace oktopk {
 
@@ -74,7 +76,6 @@ struct element_recoding {
 /// A codec that codes each value by itself, at a fixed width. `Element` has the two ways of one value.
 template <class Element>
 struct elementwise_codec {
-  static constexpr bool stable = true;
   static constexpr std::int64_t grain = 1;
 
   template <gradient_value Value>
@@ -119,5 +120,67 @@ struct elementwise_codec {
 };
 
 } // namespace detail
+
+namespace detail {
+
+struct identity_element {
+  template <gradient_value Value>
+  using wire = Value;
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value to_wire(Value value) {
+    return value;
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value from_wire(Value value) {
+    return value;
+  }
+};
+
+} // namespace detail
+
+/// Values as they are.
+struct identity : detail::elementwise_codec<detail::identity_element> {
+  static constexpr bool lossless = true;
+  static std::string name() { return "identity"; }
+
+  template <gradient_value Value>
+  static double error_bound(double) {
+    return 0;
+  }
+};
+
+namespace detail {
+
+struct bfloat16_element {
+  template <gradient_value Value>
+  using wire = std::uint16_t;
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
+    return bfloat16_bits(value);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
+    return from_bfloat16_bits<Value>(half);
+  }
+};
+
+} // namespace detail
+
+/// 16 bits a value: sign, exponent and 7 bits of the mantissa of binary32. Error at most 2^-8 of a normal value (a
+/// binary64 one is rounded to binary32 first); a finite value over the largest bfloat16 becomes infinite.
+struct bfloat16 : detail::elementwise_codec<detail::bfloat16_element> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "bfloat16"; }
+
+  template <gradient_value Value>
+  static double error_bound(double largest) {
+    double const normal = largest > 0x1p-126 ? largest : 0x1p-126;
+    return normal * (sizeof(Value) == sizeof(float) ? 0x1p-8 : 0x1p-8 + 0x1p-23);
+  }
+};
 
 } // namespace oktopk

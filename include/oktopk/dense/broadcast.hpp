@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/single_message.hpp>
-#include <oktopk/dense/wire/plain.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <cstddef>
 #include <cstdint>

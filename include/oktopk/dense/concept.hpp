@@ -51,8 +51,7 @@ std::string problem_of_policy(T const& policy) {
 
 /// A collective that sums dense vectors, one algorithm a header.
 ///
-/// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`; `count`
-/// is
+/// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`; `count` is
 ///    the same on all ranks. The result is the same to the bit on all ranks, and NaN where a rank had NaN. The call
 ///    waits for the work of `exec` that it needs.
 /// 2. `lossless` tells whether the sum is exact but for the rounding of its additions. An algorithm that is not writes
@@ -64,8 +63,7 @@ std::string problem_of_policy(T const& policy) {
 ///    for the ranks to compare; `problem()` is a sentence about options that cannot be, empty where there is none.
 /// 6. `losses_may_overflow(ranks)`, where an algorithm has it, tells whether `lost` may hold values that are not finite
 ///    though inputs and sums are finite; the same on all ranks.
-/// 7. `ranks_may_differ()`, where an algorithm has it, tells whether the results of ranks may differ.
-/// 8. `starts_no_messages`, where an algorithm has it, is a constant: the algorithm leaves all messages to the
+/// 7. `starts_no_messages`, where an algorithm has it, is a constant: the algorithm leaves all messages to the
 ///    communicator, so it runs over one that orders groups by the instance.
 ///
 /// See tests/dense/suite.hpp for the tests that every model passes.
@@ -81,8 +79,7 @@ concept dense_allreduce = std::default_initializable<D> &&
 /// A dense allreduce that can read its input from another vector than the result's.
 ///
 /// 1. `run_from(exec, comm, own, values, lost, count)` does what `run` does with a copy of `own` in `values`. `own` is
-/// only
-///    read; it is `values`, or does not overlap it.
+///    only read; it is `values`, or does not overlap it.
 template <class D, class E, class Comm, class Value>
 concept dense_allreduce_out_of_place =
     dense_allreduce<D, E, Comm, Value> &&

@@ -7,7 +7,7 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/wire/wires.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
 #include <array>
@@ -34,51 +34,47 @@ namespace oktopk {
 /// differ. Keeps three coded halves of the vector beside the caller's; guests and hosts three coded vectors.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
   requires dense_wire<Wire, E, Value>
-class rabenseifner {
+class rabenseifner : public detail::on_wires<E, Value, Wire> {
+  using base = detail::on_wires<E, Value, Wire>;
+
 public:
-  static constexpr bool lossless = Wire::lossless;
+  using base::base;
 
-  using options = typename Wire::options;
-
-  rabenseifner() = default;
-  explicit rabenseifner(options const& how) : wires_(how) {}
-
-  std::string name() const { return wires_.policy().name_after("rabenseifner"); }
-  std::string describe() const { return wires_.policy().describe(); }
+  std::string name() const { return base::policy().name_after("rabenseifner"); }
 
   std::string problem() const {
-    std::string const of_wire = wires_.policy().problem();
-    return of_wire.empty() ? wires_.policy().fault_of_coding_anew() : of_wire;
+    std::string const of_wire = base::policy().problem();
+    return of_wire.empty() ? detail::fault_of_coding_anew(base::policy()) : of_wire;
   }
 
-  bool ranks_may_differ() const { return wires_.policy().loses_again(); }
+  bool ranks_may_differ() const { return detail::ranks_may_differ(base::policy(), true); }
 
   /// Every value is rounded once by each rank.
-  bool losses_may_overflow(int) const { return wires_.policy().template losses_may_overflow<Value>(1); }
+  bool losses_may_overflow(int) const { return base::policy().template losses_may_overflow<Value>(1); }
 
   /// The larger part of every halving, there and back, and the vector where P is no power of two.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);
     std::int64_t const grain = grain_of(count);
-    std::int64_t bytes = at.folded > 0 ? wires_.message_bytes(count, count) : 0;
+    std::int64_t bytes = at.folded > 0 ? base::message_bytes(count, count) : 0;
     std::int64_t left = (count + grain - 1) / grain;
     for (int part = at.core; part > 1; part /= 2) {
       left = (left + 1) / 2;
-      bytes += 2 * wires_.message_bytes(std::min(count, left * grain), count);
+      bytes += 2 * base::message_bytes(std::min(count, left * grain), count);
     }
     return static_cast<double>(bytes) / 4;
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    bool const coded = wires_.codes(count) && comm.size() > 1;
-    wires_.run(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& policy, auto const& call) {
+    bool const coded = base::codes(count) && comm.size() > 1;
+    base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
       if (comm.size() > 1) {
         detail::folded_ranks const at(comm.rank(), comm.size());
         std::int64_t const grain = grain_of(count);
         std::int64_t const longest =
             at.in_pair ? count : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
         cancel_on_unwind const alone(comm); // room may be missing on one rank
-        wire.bind(exec, comm, policy, call, {2, longest, 1, longest});
+        bind(comm, {2, longest, 1, longest});
         if (at.is_guest) {
           run_as_guest(exec, comm, wire, count);
         } else {
@@ -102,7 +98,7 @@ private:
   static constexpr std::int64_t sent_image = 0;
   static constexpr std::int64_t received_image = 1;
 
-  std::int64_t grain_of(std::int64_t count) const { return wires_.codes(count) ? Wire::grain : 1; }
+  std::int64_t grain_of(std::int64_t count) const { return base::codes(count) ? Wire::grain : 1; }
 
   // The odd rank of a pair: gives its values away and gets the result.
   template <class BoundWire>
@@ -180,7 +176,6 @@ private:
     }
   }
 
-  detail::wires<E, Value, Wire> wires_;
   std::array<typename Comm::bulk_request, 2> both_{}; // the message that comes and the one that goes
   std::vector<halving> halvings_;
 };

@@ -7,7 +7,7 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/wire/wires.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <array>
 #include <cstdint>
@@ -33,38 +33,32 @@ namespace oktopk {
 /// caller's; where losses are told one vector more, and one at the level of messages.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
   requires dense_wire<Wire, E, Value>
-class recursive_doubling {
+class recursive_doubling : public detail::on_wires<E, Value, Wire> {
+  using base = detail::on_wires<E, Value, Wire>;
+
 public:
-  static constexpr bool lossless = Wire::lossless;
+  using base::base;
 
-  using options = typename Wire::options;
-
-  recursive_doubling() = default;
-  explicit recursive_doubling(options const& how) : wires_(how) {}
-
-  std::string name() const { return wires_.policy().name_after("recursive_doubling"); }
-  std::string describe() const { return wires_.policy().describe(); }
-  std::string problem() const { return wires_.policy().problem(); }
-  bool ranks_may_differ() const { return wires_.policy().ranks_may_differ(); }
+  std::string name() const { return base::policy().name_after("recursive_doubling"); }
 
   /// A rank may round the same value in every step, and once more for its guest.
   bool losses_may_overflow(int ranks) const {
-    return wires_.policy().template losses_may_overflow<Value>(detail::ceil_log2(ranks) + 2);
+    return base::policy().template losses_may_overflow<Value>(detail::ceil_log2(ranks) + 2);
   }
 
   /// log2 P messages of the vector. Where P is no power of two, one more, or two more over a coded wire.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);
-    int const for_guest = at.folded == 0 ? 0 : (wires_.codes(count) ? 2 : 1);
-    return static_cast<double>((detail::ceil_log2(at.core) + for_guest) * wires_.message_bytes(count, count)) / 4;
+    int const for_guest = at.folded == 0 ? 0 : (base::codes(count) ? 2 : 1);
+    return static_cast<double>((detail::ceil_log2(at.core) + for_guest) * base::message_bytes(count, count)) / 4;
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
-    bool const coded = wires_.codes(count) && comm.size() > 1 && count > 0;
-    wires_.run(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& policy, auto const& call) {
+    bool const coded = base::codes(count) && comm.size() > 1 && count > 0;
+    base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
       if (comm.size() > 1 && count > 0) {
         cancel_on_unwind const alone(comm); // room may be missing on one rank
-        wire.bind(exec, comm, policy, call, {2, count, 2, count});
+        bind(comm, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
         if (at.is_guest) {
           run_as_guest(exec, comm, wire, count);
@@ -108,7 +102,7 @@ private:
     auto const receive = [&](int step) {
       return detail::start_receive(exec, comm, wire.slot(step % 2, whole(0, count)), partner(step), phase::reduce);
     };
-    bool const early = wire.receives_first();
+    bool const early = !detail::codes_each_message(wire);
     if (at.in_pair) {
       detail::finish(comm,
                      detail::start_receive(exec, comm, wire.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));
@@ -166,8 +160,6 @@ private:
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sent));
   }
-
-  detail::wires<E, Value, Wire> wires_;
 };
 
 } // namespace oktopk

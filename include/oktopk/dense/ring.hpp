@@ -2,20 +2,267 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/single_message.hpp>
+#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/wire/plain.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+namespace oktopk::detail {
+
+/// Reduce-scatter and allgather around a ring, pipelined (Gloo's `allreduce_ring_chunked`; baidu-allreduce, and the
+/// sub-chunks of PFN's prototype).
+///
+/// The vector is cut into P blocks, and each block into as many pieces. In step t of P-1, a rank passes block r-t to
+/// its right neighbour and reduces block r-t-1, which comes from the left; in P-1 more steps the finished blocks go
+/// round. A piece is sent on as soon as it is reduced, or has arrived for good, while the next ones of the block are
+/// still on their way: each rank sends 2(P-1) messages for every piece of a block, 2(P-1)/P of the vector.
+///
+/// `Wire` is the bound wire that carries the pieces. Every block is reduced along the ring in one order and
+/// finished by one rank, so the result is the same to the bit everywhere.
+template <communicator Comm>
+class ring_pipeline {
+public:
+  /// Pieces that a rank may be ahead of the one it waits for: slots that `Wire` must have.
+  static std::int64_t slots(std::int64_t ahead, std::int64_t ranks, std::int64_t pieces) {
+    return std::max<std::int64_t>(1, std::min(ahead, (ranks - 1) * pieces));
+  }
+
+  template <execution_space E, bound_wire<E> Wire>
+  void run(E const& exec, Comm& comm, Wire& wire, cut_vector const& vector, std::int64_t ahead) {
+    std::int64_t const ranks = comm.size();
+    if (ranks == 1) {
+      return;
+    }
+    std::int64_t const rank = comm.rank();
+    std::int64_t const pieces = vector.pieces() / ranks;
+    std::int64_t const reduced = (ranks - 1) * pieces; // the number of pieces that are passed on to be reduced
+    std::int64_t const all = 2 * reduced;
+    std::int64_t const window = slots(ahead, ranks, pieces);
+    int const right = static_cast<int>((rank + 1) % ranks);
+    int const left = static_cast<int>((rank + ranks - 1) % ranks);
+    sends_.resize(static_cast<std::size_t>(all));
+    receives_.resize(static_cast<std::size_t>(window));
+    cancel_on_unwind const guard(comm, receives_, sends_);
+
+    // The k-th piece that comes from the left, which is also the piece that goes to the right a step later.
+    auto const incoming = [&](std::int64_t k) {
+      std::int64_t const block = (rank + 2 * ranks - 1 - k / pieces) % ranks;
+      return vector[block * pieces + k % pieces];
+    };
+    auto const use = [&](std::int64_t k) { return k < reduced ? phase::reduce : phase::gather; };
+    auto const post = [&](std::int64_t k) {
+      if (k >= all) {
+        return;
+      }
+      piece const p = incoming(k);
+      if (k >= reduced) {
+        // The same place was sent from P-1 steps ago.
+        wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
+      }
+      auto const room = k < reduced ? wire.slot(k % window, p) : wire.image(p);
+      receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, room, left, use(k));
+    };
+    auto const send = [&](std::int64_t k, piece p) {
+      sends_[static_cast<std::size_t>(k)] = start_send(exec, comm, wire.image(p), right, use(k));
+    };
+
+    auto const post_first = [&] {
+      for (std::int64_t k = 0; k < window; ++k) {
+        post(k);
+      }
+    };
+    bool const each_message = codes_each_message(wire);
+    if (!each_message) {
+      post_first();
+    }
+    for (std::int64_t k = 0; k < pieces; ++k) {
+      piece const p = vector[rank * pieces + k];
+      wire.prepare(exec, p);
+      send(k, p);
+    }
+    if (each_message) {
+      post_first();
+    }
+    for (std::int64_t k = 0; k < all; ++k) {
+      wait_for(comm, receives_[static_cast<std::size_t>(k % window)]);
+      piece const p = incoming(k);
+      bool const sent_on = k + pieces < all;
+      if (k < reduced) {
+        wire.pass_on(exec, k % window, p);
+        send(k + pieces, p);
+        post(k + window);
+        if (k + pieces >= reduced) {
+          wire.adopt_rounding(exec, p);
+        }
+      } else if (!each_message) {
+        if (sent_on) {
+          send(k + pieces, p);
+        }
+        post(k + window);
+        wire.unfold(exec, p);
+      } else {
+        wire.unfold(exec, p);
+        if (sent_on) {
+          wire.prepare(exec, p, false);
+          send(k + pieces, p);
+        }
+        post(k + window);
+      }
+    }
+    comm.wait_all(std::span<typename Comm::bulk_request>(sends_));
+    fence(exec, "oktopk::dense::ring");
+  }
+
+private:
+  std::vector<typename Comm::bulk_request> sends_;
+  std::vector<typename Comm::bulk_request> receives_;
+};
+
+} // namespace oktopk::detail
+
 namespace oktopk {
+
+/// Reduction of dense vectors around a ring, in 2P chunks (Gloo's `allreduce_ring_chunked`; coded: Zhou et al.,
+/// collective-level compression, Algorithm 1): reduce-scatter, then allgather, two chunks of every rank under way so
+/// that one travels while the other is reduced.
+///
+/// In place (or not: `run_from`), on any number of ranks; `count`, `op` and the options are the same on all. Each rank
+/// sends 4(P-1) messages and 2n(P-1)/P values (the 4P steps and 2S bytes of Gloo's table, which count a round more).
+/// Keeps two chunks of n/2P values beside the vector; where the communicator does not reach the vector, also its image
+/// in host memory, to and from which chunks are copied as they are needed or have arrived.
+///
+/// Over a coded wire a block is cut into s segments, at least two: 2s(P-1) messages, 2n(P-1)/P values at the codec's
+/// size. A rank encodes each segment of P-1 partial sums, and once the block that it finishes, which goes round the
+/// ring as it was encoded; at the level of messages each of the 2(P-1) steps encodes anew. Every value is rounded once
+/// by each rank, and `lost` takes the difference. Keeps the coded vector and three coded segments beside the caller's;
+/// one decoded segment at the level of messages.
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
+  requires dense_wire<Wire, E, Value>
+class ring_chunked : public detail::on_wires<E, Value, Wire> {
+  using base = detail::on_wires<E, Value, Wire>;
+
+public:
+  using base::base;
+
+  std::string name() const { return base::policy().name_after("ring_chunked"); }
+
+  /// Every value is rounded once by each rank.
+  bool losses_may_overflow(int) const { return base::policy().template losses_may_overflow<Value>(1); }
+
+  /// 2(P-1) messages for every piece of a block, each no longer than that of the longest.
+  double bound_words(std::int64_t count, int ranks) const {
+    detail::cut_vector const vector = cut(count, ranks, base::codes(count));
+    std::int64_t const each = vector.pieces() / ranks * base::message_bytes(vector.longest(), count);
+    return 2.0 * (ranks - 1) * static_cast<double>(each) / 4;
+  }
+
+  void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
+    run_from(exec, comm, values, values, lost, count, op);
+  }
+
+  /// The same from `own` to `values`, which are the same vector or do not overlap. At the level of the collective, of a
+  /// codec that recodes, `own` is read once and needs no copy, for partial sums exist as coded pieces only.
+  void run_from(E const& exec, Comm& comm, Value const* own, Value* values, Value* lost, std::int64_t count,
+                reduction op = reduction::sum) {
+    bool const coded = base::codes(count) && comm.size() > 1;
+    base::on_wire(exec, coded, {own, values, lost, count, op}, [&](auto& wire, auto const& bind) {
+      detail::cut_vector const vector = cut(count, comm.size(), coded);
+      std::int64_t const ahead = wire.receives_ahead();
+      std::int64_t const slots = detail::ring_pipeline<Comm>::slots(ahead, comm.size(), vector.pieces() / comm.size());
+      cancel_on_unwind const alone(comm); // room may be missing on one rank
+      bind(comm, {vector.pieces(), vector.longest(), slots, vector.longest()});
+      ring_.run(exec, comm, wire, vector, ahead);
+    });
+  }
+
+private:
+  // Blocks of two pieces at least, and of as many that no segment is too long.
+  detail::cut_vector cut(std::int64_t count, std::int64_t ranks, bool coded) const {
+    std::int64_t const block = (count + ranks - 1) / ranks;
+    std::int64_t const segment = coded ? base::policy().segment() : count + 1;
+    std::int64_t const pieces = std::max<std::int64_t>(2, block / segment + (block % segment != 0 ? 1 : 0));
+    return detail::cut_vector(count, ranks * pieces, coded ? Wire::grain : 1);
+  }
+
+  detail::ring_pipeline<Comm> ring_;
+};
+
+/// Reduction of dense vectors around a ring in sub-chunks, so that receiving, reducing and sending overlap (Ueno 2018,
+/// PFN's allreduce prototype): the blocks of `ring_chunked`, cut into sub-chunks of at most `chunk_bytes`.
+///
+/// In place, on any number of ranks; `count`, `op` and the options are the same on all. With s sub-chunks to a block
+/// of n/P values each rank sends 2s(P-1) messages and 2n(P-1)/P values. A block has at least two sub-chunks, so that
+/// one travels while the other is reduced: up to 2P sub-chunks, a short vector is sent as `ring_chunked` sends it.
+/// Keeps `ahead` sub-chunks beside the vector.
+template <execution_space E, communicator Comm, gradient_value Value>
+class ring_pipelined {
+public:
+  static constexpr bool lossless = true;
+
+  struct options {
+    std::int64_t chunk_bytes = std::int64_t(1) << 20; ///< of a sub-chunk, at least the size of a value
+    std::int64_t ahead = 4;                           ///< receives under way at once, at least 1
+  };
+
+  ring_pipelined() : ring_pipelined(options{}) {}
+  explicit ring_pipelined(options how) : options_(how) {}
+
+  static std::string_view name() { return "ring_pipelined"; }
+
+  std::string describe() const {
+    return "chunks of " + std::to_string(options_.chunk_bytes) + " bytes, " + std::to_string(options_.ahead) + " ahead";
+  }
+
+  std::string problem() const {
+    if (options_.chunk_bytes < std::int64_t(sizeof(Value))) {
+      return "chunk_bytes = " + std::to_string(options_.chunk_bytes) + " of ring_pipelined is less than a value";
+    }
+    return options_.ahead < 1 ? "ahead = " + std::to_string(options_.ahead) + " of ring_pipelined is not positive"
+                              : std::string();
+  }
+
+  /// 2n(P-1)/P values, and what rounding to whole sub-chunks adds.
+  double bound_words(std::int64_t count, int ranks) const {
+    auto const rounding = static_cast<double>(2 * (ranks - 1) * pieces(count, ranks));
+    return (2 * static_cast<double>(count) * (ranks - 1) / ranks + rounding) * (sizeof(Value) / 4.0);
+  }
+
+  void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
+    detail::begin_lossless(exec, op, lost, count);
+    std::int64_t const ranks = comm.size();
+    std::int64_t const each = pieces(count, comm.size());
+    detail::cut_vector const vector(count, ranks * each);
+    std::int64_t const slots = detail::ring_pipeline<Comm>::slots(options_.ahead, ranks, each);
+    cancel_on_unwind const alone(comm); // room may be missing on one rank
+    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op},
+               {vector.pieces(), vector.longest(), slots, vector.longest()});
+    ring_.run(exec, comm, wire_, vector, options_.ahead);
+  }
+
+private:
+  std::int64_t pieces(std::int64_t count, int ranks) const {
+    std::int64_t const block = (count + ranks - 1) / ranks;
+    std::int64_t const chunk = options_.chunk_bytes / std::int64_t(sizeof(Value));
+    return std::max<std::int64_t>(2, block / chunk + (block % chunk != 0 ? 1 : 0));
+  }
+
+  options options_;
+  detail::bound_plain_wire<E, Value> wire_;
+  detail::ring_pipeline<Comm> ring_;
+};
 
 /// Reduction of dense vectors that every rank forms by itself while all vectors go round a ring (Gloo's
 /// `allreduce_ring`): for short vectors and few ranks.

@@ -6,10 +6,10 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
-#include <oktopk/dense/pieces.hpp>
-#include <oktopk/dense/wire/concept.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,17 +19,7 @@
 
 namespace oktopk {
 
-/// The level at which a collective codes what it sends.
-enum class codec_level : std::uint8_t {
-  collective, ///< a piece is coded once, and goes on as it was coded when it is finished
-  message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
-};
-
 namespace detail {
-
-inline std::string name_of(codec_level level) {
-  return level == codec_level::collective ? "collective" : "message";
-}
 
 /// A coded wire with its buffers. Every piece has an image of its own, found by its index.
 ///
@@ -42,13 +32,12 @@ class bound_coded_wire {
 public:
   static constexpr bool keeps_images = true;
   static constexpr bool joins_images = false;
-  bool receives_first() const { return by_collective(); }
+  bool codes_each_message() const { return !by_collective(); }            // see coding_level.hpp
   std::int64_t receives_ahead() const { return by_collective() ? 3 : 2; } // two while one that has arrived is recoded
-  bool forwards() const { return by_collective(); }
   int result_messages() const { return by_collective() ? 2 : 1; }
 
-  /// Whether a ring's partial sums exist as images only, so that the caller's vector need not be copied to the place of
-  /// the result first.
+  /// True where a ring's partial sums exist as images only, so that the caller's vector need not be copied to the
+  /// place of the result first.
   template <class Policy>
   static bool leaves_own_values(Policy const& policy) {
     return recoding_codec<Codec, Value, E> && policy.level() == codec_level::collective;
@@ -225,23 +214,11 @@ public:
     if (options_.segment < 1) {
       return "segment = " + std::to_string(options_.segment) + " of a coded wire is not positive";
     }
-    return options_.level == codec_level::message ? fault_of_coding_anew() : std::string();
+    return options_.level == codec_level::message ? detail::fault_of_coding_anew(*this) : std::string();
   }
 
-  /// A sentence where coding again what was decoded would let ranks end with different results, and may not.
-  std::string fault_of_coding_anew() const {
-    return Codec::stable || options_.ranks_may_differ
-               ? std::string()
-               : std::string(codec_.name()) +
-                     " cannot code each message by itself: it loses more each time that a block is coded "
-                     "again, and ranks would end with different results";
-  }
-
-  static bool loses_again() { return !Codec::stable; }
-
-  bool ranks_may_differ() const {
-    return options_.ranks_may_differ && options_.level == codec_level::message && !Codec::stable;
-  }
+  static constexpr bool loses_again() { return detail::loses_again<Codec>; } // see coding_level.hpp, as the next
+  bool lets_ranks_differ() const { return options_.ranks_may_differ; }
 
   template <gradient_value Value>
   std::int64_t encoded_bytes(std::int64_t count) const {

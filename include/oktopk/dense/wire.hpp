@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/staging.hpp>
+#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/dense/coding_level.hpp>
+#include <oktopk/dense/combine.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace oktopk {
+
+namespace detail {
+
+/// A stretch of a vector, and its number among the stretches that the vector was cut into.
+struct piece {
+  std::int64_t index = 0;
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+/// A vector cut into so many pieces, as even as whole grains allow: the same on all ranks.
+class cut_vector {
+public:
+  cut_vector() = default;
+  cut_vector(std::int64_t count, std::int64_t pieces, std::int64_t grain = 1)
+      : count_(count), pieces_(pieces), grain_(grain) {}
+
+  std::int64_t pieces() const { return pieces_; }
+  std::int64_t longest() const { return std::min(count_, grains() / pieces_ * grain_ + grain_); }
+
+  piece operator[](std::int64_t index) const {
+    std::int64_t const begin = boundary(index);
+    return {index, begin, boundary(index + 1) - begin};
+  }
+
+private:
+  std::int64_t grains() const { return (count_ + grain_ - 1) / grain_; }
+
+  std::int64_t boundary(std::int64_t index) const {
+    std::int64_t const each = grains() / pieces_;
+    std::int64_t const left = grains() % pieces_;
+    return std::min(count_, (each * index + left * index / pieces_) * grain_);
+  }
+
+  std::int64_t count_ = 0;
+  std::int64_t pieces_ = 1;
+  std::int64_t grain_ = 1;
+};
+
+/// The vectors of one reduction, in the memory of kernels: `own` is read and `values` written. They are the same vector
+/// or do not overlap. `lost`, which may be null, takes what this rank rounds off.
+template <gradient_value Value>
+struct reduction_call {
+  Value const* own;
+  Value* values;
+  Value* lost;
+  std::int64_t count;
+  reduction op;
+};
+
+/// Room that an algorithm needs on the wire. A wire that sends the values from where they are needs no images.
+struct wire_room {
+  std::int64_t images = 0;       ///< number of pieces that have an image at one time
+  std::int64_t image_values = 0; ///< values of the longest of them
+  std::int64_t slots = 0;        ///< number of pieces that may have arrived and wait to be reduced
+  std::int64_t slot_values = 0;  ///< values of the longest of them
+};
+
+} // namespace detail
+
+/// A wire of the dense algorithms: the form in which values travel. A policy with plain options.
+///
+/// 1. `lossless` tells whether values arrive with the bits that they were sent with.
+/// 2. `is_plain` tells whether nothing is coded. The wire is then used for vectors of every length.
+/// 3. `options` is a plain struct that a wire is made from. `describe()` writes the wire down for the ranks to compare;
+///    `problem()` is a sentence about options that cannot be, empty where there is none.
+/// 4. `name_after(algorithm)` is the name of an algorithm on this wire.
+/// 5. `codes(bytes)` tells whether a vector of so many bytes is coded. One that is not goes over the plain wire.
+/// 6. `encoded_bytes<Value>(count)` is the size of a message of `count` values.
+/// 7. `grain` is the number of values that are coded together. Algorithms cut vectors at multiples of it.
+///    `segment()` is the largest number of values that rings send at once.
+/// 8. `losses_may_overflow<Value>(roundings)` tells whether the losses of so many roundings of one value may overflow.
+/// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`. `bind` makes it ready for a
+///    call: `bind(exec, comm, policy, call, room)`.
+template <class W, class E, class Value>
+concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
+                     requires(W const& wire, std::int64_t count, std::string const& algorithm) {
+                       { W::lossless } -> std::convertible_to<bool>;
+                       { W::is_plain } -> std::convertible_to<bool>;
+                       { W::grain } -> std::convertible_to<std::int64_t>;
+                       typename W::template bound_to<E, Value>;
+                       { wire.describe() } -> std::convertible_to<std::string>;
+                       { wire.problem() } -> std::convertible_to<std::string>;
+                       { wire.name_after(algorithm) } -> std::convertible_to<std::string>;
+                       { wire.codes(count) } -> std::same_as<bool>;
+                       { wire.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;
+                       { wire.segment() } -> std::same_as<std::int64_t>;
+                       { wire.template losses_may_overflow<Value>(1) } -> std::same_as<bool>;
+                     };
+
+namespace detail {
+
+/// A vector of kernels' as messages see it, piece by piece. Every function but `unfold` and `adopt_rounding` waits for
+/// the work that it enqueues: a message may start, or a slot may be filled anew, when the function returns.
+///
+/// 1. `image(p)` is the place that a piece is sent from, and the place where its final values arrive. `keeps_images`
+///    tells whether it is apart from the values, so that it stays as it is while they are reduced.
+/// 2. `slot(i, p)` is the place where a piece arrives that is to be reduced.
+/// 3. `prepare(exec, p, note)` makes the image of a piece from this rank's values. `note` is false where the piece was
+///    coded before, so that no new loss is noted.
+/// 4. `prepare_share(exec, p, place, sharing)` does the same for values that `sharing` ranks have alike: this rank
+///    notes the losses of its share of them, number `place % sharing`.
+/// 5. `absorb(exec, i, p)` reduces what has arrived in slot i into the values.
+/// 6. `pass_on(exec, i, p)` does the same and makes the image of the result. The values may be out of date after it.
+/// 7. `unfold(exec, p)` enqueues the way from an image that has arrived to the values.
+/// 8. `adopt_rounding(exec, p)` enqueues that the values become those that other ranks decode of the image.
+/// 9. `receives_ahead()` is the number of receives that a ring posts at least.
+/// 10. `joins_images` tells whether images of neighbouring pieces make up the image of both.
+/// 11. `result_messages()` is the number of messages that hold a result of two partners: 2 where each has coded its
+///     half of the sum and no message has the whole.
+template <class B, class E>
+concept bound_wire = requires(B& wire, B const& ready, E const& exec, piece p) {
+  { ready.image(p) } -> std::same_as<std::span<std::byte>>;
+  { ready.slot(std::int64_t(0), p) } -> std::same_as<std::span<std::byte>>;
+  { wire.prepare(exec, p, true) } -> std::same_as<void>;
+  { wire.prepare_share(exec, p, 0, 1) } -> std::same_as<void>;
+  { wire.absorb(exec, std::int64_t(0), p) } -> std::same_as<void>;
+  { wire.pass_on(exec, std::int64_t(0), p) } -> std::same_as<void>;
+  { wire.unfold(exec, p) } -> std::same_as<void>;
+  { wire.adopt_rounding(exec, p) } -> std::same_as<void>;
+  { ready.receives_ahead() } -> std::same_as<std::int64_t>;
+  { ready.result_messages() } -> std::same_as<int>;
+  { B::keeps_images } -> std::convertible_to<bool>;
+  { B::joins_images } -> std::convertible_to<bool>;
+};
+
+} // namespace detail
+
+struct plain_wire;
+
+namespace detail {
+
+/// The plain wire with its buffers. An image is the values themselves where the communicator reaches them, so that
+/// nothing is copied; else it is in page-locked host memory, and `prepare` and `unfold` copy pieces to and from it.
+template <execution_space E, gradient_value Value>
+class bound_plain_wire {
+public:
+  static constexpr bool keeps_images = false;
+  static constexpr bool joins_images = true;
+  static constexpr std::int64_t receives_ahead() { return 2; }
+  static constexpr int result_messages() { return 1; }
+
+  template <communicator Comm>
+  void bind(E const& exec, Comm const& comm, plain_wire const&, reduction_call<Value> const& call,
+            wire_room const& room) {
+    staged_ = !comm.template reaches<typename E::memory_space>();
+    values_ = call.values;
+    op_ = call.op;
+    // Places for numbers of 8 bytes, whatever the width of a value.
+    slot_bytes_ = round_up_to_8(room.slot_values * std::int64_t(sizeof(Value)));
+    slots_.reserve(exec, comm, room.slots * slot_bytes_);
+    if (staged_) {
+      image_.reserve(exec, call.count);
+    }
+  }
+
+  std::span<std::byte> image(piece p) const {
+    Value* const data = staged_ ? image_.data() : values_;
+    return std::as_writable_bytes(std::span<Value>(data + p.begin, static_cast<std::size_t>(p.count)));
+  }
+
+  std::span<std::byte> slot(std::int64_t index, piece p) const {
+    return slots_.wire(index * slot_bytes_, p.count * std::int64_t(sizeof(Value)));
+  }
+
+  void prepare(E const& exec, piece p, bool = true) const {
+    if (staged_ && p.count > 0) {
+      Kokkos::deep_copy(exec, on_wire(p), in_kernels(p));
+    }
+    fence(exec, "oktopk::dense::prepared");
+  }
+
+  void prepare_share(E const& exec, piece p, int, int) const { prepare(exec, p); }
+
+  void absorb(E const& exec, std::int64_t index, piece p) const {
+    pull_slot(exec, index, p);
+    combine(exec, op_, slot_values(index), p.count, values_ + p.begin);
+    fence(exec, "oktopk::dense::absorbed");
+  }
+
+  void pass_on(E const& exec, std::int64_t index, piece p) const {
+    absorb(exec, index, p);
+    if (staged_) {
+      prepare(exec, p);
+    }
+  }
+
+  void unfold(E const& exec, piece p) const {
+    if (staged_ && p.count > 0) {
+      Kokkos::deep_copy(exec, in_kernels(p), on_wire(p));
+    }
+  }
+
+  void adopt_rounding(E const&, piece) const {}
+
+  /// The values of a slot, for kernels; `pull_slot` first.
+  Value* slot_values(std::int64_t index) const { return reinterpret_cast<Value*>(slots_.data() + index * slot_bytes_); }
+
+  void pull_slot(E const& exec, std::int64_t index, piece p) const {
+    slots_.pull(exec, index * slot_bytes_, p.count * std::int64_t(sizeof(Value)));
+  }
+
+private:
+  using wire_space = host_staging_space<E>;
+
+  array_ref<Value, wire_space> on_wire(piece p) const {
+    return array_ref<Value, wire_space>(image_.data() + p.begin, static_cast<std::size_t>(p.count));
+  }
+
+  array_ref<Value, typename E::memory_space> in_kernels(piece p) const {
+    return array_ref<Value, typename E::memory_space>(values_ + p.begin, static_cast<std::size_t>(p.count));
+  }
+
+  Value* values_ = nullptr;
+  reduction op_ = reduction::sum;
+  bool staged_ = false;
+  std::int64_t slot_bytes_ = 0;
+  message_buffer<E> slots_{"oktopk::dense::slots"};
+  buffer<Value, wire_space> image_{"oktopk::dense::image"};
+};
+
+} // namespace detail
+
+/// The wire that sends values as they are, and loses nothing.
+struct plain_wire {
+  static constexpr bool lossless = true;
+  static constexpr bool is_plain = true;
+  static constexpr std::int64_t grain = 1;
+
+  struct options {};
+
+  plain_wire() = default;
+  explicit plain_wire(options const&) {}
+
+  static std::string describe() { return "plain"; }
+  static std::string problem() { return {}; }
+  static std::string name_after(std::string algorithm) { return algorithm; }
+  static bool codes(std::int64_t) { return false; }
+  static std::int64_t segment() { return std::numeric_limits<std::int64_t>::max(); }
+
+  template <gradient_value Value>
+  static std::int64_t encoded_bytes(std::int64_t count) {
+    return count * std::int64_t(sizeof(Value));
+  }
+
+  template <gradient_value>
+  static bool losses_may_overflow(int) {
+    return false;
+  }
+
+  template <execution_space E, gradient_value Value>
+  using bound_to = detail::bound_plain_wire<E, Value>;
+};
+
+namespace detail {
+
+/// An algorithm's wires with their buffers, its base class: its policy's, and the plain one for vectors that the policy
+/// does not code.
+template <execution_space E, gradient_value Value, class Wire>
+  requires dense_wire<Wire, E, Value>
+class on_wires {
+public:
+  static constexpr bool lossless = Wire::lossless;
+
+  using options = typename Wire::options;
+
+  on_wires() = default;
+  explicit on_wires(options const& how) : policy_(how) {}
+
+  std::string describe() const { return policy_.describe(); }
+  std::string problem() const { return policy_.problem(); }
+  bool ranks_may_differ() const { return detail::ranks_may_differ(policy_); }
+
+protected:
+  Wire const& policy() const { return policy_; }
+
+  /// True where a vector of `count` values is coded.
+  bool codes(std::int64_t count) const { return policy_.codes(count * std::int64_t(sizeof(Value))); }
+
+  /// Bytes of a message of `part` values, of a vector of `count`.
+  std::int64_t message_bytes(std::int64_t part, std::int64_t count) const {
+    return codes(count) ? policy_.template encoded_bytes<Value>(part) : plain_wire::encoded_bytes<Value>(part);
+  }
+
+  /// Begins a call: runs `body(wire, bind)` with the policy's wire where `coded`, else with the plain one. `body` binds
+  /// the wire, `bind(comm, room)`, and sends. The preparation of the caller's vectors is here, for all algorithms:
+  /// losses of a maximum are refused, `own` is copied to the place of the result unless the wire can leave it where it
+  /// is, and `lost` is cleared where nothing will be noted.
+  template <class Body>
+  void on_wire(E const& exec, bool coded, reduction_call<Value> call, Body&& body) {
+    auto const run = [&](auto& wire, auto const& policy) {
+      body(wire, [&](auto const& comm, wire_room const& room) { wire.bind(exec, comm, policy, call, room); });
+    };
+    if constexpr (!Wire::is_plain) {
+      if (coded) {
+        refuse_losses_of(call.op, call.lost);
+        if (!coded_.leaves_own_values(policy_)) {
+          bring(exec, call);
+        }
+        run(coded_, policy_);
+        return;
+      }
+    }
+    begin_lossless(exec, call.op, call.lost, call.count);
+    bring(exec, call);
+    run(plain_, plain_wire());
+  }
+
+private:
+  static void bring(E const& exec, reduction_call<Value>& call) {
+    if (call.own != call.values) {
+      copy_values(exec, call.own, call.count, call.values);
+      call.own = call.values;
+    }
+  }
+
+  struct none {};
+
+  Wire policy_;
+  bound_plain_wire<E, Value> plain_;
+  [[no_unique_address]] std::conditional_t<Wire::is_plain, none, typename Wire::template bound_to<E, Value>> coded_;
+};
+
+} // namespace detail
+
+} // namespace oktopk
