@@ -7,7 +7,7 @@
 // tests them; `oktopk::paired` joins two classes that keep one each. The program fails when a rank gets a wrong sum.
 
 #include <oktopk/allreduce.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/concept.hpp>
 
 #include <algorithm>
 #include <cstdlib>

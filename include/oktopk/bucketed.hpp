@@ -7,7 +7,7 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/comm/threads.hpp>
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/copy_array.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>

@@ -8,10 +8,9 @@
 #error "oktopk: <mpi.h> was not found; link oktopk::mpi, of find_package(oktopk COMPONENTS mpi), or compile by mpicxx"
 #endif
 
+#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>

@@ -7,10 +7,8 @@
 #include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/operation.hpp>
 #include <oktopk/comm/paired.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/instance_mark.hpp>

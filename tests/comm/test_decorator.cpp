@@ -9,11 +9,11 @@
 #include "support/foreign_transport.hpp"
 #include "support/messages.hpp"
 
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
-#include <oktopk/comm/threads.hpp>
 
 #include <chrono>
 #include <cstddef>

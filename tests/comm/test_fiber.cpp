@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/in_process/fiber.hpp>
+#include <oktopk/comm/fiber.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

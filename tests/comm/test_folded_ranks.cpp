@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/folded_ranks.hpp>
+#include <oktopk/comm/collectives.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -7,8 +7,8 @@
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/counted.hpp>
-#include <oktopk/comm/give_up.hpp>
 #include <oktopk/comm/in_process.hpp>
 
 #include <cstddef>

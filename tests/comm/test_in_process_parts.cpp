@@ -7,9 +7,8 @@
 #include "support/caught.hpp"
 #include "support/reduced.hpp"
 
-#include <oktopk/comm/in_process/call_ref.hpp>
-#include <oktopk/comm/in_process/message.hpp>
-#include <oktopk/comm/in_process/rendezvous.hpp>
+#include <oktopk/comm/in_process_group.hpp>
+#include <oktopk/comm/in_process_schedule.hpp>
 
 #include <array>
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/lent_requests.hpp>
+#include <oktopk/comm/decorator.hpp>
 
 #include <memory>
 #include <span>

@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/checked/seal.hpp>
+#include <oktopk/comm/checked.hpp>
 
 #include <cstddef>
 #include <cstdint>

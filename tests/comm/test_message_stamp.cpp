@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/message_stamp.hpp>
+#include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/fault_report.hpp>
 
 #include <cstdint>

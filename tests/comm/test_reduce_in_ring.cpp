@@ -7,7 +7,7 @@
 #include "support/reduced.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/comm/checked/reduce_in_ring.hpp>
+#include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 

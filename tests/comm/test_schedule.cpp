@@ -6,24 +6,24 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/in_process/group.hpp>
-#include <oktopk/comm/in_process/schedule.hpp>
-#include <oktopk/comm/in_process/simulated_events.hpp>
-#include <oktopk/comm/in_process/world.hpp>
+#include <oktopk/comm/in_process_group.hpp>
+#include <oktopk/comm/in_process_schedule.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 using oktopk::phase;
 using oktopk::detail::in_process_group;
 using oktopk::detail::in_process_message;
+using oktopk::detail::in_process_messages;
 using oktopk::detail::in_process_schedule;
-using oktopk::detail::in_process_world;
 using oktopk::detail::simulated_events;
 using oktopk::detail::wait_end;
 
@@ -37,7 +37,7 @@ constexpr auto nothing = [] { return std::string("for nothing"); };
 } // namespace
 
 TEST_CASE("a rank runs until it waits, and goes on once what it waits for is there") {
-  in_process_schedule schedule(2, std::nullopt);
+  in_process_schedule schedule(2);
   std::vector<std::string> log;
   bool told = false;
   std::vector<int> left;
@@ -60,7 +60,7 @@ TEST_CASE("a rank runs until it waits, and goes on once what it waits for is the
 }
 
 TEST_CASE("where nobody can go on all waits end stuck, with what each rank waits for") {
-  in_process_schedule schedule(2, std::nullopt);
+  in_process_schedule schedule(2);
   schedule.run(
       [&](int rank) {
         CHECK(schedule.wait(
@@ -74,12 +74,14 @@ TEST_CASE("where nobody can go on all waits end stuck, with what each rank waits
 TEST_CASE("in a simulation a wait is late by the simulated clock, which needs no time") {
   oktopk::in_process::simulation how;
   how.faults.faults = {{oktopk::in_process::mishap::loss, 0, 1, {}, 0}};
-  in_process_schedule schedule(1, how);
+  auto made = std::make_unique<simulated_events>(how, 1);
+  simulated_events& events = *made;
+  in_process_schedule schedule(1, std::move(made));
   auto const begun = std::chrono::steady_clock::now();
   schedule.run(
       [&](int) {
-        schedule.before_message(0);
-        CHECK(schedule.events()->strike_send(0, 8) != nullptr); // else a wait in vain is a deadlock
+        events.before_message(schedule, 0);
+        CHECK(events.strike_send(0, 8) != nullptr); // else a wait in vain is a deadlock
         CHECK(schedule.wait(
                   0, [] { return false; }, nothing, std::chrono::hours(1)) == wait_end::late);
         CHECK(schedule.now() >= std::chrono::hours(1));
@@ -98,21 +100,22 @@ TEST_CASE("a message under way arrives when its time has come, and not where its
   to.data = room.data();
   from.size = to.size = 2;
   events.launch(from, &to);
-  CHECK((events.under_way() == 1 && from.under_way && !to.done));
+  CHECK((events.under_way() == 1 && !to.done));
   events.advance_to(events.next_arrival());
   events.deliver_due();
   CHECK((events.under_way() == 0 && to.done && room == sent));
   events.launch(from, &to);
-  events.recall_all_of(to.fiber);
+  events.recall(to.fiber, nullptr);
   CHECK((events.under_way() == 0 && events.next_arrival() == simulated_events::never));
 }
 
 TEST_CASE("ranks of a world exchange messages in their group, and each ends with what it threw") {
-  in_process_world world(2, std::nullopt);
+  in_process_schedule schedule(2);
+  in_process_messages messages;
+  in_process_group all(schedule, messages, {0, 1});
   std::array<int, 2> numbers{5, 0};
-  auto const thrown = world.run(
+  auto const thrown = schedule.run(
       [&](int rank) {
-        in_process_group& all = world.all();
         CHECK(all.size() == 2);
         if (rank == 1) {
           throw std::string("over");
@@ -130,6 +133,6 @@ TEST_CASE("ranks of a world exchange messages in their group, and each ends with
         }
         CHECK((both[0]->done && both[1]->done && numbers[1] == 5));
       },
-      stack_bytes);
+      stack_bytes, [&](int rank) { all.forget(rank); });
   CHECK((!thrown[0] && thrown[1]));
 }

@@ -10,6 +10,7 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <array>
 #include <chrono>
@@ -392,8 +393,9 @@ TEST_CASE("times that are too long to be counted are for ever") {
 TEST_CASE("what has happened is told: messages, faults and the time") {
   oktopk::in_process::simulated_run run;
   planned_fault const stop{.what = mishap::stop, .rank = 1, .message = 3, .time = 1s};
-  auto how = simulated(1, {stop, {.what = mishap::death, .rank = 0, .message = 100}});
-  how.simulated->told = &run;
+  oktopk::in_process::options how;
+  how.simulated = oktopk::in_process::simulation{
+      .seed = 1, .faults = {{stop, {.what = mishap::death, .rank = 0, .message = 100}}}, .told = &run};
   oktopk::in_process::run(
       2,
       [](in_process_communicator comm) {

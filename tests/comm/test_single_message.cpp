@@ -5,7 +5,7 @@
 
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/single_message.hpp>
+#include <oktopk/comm/message_group.hpp>
 
 #include <cstddef>
 #include <span>

@@ -6,10 +6,10 @@
 #include "support/catch.hpp"
 #include "support/foreign_transport.hpp"
 
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
-#include <oktopk/comm/threads.hpp>
 
 using namespace oktopk_tests;
 using oktopk::takes_other_threads;

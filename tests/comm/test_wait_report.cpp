@@ -5,8 +5,8 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/comm/operation.hpp>
-#include <oktopk/comm/wait_report.hpp>
+#include <oktopk/comm/breakdown.hpp>
+#include <oktopk/comm/concept.hpp>
 
 #include <chrono>
 

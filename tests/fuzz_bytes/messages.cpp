@@ -9,9 +9,9 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>

@@ -13,6 +13,7 @@
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/simulation.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 

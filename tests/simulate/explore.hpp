@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <cstddef>
 #include <cstdint>

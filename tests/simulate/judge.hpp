@@ -6,7 +6,7 @@
 #include "fuzz/finding.hpp"
 #include "simulate/story.hpp"
 
-#include <oktopk/comm/in_process/simulation.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <vector>
 

@@ -9,6 +9,7 @@
 #include "simulate/story.hpp"
 
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -54,9 +55,9 @@ world<Value> run_world(plan const& all, scenario const& of, std::optional<simula
   world<Value> made;
   made.stories.resize(static_cast<std::size_t>(of.what.ranks));
   oktopk::in_process::options how;
-  how.simulated = std::move(simulated);
-  if (how.simulated) {
-    how.simulated->told = &made.run;
+  if (simulated) {
+    simulated->told = &made.run;
+    how.simulated = *simulated;
   }
   auto const& subject = named<Value>(all, of.about->name);
   auto const thrown = oktopk::in_process::run_and_collect(

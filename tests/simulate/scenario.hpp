@@ -6,7 +6,7 @@
 #include "fuzz/draws.hpp"
 #include "fuzz/facts.hpp"
 
-#include <oktopk/comm/in_process/simulation.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <chrono>
 #include <cstdint>

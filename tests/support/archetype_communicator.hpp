@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
 
 #include <cstddef>
 #include <span>

@@ -6,9 +6,9 @@
 #include "support/caught.hpp"
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 

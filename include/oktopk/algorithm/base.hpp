@@ -5,8 +5,7 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/comm/give_up.hpp>
-#include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/fault_report.hpp>
 #include <oktopk/core/hash.hpp>

@@ -3,14 +3,11 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
 
 #include <cstddef>
 #include <exception>
 #include <span>
-#include <string>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 namespace oktopk {
@@ -59,17 +56,5 @@ private:
   std::tuple<Requests&...> requests_;
   int exceptions_;
 };
-
-namespace detail {
-
-/// The error of a communicator that has been told to cancel a message.
-inline error order_is_lost(int rank) {
-  return {fault::communication,
-          "rank " + std::to_string(rank) +
-              " has left a collective by an exception and given up its messages; since then it cannot tell which "
-              "messages of the other ranks belong to what, and the communicator cannot be used any more"};
-}
-
-} // namespace detail
 
 } // namespace oktopk

@@ -2,30 +2,132 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// Checksums for every message; with what stands in comm/checked/, the only headers that include <xxhash.h>.
+/// Checksums for every message; the only header that includes <xxhash.h>.
 
-#include <oktopk/comm/checked/reduce_in_ring.hpp>
-#include <oktopk/comm/checked/seal.hpp>
+#include <oktopk/comm/breakdown.hpp>
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
-#include <oktopk/comm/give_up.hpp>
-#include <oktopk/comm/lent_requests.hpp>
-#include <oktopk/comm/operation.hpp>
 #include <oktopk/core/error.hpp>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// What follows each message of a `checked` communicator: of what it is, and the digest of its bytes (XXH3 of xxHash).
+struct message_seal {
+  static constexpr std::uint32_t version = 0x6f6b5401; // "okT", 1
+
+  std::uint32_t mark = version;
+  std::uint32_t number = 0; ///< of the message, from that rank in that phase
+  std::uint64_t bytes = 0;
+  std::uint64_t digest = 0; ///< of the bytes
+  std::int64_t call = 0;
+  std::array<char, 20> during{}; ///< the begin of the operation's name
+  std::int32_t use = 0;
+  std::uint64_t own_digest = 0; ///< of all above
+
+  static std::uint64_t digest_of(std::span<std::byte const> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+  static message_seal of(std::span<std::byte const> bytes, std::uint32_t number, phase use, operation const& during) {
+    message_seal seal;
+    seal.number = number;
+    seal.bytes = bytes.size();
+    seal.digest = digest_of(bytes);
+    seal.call = during.number;
+    std::copy_n(during.name.begin(), std::min(during.name.size(), seal.during.size()), seal.during.begin());
+    seal.use = static_cast<std::int32_t>(use);
+    seal.own_digest = seal.expected_own_digest();
+    return seal;
+  }
+
+  /// What is wrong with a message that has come with this seal, where another one is due; empty where nothing is.
+  /// `expected` is the seal of what has arrived.
+  std::string difference(message_seal const& expected) const {
+    if (own_digest != expected_own_digest()) {
+      return "what came in the place of its seal is none, or is damaged";
+    }
+    if (mark != expected.mark) {
+      return "it is sealed by another version of oktopk";
+    }
+    if (during != expected.during || call != expected.call) {
+      return "it was sent in " + where() + " and is received in " + expected.where() +
+             ", so the ranks do not make the same calls in the same order";
+    }
+    if (use != expected.use || number != expected.number) {
+      return "it has number " + std::to_string(number) + " where number " + std::to_string(expected.number) +
+             " is due, so one was lost or came twice";
+    }
+    if (bytes != expected.bytes) {
+      return std::to_string(expected.bytes) + " bytes arrived of " + std::to_string(bytes);
+    }
+    return digest == expected.digest ? std::string() : "its bytes are not those that were sent";
+  }
+
+private:
+  std::uint64_t expected_own_digest() const { return XXH3_64bits(this, offsetof(message_seal, own_digest)); }
+
+  std::string where() const {
+    std::string const name(during.begin(), std::find(during.begin(), during.end(), '\0'));
+    return name.empty() ? "no operation" : operation{name, call}.text();
+  }
+};
+
+static_assert(std::has_unique_object_representations_v<message_seal>, "the padding of a seal would be sent");
+
+/// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
+///
+/// Each of P parts goes round the ring of ranks twice: first it is reduced, then it is told to all (Patarasuk and Yuan,
+/// 2009), so all ranks get the same bits. `room` grows to n/P elements.
+template <class Comm, class T>
+void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& room) {
+  int const ranks = comm.size();
+  int const rank = comm.rank();
+  auto const part = [&](int which) {
+    auto const of = static_cast<std::size_t>((which % ranks + ranks) % ranks);
+    auto const all = static_cast<std::size_t>(ranks);
+    std::size_t const width = data.size() / all;
+    std::size_t const longer = data.size() % all; // so many parts have one element more
+    return data.subspan(of * width + std::min(of, longer), width + (of < longer ? 1 : 0));
+  };
+  int const above = (rank + 1) % ranks;
+  int const below = (rank + ranks - 1) % ranks;
+  room.resize(data.size() / static_cast<std::size_t>(ranks) + 1);
+  for (int step = 0; step < ranks - 1; ++step) {
+    std::span<T> const mine = part(rank - step - 1);
+    std::span<T> const theirs = std::span<T>(room).first(mine.size());
+    exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      switch (op) {
+      case reduction::sum: mine[i] += theirs[i]; break;
+      case reduction::min: mine[i] = std::min(mine[i], theirs[i]); break;
+      case reduction::max: mine[i] = std::max(mine[i], theirs[i]); break;
+      }
+    }
+  }
+  for (int step = 0; step < ranks - 1; ++step) {
+    exchange(comm, std::as_bytes(part(rank - step + 1)), above, std::as_writable_bytes(part(rank - step)), below, use);
+  }
+}
+
+} // namespace detail
 
 /// A communicator that seals its messages: a bit that flips on the way, a message that is lost, comes twice or belongs
 /// to another call is an `error` (fault::damaged_message), never a wrong sum. Copies share their counts.

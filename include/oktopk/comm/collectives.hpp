@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/folded_ranks.hpp>
 #include <oktopk/core/integers.hpp>
 
 #include <algorithm>
@@ -73,6 +72,32 @@ void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use,
     std::copy(block.begin(), block.end(), all.begin() + static_cast<std::ptrdiff_t>((rank + step) % ranks * width));
   }
 }
+
+namespace detail {
+
+/// Any number of ranks as the largest power of two of them: the first ranks fold in pairs, each of which has one place
+/// in the core (Thakur et al. 2005, section 4.5).
+struct folded_ranks {
+  int core = 1;          ///< places: 2^m <= P
+  int folded = 0;        ///< pairs: P - 2^m
+  int place = 0;         ///< of this rank, or of the pair's even rank
+  bool in_pair = false;  ///< whether this rank shares a place
+  bool is_guest = false; ///< whether it is the odd one of a pair, which is out of the core
+
+  folded_ranks(int rank, int ranks) {
+    while (core * 2 <= ranks) {
+      core *= 2;
+    }
+    folded = ranks - core;
+    in_pair = rank < 2 * folded;
+    is_guest = in_pair && rank % 2 == 1;
+    place = in_pair ? rank / 2 : rank - folded;
+  }
+
+  int rank_at(int p) const { return p < folded ? 2 * p : p + folded; }
+};
+
+} // namespace detail
 
 /// Element-wise reduction of integers, in place, the same on every rank.
 ///

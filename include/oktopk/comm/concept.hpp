@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/concepts.hpp>
+#include <oktopk/core/error.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -146,5 +147,54 @@ concept bulk_communicator = std::copy_constructible<C> && ranked<C> && starts_gr
 /// `paired<Control, Bulk>` joins a bulk transport such as NCCL with any control beside it.
 template <class C>
 concept communicator = control_communicator<C> && bulk_communicator<C>;
+
+/// Tells a communicator what its messages are for from now on, where it wants to know: it then has a member of this
+/// name, with the last two arguments. Not collective; sends nothing.
+template <class Comm>
+void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1) {
+  if constexpr (requires { comm.begin_operation(name, number); }) {
+    comm.begin_operation(name, number);
+  }
+}
+
+/// Whether calls of a communicator may come from another thread than the one that has made it, one at a time.
+///
+/// Asks its member `takes_other_threads()`; a communicator without one takes none.
+template <ranked Comm>
+bool takes_other_threads([[maybe_unused]] Comm const& comm) {
+  if constexpr (requires { comm.takes_other_threads(); }) {
+    return comm.takes_other_threads();
+  } else {
+    return false;
+  }
+}
+
+/// Leaves all ranks of a communicator for a reason that this rank alone may have found: it can use the communicator no
+/// more, and a communicator that can tells the others why. Not collective.
+template <class Comm>
+void leave(Comm& comm, error const& why) noexcept {
+  if constexpr (requires { comm.give_up(why); }) {
+    comm.give_up(why);
+  }
+  comm.cancel(std::span<typename Comm::request>());
+}
+
+/// The same; throws the reason.
+template <class Comm>
+[[noreturn]] void give_up(Comm& comm, error const& why) {
+  leave(comm, why);
+  throw why;
+}
+
+/// Starts a group of bulk messages as single ones: `start` for communicators whose transport runs on the host.
+template <class Comm>
+void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
+                      std::span<typename Comm::bulk_request> requests) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    bulk_message const& each = messages[i];
+    requests[i] = each.receives ? comm.irecv(each.bytes, each.peer, each.use)
+                                : comm.isend(std::span<std::byte const>(each.bytes), each.peer, each.use);
+  }
+}
 
 } // namespace oktopk

@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
-#include <oktopk/comm/lent_requests.hpp>
 
 #include <array>
 #include <concepts>

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/operation.hpp>
-#include <oktopk/comm/threads.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
@@ -16,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
 
@@ -117,5 +116,40 @@ protected:
 
   Comm inner_;
 };
+
+namespace detail {
+
+/// Lends requests that are parts of others to one wait of the inner communicator, for it to see them together, under
+/// one time limit; they are back where they were when this goes out of scope.
+///
+/// Appends to `room`, which outlives this and is not made longer meanwhile but by others of these.
+template <class Request, class Inner>
+class lent_requests {
+public:
+  lent_requests(std::span<Request> requests, Inner Request::*part, std::vector<Inner>& room)
+      : requests_(requests), part_(part), room_(room), first_(room.size()) {
+    room_.reserve(first_ + requests_.size()); // throws before anything is moved
+    for (Request& each : requests_) {
+      room_.push_back(std::move(each.*part_));
+    }
+  }
+
+  ~lent_requests() {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      requests_[i].*part_ = std::move(room_[first_ + i]);
+    }
+  }
+
+  lent_requests(lent_requests const&) = delete;
+  lent_requests& operator=(lent_requests const&) = delete;
+
+private:
+  std::span<Request> requests_;
+  Inner Request::*part_;
+  std::vector<Inner>& room_;
+  std::size_t first_;
+};
+
+} // namespace detail
 
 } // namespace oktopk

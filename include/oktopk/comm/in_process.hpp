@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/in_process/group.hpp>
-#include <oktopk/comm/in_process/simulation.hpp>
-#include <oktopk/comm/in_process/world.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
+#include <oktopk/comm/in_process_group.hpp>
+#include <oktopk/comm/in_process_schedule.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <algorithm>
@@ -16,7 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <optional>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -189,10 +189,17 @@ private:
 
 namespace detail {
 
-// How little a failure says of its cause: that somebody was told, that nobody could go on, that one waited too long.
+// Of a rank that returned, or died by the plan of a simulation.
+inline constexpr int no_cause = 4;
+
+// Distance of what a rank threw from the cause of a failure: 0 for the cause, more for a rank that waited too long,
+// could not go on, or heard that another rank has given up.
 inline int distance_from_cause(std::exception_ptr const& thrown) {
   try {
-    std::rethrow_exception(thrown);
+    if (thrown) {
+      std::rethrow_exception(thrown);
+    }
+    return no_cause;
   } catch (error const& caught) {
     switch (caught.code()) {
     case fault::abandoned: return 3;
@@ -200,6 +207,8 @@ inline int distance_from_cause(std::exception_ptr const& thrown) {
     case fault::timed_out: return 1;
     default: return 0;
     }
+  } catch (rank_died const&) {
+    return no_cause;
   } catch (...) {
     return 0;
   }
@@ -212,7 +221,8 @@ namespace in_process {
 /// How `run` is made to work.
 struct options {
   std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
-  std::optional<simulation> simulated{}; ///< where it is there: in which order what happens, and what goes wrong
+  /// Where it is there: in which order what happens, and what goes wrong; a `simulation` (`comm/simulation.hpp`).
+  std::function<std::unique_ptr<detail::in_process_events>(int ranks)> simulated{};
 };
 
 /// A smaller stack is refused: messages, an exception and a small kernel fit on this one.
@@ -228,40 +238,25 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
     throw error(fault::option_out_of_range, "in_process::run: stack_bytes = " + std::to_string(how.stack_bytes) +
                                                 " is less than the least, " + std::to_string(least_stack_bytes));
   }
-  if (std::string const wrong = how.simulated ? how.simulated->problem(ranks) : ""; !wrong.empty()) {
-    throw error(fault::option_out_of_range, "in_process::run: " + wrong);
-  }
-  detail::in_process_world world(ranks, how.simulated);
-  return world.run([&](int rank) { body(in_process_communicator(world.all(), rank)); }, how.stack_bytes);
-}
-
-/// Whether this is how a rank has ended that died by the plan of a simulation.
-inline bool has_died(std::exception_ptr const& thrown) {
-  try {
-    if (thrown) {
-      std::rethrow_exception(thrown);
-    }
-  } catch (detail::rank_died const&) {
-    return true;
-  } catch (...) {
-  }
-  return false;
+  std::vector<int> everybody(static_cast<std::size_t>(ranks));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  detail::in_process_schedule schedule(ranks, how.simulated ? how.simulated(ranks) : nullptr);
+  detail::in_process_messages messages;
+  detail::in_process_group all(schedule, messages, everybody);
+  return schedule.run([&](int rank) { body(in_process_communicator(all, rank)); }, how.stack_bytes,
+                      [&](int rank) { all.forget(rank); });
 }
 
 /// Runs `body(in_process_communicator)` on `ranks` ranks; rethrows the first failure that is not merely somebody
 /// hearing of, or waiting for, a rank that failed. That a rank died by the plan of a simulation is no failure.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
-  std::exception_ptr first;
-  for (std::exception_ptr const& failure : run_and_collect(ranks, std::forward<Body>(body), how)) {
-    if (failure != nullptr && !has_died(failure) &&
-        (first == nullptr ||
-         oktopk::detail::distance_from_cause(failure) < oktopk::detail::distance_from_cause(first))) {
-      first = failure;
-    }
-  }
-  if (first) {
-    std::rethrow_exception(first);
+  auto const all = run_and_collect(ranks, std::forward<Body>(body), how);
+  auto const first = std::min_element(all.begin(), all.end(), [](auto const& a, auto const& b) {
+    return detail::distance_from_cause(a) < detail::distance_from_cause(b);
+  });
+  if (detail::distance_from_cause(*first) < detail::no_cause) {
+    std::rethrow_exception(*first);
   }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/single_message.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/comm/single_message.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/folded_ranks.hpp>
-#include <oktopk/comm/single_message.hpp>
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/dense/concept.hpp>

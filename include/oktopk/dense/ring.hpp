@@ -4,7 +4,7 @@
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/single_message.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/fence.hpp>

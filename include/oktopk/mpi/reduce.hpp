@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/mpi/call.hpp>
 #include <oktopk/mpi/left_to_mpi.hpp>
 #include <oktopk/mpi/ranks.hpp>

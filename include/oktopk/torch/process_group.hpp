@@ -3,12 +3,8 @@
 #pragma once
 
 #include <oktopk/comm/breakdown.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/operation.hpp>
-#include <oktopk/comm/start_one_by_one.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/torch/broken_pipe.hpp>

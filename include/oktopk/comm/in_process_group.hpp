@@ -3,19 +3,17 @@
 #pragma once
 
 #include <oktopk/comm/breakdown.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/in_process/message.hpp>
-#include <oktopk/comm/in_process/rendezvous.hpp>
-#include <oktopk/comm/in_process/schedule.hpp>
-#include <oktopk/comm/operation.hpp>
+#include <oktopk/comm/in_process_schedule.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/comm/wait_report.hpp>
 #include <oktopk/core/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <span>
@@ -24,7 +22,149 @@
 #include <utility>
 #include <vector>
 
+namespace oktopk::in_process {
+struct planned_fault;
+}
+
 namespace oktopk::detail {
+
+/// One side of a message: what a rank sends, or its room for what it receives.
+struct in_process_message {
+  bool receive = false;
+  bool done = false;
+  bool truncated = false;
+  int owner = 0;
+  int peer = 0;
+  phase use = phase::control;
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  std::size_t arrived = 0;
+  void const* group = nullptr;                    ///< in which it is sent
+  int fiber = 0;                                  ///< that owns it: its rank in the communicator of all ranks
+  std::uint64_t number = 0;                       ///< in a simulation: of all messages of its rank
+  in_process::planned_fault const* hit = nullptr; ///< in a simulation: what a planned fault does to it
+  in_process_message* next = nullptr;             ///< in its line
+};
+
+/// The messages from one rank to another in one phase whose other side is missing, oldest first: all of them are sends,
+/// or all are receives, since a send and a receive meet at once.
+class in_process_line {
+public:
+  bool empty() const { return last_ == nullptr; }
+  bool receives() const { return last_->receive; }
+  void clear() { last_ = nullptr; }
+
+  void push(in_process_message* message) {
+    message->next = empty() ? message : std::exchange(last_->next, message);
+    last_ = message;
+  }
+
+  in_process_message* pop() {
+    in_process_message* const first = last_->next;
+    last_ = first == last_ ? nullptr : last_;
+    if (last_ != nullptr) {
+      last_->next = first->next;
+    }
+    return first;
+  }
+
+private:
+  in_process_message* last_ = nullptr; // whose next one is the first
+};
+
+inline void deliver(in_process_message& from, in_process_message& to) {
+  std::size_t const bytes = from.size < to.size ? from.size : to.size;
+  if (bytes > 0) {
+    std::memcpy(to.data, from.data, bytes);
+  }
+  to.arrived = from.size;
+  to.truncated = from.size > to.size;
+  to.done = true;
+  from.done = true;
+}
+
+/// Room for messages, which stays where it is; it only grows.
+class in_process_messages {
+public:
+  in_process_message* take(in_process_message const& message) {
+    if (spare_.empty()) {
+      if (spare_.capacity() <= storage_.size()) {
+        spare_.reserve(2 * storage_.size() + 8); // room for all that will be released
+      }
+      spare_.push_back(&storage_.emplace_back());
+    }
+    in_process_message* const slot = spare_.back();
+    spare_.pop_back();
+    *slot = message;
+    return slot;
+  }
+
+  void release(in_process_message* message) noexcept { spare_.push_back(message); } // `take` has made room
+
+private:
+  std::deque<in_process_message> storage_;
+  std::vector<in_process_message*> spare_;
+};
+
+/// The place where ranks of one process hand their numbers over for an allreduce: the last one reduces for all.
+class in_process_rendezvous {
+public:
+  /// Whether everybody has left the one before.
+  bool is_free() const { return left_ == 0; }
+  /// Whether everybody has joined.
+  bool is_over() const { return left_ > 0; }
+
+  template <class T>
+  void join(int rank, int ranks, std::span<T> data, reduction op) {
+    if (arrived_ == 0) {
+      data_.assign(static_cast<std::size_t>(ranks), nullptr);
+      sizes_.assign(static_cast<std::size_t>(ranks), 0);
+    }
+    data_[static_cast<std::size_t>(rank)] = data.data();
+    sizes_[static_cast<std::size_t>(rank)] = data.size();
+    if (++arrived_ == ranks) {
+      mismatch_ = std::any_of(sizes_.begin(), sizes_.end(), [&](std::size_t size) { return size != data.size(); });
+      if (!mismatch_) {
+        reduce<T>(data.size(), op);
+      }
+      arrived_ = 0;
+      left_ = ranks;
+    }
+  }
+
+  void leave() {
+    left_ -= 1;
+    if (mismatch_) {
+      throw error(fault::communication, "an allreduce was joined with different lengths");
+    }
+  }
+
+private:
+  // In the order of ranks.
+  template <class T>
+  void reduce(std::size_t count, reduction op) {
+    for (std::size_t i = 0; i < count; ++i) {
+      T result = static_cast<T*>(data_[0])[i];
+      for (std::size_t rank = 1; rank < data_.size(); ++rank) {
+        T const other = static_cast<T*>(data_[rank])[i];
+        switch (op) {
+        case reduction::sum: result += other; break;
+        case reduction::min: result = other < result ? other : result; break;
+        case reduction::max: result = result < other ? other : result; break;
+        }
+      }
+      for (void* const target : data_) {
+        static_cast<T*>(target)[i] = result;
+      }
+    }
+  }
+
+  int arrived_ = 0;
+  int left_ = 0;
+  std::vector<void*> data_;
+  std::vector<std::size_t> sizes_;
+  bool mismatch_ = false;
+};
 
 /// What the communicators of one group of ranks share: their messages, and what each rank knows of the group's end.
 class in_process_group {
@@ -46,44 +186,45 @@ public:
   void begin_operation(int rank, std::string_view name, std::int64_t number) { of(rank).doing.begin(name, number); }
 
   in_process_message* post(in_process_message message) {
-    member const& mine = of(message.owner);
-    simulated_events* const events = schedule_.events();
     throw_if_broken(message.owner);
-    if (events != nullptr) {
-      schedule_.before_message(mine.fiber);
-      throw_if_broken(message.owner); // as others may have gone on meanwhile
-    }
-    message.fiber = mine.fiber;
+    message.fiber = of(message.owner).fiber;
     message.group = this;
-    if (events == nullptr) {
-      return meet(message);
+    if (in_process_events* const events = schedule_.events()) {
+      events->before_message(schedule_, message.fiber);
+      throw_if_broken(message.owner); // as others may have gone on meanwhile
+      return events->post(*this, message);
     }
-    message.number = events->messages_of(mine.fiber);
-    message.hit = message.receive ? nullptr : events->strike_send(mine.fiber, message.size);
-    if (message.hit != nullptr && message.hit->what == in_process::mishap::loss) {
-      in_process_message* const lost = messages_.take(message);
-      events->launch(*lost, nullptr);
-      return lost;
+    return meet(message);
+  }
+
+  /// Joins a message and its other side, or lets it wait for that.
+  in_process_message* meet(in_process_message const& message) {
+    in_process_message* const added = keep(message);
+    in_process_line& waiting = message.receive ? line(message.peer, message.owner, message.use)
+                                               : line(message.owner, message.peer, message.use);
+    if (waiting.empty() || waiting.receives() == message.receive) {
+      waiting.push(added);
+      return added;
     }
-    in_process_message* const added = meet(message);
-    if (message.hit != nullptr && message.hit->what == in_process::mishap::doubling) {
-      message.data = events->copy_of(message);
-      message.hit = nullptr;
-      meet(message); // nobody waits for this one
-    }
+    in_process_message* const other = waiting.pop();
+    in_process_message& from = message.receive ? *other : *added;
+    in_process_message& to = message.receive ? *added : *other;
+    schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
     return added;
   }
 
+  in_process_message* keep(in_process_message const& message) { return messages_.take(message); }
   void release(in_process_message* message) noexcept { messages_.release(message); }
 
   /// A rank leaves the others in the middle of something. All of its messages end: also one whose request was lost
   /// when the start of the next one threw. What has not arrived yet never will.
   void note_cancelled(int rank) noexcept {
     drop_messages_of(rank);
-    if (schedule_.events() != nullptr) {
-      schedule_.events()->recall_all_of(of(rank).fiber, this);
+    in_process_events* const events = schedule_.events();
+    if (events != nullptr) {
+      events->recall(of(rank).fiber, this);
     }
-    if (!of(rank).broken && !schedule_.has_died(of(rank).fiber)) {
+    if (!of(rank).broken && (events == nullptr || !events->has_died(of(rank).fiber))) {
       try {
         give_up(rank, order_is_lost(rank));
       } catch (std::exception const&) { // no memory for the sentence
@@ -150,14 +291,14 @@ public:
   void allreduce(int rank, std::span<T> data, reduction op, phase use) {
     throw_if_broken(rank);
     if (schedule_.events() != nullptr) {
-      schedule_.before_message(of(rank).fiber);
+      schedule_.events()->before_message(schedule_, of(rank).fiber);
+      throw_if_broken(rank);
     }
     auto const everybody = [&] {
       wait_report report;
       report.add("for everybody to join an allreduce in phase " + std::string(name(use)));
       return report;
     };
-    throw_if_broken(rank);
     wait(
         rank, [&] { return rendezvous_.is_free(); }, everybody);
     throw_if_broken(rank); // somebody may have left in vain, and with its numbers
@@ -212,6 +353,9 @@ public:
 
   /// What a rank leaves unmatched when it ends lies in memory that goes with it.
   void forget(int fiber) {
+    if (schedule_.events() != nullptr) {
+      schedule_.events()->recall(fiber, nullptr);
+    }
     for (int rank = 0; rank < size(); ++rank) {
       if (of(rank).fiber == fiber) {
         drop_messages_of(rank);
@@ -253,21 +397,6 @@ private:
         }
       }
     }
-  }
-
-  in_process_message* meet(in_process_message const& message) {
-    in_process_message* const added = messages_.take(message);
-    in_process_line& waiting = message.receive ? line(message.peer, message.owner, message.use)
-                                               : line(message.owner, message.peer, message.use);
-    if (waiting.empty() || waiting.receives() == message.receive) {
-      waiting.push(added);
-      return added;
-    }
-    in_process_message* const other = waiting.pop();
-    in_process_message& from = message.receive ? *other : *added;
-    in_process_message& to = message.receive ? *added : *other;
-    schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
-    return added;
   }
 
   static error abandoned(member& mine) {

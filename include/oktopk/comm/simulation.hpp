@@ -1,0 +1,465 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// Simulated worlds for the ranks of `in_process::run`: the order of events follows from a seed, time is virtual, and
+/// planned faults happen where they were planned.
+
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/in_process_group.hpp>
+#include <oktopk/comm/in_process_schedule.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/hash.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace oktopk::in_process {
+
+/// What can go wrong with a rank or with one of its messages.
+enum class mishap : std::uint8_t {
+  death,    ///< the rank ends before it starts the message; nothing of it is delivered any more
+  stop,     ///< the rank stands still for a time before it starts the message
+  loss,     ///< the message never arrives, though its sender believes so
+  doubling, ///< the message arrives twice
+  delay,    ///< the message takes so much longer
+  bit_flip, ///< the message arrives with one bit changed
+};
+
+constexpr std::string_view name(mishap what) noexcept {
+  constexpr std::string_view names[] = {"death", "stop", "loss", "doubling", "delay", "bit_flip"};
+  return names[static_cast<int>(what)];
+}
+
+/// One fault of a simulated world: a rank and its i-th message.
+///
+/// Messages of a rank are counted from 1: its sends, its receives and its part in `allreduce`. What strikes a message
+/// rather than the rank takes the first send from the i-th message on, a flip the first that has bytes.
+struct planned_fault {
+  mishap what = mishap::death;
+  int rank = 0;
+  std::int64_t message = 1;
+  std::chrono::nanoseconds time{0}; ///< of a stop or a delay
+  std::uint64_t bit = 0;            ///< of a flip, modulo the bits of the message
+
+  /// "stop of rank 2 at its message 17 for 0.500000 s"
+  std::string text() const {
+    std::string said =
+        std::string(name(what)) + " of rank " + std::to_string(rank) + " at its message " + std::to_string(message);
+    if (what == mishap::stop || what == mishap::delay) {
+      said += " for " + std::to_string(std::chrono::duration<double>(time).count()) + " s";
+    }
+    return said + (what == mishap::bit_flip ? ", bit " + std::to_string(bit) : "");
+  }
+
+  bool operator==(planned_fault const&) const = default;
+};
+
+/// All faults of a simulated world, each of which happens at most once.
+struct fault_plan {
+  std::vector<planned_fault> faults;
+
+  std::string text() const {
+    std::string all;
+    for (planned_fault const& each : faults) {
+      all += (all.empty() ? "" : "; ") + each.text();
+    }
+    return all.empty() ? "no faults" : all;
+  }
+
+  bool operator==(fault_plan const&) const = default;
+};
+
+/// What has happened in a simulated world.
+struct simulated_run {
+  struct strike {
+    planned_fault what;
+    std::chrono::nanoseconds at{0}; ///< in virtual time
+  };
+
+  std::vector<std::int64_t> messages; ///< started by each rank
+  std::vector<strike> strikes;        ///< the faults that happened, in their order
+  std::int64_t events = 0;            ///< choices that were made
+  std::chrono::nanoseconds end{0};    ///< in virtual time
+};
+
+/// Who says what happens next in a simulated world; for programs that try one order of events after another.
+class event_order {
+public:
+  static constexpr std::size_t end = std::numeric_limits<std::size_t>::max();
+
+  event_order() = default;
+  event_order(event_order const&) = delete;
+  event_order& operator=(event_order const&) = delete;
+  virtual ~event_order() = default;
+
+  /// Which of so many events is next; `end`: none, all ranks end here as if they had died. Throws nothing.
+  ///
+  /// An event is that a rank goes on, or that a message arrives. `state` stands for all that has happened: the same
+  /// number after other orders of the same events, as far as the ranks compute the same from the same messages.
+  virtual std::size_t next(std::size_t possible, std::uint64_t state) = 0;
+};
+
+/// A world in which everything that a network and an operating system leave open follows from one number.
+///
+/// Time is virtual: it passes while messages are under way, at each step of a rank, and jumps to the next event where
+/// no rank can go on. So time limits cost no time, and the same seed gives the same run. A member `simulated` of
+/// `in_process::options` takes one.
+struct simulation {
+  std::uint64_t seed = 0;                                               ///< of the order of events and of the times
+  std::chrono::nanoseconds message_time = std::chrono::milliseconds(1); ///< the most that most messages take
+  std::chrono::nanoseconds step_time = std::chrono::microseconds(20); ///< the most from one event of a rank to its next
+  fault_plan faults{};
+  /// Where it is there it decides instead of the seed; then messages take no time, but arrive when it says so, and no
+  /// time passes. Outlives the world.
+  event_order* order = nullptr;
+  bool yields_at_messages = true; ///< whether other ranks may go on wherever a message is started
+  simulated_run* told = nullptr;  ///< gets what has happened when all ranks have ended; outlives the world
+
+  /// What is wrong with it for so many ranks; empty where nothing is.
+  std::string problem(int ranks) const {
+    constexpr std::chrono::nanoseconds most = std::chrono::hours(24);
+    if (message_time.count() < 0 || message_time > most || step_time.count() < 0 || step_time > most) {
+      return "messages and steps of a simulation take 0 to 24 hours";
+    }
+    for (planned_fault const& each : faults.faults) {
+      if (each.rank < 0 || each.rank >= ranks || each.message < 1 || each.time.count() < 0) {
+        return "there is no " + each.text() + " of " + std::to_string(ranks) + " ranks";
+      }
+    }
+    return {};
+  }
+
+  /// The events of one run.
+  std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
+};
+
+/// Whether this is how a rank has ended that died by the plan of a simulation.
+inline bool has_died(std::exception_ptr const& thrown) {
+  try {
+    if (thrown) {
+      std::rethrow_exception(thrown);
+    }
+  } catch (detail::rank_died const&) {
+    return true;
+  } catch (...) {
+  }
+  return false;
+}
+
+} // namespace oktopk::in_process
+
+namespace oktopk::detail {
+
+/// The order of events, the clock, the faults and the messages under way of a simulated world. At each message, too,
+/// any other rank may go on.
+class simulated_events final : public in_process_events {
+public:
+  using time = std::chrono::nanoseconds;
+  static constexpr time never = in_process_schedule::never;
+
+  simulated_events(in_process::simulation const& how, int ranks)
+      : how_(how), random_(how.seed), ranks_(static_cast<std::size_t>(ranks)), pending_(how.faults.faults) {
+    run_.messages.assign(ranks_.size(), 0);
+  }
+
+  time now() const override { return now_; }
+  bool has_died(int fiber) const override { return ranks_[index(fiber)].died; }
+
+  void step(int fiber) override {
+    throw_if_dead(fiber);
+    ranks_[index(fiber)].steps += 1;
+  }
+
+  /// Counts the message; planned faults of the rank strike here.
+  void before_message(in_process_schedule& ranks, int fiber) override {
+    step(fiber);
+    run_.messages[index(fiber)] += 1;
+    auto const hit = find_fault(fiber, [](in_process::mishap what) { return strikes_rank(what); });
+    if (hit != pending_.end()) {
+      in_process::planned_fault const fault = strike(hit);
+      if (fault.what == in_process::mishap::death) {
+        ranks_[index(fiber)].died = true;
+        throw rank_died();
+      }
+      ranks_[index(fiber)].sleeps_until = in_process_schedule::sum(now_, fault.time);
+      ranks.pause(fiber);
+      throw_if_dead(fiber);
+    }
+    if (how_.yields_at_messages && !ranks.is_stuck()) {
+      ranks.pause(fiber);
+      step(fiber);
+    }
+  }
+
+  in_process_message* post(in_process_group& group, in_process_message message) override {
+    message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
+    message.hit = message.receive ? nullptr : strike_send(message.fiber, message.size);
+    if (is_hit_by(message, in_process::mishap::loss)) {
+      in_process_message* const lost = group.keep(message);
+      launch(*lost, nullptr);
+      return lost;
+    }
+    in_process_message* const added = group.meet(message);
+    if (is_hit_by(message, in_process::mishap::doubling)) {
+      message.data = copies_.emplace_back(message.data, message.data + message.size).data();
+      message.hit = nullptr;
+      group.meet(message); // nobody waits for this one
+    }
+    return added;
+  }
+
+  /// The fault that strikes a send of so many bytes which was counted, or null.
+  in_process::planned_fault const* strike_send(int fiber, std::size_t bytes) {
+    auto const hit = find_fault(fiber, [&](in_process::mishap what) {
+      return !strikes_rank(what) && (bytes > 0 || what != in_process::mishap::bit_flip);
+    });
+    return hit == pending_.end() ? nullptr : &at_messages_.emplace_back(strike(hit));
+  }
+
+  /// Lets a message begin its way; `to` is null where it will not arrive.
+  void launch(in_process_message& from, in_process_message* to) override {
+    flights_.push_back({is_explored() ? never : in_process_schedule::sum(now_, way_time(from)), &from, to});
+  }
+
+  void recall(int fiber, void const* group) noexcept override {
+    std::erase_if(flights_, [&](flight const& each) {
+      return (group == nullptr || each.from->group == group) &&
+             (each.from->fiber == fiber || (each.to != nullptr && each.to->fiber == fiber));
+    });
+  }
+
+  void run(in_process_schedule& ranks) override {
+    std::vector<int> able;
+    while (!ranks.has_ended()) {
+      bool const stuck = ranks.is_stuck();
+      if (!stuck && !is_explored()) {
+        deliver_due();
+      }
+      able.clear();
+      for (int rank = 0; rank < ranks.size(); ++rank) {
+        if (!ranks.has_finished(rank) && (stuck || is_able(ranks, rank))) {
+          able.push_back(rank);
+        }
+      }
+      std::size_t const arrivals = is_explored() && !stuck ? flights_.size() : 0; // each of them is a choice, too
+      if (able.empty() && arrivals == 0) {
+        wait_for_event(ranks);
+        continue;
+      }
+      std::size_t const next = stuck ? 0 : choose(able.size() + arrivals);
+      if (next == in_process::event_order::end) {
+        end_all(ranks);
+      } else if (next < able.size()) {
+        ranks.go_on(able[next]);
+        now_ += is_explored() ? time(0) : part_of(how_.step_time);
+      } else {
+        land(flights_.begin() + static_cast<std::ptrdiff_t>(next - able.size()));
+      }
+    }
+    run_.end = now_;
+    if (how_.told != nullptr) {
+      *how_.told = run_;
+    }
+  }
+
+  std::size_t under_way() const { return flights_.size(); }
+
+  time next_arrival() const {
+    time next = never;
+    for (flight const& each : flights_) {
+      next = std::min(next, each.arrives);
+    }
+    return next;
+  }
+
+  void advance_to(time then) { now_ = std::max(now_, then); }
+
+  /// Delivers what has arrived by now, the earliest first.
+  void deliver_due() {
+    while (!flights_.empty()) {
+      auto const first = std::min_element(flights_.begin(), flights_.end(),
+                                          [](flight const& a, flight const& b) { return a.arrives < b.arrives; });
+      if (first->arrives > now_) {
+        return;
+      }
+      land(first);
+    }
+  }
+
+private:
+  struct flight {
+    time arrives{};
+    in_process_message* from = nullptr;
+    in_process_message* to = nullptr;
+  };
+
+  struct rank_state {
+    bool died = false;
+    std::size_t steps = 0; ///< messages that it came to, and waits that it came to or left
+    time sleeps_until{0};
+  };
+
+  static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
+
+  bool is_explored() const { return how_.order != nullptr; }
+
+  void throw_if_dead(int fiber) const {
+    if (has_died(fiber)) {
+      throw rank_died();
+    }
+  }
+
+  static bool strikes_rank(in_process::mishap what) {
+    return what == in_process::mishap::death || what == in_process::mishap::stop;
+  }
+
+  static bool is_hit_by(in_process_message const& message, in_process::mishap what) {
+    return message.hit != nullptr && message.hit->what == what;
+  }
+
+  // The first pending fault of a kind that strikes the message which was counted last.
+  template <class Fits>
+  std::vector<in_process::planned_fault>::iterator find_fault(int fiber, Fits const& fits) {
+    return std::find_if(pending_.begin(), pending_.end(), [&](in_process::planned_fault const& each) {
+      return each.rank == fiber && each.message <= run_.messages[index(fiber)] && fits(each.what);
+    });
+  }
+
+  in_process::planned_fault strike(std::vector<in_process::planned_fault>::iterator which) {
+    in_process::planned_fault const found = *which;
+    pending_.erase(which);
+    run_.strikes.push_back({found, now_});
+    return found;
+  }
+
+  bool is_able(in_process_schedule& ranks, int rank) const {
+    in_process_schedule::wait_state& state = ranks.state(rank);
+    return ranks_[index(rank)].sleeps_until <= now_ && (!state.waits || state.is_over(now_));
+  }
+
+  // Which of so many events comes first.
+  std::size_t choose(std::size_t possible) {
+    run_.events += 1;
+    return is_explored() ? how_.order->next(possible, state_number()) : static_cast<std::size_t>(draw() % possible);
+  }
+
+  // The set of messages that have arrived, and how far each rank has come.
+  std::uint64_t state_number() const {
+    std::uint64_t number = arrived_;
+    for (rank_state const& each : ranks_) {
+      number = mix(number) + each.steps;
+    }
+    return number;
+  }
+
+  // Nobody can go on now: time passes until somebody can, or all wait in vain, which is nobody's fault but the
+  // program's unless a planned one has happened.
+  void wait_for_event(in_process_schedule& ranks) {
+    time arrival = next_arrival();
+    time deadline = never;
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      if (!ranks.has_finished(rank)) {
+        time const wakes = ranks_[index(rank)].sleeps_until;
+        arrival = wakes > now_ ? std::min(arrival, wakes) : arrival;
+        deadline = std::min(deadline, ranks.state(rank).until);
+      }
+    }
+    if (arrival == never && (deadline == never || run_.strikes.empty())) {
+      ranks.declare_stuck();
+    } else {
+      advance_to(std::min(arrival, deadline == never ? never : deadline + time(1)));
+    }
+  }
+
+  void end_all(in_process_schedule& ranks) {
+    for (rank_state& each : ranks_) {
+      each.died = true;
+    }
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      while (!ranks.has_finished(rank)) {
+        ranks.go_on(rank);
+      }
+    }
+  }
+
+  static std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+  }
+
+  // splitmix64, by Sebastiano Vigna's published recurrence.
+  std::uint64_t draw() {
+    random_ += 0x9e3779b97f4a7c15U;
+    return mix(random_);
+  }
+
+  time part_of(time most) {
+    return most.count() <= 0 ? time(0)
+                             : time(static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most.count())));
+  }
+
+  // Most messages take up to a usual time, a third no time at all, and one in sixteen sixteen times as long.
+  time way_time(in_process_message const& message) {
+    std::uint64_t const kind = draw() % 16;
+    time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
+    bool const late = is_hit_by(message, in_process::mishap::delay);
+    return late ? in_process_schedule::sum(usual, message.hit->time) : usual;
+  }
+
+  void land(std::vector<flight>::iterator which) {
+    auto const [arrives, from, to] = *which;
+    flights_.erase(which);
+    if (is_explored()) {
+      fnv1a told; // by whom, and what: a rank that computes something else in another order tells something else
+      told.add(&from->fiber, sizeof(from->fiber));
+      told.add(&from->number, sizeof(from->number));
+      told.add(from->data, from->size);
+      arrived_ += mix(told.value());
+    }
+    if (to == nullptr) {
+      from->done = true;
+      return;
+    }
+    deliver(*from, *to);
+    std::uint64_t const bits = 8 * std::min(to->arrived, to->size);
+    if (is_hit_by(*from, in_process::mishap::bit_flip) && bits > 0) {
+      std::uint64_t const bit = from->hit->bit;
+      to->data[bit % bits / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    }
+  }
+
+  in_process::simulation how_;
+  in_process::simulated_run run_;
+  std::uint64_t random_;
+  time now_{0};
+  std::uint64_t arrived_ = 0; // stands for the set of messages that have, where they are explored
+  std::vector<rank_state> ranks_;
+  std::vector<in_process::planned_fault> pending_;
+  std::deque<in_process::planned_fault> at_messages_; // those that struck one, which stay where they are
+  std::deque<std::vector<std::byte>> copies_;         // bytes that are sent a second time
+  std::vector<flight> flights_;
+};
+
+} // namespace oktopk::detail
+
+namespace oktopk::in_process {
+
+inline std::unique_ptr<detail::in_process_events> simulation::operator()(int ranks) const {
+  if (std::string const wrong = problem(ranks); !wrong.empty()) {
+    throw error(fault::option_out_of_range, "in_process::run: " + wrong);
+  }
+  return std::make_unique<detail::simulated_events>(*this, ranks);
+}
+
+} // namespace oktopk::in_process
