@@ -14,12 +14,8 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/mpi/bytes.hpp>
 #include <oktopk/mpi/call.hpp>
-#include <oktopk/mpi/device_memory.hpp>
 #include <oktopk/mpi/ranks.hpp>
-#include <oktopk/mpi/reduce.hpp>
-#include <oktopk/mpi/time_limit.hpp>
 
 #include <mpi.h>
 

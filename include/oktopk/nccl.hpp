@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The NCCL adapter; with what stands in nccl/, the only headers that include <nccl.h> (or RCCL's <rccl/rccl.h>).
+/// The NCCL adapter; the only header that includes <nccl.h> (or RCCL's <rccl/rccl.h>).
 
 #include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
@@ -13,8 +13,12 @@
 #include <oktopk/core/kokkos_ext/fence.hpp>
 #include <oktopk/core/kokkos_ext/instance_mark.hpp>
 #include <oktopk/core/kokkos_ext/stream.hpp>
-#include <oktopk/nccl/call.hpp>
-#include <oktopk/nccl/connect.hpp>
+
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#else
+#include <rccl/rccl.h> // the same functions on AMD's devices
+#endif
 
 #include <array>
 #include <chrono>
@@ -27,8 +31,122 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// The text of a result of NCCL, after the name of the call, with the last error that NCCL noted.
+inline std::string nccl_text(ncclResult_t code, std::string const& call, ncclComm_t comm = nullptr) {
+  char const* const noted = ncclGetLastError(comm);
+  std::string text = call + ": " + ncclGetErrorString(code);
+  if (noted != nullptr && *noted != '\0') {
+    text += std::string(" (") + noted + ")";
+  }
+  return text;
+}
+
+/// Throws what a call of NCCL reports, with the name of the call.
+inline void check_nccl(ncclResult_t code, char const* call) {
+  if (code != ncclSuccess) {
+    throw error(fault::communication, nccl_text(code, call));
+  }
+}
+
+/// Operations that NCCL starts together: sends and receives of a group do not wait for each other.
+class nccl_group {
+public:
+  nccl_group() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+  nccl_group(nccl_group const&) = delete;
+  nccl_group& operator=(nccl_group const&) = delete;
+
+  /// After an exception NCCL must still be told that the group is over; the communicator is aborted next.
+  ~nccl_group() {
+    if (open_) {
+      static_cast<void>(ncclGroupEnd());
+    }
+  }
+
+  void start() {
+    open_ = false;
+    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+private:
+  bool open_ = true;
+};
+
+/// A communicator of NCCL that is aborted unless somebody takes it.
+struct nccl_in_the_making {
+  nccl_in_the_making() = default;
+  nccl_in_the_making(nccl_in_the_making const&) = delete;
+  nccl_in_the_making& operator=(nccl_in_the_making const&) = delete;
+  ~nccl_in_the_making() {
+    if (comm != nullptr) {
+      static_cast<void>(ncclCommAbort(comm));
+    }
+  }
+
+  ncclComm_t comm = nullptr;
+};
+
+/// A communicator of NCCL for the ranks of `control` in the same order, on the device that is current on each rank.
+/// Collective. P-1 messages of 33 words from rank 0, then P-1 of one word from each rank. An `error` on all ranks,
+/// with the lowest rank that failed, where rank 0 gets no identifier or NCCL refuses some rank; while NCCL itself
+/// connects, a rank that it refuses may leave the others waiting.
+template <control_communicator Control>
+ncclComm_t connect_nccl(Control& control) {
+  struct invitation {
+    std::int32_t code = ncclSuccess;
+    ncclUniqueId id{};
+  };
+  int const ranks = control.size();
+  int const rank = control.rank();
+  invitation invited;
+  std::int32_t mine = ncclSuccess;
+  std::vector<std::int32_t> codes(static_cast<std::size_t>(ranks), ncclSuccess);
+  std::vector<typename Control::request> requests;
+  requests.reserve(2 * static_cast<std::size_t>(ranks));
+  nccl_in_the_making made;
+  cancel_on_unwind const guard(control, requests); // after what its messages use
+
+  if (rank == 0) {
+    invited.code = ncclGetUniqueId(&invited.id);
+    for (int peer = 1; peer < ranks; ++peer) {
+      requests.push_back(control.isend(std::as_bytes(std::span(&invited, 1)), peer, phase::control));
+    }
+  } else {
+    requests.push_back(control.irecv(std::as_writable_bytes(std::span(&invited, 1)), 0, phase::control));
+  }
+  control.wait_all(std::span(requests));
+  if (invited.code != ncclSuccess) {
+    throw error(fault::communication,
+                "rank 0: " + nccl_text(static_cast<ncclResult_t>(invited.code), "ncclGetUniqueId"));
+  }
+
+  mine = ncclCommInitRank(&made.comm, ranks, invited.id, rank);
+  requests.clear();
+  for (int peer = 0; peer < ranks; ++peer) {
+    auto& theirs = codes[static_cast<std::size_t>(peer)];
+    if (peer == rank) {
+      theirs = mine;
+    } else {
+      requests.push_back(control.irecv(std::as_writable_bytes(std::span(&theirs, 1)), peer, phase::control));
+      requests.push_back(control.isend(std::as_bytes(std::span(&mine, 1)), peer, phase::control));
+    }
+  }
+  control.wait_all(std::span(requests));
+  for (std::size_t each = 0; each < codes.size(); ++each) {
+    if (codes[each] != ncclSuccess) {
+      throw error(fault::communication, "rank " + std::to_string(each) + ": " +
+                                            nccl_text(static_cast<ncclResult_t>(codes[each]), "ncclCommInitRank"));
+    }
+  }
+  return std::exchange(made.comm, nullptr);
+}
+
+} // namespace detail
 
 /// Bulk messages by ncclSend and ncclRecv, in groups on the stream of the caller's instance.
 ///
@@ -160,11 +278,8 @@ public:
                                      std::is_same_v<T, float> ? ncclFloat32 : ncclFloat64, operation, shared_->comm,
                                      detail::stream_of(shared_->exec)),
                        "ncclAllReduce");
-    wait_until_reached(shared_->mark(shared_->record(shared_->exec)), [] {
-      wait_report waited;
-      waited.add("for everybody in an allreduce");
-      return waited;
-    });
+    wait_until_reached(shared_->mark(shared_->record(shared_->exec)),
+                       [] { return wait_report("for everybody in an allreduce"); });
     detail::fence(shared_->exec, "oktopk::nccl_bulk::allreduce");
   }
 

@@ -46,9 +46,7 @@ TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") 
   CHECK(late.sentence() == "rank 0 has waited to receive from rank 1 (gather) and to send to rank 3 (gather) in "
                            "ok_topk, call 5 for more than 1.500000 s, the time limit; complete: from rank 2 (reduce), "
                            "to rank 4 (reduce)");
-  oktopk::wait_report nothing;
-  nothing.add("for everybody");
-  CHECK(nothing.timed_out(0, {}, std::chrono::seconds(1)).sentence() ==
+  CHECK(oktopk::wait_report("for everybody").timed_out(0, {}, std::chrono::seconds(1)).sentence() ==
         "rank 0 has waited for everybody for more than 1.000000 s, the time limit; complete: nothing");
 }
 

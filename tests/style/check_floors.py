@@ -18,7 +18,7 @@ FLOORS = [
     ["select"],
     ["sparse"],
     ["format", "codec"],
-    ["mpi", "nccl"],  # parts of mpi.hpp and nccl.hpp
+    ["mpi"],  # parts of mpi.hpp
     ["comm"],
     ["core"],
 ]

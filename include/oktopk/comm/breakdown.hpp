@@ -67,6 +67,9 @@ private:
 /// What a rank has waited for and what has come, put together when the wait is over in vain.
 class wait_report {
 public:
+  /// Of messages that are added, or of something else: "for everybody in an allreduce".
+  explicit wait_report(std::string const& what = {}) : open_(what) {}
+
   /// One message of the wait.
   void add(bool complete, bool receives, int peer, phase use) {
     std::string& text = complete ? complete_ : open_;
@@ -74,9 +77,6 @@ public:
     text += complete ? (receives ? "from rank " : "to rank ") : receives ? "to receive from rank " : "to send to rank ";
     text += std::to_string(peer) + " (" + std::string(name(use)) + ")";
   }
-
-  /// A wait for something else: "for everybody in an allreduce".
-  void add(std::string const& what) { open_ += (open_.empty() ? "" : " and ") + what; }
 
   /// "to receive from rank 1 (gather) and to send to rank 2 (gather)"
   std::string const& open() const { return open_; }

@@ -295,9 +295,7 @@ public:
       throw_if_broken(rank);
     }
     auto const everybody = [&] {
-      wait_report report;
-      report.add("for everybody to join an allreduce in phase " + std::string(name(use)));
-      return report;
+      return wait_report("for everybody to join an allreduce in phase " + std::string(name(use)));
     };
     wait(
         rank, [&] { return rendezvous_.is_free(); }, everybody);
@@ -328,9 +326,7 @@ public:
     }
     if (end == wait_end::late) {
       mine.successions -= 1;
-      wait_report report;
-      report.add(describe());
-      throw report.timed_out(rank, mine.doing, mine.limit);
+      throw wait_report(describe()).timed_out(rank, mine.doing, mine.limit);
     }
     if (successors_.size() == which) {
       std::vector<int> alive;

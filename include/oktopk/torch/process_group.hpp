@@ -154,11 +154,7 @@ public:
                                           : c10d::ReduceOp::MAX;
     auto const work = detail::torch_call("allreduce", [&] { return shared_->group->allreduce(tensors, how); });
     try {
-      wait_for(*work, [] {
-        wait_report waited;
-        waited.add("for everybody in an allreduce");
-        return waited;
-      });
+      wait_for(*work, [] { return wait_report("for everybody in an allreduce"); });
     } catch (error const& failed) {
       give_up(failed);
       throw;
