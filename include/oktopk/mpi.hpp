@@ -14,7 +14,6 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/mpi/call.hpp>
 #include <oktopk/mpi/ranks.hpp>
 
 #include <mpi.h>
@@ -171,7 +170,7 @@ public:
   void allreduce(std::span<T> data, reduction op, phase) {
     shared_->check_usable();
     launch_pause const lent;
-    shared_->reduction.run(*shared_, data, op);
+    shared_->allreduce(data, op);
   }
 
   template <class MemorySpace>
@@ -184,12 +183,7 @@ public:
   }
 
 private:
-  struct shared : detail::mpi_ranks {
-    using mpi_ranks::mpi_ranks;
-    detail::mpi_reduction reduction;
-  };
-
-  explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<shared>(user)) {}
+  explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<detail::mpi_ranks>(user)) {}
 
   // MPI's own wait, or one with a time limit; gives MPI's code.
   int wait_for(request& each, MPI_Status& status, detail::timed_wait& patience, std::span<request> all) {
@@ -251,7 +245,7 @@ private:
     }
   }
 
-  std::shared_ptr<shared> shared_;
+  std::shared_ptr<detail::mpi_ranks> shared_;
 };
 
 } // namespace oktopk

@@ -3,7 +3,7 @@
 
 #include "dense/suite.hpp"
 
-#include <oktopk/comm/barrier.hpp>
+#include <oktopk/comm/collectives.hpp>
 
 using namespace oktopk_tests;
 

@@ -8,7 +8,7 @@
 #include "support/seeded.hpp"
 
 #include <oktopk/codec/block_float.hpp>
-#include <oktopk/comm/barrier.hpp>
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/dense/broadcast.hpp>
 #include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/halving_doubling.hpp>

@@ -8,7 +8,7 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
-#include <oktopk/comm/barrier.hpp>
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/hash.hpp>

@@ -7,7 +7,7 @@
 #include "fuzz/subjects.hpp"
 #include "simulate/story.hpp"
 
-#include <oktopk/comm/barrier.hpp>
+#include <oktopk/comm/collectives.hpp>
 
 #include <algorithm>
 #include <cstddef>

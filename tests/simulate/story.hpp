@@ -7,7 +7,7 @@
 #include "fuzz/seen_call.hpp"
 #include "simulate/scenario.hpp"
 
-#include <oktopk/comm/barrier.hpp>
+#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/in_process.hpp>
 
 #include <chrono>

@@ -115,11 +115,7 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
     std::span<T> const theirs = std::span<T>(room).first(mine.size());
     exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      switch (op) {
-      case reduction::sum: mine[i] += theirs[i]; break;
-      case reduction::min: mine[i] = std::min(mine[i], theirs[i]); break;
-      case reduction::max: mine[i] = std::max(mine[i], theirs[i]); break;
-      }
+      mine[i] = reduce_two(op, mine[i], theirs[i]);
     }
   }
   for (int step = 0; step < ranks - 1; ++step) {

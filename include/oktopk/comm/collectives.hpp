@@ -75,6 +75,22 @@ void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use,
 
 namespace detail {
 
+template <communicator Comm>
+void send_alone(Comm& comm, std::span<std::byte const> out, int to, phase use) {
+  typename Comm::request one;
+  cancel_on_unwind const guard(comm, one);
+  one = comm.isend(out, to, use);
+  comm.wait_all(std::span(&one, 1));
+}
+
+template <communicator Comm>
+void receive_alone(Comm& comm, std::span<std::byte> in, int from, phase use) {
+  typename Comm::request one;
+  cancel_on_unwind const guard(comm, one);
+  one = comm.irecv(in, from, use);
+  comm.wait_all(std::span(&one, 1));
+}
+
 /// Any number of ranks as the largest power of two of them: the first ranks fold in pairs, each of which has one place
 /// in the core (Thakur et al. 2005, section 4.5).
 struct folded_ranks {
@@ -110,28 +126,16 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
   std::span<T> const theirs = workspace.room<T>(data.size());
   auto const combine = [&] {
     for (std::size_t i = 0; i < data.size(); ++i) {
-      switch (op) {
-      case reduction::sum: // of damaged numbers any, without overflow
-        data[i] = static_cast<T>(static_cast<std::make_unsigned_t<T>>(data[i]) +
-                                 static_cast<std::make_unsigned_t<T>>(theirs[i]));
-        break;
-      case reduction::min: data[i] = std::min(data[i], theirs[i]); break;
-      case reduction::max: data[i] = std::max(data[i], theirs[i]); break;
-      }
+      data[i] = detail::reduce_two(op, data[i], theirs[i]);
     }
   };
-  typename Comm::request one;
-  cancel_on_unwind const guard(comm, one);
   if (at.is_guest) {
-    one = comm.isend(std::as_bytes(data), rank - 1, use);
-    comm.wait_all(std::span(&one, 1));
-    one = comm.irecv(std::as_writable_bytes(data), rank - 1, use);
-    comm.wait_all(std::span(&one, 1));
+    detail::send_alone(comm, std::as_bytes(data), rank - 1, use);
+    detail::receive_alone(comm, std::as_writable_bytes(data), rank - 1, use);
     return;
   }
   if (at.in_pair) {
-    one = comm.irecv(std::as_writable_bytes(theirs), rank + 1, use);
-    comm.wait_all(std::span(&one, 1));
+    detail::receive_alone(comm, std::as_writable_bytes(theirs), rank + 1, use);
     combine();
   }
   for (int distance = 1; distance < at.core; distance *= 2) {
@@ -140,14 +144,64 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
     combine();
   }
   if (at.in_pair) {
-    one = comm.isend(std::as_bytes(data), rank + 1, use);
-    comm.wait_all(std::span(&one, 1));
+    detail::send_alone(comm, std::as_bytes(data), rank + 1, use);
   }
 }
 
 /// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
 inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
   return 2.0 * static_cast<double>(integers) * detail::ceil_log2(ranks);
+}
+
+// Barriers: points that no rank passes before all have come to them (Gloo's `barrier_all_to_all` and
+// `barrier_all_to_one`). Host work only: what is enqueued on an execution space is not waited for.
+
+namespace detail {
+
+/// Sends a byte to, and awaits one from, every rank but this one.
+template <communicator Comm>
+void notify_all(Comm& comm, bool send, bool receive, phase use) {
+  std::byte const mine{1};
+  auto const ranks = static_cast<std::size_t>(comm.size());
+  std::vector<std::byte> theirs(ranks);
+  std::vector<typename Comm::request> requests;
+  requests.reserve(2 * ranks);
+  cancel_on_unwind const guard(comm, requests);
+  // Each rank begins with its next neighbour, so that not all turn to the same one at once.
+  for (int step = 1; step < comm.size(); ++step) {
+    int const below = (comm.rank() + comm.size() - step) % comm.size();
+    int const above = (comm.rank() + step) % comm.size();
+    if (receive) {
+      requests.push_back(comm.irecv(std::span(&theirs[static_cast<std::size_t>(below)], 1), below, use));
+    }
+    if (send) {
+      requests.push_back(comm.isend(std::span(&mine, 1), above, use));
+    }
+  }
+  comm.wait_all(std::span<typename Comm::request>(requests));
+}
+
+} // namespace detail
+
+/// Every rank tells every other one: one step, P-1 messages of one byte each way. Collective.
+template <communicator Comm>
+void barrier_all_to_all(Comm& comm, phase use = phase::control) {
+  detail::notify_all(comm, true, true, use);
+}
+
+/// Every rank tells `root`, the same on all ranks, which then tells everyone: two steps, one message of one byte each
+/// way, P-1 at the root. Collective.
+template <communicator Comm>
+void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
+  if (comm.rank() == root) {
+    cancel_on_unwind const guard(comm); // between the steps, too
+    detail::notify_all(comm, false, true, use);
+    detail::notify_all(comm, true, false, use);
+    return;
+  }
+  std::byte here{1};
+  detail::send_alone(comm, std::span<std::byte const>(&here, 1), root, use);
+  detail::receive_alone(comm, std::span(&here, 1), root, use);
 }
 
 } // namespace oktopk

@@ -5,11 +5,13 @@
 #include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace oktopk {
 
@@ -25,6 +27,25 @@ constexpr std::string_view name(phase p) noexcept {
 
 /// Element-wise operation of a reduction.
 enum class reduction : std::uint8_t { sum, min, max };
+
+namespace detail {
+
+/// One element of a reduction. Sums of integers that do not fit wrap: damaged numbers may give any.
+template <class T>
+T reduce_two(reduction op, T a, T b) {
+  switch (op) {
+  case reduction::min: return std::min(a, b);
+  case reduction::max: return std::max(a, b);
+  case reduction::sum: break;
+  }
+  if constexpr (std::integral<T>) {
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+  } else {
+    return a + b;
+  }
+}
+
+} // namespace detail
 
 /// A handle of one message under way; a default-made one is inactive.
 template <class R>

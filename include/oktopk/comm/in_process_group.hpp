@@ -146,12 +146,7 @@ private:
     for (std::size_t i = 0; i < count; ++i) {
       T result = static_cast<T*>(data_[0])[i];
       for (std::size_t rank = 1; rank < data_.size(); ++rank) {
-        T const other = static_cast<T*>(data_[rank])[i];
-        switch (op) {
-        case reduction::sum: result += other; break;
-        case reduction::min: result = other < result ? other : result; break;
-        case reduction::max: result = result < other ? other : result; break;
-        }
+        result = reduce_two(op, result, static_cast<T*>(data_[rank])[i]);
       }
       for (void* const target : data_) {
         static_cast<T*>(target)[i] = result;
@@ -238,11 +233,7 @@ public:
     for (member& other : members_) {
       if (!other.broken && other.teller < 0) {
         other.teller = rank;
-        try {
-          other.told = reason;
-        } catch (std::exception const&) {
-          other.told.clear();
-        }
+        other.told.note(code, reason);
       }
     }
   }
@@ -367,7 +358,7 @@ private:
     int fiber = 0;
     breakdown broken;
     int teller = -1; ///< who has told this rank that it has given up
-    std::string told;
+    breakdown told;
     operation doing;
     std::chrono::nanoseconds limit = usual_time_limit;
     std::size_t successions = 0; ///< calls of `survivors`
@@ -396,7 +387,7 @@ private:
   }
 
   static error abandoned(member& mine) {
-    error why = abandoned_by(mine.teller, mine.doing, mine.told);
+    error why = abandoned_by(mine.teller, mine.doing, mine.told.reason());
     mine.broken.note(why.code(), why.sentence());
     return why;
   }

@@ -6,9 +6,12 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/mpi/call.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h> // Open MPI says there what of its extensions it has
+#endif
 
 #include <algorithm>
 #include <array>
@@ -16,6 +19,7 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +31,94 @@
 #include <vector>
 
 namespace oktopk::detail {
+
+/// MPI's sentence for what a call reports.
+inline std::string mpi_text(int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return std::string(text, static_cast<std::size_t>(length));
+}
+
+/// Throws what a call of MPI reports, with the name of the call.
+inline void check_mpi(int code, char const* call) {
+  if (code != MPI_SUCCESS) {
+    throw error(fault::communication, std::string(call) + ": " + mpi_text(code));
+  }
+}
+
+/// MPI's counts are ints.
+inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max();
+
+/// Any number of bytes as an MPI count and datatype: bytes where they can be counted, else one element that is made of
+/// blocks of `largest` bytes and the rest. Messages of n bytes match whatever either side made of its bytes, for MPI
+/// compares the elementary types. The datatype is freed with this; a message under way may still use it.
+class mpi_bytes {
+public:
+  explicit mpi_bytes(std::size_t bytes, std::size_t largest = largest_mpi_count) {
+    if (bytes <= largest) {
+      count_ = static_cast<int>(bytes);
+      return;
+    }
+    if (bytes / largest > largest_mpi_count) {
+      throw error(fault::communication, std::to_string(bytes / largest) + " exceeds what MPI can count");
+    }
+    std::array<int, 2> const counts{static_cast<int>(bytes / largest), static_cast<int>(bytes % largest)};
+    MPI_Datatype block = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_contiguous(static_cast<int>(largest), MPI_BYTE, &block), "MPI_Type_contiguous");
+    std::array<MPI_Aint, 2> const places{0, static_cast<MPI_Aint>(bytes - bytes % largest)};
+    std::array<MPI_Datatype, 2> const types{block, MPI_BYTE};
+    int code = MPI_Type_create_struct(counts[1] > 0 ? 2 : 1, counts.data(), places.data(), types.data(), &type_);
+    MPI_Type_free(&block);
+    check_mpi(code, "MPI_Type_create_struct");
+    code = MPI_Type_commit(&type_);
+    if (code != MPI_SUCCESS) {
+      MPI_Type_free(&type_);
+    }
+    check_mpi(code, "MPI_Type_commit");
+    count_ = 1;
+  }
+
+  ~mpi_bytes() {
+    if (type_ != MPI_BYTE) {
+      MPI_Type_free(&type_);
+    }
+  }
+
+  mpi_bytes(mpi_bytes const&) = delete;
+  mpi_bytes& operator=(mpi_bytes const&) = delete;
+
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+private:
+  int count_ = 0;
+  MPI_Datatype type_ = MPI_BYTE;
+};
+
+/// Whether this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
+/// was built for a device may run without; one that cannot be asked is taken to say no. MPI must be initialised.
+inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
+#if defined(MPIX_GPU_SUPPORT_CUDA)
+  if (int yes = 0; family == device_family::cuda) {
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &yes) == MPI_SUCCESS && yes != 0;
+  }
+#elif defined(MPIX_CUDA_AWARE_SUPPORT)
+  if (family == device_family::cuda) {
+    return MPIX_Query_cuda_support() == 1;
+  }
+#endif
+#if defined(MPIX_GPU_SUPPORT_HIP)
+  if (int yes = 0; family == device_family::hip) {
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &yes) == MPI_SUCCESS && yes != 0;
+  }
+#elif defined(MPIX_ROCM_AWARE_SUPPORT)
+  if (family == device_family::hip) {
+    return MPIX_Query_rocm_support() == 1;
+  }
+#endif
+  return false;
+}
 
 /// One wait with a time limit.
 ///
@@ -220,6 +312,30 @@ public:
     return patient_until_;
   }
 
+  /// MPI's own allreduce, in the time limit.
+  ///
+  /// Up to `most_copied` bytes are reduced in a copy, which can be left at any time. For more, all ranks meet first;
+  /// once they have, MPI cannot be left any more, since Open MPI's allreduce that can be (MPI_Iallreduce) takes four
+  /// times as long.
+  template <class T>
+  void allreduce(std::span<T> data, reduction op) {
+    MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
+    MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
+    if (has_limit() && data.size_bytes() <= most_copied) {
+      return reduce_copy(data, type, mpi_op);
+    }
+    if (has_limit()) {
+      MPI_Request all_are_here = MPI_REQUEST_NULL;
+      check_mpi(MPI_Ibarrier(comm, &all_are_here), "MPI_Ibarrier");
+      wait_for_all(all_are_here, "MPI_Ibarrier");
+    }
+    while (!data.empty()) {
+      std::size_t const part = std::min(data.size(), largest_mpi_count);
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, comm), "MPI_Allreduce");
+      data = data.subspan(part);
+    }
+  }
+
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 0;
@@ -229,41 +345,10 @@ public:
   mpi_notices notices;
 
 private:
-  clock::time_point patient_until_{}; // once messages were cancelled
-};
-
-/// MPI's own allreduce, in the time limit of its ranks.
-///
-/// Up to `most_copied` bytes are reduced in a copy, which can be left at any time. For more, all ranks meet first; once
-/// they have, MPI cannot be left any more, since Open MPI's allreduce that can be (MPI_Iallreduce) takes four times as
-/// long.
-class mpi_reduction {
-public:
   static constexpr std::size_t most_copied = std::size_t(64) << 10U;
 
   template <class T>
-  void run(mpi_ranks& ranks, std::span<T> data, reduction op) {
-    MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
-    MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
-    if (ranks.has_limit() && data.size_bytes() <= most_copied) {
-      return reduce_copy(ranks, data, type, mpi_op);
-    }
-    if (ranks.has_limit()) {
-      MPI_Request all_are_here = MPI_REQUEST_NULL;
-      check_mpi(MPI_Ibarrier(ranks.comm, &all_are_here), "MPI_Ibarrier");
-      wait_for_all(ranks, all_are_here, "MPI_Ibarrier");
-    }
-    while (!data.empty()) {
-      std::size_t const part = std::min(data.size(), largest_mpi_count);
-      check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, ranks.comm),
-                "MPI_Allreduce");
-      data = data.subspan(part);
-    }
-  }
-
-private:
-  template <class T>
-  void reduce_copy(mpi_ranks& ranks, std::span<T> data, MPI_Datatype type, MPI_Op op) {
+  void reduce_copy(std::span<T> data, MPI_Datatype type, MPI_Op op) {
     if (data.empty()) {
       return;
     }
@@ -272,10 +357,10 @@ private:
     }
     std::memcpy(copy_.get(), data.data(), data.size_bytes());
     MPI_Request handle = MPI_REQUEST_NULL;
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, copy_.get(), static_cast<int>(data.size()), type, op, ranks.comm, &handle),
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, copy_.get(), static_cast<int>(data.size()), type, op, comm, &handle),
               "MPI_Iallreduce");
     try {
-      wait_for_all(ranks, handle, "MPI_Iallreduce");
+      wait_for_all(handle, "MPI_Iallreduce");
     } catch (...) {
       left_to_mpi().push_back(std::move(copy_));
       throw;
@@ -283,9 +368,9 @@ private:
     std::memcpy(data.data(), copy_.get(), data.size_bytes());
   }
 
-  static void wait_for_all(mpi_ranks& ranks, MPI_Request& handle, char const* call) {
-    timed_wait patience(ranks.time_limit);
-    ranks.wait_until(
+  void wait_for_all(MPI_Request& handle, char const* call) {
+    timed_wait patience(time_limit);
+    wait_until(
         patience,
         [&] {
           int done = 0;
@@ -295,7 +380,8 @@ private:
         [] { return wait_report("for everybody in an allreduce"); });
   }
 
-  std::unique_ptr<std::byte[]> copy_;
+  clock::time_point patient_until_{}; // once messages were cancelled
+  std::unique_ptr<std::byte[]> copy_; // of what is reduced
 };
 
 } // namespace oktopk::detail
