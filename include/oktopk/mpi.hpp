@@ -70,7 +70,7 @@ public:
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }
 
-  /// Where MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.
+  /// True if MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.
   bool takes_other_threads() const {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
@@ -137,7 +137,7 @@ public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
-  /// What messages are for from now on.
+  /// The purpose of messages from now on.
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// Leaves all ranks: this one can use the communicator no more, and the waits of the others end. A rank that waits
@@ -202,7 +202,7 @@ private:
     return code;
   }
 
-  // What of the messages of a wait is complete. What completes now is not taken: its wait has failed.
+  // The messages of a wait, complete or not. A message that completes now is not taken: its wait has failed.
   static wait_report report(std::span<request> all) {
     wait_report waited;
     for (request& each : all) {
@@ -217,7 +217,7 @@ private:
     return waited;
   }
 
-  // Whether some of them are still active.
+  // True if some of them are still active.
   static bool test_all(std::span<request> requests) noexcept {
     bool active = false;
     for (request& each : requests) {
@@ -232,7 +232,7 @@ private:
     return active;
   }
 
-  // What failed is over, too: it must not be waited for again.
+  // A failed message is over, too: it must not be waited for again.
   static void drop(request& failed) noexcept { failed.handle_ = MPI_REQUEST_NULL; }
 
   // By value, for the header of SimGrid takes no pointer to a constant.

@@ -208,7 +208,7 @@ public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
-  /// What messages are for from now on.
+  /// The purpose of messages from now on.
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// A message of no bytes, of which both sides know that, is not started.

@@ -1,18 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// A communicator that has broken down: the first reason stays, and every later call hears it.
+// A communicator that has broken down: the first reason stays, every later call hears it, and sentences say what a rank
+// waited for.
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
 #include <oktopk/comm/breakdown.hpp>
+#include <oktopk/comm/concept.hpp>
 
+#include <chrono>
 #include <string>
 
 using namespace oktopk_tests;
 using oktopk::breakdown;
 using oktopk::fault;
+using oktopk::phase;
 
 TEST_CASE("a communicator in order lets calls pass") {
   breakdown const none;
@@ -42,4 +46,56 @@ TEST_CASE("a breakdown without a sentence is one") {
   CHECK(outcome_of([&] { seen.throw_if_happened(); }).code == fault::communication);
   seen.note(fault::abandoned, "rank 1 has left");
   CHECK(seen.reason().empty());
+}
+
+TEST_CASE("an operation is named with the number of its call, where it has one") {
+  oktopk::operation during;
+  CHECK(during.text().empty());
+  during.begin("ok_topk", 12);
+  CHECK(during.text() == "ok_topk, call 12");
+  during.begin("agreement", -1);
+  CHECK(during.text() == "agreement");
+}
+
+TEST_CASE("a communicator that does not want to know what its messages are for is not told") {
+  struct deaf {
+  } nobody;
+  oktopk::begin_operation(nobody, "ok_topk", 1);
+  struct hearing {
+    oktopk::operation during;
+    void begin_operation(std::string_view name, std::int64_t number) { during.begin(name, number); }
+  } somebody;
+  oktopk::begin_operation(somebody, "ok_topk", 1);
+  CHECK(somebody.during.text() == "ok_topk, call 1");
+}
+
+TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") {
+  oktopk::wait_report report;
+  report.add(false, true, 1, phase::gather);
+  report.add(true, true, 2, phase::reduce);
+  report.add(false, false, 3, phase::gather);
+  report.add(true, false, 4, phase::reduce);
+  CHECK(report.open() == "to receive from rank 1 (gather) and to send to rank 3 (gather)");
+  oktopk::operation const during{"ok_topk", 5};
+  auto const late = report.timed_out(0, during, std::chrono::milliseconds(1500));
+  CHECK(late.code() == oktopk::fault::timed_out);
+  CHECK(late.sentence() == "rank 0 has waited to receive from rank 1 (gather) and to send to rank 3 (gather) in "
+                           "ok_topk, call 5 for more than 1.500000 s, the time limit; complete: from rank 2 (reduce), "
+                           "to rank 4 (reduce)");
+  CHECK(oktopk::wait_report("for everybody").timed_out(0, {}, std::chrono::seconds(1)).sentence() ==
+        "rank 0 has waited for everybody for more than 1.000000 s, the time limit; complete: nothing");
+}
+
+TEST_CASE("who hears that another rank has given up says who, what this rank was in, and why") {
+  auto const heard = oktopk::abandoned_by(3, {"gtopk", 2}, "a bit fell over");
+  CHECK(heard.code() == oktopk::fault::abandoned);
+  CHECK(heard.sentence() == "rank 3 has given up (this rank was in gtopk, call 2): a bit fell over");
+  CHECK(oktopk::abandoned_by(3, {}, "a bit").sentence() == "rank 3 has given up: a bit");
+}
+
+TEST_CASE("a wait whose messages have all come by the time of its report says so, and names a short limit") {
+  oktopk::wait_report report;
+  report.add(true, true, 1, phase::gather);
+  CHECK(report.timed_out(0, {"ok_topk", 5}, std::chrono::nanoseconds(1)).sentence() ==
+        "rank 0 has waited in ok_topk, call 5 for more than 1 ns, the time limit; complete: from rank 1 (gather)");
 }

@@ -8,6 +8,7 @@
 #include "support/caught.hpp"
 #include "support/damaging.hpp"
 #include "support/messages.hpp"
+#include "support/reduced.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
@@ -19,9 +20,12 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +33,9 @@ using namespace oktopk_tests;
 using oktopk::checked;
 using oktopk::fault;
 using oktopk::in_process_communicator;
+using oktopk::operation;
 using oktopk::phase;
+using oktopk::reduction;
 
 namespace {
 
@@ -188,6 +194,164 @@ TEST_CASE("a steady call of a checked communicator takes as many messages again"
     messages[1] = calls(sealed, [&] { return sealed.inner().total().messages_sent; });
     CHECK(messages[1] == 2 * messages[0]);
   });
+}
+
+using seal = oktopk::detail::message_seal;
+
+namespace {
+
+operation const during{"ok_topk", 12};
+
+std::vector<std::byte> message(std::size_t bytes) {
+  std::vector<std::byte> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    made[i] = static_cast<std::byte>(37 * i + 11);
+  }
+  return made;
+}
+
+void check_says(seal const& sent, seal const& due, std::string const& part) {
+  std::string const text = sent.difference(due);
+  INFO(text);
+  REQUIRE(text.find(part) != std::string::npos);
+}
+
+} // namespace
+
+TEST_CASE("the seal of the message that is due finds no difference") {
+  CHECK(sizeof(seal) == 64);
+  for (std::size_t const bytes : {0U, 1U, 63U, 4096U}) {
+    auto const sent = message(bytes);
+    auto const copy = sent;
+    CHECK(seal::of(sent, 5, phase::reduce, during).difference(seal::of(copy, 5, phase::reduce, during)).empty());
+  }
+}
+
+TEST_CASE("a seal finds every single bit of its message that differs") {
+  auto const sent = message(45);
+  seal const given = seal::of(sent, 5, phase::reduce, during);
+  for (std::size_t bit = 0; bit < 8 * sent.size(); ++bit) {
+    auto arrived = sent;
+    arrived[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    check_says(given, seal::of(arrived, 5, phase::reduce, during), "its bytes are not those that were sent");
+  }
+}
+
+TEST_CASE("a seal finds every single bit of its own that differs") {
+  auto const sent = message(45);
+  seal const due = seal::of(sent, 5, phase::reduce, during);
+  for (std::size_t bit = 0; bit < 8 * sizeof(seal); ++bit) {
+    seal given = due;
+    std::byte bytes[sizeof(seal)];
+    std::memcpy(bytes, &given, sizeof given);
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    std::memcpy(&given, bytes, sizeof given);
+    check_says(given, due, "what came in the place of its seal is none, or is damaged");
+  }
+  check_says(seal{}, due, "is none, or is damaged"); // nothing was written
+}
+
+TEST_CASE("a seal tells a message of another call, place or length from the one that is due") {
+  auto const sent = message(45);
+  seal const given = seal::of(sent, 5, phase::reduce, during);
+  auto const due = [&](std::uint32_t number, phase use, operation const& what) {
+    return seal::of(sent, number, use, what);
+  };
+  check_says(given, due(5, phase::reduce, {"ok_topk", 13}),
+             "sent in ok_topk, call 12 and is received in ok_topk, call 13");
+  check_says(given, due(5, phase::reduce, {"dense", 12}), "sent in ok_topk, call 12 and is received in dense, call 12");
+  check_says(given, due(5, phase::reduce, {}), "is received in no operation");
+  check_says(given, due(6, phase::reduce, during), "number 5 where number 6 is due, so one was lost or came twice");
+  check_says(given, due(5, phase::balance, during), "one was lost or came twice");
+  check_says(given, seal::of(std::span(sent).first(44), 5, phase::reduce, during), "44 bytes arrived of 45");
+}
+
+TEST_CASE("names of operations are told apart by as much of them as a seal holds") {
+  std::string const name(30, 'x');
+  operation const long_one{name, 1};
+  operation const longer{name + "y", 1};
+  auto const sent = message(3);
+  CHECK(seal::of(sent, 0, phase::control, long_one).difference(seal::of(sent, 0, phase::control, longer)).empty());
+  check_says(seal::of(sent, 0, phase::control, long_one), seal::of(sent, 0, phase::control, during),
+             std::string(20, 'x') + ", call 1");
+}
+
+TEST_CASE("a seal of another version says so") {
+  auto const sent = message(3);
+  seal const given = seal::of(sent, 0, phase::control, during);
+  seal due = given;
+  due.mark += 1;
+  check_says(given, due, "sealed by another version of oktopk");
+}
+
+namespace {
+
+template <class T>
+std::vector<T> numbers_of(int rank, std::size_t count) {
+  seeded draw(static_cast<std::uint64_t>(rank) + 1);
+  std::vector<T> numbers(count);
+  for (T& x : numbers) {
+    x = static_cast<T>(static_cast<std::int64_t>(draw.next() >> 44) - (std::int64_t(1) << 19)); // sums are exact
+  }
+  return numbers;
+}
+
+template <class T>
+void check_reductions(int ranks, std::size_t count) {
+  for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
+    auto const expected = reduced(ranks, op, [&](int rank) { return numbers_of<T>(rank, count); });
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      INFO(ranks << " ranks, " << count << " numbers");
+      auto data = numbers_of<T>(comm.rank(), count);
+      std::vector<T> room;
+      oktopk::detail::reduce_in_ring(comm, std::span(data), op, phase::control, room);
+      CHECK(data == expected);
+    });
+  }
+}
+
+} // namespace
+
+TEST_CASE("a reduction in a ring is that of all ranks, whatever their number and the length") {
+  for (int const ranks : {1, 2, 3, 4, 7}) {
+    for (std::size_t const count : {0U, 1U, 2U, 3U, 6U, 7U, 8U, 100U}) {
+      check_reductions<double>(ranks, count);
+      check_reductions<std::int64_t>(ranks, count);
+    }
+  }
+}
+
+TEST_CASE("a reduction in a ring gives all ranks the same bits, where sums are rounded") {
+  std::vector<std::vector<float>> results(5);
+  oktopk::in_process::run(5, [&](in_process_communicator comm) {
+    seeded draw(static_cast<std::uint64_t>(comm.rank()) + 9);
+    std::vector<float> data(1000);
+    std::generate(data.begin(), data.end(), [&] { return static_cast<float>(draw.next() >> 40) * 1e-3F; });
+    std::vector<float> room;
+    oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::control, room);
+    results[static_cast<std::size_t>(comm.rank())] = data;
+  });
+  for (auto const& each : results) {
+    CHECK(each == results[0]);
+  }
+}
+
+TEST_CASE("a reduction in a ring sends 2n(P-1)/P elements in 2(P-1) messages") {
+  for (int const ranks : {1, 2, 3, 8}) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
+      oktopk::counted comm(inner);
+      std::size_t const count = 240; // a multiple of each number of ranks
+      auto data = numbers_of<double>(comm.rank(), count);
+      std::vector<double> room;
+      oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::reduce, room);
+      auto const sent = comm.of_phase(phase::reduce);
+      auto const others = static_cast<std::size_t>(ranks - 1);
+      CHECK(static_cast<std::size_t>(sent.bytes_sent) ==
+            2 * count * others / static_cast<std::size_t>(ranks) * sizeof(double));
+      CHECK(static_cast<std::size_t>(sent.messages_sent) == 2 * others);
+      CHECK(room.size() == count / static_cast<std::size_t>(ranks) + 1);
+    });
+  }
 }
 
 #endif

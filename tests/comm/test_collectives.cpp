@@ -173,3 +173,81 @@ TEST_CASE("the workspace keeps its room, aligned for any number") {
   more.back() = 1;
   CHECK(more.size() == 4001);
 }
+
+TEST_CASE("folded ranks share out the places of the core, each to one rank or to a pair") {
+  for (int ranks = 1; ranks <= 70; ++ranks) {
+    std::vector<int> guests(static_cast<std::size_t>(ranks), 0);
+    std::vector<int> hosts(static_cast<std::size_t>(ranks), 0);
+    int core = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      oktopk::detail::folded_ranks const at(rank, ranks);
+      core = at.core;
+      REQUIRE((at.core & (at.core - 1)) == 0);
+      REQUIRE((at.core <= ranks && 2 * at.core > ranks));
+      REQUIRE(at.core + at.folded == ranks);
+      REQUIRE((at.place >= 0 && at.place < at.core));
+      // A guest stays with the rank before it, which is at the same place and stands for both.
+      REQUIRE(at.rank_at(at.place) == (at.is_guest ? rank - 1 : rank));
+      REQUIRE((at.in_pair || !at.is_guest));
+      REQUIRE(at.in_pair == (at.place < at.folded));
+      (at.is_guest ? guests : hosts)[static_cast<std::size_t>(at.place)] += 1;
+    }
+    for (int place = 0; place < core; ++place) {
+      CHECK(hosts[static_cast<std::size_t>(place)] == 1);
+      CHECK(guests[static_cast<std::size_t>(place)] == (place < ranks - core ? 1 : 0));
+    }
+  }
+}
+
+namespace {
+
+// That nobody leaves before all have come: ranks come one after the other, each when the one below has.
+template <class Barrier>
+std::vector<oktopk::traffic> check_barrier(int ranks, Barrier const& barrier) {
+  std::vector<oktopk::traffic> sent(static_cast<std::size_t>(ranks));
+  int came = 0;
+  std::vector<int> seen(static_cast<std::size_t>(ranks), -1);
+  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
+    counted comm(inner);
+    std::byte token{};
+    if (inner.rank() > 0) {
+      auto turn = inner.irecv(std::span(&token, 1), inner.rank() - 1, oktopk::phase::balance);
+      inner.wait_all(std::span(&turn, 1));
+    }
+    came += 1;
+    oktopk::in_process_communicator::request next;
+    if (inner.rank() + 1 < ranks) {
+      next = inner.isend(std::span<std::byte const>(&token, 1), inner.rank() + 1, oktopk::phase::balance);
+    }
+    barrier(comm);
+    seen[static_cast<std::size_t>(inner.rank())] = came;
+    inner.wait_all(std::span(&next, 1));
+    sent[static_cast<std::size_t>(inner.rank())] = comm.total();
+  });
+  CHECK(seen == std::vector<int>(static_cast<std::size_t>(ranks), ranks));
+  return sent;
+}
+
+} // namespace
+
+TEST_CASE("barrier_all_to_all: nobody leaves before all have come, a byte to everybody else") {
+  for (int const ranks : rank_counts) {
+    for (auto const& traffic : check_barrier(ranks, [](counted& comm) { oktopk::barrier_all_to_all(comm); })) {
+      CHECK(traffic.messages_sent == ranks - 1);
+      CHECK(traffic.bytes_sent == ranks - 1);
+      CHECK(traffic.bytes_received == ranks - 1);
+    }
+  }
+}
+
+TEST_CASE("barrier_all_to_one: nobody leaves before all have come, a byte from each and one to each from the root") {
+  for (int const ranks : rank_counts) {
+    int const root = ranks / 2;
+    auto const sent = check_barrier(ranks, [&](counted& comm) { oktopk::barrier_all_to_one(comm, root); });
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::int64_t const expected = rank == root ? ranks - 1 : 1;
+      CHECK(sent[static_cast<std::size_t>(rank)].messages_sent == expected);
+      CHECK(sent[static_cast<std::size_t>(rank)].bytes_sent == expected);
+    }
+  }
+}

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What communicators around another one pass on, and that they have no more than it has.
+// What communicators around another one pass on, that they have no more than it has, and that requests which they lend
+// to a wait come back.
 
 #include "comm/suite.hpp"
 #include "support/catch.hpp"
@@ -17,13 +18,17 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
 using oktopk::phase;
+using oktopk::takes_other_threads;
 
 namespace {
 
@@ -92,4 +97,70 @@ TEST_CASE("a decorator passes on time limits, what messages are for, and that a 
     comm.cancel(std::span(&never, 1));
   });
   CHECK((outcome_of(threw[0]).code == fault::none && outcome_of(threw[1]).code == fault::none));
+}
+
+namespace {
+
+using inner = std::unique_ptr<int>; // which can only be moved
+
+struct request {
+  inner bytes;
+  inner seal;
+};
+
+using lent = oktopk::detail::lent_requests<request, inner>;
+
+std::vector<request> two_requests() {
+  std::vector<request> requests(2);
+  for (int i = 0; i < 2; ++i) {
+    requests[static_cast<std::size_t>(i)] = {std::make_unique<int>(i), std::make_unique<int>(10 + i)};
+  }
+  return requests;
+}
+
+void check_back(std::vector<request> const& requests) {
+  for (int i = 0; i < 2; ++i) {
+    auto const& each = requests[static_cast<std::size_t>(i)];
+    REQUIRE((each.bytes && each.seal));
+    CHECK((*each.bytes == i && *each.seal == 10 + i));
+  }
+}
+
+} // namespace
+
+TEST_CASE("two parts of all requests are lent side by side, and come back to where they were") {
+  auto requests = two_requests();
+  std::vector<inner> room;
+  {
+    lent const first(requests, &request::bytes, room);
+    lent const second(requests, &request::seal, room);
+    REQUIRE(room.size() == 4);
+    CHECK((*room[0] == 0 && *room[1] == 1 && *room[2] == 10 && *room[3] == 11));
+    CHECK((!requests[0].bytes && !requests[1].seal));
+  }
+  check_back(requests);
+}
+
+TEST_CASE("requests come back from a wait that fails") {
+  auto requests = two_requests();
+  std::vector<inner> room;
+  try {
+    lent const both(requests, &request::bytes, room);
+    throw std::runtime_error("too late");
+  } catch (std::runtime_error const&) {
+    check_back(requests);
+  }
+}
+
+TEST_CASE("a lone rank takes calls from any thread, and so does what decorates it") {
+  CHECK(takes_other_threads(oktopk::self_communicator()));
+  CHECK(takes_other_threads(oktopk::counted(oktopk::self_communicator())));
+}
+
+TEST_CASE("ranks that share one thread take none from others, nor do a pair and a counter of them") {
+  oktopk::in_process::run(2, [](oktopk::in_process_communicator comm) {
+    CHECK(!takes_other_threads(comm));
+    CHECK(!takes_other_threads(oktopk::counted(comm)));
+    CHECK(!takes_other_threads(foreign_communicator(comm)));
+  });
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// What communicators keep, and say in errors, where their ranks do not come together any more.
+/// State and sentences of a communicator whose ranks do not come together any more.
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/time_limit.hpp>
@@ -16,7 +16,7 @@
 
 namespace oktopk {
 
-/// What the ranks of a communicator are doing together, for the sentences of errors.
+/// The common work of the ranks of a communicator, for the sentences of errors.
 struct operation {
   std::string name{};       ///< of an algorithm, or of what is made together; empty before the first
   std::int64_t number = -1; ///< of the call, from 0 on; negative where that says nothing
@@ -64,10 +64,10 @@ private:
   std::string reason_;
 };
 
-/// What a rank has waited for and what has come, put together when the wait is over in vain.
+/// The messages of a wait, complete or not: for its error, where it was in vain.
 class wait_report {
 public:
-  /// Of messages that are added, or of something else: "for everybody in an allreduce".
+  /// `what`: the aim of a wait that is for no messages: "for everybody in an allreduce".
   explicit wait_report(std::string const& what = {}) : open_(what) {}
 
   /// One message of the wait.

@@ -17,14 +17,14 @@
 
 namespace oktopk {
 
-/// What a message is of, in the 18 bits that its first number has for that (`fault_report::packed`): the version of the
-/// messages, the phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
+/// The origin of a message, in the 18 bits that its first number has for that (`fault_report::packed`): the version of
+/// the messages, the phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
 ///
 /// For the ranks to notice that they are not doing the same. The mark is 7 bits of a hash, the number is modulo 64, so
 /// two calls may have the same stamp by chance.
 class message_stamp {
 public:
-  /// Of the messages of all algorithms; another one where their form has changed.
+  /// Version of the messages of all algorithms; another one where their form has changed.
   static constexpr unsigned version = 1;
 
   message_stamp(std::string_view algorithm, std::int64_t length, std::int64_t k, std::int64_t call, phase use) {
@@ -43,7 +43,7 @@ public:
 
   friend bool operator==(message_stamp, message_stamp) = default;
 
-  /// What is wrong with this one where another one is expected: "version 2 where 1 is expected".
+  /// The first difference from the stamp that is expected: "version 2 where 1 is expected".
   std::string difference(message_stamp expected) const {
     auto const differ = [](std::string const& what, unsigned is, unsigned should) {
       return what + " " + std::to_string(is) + " where " + std::to_string(should) + " is expected";
@@ -93,7 +93,7 @@ struct call_context {
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(fault_report const& what) { faults.hear(what, comm.rank()); }
 
-  /// What the messages of this call and phase are of.
+  /// Stamp of the messages of this call and phase.
   message_stamp stamp(phase use) const { return {algorithm, length, k, iteration, use}; }
 
   /// The number in front of a message: this rank's fault as it was when `known` was kept, or how many entries the

@@ -31,7 +31,8 @@ namespace oktopk {
 
 namespace detail {
 
-/// What follows each message of a `checked` communicator: of what it is, and the digest of its bytes (XXH3 of xxHash).
+/// The seal that follows each message of a `checked` communicator: its origin, and the digest of its bytes (XXH3 of
+/// xxHash).
 struct message_seal {
   static constexpr std::uint32_t version = 0x6f6b5401; // "okT", 1
 
@@ -58,8 +59,8 @@ struct message_seal {
     return seal;
   }
 
-  /// What is wrong with a message that has come with this seal, where another one is due; empty where nothing is.
-  /// `expected` is the seal of what has arrived.
+  /// The fault of a message that came with this seal; empty where it has none. `expected` is the seal of the bytes that
+  /// arrived, at the place of the message that is due.
   std::string difference(message_seal const& expected) const {
     if (own_digest != expected_own_digest()) {
       return "what came in the place of its seal is none, or is damaged";
@@ -223,7 +224,7 @@ public:
     detail::reduce_in_ring(*this, data, op, use, room);
   }
 
-  /// What the host reaches, too.
+  /// True for memory that the host reaches, too.
   template <class MemorySpace>
   bool reaches() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible &&

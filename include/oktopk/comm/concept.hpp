@@ -178,7 +178,7 @@ void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1
   }
 }
 
-/// Whether calls of a communicator may come from another thread than the one that has made it, one at a time.
+/// True if calls of a communicator may come from another thread than the one that has made it, one at a time.
 ///
 /// Asks its member `takes_other_threads()`; a communicator without one takes none.
 template <ranked Comm>

@@ -94,7 +94,7 @@ public:
     }
   }
 
-  /// What this rank does from now on, for the sentences of errors.
+  /// The work of this rank from now on, for the sentences of errors.
   void begin_operation(std::string_view name, std::int64_t number) { group_->begin_operation(rank_, name, number); }
 
   /// Time limit of every wait of this rank; none where it is zero. That nobody can go on is an error at once.
@@ -144,7 +144,7 @@ private:
     return request(group_->post(message));
   }
 
-  // Whether all are complete, or one of them is a message that did not fit.
+  // True if all are complete, or one of them is a message that did not fit.
   static bool are_over(std::span<request const> requests) {
     bool all = true;
     for (request const& each : requests) {
@@ -189,7 +189,7 @@ private:
 
 namespace detail {
 
-// Of a rank that returned, or died by the plan of a simulation.
+// Distance of a rank that returned, or died by the plan of a simulation.
 inline constexpr int no_cause = 4;
 
 // Distance of what a rank threw from the cause of a failure: 0 for the cause, more for a rank that waited too long,
@@ -218,10 +218,10 @@ inline int distance_from_cause(std::exception_ptr const& thrown) {
 
 namespace in_process {
 
-/// How `run` is made to work.
+/// Options of `run`.
 struct options {
   std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
-  /// Where it is there: in which order what happens, and what goes wrong; a `simulation` (`comm/simulation.hpp`).
+  /// A `simulation` (`comm/simulation.hpp`), if any: the order of events, and planned faults.
   std::function<std::unique_ptr<detail::in_process_events>(int ranks)> simulated{};
 };
 

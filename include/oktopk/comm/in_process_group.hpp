@@ -109,9 +109,9 @@ private:
 /// The place where ranks of one process hand their numbers over for an allreduce: the last one reduces for all.
 class in_process_rendezvous {
 public:
-  /// Whether everybody has left the one before.
+  /// True if all ranks have left the allreduce before.
   bool is_free() const { return left_ == 0; }
-  /// Whether everybody has joined.
+  /// True if all ranks have joined.
   bool is_over() const { return left_ > 0; }
 
   template <class T>
@@ -161,7 +161,8 @@ private:
   bool mismatch_ = false;
 };
 
-/// What the communicators of one group of ranks share: their messages, and what each rank knows of the group's end.
+/// State that the communicators of one group of ranks share: their messages, and what each rank knows of the group's
+/// end.
 class in_process_group {
 public:
   /// `fibers`: of the ranks, ascending.
@@ -208,6 +209,7 @@ public:
     return added;
   }
 
+  /// A message that meets no other side.
   in_process_message* keep(in_process_message const& message) { return messages_.take(message); }
   void release(in_process_message* message) noexcept { messages_.release(message); }
 
@@ -338,7 +340,7 @@ public:
     throw error(fault::communication, "rank " + std::to_string(rank) + " came too late to be one of the survivors");
   }
 
-  /// What a rank leaves unmatched when it ends lies in memory that goes with it.
+  /// For a rank that ends: its unmatched messages lie in memory that goes with it.
   void forget(int fiber) {
     if (schedule_.events() != nullptr) {
       schedule_.events()->recall(fiber, nullptr);

@@ -36,8 +36,7 @@ private:
   Result (*call_)(void const*) = nullptr;
 };
 
-/// How a rank ends that has died in a simulation: no error of the library, nor of anybody, so that nobody takes it for
-/// something to handle.
+/// Thrown in a rank that dies in a simulation: no `std::exception`, so that no program handles it.
 struct rank_died {};
 
 class in_process_group;
@@ -70,7 +69,7 @@ public:
   virtual void recall(int fiber, void const* group) noexcept = 0;
 };
 
-/// How a wait of a rank has ended.
+/// The end of a wait.
 enum class wait_end : std::uint8_t { ready, late, stuck };
 
 /// Ranks as fibres of one thread: the one that runs goes on until it waits for something that is not there yet, unless
@@ -87,7 +86,7 @@ public:
     time until = never; ///< when the wait is late
     bool late = false;
 
-    /// Whether it is ready, or late.
+    /// True if it is ready, or late.
     bool is_over(time at) {
       bool const is_ready = ready();
       late = !is_ready && until < at;
@@ -106,14 +105,14 @@ public:
     return std::all_of(fibers_.begin(), fibers_.end(), [](auto const& each) { return each->finished(); });
   }
 
-  /// Whether no rank could go on; from then on all do, one after the other, and their waits end.
+  /// True once no rank could go on; from then on all do, one after the other, and their waits end.
   bool is_stuck() const { return stuck_; }
   std::string const& stuck_report() const { return stuck_report_; }
 
   /// Since the world began.
   time now() const { return events_ ? events_->now() : std::chrono::duration_cast<time>(clock::now() - start_); }
 
-  /// Or never.
+  /// A later time, or never.
   static time sum(time at, time by) { return by < never - at ? at + by : never; }
 
   /// Lets other ranks run until `ready` holds, or for so long, unless that is zero; `describe` says what for, should

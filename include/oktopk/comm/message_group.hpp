@@ -16,7 +16,7 @@
 
 namespace oktopk {
 
-/// Whether the receiver of a message can tell its size before it arrives.
+/// Knowledge of the receiver of a message about its size, before it arrives.
 enum class message_size : std::uint8_t {
   known,   ///< the room of the receive is exactly as large as the message
   unknown, ///< the room is at least as large
@@ -106,7 +106,7 @@ private:
     return named_.size() - 1;
   }
 
-  // What is said of sizes all sides say in the same order, each as soon as it comes to its own start.
+  // All ranks announce sizes in the same order, each as soon as it comes to its own start.
   void announce_sizes(Comm& comm) {
     announcements_.clear();
     cancel_on_unwind const guard(comm, announcements_);

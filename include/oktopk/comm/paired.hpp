@@ -52,7 +52,7 @@ public:
     bulk_.set_time_limit(limit);
   }
 
-  /// Of both halves, as `time_limits` gave them.
+  /// Sets the limits of both halves, as `time_limits` gave them.
   template <class ControlLimits, class BulkLimits>
   void set_time_limit(paired_time_limits<ControlLimits, BulkLimits> const& limits) {
     control_.set_time_limit(limits.control);
@@ -68,7 +68,7 @@ public:
     return paired_time_limits{detail::time_limits_of(control_), detail::time_limits_of(bulk_)};
   }
 
-  /// Of the bulk half.
+  /// The limit of the bulk half.
   std::chrono::nanoseconds time_limit() const
     requires requires(Bulk const& bulk) { bulk.time_limit(); }
   {

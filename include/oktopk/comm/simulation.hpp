@@ -25,7 +25,7 @@
 
 namespace oktopk::in_process {
 
-/// What can go wrong with a rank or with one of its messages.
+/// A fault of a rank or of one of its messages.
 enum class mishap : std::uint8_t {
   death,    ///< the rank ends before it starts the message; nothing of it is delivered any more
   stop,     ///< the rank stands still for a time before it starts the message
@@ -79,7 +79,7 @@ struct fault_plan {
   bool operator==(fault_plan const&) const = default;
 };
 
-/// What has happened in a simulated world.
+/// The events of a simulated world, counted.
 struct simulated_run {
   struct strike {
     planned_fault what;
@@ -92,7 +92,7 @@ struct simulated_run {
   std::chrono::nanoseconds end{0};    ///< in virtual time
 };
 
-/// Who says what happens next in a simulated world; for programs that try one order of events after another.
+/// Chooses the next event of a simulated world; for programs that try one order of events after another.
 class event_order {
 public:
   static constexpr std::size_t end = std::numeric_limits<std::size_t>::max();
@@ -119,13 +119,13 @@ struct simulation {
   std::chrono::nanoseconds message_time = std::chrono::milliseconds(1); ///< the most that most messages take
   std::chrono::nanoseconds step_time = std::chrono::microseconds(20); ///< the most from one event of a rank to its next
   fault_plan faults{};
-  /// Where it is there it decides instead of the seed; then messages take no time, but arrive when it says so, and no
+  /// If set, it decides instead of the seed; then messages take no time, but arrive when it says so, and no
   /// time passes. Outlives the world.
   event_order* order = nullptr;
   bool yields_at_messages = true; ///< whether other ranks may go on wherever a message is started
   simulated_run* told = nullptr;  ///< gets what has happened when all ranks have ended; outlives the world
 
-  /// What is wrong with it for so many ranks; empty where nothing is.
+  /// The fault of these settings for so many ranks; empty where there is none.
   std::string problem(int ranks) const {
     constexpr std::chrono::nanoseconds most = std::chrono::hours(24);
     if (message_time.count() < 0 || message_time > most || step_time.count() < 0 || step_time > most) {
@@ -143,7 +143,7 @@ struct simulation {
   std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
 };
 
-/// Whether this is how a rank has ended that died by the plan of a simulation.
+/// True if a rank ended so because it died by the plan of a simulation.
 inline bool has_died(std::exception_ptr const& thrown) {
   try {
     if (thrown) {

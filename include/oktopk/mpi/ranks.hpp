@@ -21,7 +21,6 @@
 #include <exception>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +31,7 @@
 
 namespace oktopk::detail {
 
-/// MPI's sentence for what a call reports.
+/// MPI's sentence for a code that a call returns.
 inline std::string mpi_text(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
@@ -40,7 +39,7 @@ inline std::string mpi_text(int code) {
   return std::string(text, static_cast<std::size_t>(length));
 }
 
-/// Throws what a call of MPI reports, with the name of the call.
+/// Throws the error of a call of MPI, with the name of the call.
 inline void check_mpi(int code, char const* call) {
   if (code != MPI_SUCCESS) {
     throw error(fault::communication, std::string(call) + ": " + mpi_text(code));
@@ -96,7 +95,7 @@ private:
   MPI_Datatype type_ = MPI_BYTE;
 };
 
-/// Whether this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
+/// True if this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
 /// was built for a device may run without; one that cannot be asked is taken to say no. MPI must be initialised.
 inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
 #if defined(MPIX_GPU_SUPPORT_CUDA)
@@ -129,7 +128,7 @@ public:
 
   explicit timed_wait(std::chrono::nanoseconds limit) : limit_(limit) {}
 
-  /// Whether there is time left.
+  /// True while there is time left.
   template <class Look>
   bool try_again(Look const& look) {
     std::this_thread::yield();
@@ -158,82 +157,6 @@ inline std::vector<std::unique_ptr<std::byte[]>>& left_to_mpi() {
   static std::vector<std::unique_ptr<std::byte[]>> kept;
   return kept;
 }
-
-/// What a rank that gives up tells the other ranks of its communicator: a message of its own tag, with the reason.
-///
-/// Short enough that MPI sends it whether or not it is awaited. Who waits looks for one now and then; nobody else does,
-/// so it costs nothing while all goes well. Part of a communicator.
-class mpi_notices {
-public:
-  struct notice {
-    int teller = 0;
-    std::string reason;
-  };
-
-  /// Tells every other rank, once; later reasons are not told. Waits for a tenth of a second at most.
-  void tell(MPI_Comm comm, int rank, int size, std::string_view reason) noexcept {
-    if (told_ || size == 1) {
-      return;
-    }
-    told_ = true;
-    try {
-      std::size_t const length = std::min(reason.size(), longest);
-      std::byte* const text = left_to_mpi().emplace_back(std::make_unique<std::byte[]>(longest)).get();
-      std::memcpy(text, reason.data(), length);
-      sends_.reserve(static_cast<std::size_t>(size));
-      for (int step = 1; step < size; ++step) {
-        MPI_Request& handle = sends_.emplace_back(MPI_REQUEST_NULL);
-        if (MPI_Isend(text, static_cast<int>(length), MPI_CHAR, (rank + step) % size, tag, comm, &handle) !=
-            MPI_SUCCESS) {
-          sends_.pop_back();
-        }
-      }
-    } catch (std::exception const&) { // who has heard nothing has a time limit
-    }
-    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-    while (under_way() && std::chrono::steady_clock::now() < end) {
-    }
-  }
-
-  /// What another rank has told, if anything.
-  static std::optional<notice> look(MPI_Comm comm) {
-    int there = 0;
-    MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, tag, comm, &there, &status) != MPI_SUCCESS || there == 0) {
-      return std::nullopt;
-    }
-    notice heard;
-    heard.teller = status.MPI_SOURCE;
-    std::array<char, longest> text{};
-    int length = 0;
-    if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, heard.teller, tag, comm, &status) ==
-            MPI_SUCCESS &&
-        MPI_Get_count(&status, MPI_CHAR, &length) == MPI_SUCCESS && length > 0) {
-      heard.reason.assign(text.data(), static_cast<std::size_t>(length));
-    }
-    return heard;
-  }
-
-private:
-  static constexpr int tag = phase_count;
-  static constexpr std::size_t longest = 1024;
-
-  bool under_way() noexcept {
-    bool some = false;
-    for (MPI_Request& each : sends_) {
-      int done = 1;
-      if (each != MPI_REQUEST_NULL && MPI_Test(&each, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-        each = MPI_REQUEST_NULL;
-        done = 1;
-      }
-      some = some || done == 0;
-    }
-    return some;
-  }
-
-  std::vector<MPI_Request> sends_;
-  bool told_ = false;
-};
 
 /// A duplicate of a communicator of MPI, and how long its ranks wait for each other; shared by the copies of an
 /// `mpi_communicator`.
@@ -272,9 +195,11 @@ public:
   /// " in ok_topk, call 12"
   std::string where() const { return during.name.empty() ? "" : " in " + during.text(); }
 
+  /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
+  /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
   void give_up(error const& why) noexcept {
     broken.note(why.code(), why.sentence());
-    notices.tell(comm, rank, size, broken.reason()); // of what began it, not of what it led to
+    tell(broken.reason()); // of what began it, not of what it led to
   }
 
   [[noreturn]] void fail(error const& why) {
@@ -284,11 +209,23 @@ public:
 
   /// Throws where another rank has given up: it does not answer any more.
   void hear_notices() {
-    if (auto const heard = mpi_notices::look(comm)) {
-      error const why = abandoned_by(heard->teller, during, heard->reason);
-      broken.note(why.code(), why.sentence());
-      throw why;
+    int there = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, notice_tag, comm, &there, &status) != MPI_SUCCESS || there == 0) {
+      return;
     }
+    int const teller = status.MPI_SOURCE;
+    std::array<char, longest_notice> text{};
+    int length = 0;
+    if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, teller, notice_tag, comm, &status) !=
+            MPI_SUCCESS ||
+        MPI_Get_count(&status, MPI_CHAR, &length) != MPI_SUCCESS) {
+      length = 0;
+    }
+    std::size_t const known = static_cast<std::size_t>(std::max(length, 0));
+    error const why = abandoned_by(teller, during, std::string(text.data(), known));
+    broken.note(why.code(), why.sentence());
+    throw why;
   }
 
   /// Asks again and again; `done()` says whether it is enough, `report()` what was waited for.
@@ -342,10 +279,50 @@ public:
   std::chrono::nanoseconds time_limit = usual_time_limit;
   operation during;
   breakdown broken;
-  mpi_notices notices;
 
 private:
+  static constexpr int notice_tag = phase_count;
+  static constexpr std::size_t longest_notice = 1024;
   static constexpr std::size_t most_copied = std::size_t(64) << 10U;
+
+  // Tells every other rank, once; later reasons are not told. Waits for a tenth of a second at most.
+  void tell(std::string_view reason) noexcept {
+    if (told_ || size == 1) {
+      return;
+    }
+    told_ = true;
+    try {
+      std::size_t const length = std::min(reason.size(), longest_notice);
+      std::byte* const text = left_to_mpi().emplace_back(std::make_unique<std::byte[]>(longest_notice)).get();
+      std::memcpy(text, reason.data(), length);
+      notices_.reserve(static_cast<std::size_t>(size));
+      for (int step = 1; step < size; ++step) {
+        MPI_Request& handle = notices_.emplace_back(MPI_REQUEST_NULL);
+        if (MPI_Isend(text, static_cast<int>(length), MPI_CHAR, (rank + step) % size, notice_tag, comm, &handle) !=
+            MPI_SUCCESS) {
+          notices_.pop_back();
+        }
+      }
+    } catch (std::exception const&) { // who has heard nothing has a time limit
+    }
+    auto const end = clock::now() + std::chrono::milliseconds(100);
+    while (tells() && clock::now() < end) {
+    }
+  }
+
+  // Whether some notices are under way.
+  bool tells() noexcept {
+    bool some = false;
+    for (MPI_Request& each : notices_) {
+      int done = 1;
+      if (each != MPI_REQUEST_NULL && MPI_Test(&each, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        each = MPI_REQUEST_NULL;
+        done = 1;
+      }
+      some = some || done == 0;
+    }
+    return some;
+  }
 
   template <class T>
   void reduce_copy(std::span<T> data, MPI_Datatype type, MPI_Op op) {
@@ -382,6 +359,8 @@ private:
 
   clock::time_point patient_until_{}; // once messages were cancelled
   std::unique_ptr<std::byte[]> copy_; // of what is reduced
+  std::vector<MPI_Request> notices_;
+  bool told_ = false;
 };
 
 } // namespace oktopk::detail
