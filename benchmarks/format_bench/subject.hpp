@@ -5,7 +5,7 @@
 #include "messages.hpp"
 
 #include <benchmark/benchmark.h>
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/sparse.hpp>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include "inputs.hpp"
 
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/source.hpp>
 

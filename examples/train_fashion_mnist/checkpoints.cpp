@@ -8,7 +8,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <algorithm>
 #include <fstream>

@@ -6,10 +6,10 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/value_fault.hpp>
 

@@ -9,8 +9,8 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/copy_array.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/announced_tensors.hpp>

@@ -7,10 +7,8 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/kokkos_ext/copy_array.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/fill_array.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/select/source.hpp>
 #include <oktopk/training/error_feedback_options.hpp>

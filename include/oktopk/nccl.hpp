@@ -10,9 +10,8 @@
 #include <oktopk/comm/paired.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/instance_mark.hpp>
-#include <oktopk/core/kokkos_ext/stream.hpp>
+#include <oktopk/core/instance_mark.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>

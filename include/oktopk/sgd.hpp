@@ -6,8 +6,8 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/value_fault.hpp>
 

@@ -20,4 +20,4 @@
 #undef __CUDACC_VER_MINOR__
 #define __CUDACC_VER_MINOR__ 0
 
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>

@@ -6,8 +6,7 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 
-#include <oktopk/core/kokkos_ext/copy_array.hpp>
-#include <oktopk/core/kokkos_ext/fill_array.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -3,7 +3,7 @@
 
 // What the vocabulary's concepts take and what they turn away; the compiler runs these.
 
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 #include <cstdint>
 #include <vector>

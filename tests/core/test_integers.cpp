@@ -6,6 +6,7 @@
 #include <oktopk/core/integers.hpp>
 
 #include <cstdint>
+#include <string>
 
 using oktopk::detail::ceil_log2;
 using oktopk::detail::even_boundary;
@@ -46,4 +47,28 @@ TEST_CASE("even parts cover a length, in order, and differ by one at most") {
       }
     }
   }
+}
+
+namespace {
+
+std::uint64_t hash_of(std::string const& text) {
+  oktopk::detail::fnv1a hash;
+  hash.add(text.data(), text.size());
+  return hash.value();
+}
+
+} // namespace
+
+TEST_CASE("fnv1a gives the values that its authors published") {
+  CHECK(hash_of("") == 0xcbf29ce484222325U);
+  CHECK(hash_of("a") == 0xaf63dc4c8601ec8cU);
+  CHECK(hash_of("foobar") == 0x85944171f73967e8U);
+}
+
+TEST_CASE("fnv1a does not tell pieces from the whole") {
+  oktopk::detail::fnv1a pieces;
+  pieces.add("foo", 3);
+  pieces.add("", 0);
+  pieces.add("bar", 3);
+  CHECK(pieces.value() == hash_of("foobar"));
 }

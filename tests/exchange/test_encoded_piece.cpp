@@ -8,7 +8,7 @@
 #include "support/unreachable.hpp"
 
 #include <oktopk/comm/self.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/encoded_piece.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 
-#include <oktopk/core/fault_report.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/exchange/schedule.hpp>
 
 #include <cstdint>

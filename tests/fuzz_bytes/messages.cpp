@@ -12,7 +12,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/core/fault_report.hpp>
+#include <oktopk/core/error.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/select/reused_threshold.hpp>

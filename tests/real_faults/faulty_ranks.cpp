@@ -11,7 +11,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/mpi.hpp>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/call_statistics.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/sparse.hpp>
 

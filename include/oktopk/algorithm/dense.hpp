@@ -6,9 +6,7 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/core/kokkos_ext/fill_array.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>

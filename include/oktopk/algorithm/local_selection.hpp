@@ -4,7 +4,7 @@
 
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>

@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/contributed_indices.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
 

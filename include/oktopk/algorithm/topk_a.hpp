@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/count_gathering.hpp>
 #include <oktopk/exchange/rounding_losses.hpp>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <oktopk/codec/concept.hpp>
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <oktopk/codec/concept.hpp>
-#include <oktopk/core/bfloat16_bits.hpp>
-#include <oktopk/core/concepts.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 
 #include <cstddef>
 #include <cstdint>

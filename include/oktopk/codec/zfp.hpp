@@ -8,7 +8,7 @@
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 
 #include <zfp.h>

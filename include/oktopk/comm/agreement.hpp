@@ -5,8 +5,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/fault_report.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/core/version.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/call_statistics.hpp>
+#include <oktopk/comm/message_stamp.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/fault_report.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
+#include <oktopk/core/sparse.hpp>
 
 #include <chrono>
 #include <cstddef>

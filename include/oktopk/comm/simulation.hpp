@@ -9,7 +9,7 @@
 #include <oktopk/comm/in_process_group.hpp>
 #include <oktopk/comm/in_process_schedule.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <algorithm>
 #include <chrono>

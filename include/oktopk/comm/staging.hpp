@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/fill_array.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>

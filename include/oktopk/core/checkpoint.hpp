@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/hash.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <array>
 #include <concepts>

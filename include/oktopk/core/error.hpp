@@ -78,4 +78,101 @@ private:
   fault code_;
 };
 
+/// The number that a fault is about.
+enum class fault_subject : std::uint8_t {
+  value,    ///< one that a rank put in
+  sum,      ///< a sum over ranks, or a part of one
+  returned, ///< what a rank's residual would become with what is returned to it
+};
+
+/// A fault that a rank found during a call, small enough to travel in front of every message.
+///
+/// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws
+/// when the exchange is over. No message is added to a call for this.
+struct fault_report {
+  oktopk::fault code = fault::none;
+  std::int64_t detail = 0; ///< what the code needs to be said in full: an index, or a length
+  fault_subject subject = fault_subject::value;
+
+  explicit operator bool() const { return code != fault::none; }
+
+  /// The largest detail, and so the longest vector.
+  static constexpr std::int64_t most_detail = (std::int64_t(1) << 38) - 1;
+
+  /// One number: from above the subject, the code, the stamp of the message and the detail; for a healthy rank the
+  /// detail is its entry count.
+  std::uint64_t packed(std::uint32_t stamp = 0) const {
+    return (static_cast<std::uint64_t>(subject) << 62) | (static_cast<std::uint64_t>(code) << 56) |
+           (static_cast<std::uint64_t>(stamp) << 38) | (static_cast<std::uint64_t>(detail) & detail_mask);
+  }
+
+  /// The 18 bits of the stamp.
+  static std::uint32_t stamp_of(std::uint64_t number) { return static_cast<std::uint32_t>(number >> 38) & 0x3ffffU; }
+
+  static fault_report unpacked(std::uint64_t number) {
+    return {static_cast<oktopk::fault>((number >> 56) & 0x3f), static_cast<std::int64_t>(number & detail_mask),
+            static_cast<fault_subject>(number >> 62)};
+  }
+
+  /// The error for every rank to throw; `length` is what the algorithm was made for.
+  oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
+    std::string const who = what + ": rank " + std::to_string(rank) + ": ";
+    switch (code) {
+    case fault::length_mismatch:
+      return {code,
+              who + "the accumulator has " + std::to_string(detail) + " elements, expected " + std::to_string(length)};
+    case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
+    case fault::non_finite:
+      if (subject == fault_subject::sum) {
+        return {code, what + ": a sum or partial sum at index " + std::to_string(detail) + " overflows"};
+      }
+      if (subject == fault_subject::returned) {
+        return {code,
+                who + "the residual at index " + std::to_string(detail) + " overflows with what is returned to it"};
+      }
+      return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
+    default: return {code, who + std::string(name(code))};
+    }
+  }
+
+private:
+  static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 38) - 1;
+};
+
+/// The fault that a call ends with: of all that were heard of, the one of the lowest rank.
+///
+/// Every rank that hears of the same faults, in whatever order, throws the same error.
+class first_fault {
+public:
+  void hear(fault_report const& what, int rank) {
+    if (what && (!report_ || rank < rank_)) {
+      report_ = what;
+      rank_ = rank;
+    }
+  }
+
+  /// Forgets what was heard: somebody else's word counts.
+  void clear() { *this = {}; }
+
+  explicit operator bool() const { return static_cast<bool>(report_); }
+  fault_report const& report() const { return report_; }
+  int rank() const { return rank_; }
+
+  /// The number in front of a message: the fault, or how many entries the message has.
+  std::uint64_t packed_or(std::int64_t count, std::uint32_t stamp = 0) const {
+    return (report_ ? report_ : fault_report{fault::none, count}).packed(stamp);
+  }
+
+  /// `length` is what the algorithm was made for.
+  void throw_if_any(std::string_view algorithm, std::int64_t length) const {
+    if (report_) {
+      throw report_.as_error(std::string(algorithm), rank_, length);
+    }
+  }
+
+private:
+  fault_report report_;
+  int rank_ = 0;
+};
+
 } // namespace oktopk

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 // The operations of reductions as kernels see them. Each gives the same bits whichever operand comes first, NaN where
 // either is NaN: so ranks that meet in different order agree, and a bad value reaches all of them.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/teams.hpp>
-#include <oktopk/core/shared_numbers.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <concepts>

@@ -5,7 +5,7 @@
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>

@@ -4,9 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/copy_array.hpp>
-#include <oktopk/core/kokkos_ext/fill_array.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/reduce.hpp>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 #include <concepts>
 #include <cstdint>

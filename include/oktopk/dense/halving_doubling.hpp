@@ -5,7 +5,7 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 

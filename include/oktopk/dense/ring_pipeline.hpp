@@ -3,9 +3,10 @@
 #pragma once
 
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/core/concepts.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/dense/wire.hpp>
+#include <oktopk/dense/wire/concept.hpp>
 
 #include <algorithm>
 #include <cstddef>

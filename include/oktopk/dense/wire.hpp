@@ -4,8 +4,8 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/staging.hpp>
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/integers.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 

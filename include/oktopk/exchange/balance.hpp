@@ -7,7 +7,7 @@
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/encoded_piece.hpp>
 #include <oktopk/format/concept.hpp>
 

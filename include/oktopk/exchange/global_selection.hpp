@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/select/kernel/overflow.hpp>

@@ -8,7 +8,7 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/kernel/overflow.hpp>
 #include <oktopk/select/search/one_rank_search.hpp>

@@ -8,8 +8,8 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/profiling_region.hpp>
-#include <oktopk/core/shared_numbers.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/sparse/losses_of.hpp>

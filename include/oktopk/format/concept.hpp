@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/sparse.hpp>
 
 #include <concepts>

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/processor.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/numbers.hpp>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
-#include <oktopk/core/shared_numbers.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/workspace.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/fence.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/chunk_shares.hpp>

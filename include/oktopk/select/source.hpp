@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/select/kernel/accumulate_masks.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/concepts.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 #include <cstdint>
 #include <type_traits>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/concepts.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 
 #include <cstdint>
 

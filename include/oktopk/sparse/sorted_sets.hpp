@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/atomic.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/processor.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/write_in_order.hpp>
 #include <oktopk/sparse/common_indices.hpp>

@@ -5,8 +5,8 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <cmath>

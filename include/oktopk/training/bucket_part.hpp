@@ -4,8 +4,8 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/fill_array.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/training/bucketed_state.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/error_feedback_options.hpp>

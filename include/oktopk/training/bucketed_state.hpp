@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/concepts.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/training/buckets.hpp>
 
 #include <algorithm>

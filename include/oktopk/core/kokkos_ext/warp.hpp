@@ -202,17 +202,10 @@ struct warp_on<Kokkos::Cuda> {
 #endif
 
 #ifdef KOKKOS_ENABLE_HIP
-#if KOKKOS_VERSION >= 40000
 template <>
-struct warp_on<Kokkos::HIP> {
-  using type = warp_of_threads<Kokkos::Impl::HIPTraits::WarpSize>;
+struct warp_on<kokkos_hip::HIP> {
+  using type = warp_of_threads<kokkos_hip::Impl::HIPTraits::WarpSize>;
 };
-#else
-template <>
-struct warp_on<Kokkos::Experimental::HIP> {
-  using type = warp_of_threads<Kokkos::Experimental::Impl::HIPTraits::WarpSize>;
-};
-#endif
 #endif
 
 /// The warp that kernels of `E` are made of.

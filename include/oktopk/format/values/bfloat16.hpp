@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/bfloat16_bits.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/format/values/magnitude_block.hpp>
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/fence.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/select/kernel/magnitude_filter.hpp>
 #include <oktopk/select/source.hpp>
 #include <oktopk/select/workspace.hpp>

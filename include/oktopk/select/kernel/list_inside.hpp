@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/search/kth.hpp>
 #include <oktopk/select/source.hpp>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/core/kokkos_ext/range.hpp>
 #include <oktopk/core/sparse.hpp>
 
 #include <cstdint>

@@ -34,7 +34,7 @@ concept same_value_type = std::same_as<std::remove_const_t<typename V::value_typ
 template <class V, class E>
 concept accessible_from = bool(Kokkos::SpaceAccessibility<E, typename V::memory_space>::accessible);
 
-/// A rank-1 view of `Value` that kernels of `E` can read: what an algorithm takes as accumulator.
+/// A rank-1 view of `Value` that kernels of `E` can read: an algorithm takes it as accumulator.
 template <class V, class Value, class E>
 concept accumulator_view = kokkos_vector<V> && same_value_type<V, Value> && accessible_from<V, E>;
 
