@@ -6,7 +6,7 @@
 #include "support/seeded.hpp"
 #include "support/warps.hpp"
 
-#include <oktopk/core/kokkos_ext/teams.hpp>
+#include <oktopk/core/kokkos_ext/warp.hpp>
 
 #include <bit>
 #include <cstddef>

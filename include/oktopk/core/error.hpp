@@ -53,9 +53,9 @@ constexpr std::string_view name(fault what) noexcept {
   return "unknown";
 }
 
-/// Whether a communicator is of no more use after an error of this kind: messages were given up, so the rank that has
-/// it may be the only one, and it names another error than the others do. All others of
-/// collective calls are on all ranks, with the same sentence, and everybody can go on.
+/// True of errors after which a communicator is of no more use: messages were given up, so the rank that has the error
+/// may be the only one, and it names another error than the others do. All other errors of collective calls are on all
+/// ranks, with the same sentence, and everybody can go on.
 constexpr bool breaks_communicator(fault what) noexcept {
   return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
          what == fault::abandoned || what == fault::damaged_message;
@@ -117,20 +117,18 @@ struct fault_report {
   /// The error for every rank to throw; `length` is what the algorithm was made for.
   oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
+    std::string const number = std::to_string(detail);
     switch (code) {
     case fault::length_mismatch:
-      return {code,
-              who + "the accumulator has " + std::to_string(detail) + " elements, expected " + std::to_string(length)};
+      return {code, who + "the accumulator has " + number + " elements, expected " + std::to_string(length)};
     case fault::not_contiguous: return {code, who + "the accumulator is not contiguous"};
     case fault::non_finite:
-      if (subject == fault_subject::sum) {
-        return {code, what + ": a sum or partial sum at index " + std::to_string(detail) + " overflows"};
+      switch (subject) {
+      case fault_subject::sum: return {code, what + ": a sum or partial sum at index " + number + " overflows"};
+      case fault_subject::returned:
+        return {code, who + "the residual at index " + number + " overflows with what is returned to it"};
+      default: return {code, who + "the value at index " + number + " is not finite"};
       }
-      if (subject == fault_subject::returned) {
-        return {code,
-                who + "the residual at index " + std::to_string(detail) + " overflows with what is returned to it"};
-      }
-      return {code, who + "the value at index " + std::to_string(detail) + " is not finite"};
     default: return {code, who + std::string(name(code))};
     }
   }
@@ -139,9 +137,8 @@ private:
   static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 38) - 1;
 };
 
-/// The fault that a call ends with: of all that were heard of, the one of the lowest rank.
-///
-/// Every rank that hears of the same faults, in whatever order, throws the same error.
+/// The fault that a call ends with: of all that were heard of, the one of the lowest rank. So every rank that hears of
+/// the same faults, in whatever order, throws the same error.
 class first_fault {
 public:
   void hear(fault_report const& what, int rank) {
@@ -151,7 +148,7 @@ public:
     }
   }
 
-  /// Forgets what was heard: somebody else's word counts.
+  /// Forgets the fault, where what another rank reports counts instead.
   void clear() { *this = {}; }
 
   explicit operator bool() const { return static_cast<bool>(report_); }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/teams.hpp>
+#include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <concepts>

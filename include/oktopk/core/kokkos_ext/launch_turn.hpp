@@ -11,21 +11,23 @@ namespace oktopk {
 
 namespace detail {
 
-/// Held by the thread that may launch kernels and wait for them.
-inline std::mutex& launch_mutex() {
-  static std::mutex mutex;
-  return mutex;
+inline thread_local bool has_launch_turn = false; ///< this thread holds `launch_mutex`
+inline std::mutex launch_mutex;                   ///< held by the thread that may launch kernels and wait for them
+
+inline void take_launch_turn() {
+  launch_mutex.lock();
+  has_launch_turn = true;
 }
 
-inline bool& has_launch_turn() {
-  thread_local bool has = false;
-  return has;
+inline void leave_launch_turn() {
+  has_launch_turn = false;
+  launch_mutex.unlock();
 }
 
-/// Whether this Kokkos must not be used by two threads at once: before 4.4 kernels of two share scratch memory.
+/// True for a Kokkos that two threads must not use at once: before 4.4 kernels of two share scratch memory.
 inline constexpr bool launches_need_turns = KOKKOS_VERSION < 40400;
 
-/// Whether kernels of `E` may be launched by another thread than the one that has initialised Kokkos. Before 4.4,
+/// True where kernels of `E` may be launched by another thread than the one that has initialised Kokkos. Before 4.4,
 /// OpenMP knows its threads by that thread alone, and a new thread is on no chosen device; `Threads` never takes
 /// another one.
 template <execution_space E>
@@ -54,17 +56,15 @@ constexpr bool launches_from_any_thread() {
 /// of the library lend the turn to others while they wait for messages (`launch_pause`).
 class launch_turn {
 public:
-  launch_turn() : is_first_(!detail::has_launch_turn()) {
+  launch_turn() : is_first_(!detail::has_launch_turn) {
     if (is_first_) {
-      detail::launch_mutex().lock();
-      detail::has_launch_turn() = true;
+      detail::take_launch_turn();
     }
   }
 
   ~launch_turn() {
     if (is_first_) {
-      detail::has_launch_turn() = false;
-      detail::launch_mutex().unlock();
+      detail::leave_launch_turn();
     }
   }
 
@@ -78,17 +78,15 @@ private:
 /// Lends the turn of this thread, if it has it, to others until the end of the scope: for waits that launch nothing.
 class launch_pause {
 public:
-  launch_pause() : had_turn_(detail::has_launch_turn()) {
+  launch_pause() : had_turn_(detail::has_launch_turn) {
     if (had_turn_) {
-      detail::has_launch_turn() = false;
-      detail::launch_mutex().unlock();
+      detail::leave_launch_turn();
     }
   }
 
   ~launch_pause() {
     if (had_turn_) {
-      detail::launch_mutex().lock();
-      detail::has_launch_turn() = true;
+      detail::take_launch_turn();
     }
   }
 

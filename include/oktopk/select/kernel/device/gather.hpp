@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/teams.hpp>
+#include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/select/kernel/device/pieces.hpp>
 #include <oktopk/select/kernel/magnitude_filter.hpp>
 #include <oktopk/select/source.hpp>
