@@ -7,9 +7,9 @@
 
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
-#include <oktopk/select/search/one_rank_search.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/select/source.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <array>
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/workspace.hpp>
-#include <oktopk/select/source.hpp>
+#include <oktopk/select/kernel/source.hpp>
 #include <oktopk/training/error_feedback_options.hpp>
 #include <oktopk/training/feedback_kernels.hpp>
 #include <oktopk/training/momentum.hpp>

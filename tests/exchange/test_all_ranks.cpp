@@ -37,7 +37,7 @@ using group_workspace = oktopk::all_ranks_workspace<execution, counting, format_
 
 static_assert(oktopk::gathering_group<group_of<float>, execution, std::int32_t, float>);
 
-using search_of = oktopk::detail::kth_search<execution, std::int32_t, float, group_of<float>>;
+using search_of = oktopk::detail::exact_search<execution, std::int32_t, float, group_of<float>>;
 
 /// The values of one rank's region as candidates, with their indices.
 template <class Value>

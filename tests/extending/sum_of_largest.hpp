@@ -9,7 +9,7 @@
 #include <oktopk/exchange/count_gathering.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/kernel/overflow.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 /// The sum of every rank's k largest entries: an allgather of the selections. 2k(P-1) words, and 2(P-1) of sizes.

@@ -4,7 +4,6 @@
 
 #include "support/seeded.hpp"
 
-#include <oktopk/select/kernel/accumulate_masks.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <bit>

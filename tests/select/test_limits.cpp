@@ -107,11 +107,10 @@ TEST_CASE("a selection is no larger than k whatever threshold and ties it is tol
       for (bool const all_ties : {true, false}) {
         CAPTURE(size, k, all_ties);
         workspace_of<float> workspace;
-        oktopk::one_rank alone;
-        execution const exec;
-        oktopk::detail::exact_search<execution, std::int32_t, float, oktopk::one_rank> search(
-            {exec, k, 0, alone, workspace});
-        std::int64_t const count = search.finish(candidates_in(view), bits_of<float>(0), 0, all_ties);
+        std::int64_t const ties = all_ties ? oktopk::detail::every_entry : 0;
+        std::int64_t const count = oktopk::detail::write_above_threshold(execution(), candidates_in(view),
+                                                                         bits_of<float>(0), ties, k, workspace)
+                                       .kept;
         REQUIRE(count <= k);
         auto const chosen = selection_in(workspace, count);
         std::vector<std::int64_t> first_nonzero; // every magnitude above 0 passes, and the first of them are kept

@@ -6,7 +6,7 @@
 #include "support/warps.hpp"
 
 #include <oktopk/select/kernel/compact.hpp>
-#include <oktopk/select/search/device_search.hpp>
+#include <oktopk/select/kernel/select.hpp>
 
 #include <algorithm>
 #include <cstddef>

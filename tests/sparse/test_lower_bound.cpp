@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/sparse/lower_bound.hpp>
+#include <oktopk/sparse/positions.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/select/source.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <cstdint>
 #include <type_traits>

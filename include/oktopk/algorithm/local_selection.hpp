@@ -8,7 +8,6 @@
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
-#include <oktopk/select/kernel/overflow.hpp>
 
 #include <algorithm>
 #include <cstdint>

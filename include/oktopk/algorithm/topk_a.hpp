@@ -12,7 +12,7 @@
 #include <oktopk/exchange/rounding_losses.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/kernel/overflow.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>

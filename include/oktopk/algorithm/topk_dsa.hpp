@@ -14,7 +14,7 @@
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/kernel/overflow.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <algorithm>
 #include <cstdint>

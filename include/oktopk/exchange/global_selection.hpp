@@ -6,7 +6,7 @@
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/all_ranks.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/select/kernel/overflow.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <limits>

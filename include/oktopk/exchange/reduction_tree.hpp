@@ -10,9 +10,8 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/kernel/overflow.hpp>
-#include <oktopk/select/search/one_rank_search.hpp>
-#include <oktopk/sparse/losses_of.hpp>
+#include <oktopk/select/exact_search.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 

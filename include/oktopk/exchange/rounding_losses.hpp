@@ -8,7 +8,6 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/sparse/losses_of.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
 #include <cstdint>

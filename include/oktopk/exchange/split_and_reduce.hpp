@@ -12,9 +12,8 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/schedule.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/sparse/losses_of.hpp>
+#include <oktopk/sparse/positions.hpp>
 #include <oktopk/sparse/region_sum.hpp>
-#include <oktopk/sparse/split_positions.hpp>
 
 #include <algorithm>
 #include <cstdint>

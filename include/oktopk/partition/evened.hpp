@@ -4,7 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/partition/balanced.hpp>
-#include <oktopk/sparse/split_positions.hpp>
+#include <oktopk/sparse/positions.hpp>
 
 #include <algorithm>
 #include <cstddef>

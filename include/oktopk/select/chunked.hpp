@@ -3,13 +3,10 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/kernel/chunk_shares.hpp>
+#include <oktopk/select/exact_search.hpp>
+#include <oktopk/select/kernel/chunks.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
-#include <oktopk/select/kernel/select_chunks_on_device.hpp>
-#include <oktopk/select/kernel/select_chunks_on_host.hpp>
-#include <oktopk/select/search/exact_search.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,10 +19,10 @@ namespace oktopk {
 ///
 /// 1. With `per_chunk`: that many of every chunk, whatever k is, unless k is 0. A shorter chunk at the end gives as
 ///    many, or all it has.
-/// 2. Without: exactly k in all. The shorter chunk at the end, of r values, gives floor(k r / n); of the rest each
-/// whole
-///    chunk gives the same number, or one more: those lie evenly among the others. With fewer entries than chunks, some
-///    chunks give nothing.
+/// 2. Without: exactly k in all. The shorter chunk at the end, of r values, gives floor(k r / n); each whole chunk
+/// gives
+///    the same number, or one more, and those with one more lie evenly among the others. With fewer entries than
+///    chunks, some chunks give nothing.
 ///
 /// In a chunk, ties go to the lower index, and values that are not finite come first. Where a chunk gives nothing and
 /// has a value that is not finite, the k largest of the whole vector are selected, so that the fault is found.
@@ -88,14 +85,10 @@ struct chunked {
     auto const each = shares(std::min(k, size), size);
     std::int64_t count = each.total();
     workspace.reserve(exec, std::max<std::int64_t>(count, 1));
-    if constexpr (detail::is_device<E>) {
-      detail::select_chunks_on_device(exec, source, each, workspace.indices.data(), workspace.values.data());
-    } else {
-      detail::select_chunks_on_host(exec, source, each, workspace.indices.data(), workspace.values.data());
-    }
+    detail::select_chunks(exec, source, each, workspace.indices.data(), workspace.values.data());
     if (is_any_overlooked<E, Index, Value>(exec, source.materialized(), each.first_without_share())) {
       one_rank alone;
-      detail::exact_search<E, Index, Value, one_rank> search({exec, k, iteration, alone, workspace});
+      detail::search_alone<E, Index, Value> search({exec, k, iteration, alone, workspace});
       count = search.select_all(source.materialized()).entries.size();
     }
     detail::fence(exec, "oktopk::select::chunks");

@@ -5,8 +5,8 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/select/group.hpp>
-#include <oktopk/select/source.hpp>
-#include <oktopk/select/workspace.hpp>
+#include <oktopk/select/kernel/source.hpp>
+#include <oktopk/select/kernel/workspace.hpp>
 
 #include <concepts>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/search/exact_search.hpp>
+#include <oktopk/select/exact_search.hpp>
 
 #include <cstdint>
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/select/source.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <concepts>
 #include <cstddef>

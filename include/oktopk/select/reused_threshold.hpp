@@ -3,8 +3,8 @@
 #pragma once
 
 #include <oktopk/select/concept.hpp>
+#include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/compact.hpp>
-#include <oktopk/select/search/exact_search.hpp>
 
 #include <algorithm>
 #include <cmath>

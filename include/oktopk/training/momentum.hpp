@@ -4,7 +4,7 @@
 
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/workspace.hpp>
-#include <oktopk/sparse/lower_bound.hpp>
+#include <oktopk/sparse/positions.hpp>
 
 #include <cstdint>
 #include <string>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <oktopk/select/concept.hpp>
+#include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
-#include <oktopk/select/search/one_rank_search.hpp>
 
 #include <algorithm>
 #include <cstdint>

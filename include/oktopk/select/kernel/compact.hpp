@@ -2,15 +2,215 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/select/kernel/compact_on_host.hpp>
-#include <oktopk/select/kernel/device/gather.hpp>
-#include <oktopk/select/kernel/device/write.hpp>
-#include <oktopk/select/kernel/magnitude_filter.hpp>
-#include <oktopk/select/source.hpp>
-#include <oktopk/select/workspace.hpp>
+#include <oktopk/select/kernel/gather.hpp>
+#include <oktopk/select/kernel/source.hpp>
+#include <oktopk/select/kernel/workspace.hpp>
+#include <oktopk/select/kernel/write.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
+
+// Compaction where threads are few and each reads a long stretch: no scan, one pass, blocks that vectorise.
+namespace oktopk::detail {
+
+/// Blocks whose masks are made before the first is looked into: their values, and those that they are formed of, are
+/// still in the first cache then.
+inline constexpr int blocks_at_once = 16;
+
+/// The blocks of one stretch that hold something to look at.
+struct nonempty_blocks {
+  std::uint64_t masks[blocks_at_once + 1]; // one more is written than is wanted
+  std::int64_t begins[blocks_at_once + 1];
+  int count = 0;
+
+  // Whether a block holds anything cannot be predicted, so this does not branch on it.
+  KOKKOS_INLINE_FUNCTION void add(std::int64_t begin, std::uint64_t mask) {
+    masks[count] = mask;
+    begins[count] = begin;
+    count += mask != 0 ? 1 : 0;
+  }
+
+  KOKKOS_INLINE_FUNCTION std::int64_t marked() const {
+    std::int64_t sum = 0;
+    for (int block = 0; block < count; ++block) {
+      sum += popcount(masks[block]);
+    }
+    return sum;
+  }
+};
+
+/// Loads up to `blocks_at_once` whole blocks from `begin` on and notes those that hold something; returns the end of
+/// them.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<typename Source::value_type> kept,
+                                                std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
+  using bits = bits_of<typename Source::value_type>;
+  constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
+  std::int64_t const whole = (end - begin) / mask_width;
+  int const count = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
+  // Past the last tie that is wanted, a tie is no reason to look closer.
+  bits const past_ties = begin > kept.last_tie && kept.threshold < largest_pattern ? 1 : 0;
+  std::uint64_t masks[blocks_at_once];
+  from.load_blocks(begin, count, static_cast<bits>(kept.threshold + past_ties), masks);
+  for (int block = 0; block < count; ++block, begin += mask_width) {
+    blocks.add(begin, masks[block]);
+  }
+  return begin;
+}
+
+/// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
+/// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t
+write_marked(Source const& from, magnitude_filter<typename Source::value_type> kept, nonempty_blocks const& blocks,
+             std::int64_t count, typename Source::index_type* indices, typename Source::value_type* values) {
+  std::uint64_t left = blocks.masks[0];
+  for (int block = 0; block < blocks.count;) {
+    std::int64_t const i = blocks.begins[block] + lowest_bit(left);
+    auto const x = from.loaded(i);
+    indices[count] = from.index(i);
+    values[count] = x;
+    count += kept(magnitude_bits(x), i) ? 1 : 0;
+    left &= left - 1;
+    block += left == 0 ? 1 : 0;
+    left = left == 0 ? blocks.masks[block] : left;
+  }
+  return count;
+}
+
+/// The same where room may run out: nothing is written past it, but all is counted.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t
+write_marked_within(Source const& from, magnitude_filter<typename Source::value_type> kept,
+                    nonempty_blocks const& blocks, std::int64_t count, typename Source::index_type* indices,
+                    typename Source::value_type* values, std::int64_t room) {
+  for (int block = 0; block < blocks.count; ++block) {
+    for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
+      std::int64_t const i = blocks.begins[block] + lowest_bit(left);
+      auto const x = from.loaded(i);
+      if (kept(magnitude_bits(x), i)) {
+        if (count < room) {
+          indices[count] = from.index(i);
+          values[count] = x;
+        }
+        count += 1;
+      }
+    }
+  }
+  return count;
+}
+
+/// Loads positions [begin, end) and writes the candidates that pass to arrays with room for `room`; returns their
+/// number, or, where that is more than the room and not all are to be counted, some number above the room.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t
+compact_range(Source const& from, magnitude_filter<typename Source::value_type> kept, std::int64_t begin,
+              std::int64_t end, typename Source::index_type* indices, typename Source::value_type* values,
+              std::int64_t room, bool count_all) {
+  std::int64_t count = 0;
+  std::int64_t i = begin;
+  while (i + mask_width <= end) {
+    nonempty_blocks blocks;
+    i = load_blocks(from, kept, i, end, blocks);
+    blocks.masks[blocks.count] = 0;
+    if (count > room && !count_all) {
+      continue; // the source must still be loaded
+    }
+    count = count + blocks.marked() <= room ? write_marked(from, kept, blocks, count, indices, values)
+                                            : write_marked_within(from, kept, blocks, count, indices, values, room);
+  }
+  for (; i < end; ++i) {
+    auto const x = from.load(i);
+    if (kept(magnitude_bits(x), i)) {
+      if (count < room) {
+        indices[count] = from.index(i);
+        values[count] = x;
+      }
+      count += 1;
+    }
+  }
+  return count;
+}
+
+/// Compacts each of `chunks` equal parts of the source into an area of its own.
+template <execution_space E, selection_source Source>
+void compact_chunks(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
+                    std::int64_t chunks, std::int64_t area, typename Source::index_type* indices,
+                    typename Source::value_type* values, std::int64_t* counts, bool count_all) {
+  std::int64_t const size = from.size();
+  Kokkos::parallel_for("oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
+    std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
+    std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
+    counts[chunk] =
+        compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_all);
+  });
+  fence(exec, "oktopk::select::compact");
+}
+
+/// Joins the areas.
+template <execution_space E, gradient_index Index, gradient_value Value>
+void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
+                 selection_workspace<Index, Value, E> const& room) {
+  Index const* const from_indices = room.chunk_indices.data();
+  Value const* const from_values = room.chunk_values.data();
+  Index* const indices = room.indices.data();
+  Value* const values = room.values.data();
+  std::int64_t const* const counts = room.chunk_counts.data();
+  Kokkos::parallel_for("oktopk::select::join", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
+    std::int64_t to = 0;
+    for (std::int64_t before = 0; before < chunk; ++before) {
+      to += counts[before];
+    }
+    for (std::int64_t i = 0; i < counts[chunk]; ++i) {
+      indices[to + i] = from_indices[chunk * area + i];
+      values[to + i] = from_values[chunk * area + i];
+    }
+  });
+}
+
+/// On a CPU: one contiguous chunk a thread, each read once; a chunk that has more than its share of what is kept is
+/// read again with more room.
+template <execution_space E, selection_source Source>
+std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
+                             selection_workspace<typename Source::index_type, typename Source::value_type, E>& room,
+                             bool count_all) {
+  constexpr std::int64_t worth_a_thread = 1 << 14;
+  std::int64_t const threads = exec.concurrency();
+  std::int64_t const chunks = std::max<std::int64_t>(1, std::min(threads, from.size() / worth_a_thread));
+  room.chunk_counts.reserve(exec, chunks);
+  std::int64_t const* const counts = room.chunk_counts.data();
+  std::int64_t const capacity = room.indices.capacity();
+  if (chunks == 1) {
+    compact_chunks(exec, from, kept, 1, capacity, room.indices.data(), room.values.data(), room.chunk_counts.data(),
+                   count_all);
+    return counts[0];
+  }
+  std::int64_t area = std::min(capacity, 2 * capacity / chunks + mask_width);
+  room.chunk_indices.reserve(exec, chunks * area);
+  room.chunk_values.reserve(exec, chunks * area);
+  compact_chunks(exec, from, kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
+                 room.chunk_counts.data(), count_all || area < capacity);
+  std::int64_t const count = std::accumulate(counts, counts + chunks, std::int64_t(0));
+  std::int64_t const fullest = *std::max_element(counts, counts + chunks);
+  if (count > capacity) {
+    return count;
+  }
+  if (fullest > area) {
+    area = fullest;
+    room.chunk_indices.reserve(exec, chunks * area);
+    room.chunk_values.reserve(exec, chunks * area);
+    compact_chunks(exec, from.materialized(), kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
+                   room.chunk_counts.data(), true);
+  }
+  join_chunks(exec, chunks, area, room);
+  return count;
+}
+
+} // namespace oktopk::detail
 
 namespace oktopk {
 

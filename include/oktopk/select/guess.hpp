@@ -4,7 +4,7 @@
 
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/select/kernel/count_digit.hpp>
+#include <oktopk/select/kernel/digits.hpp>
 
 #include <algorithm>
 #include <cmath>

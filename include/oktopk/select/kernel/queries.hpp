@@ -4,14 +4,63 @@
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/write_in_order.hpp>
-#include <oktopk/select/search/kth.hpp>
-#include <oktopk/select/source.hpp>
-#include <oktopk/select/workspace.hpp>
+#include <oktopk/select/kernel/digits.hpp>
+#include <oktopk/select/kernel/source.hpp>
+#include <oktopk/select/kernel/workspace.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
+// Questions about candidates that one read of them answers.
 namespace oktopk::detail {
+
+template <gradient_value Value>
+struct reaching_count {
+  Value const* values;
+  bits_of<Value> magnitude;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& sum) const {
+    sum += magnitude_bits(values[i]) >= magnitude ? 1 : 0;
+  }
+};
+
+/// How many candidates reach a magnitude. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                            bits_of<Value> magnitude) {
+  std::int64_t count = 0;
+  Kokkos::parallel_reduce("oktopk::select::count_at_least", index_range<E>(exec, 0, from.size()),
+                          reaching_count<Value>{from.values.data(), magnitude}, count);
+  return count;
+}
+
+/// How many of so many values a sample has.
+inline std::int64_t sample_size(std::int64_t values) {
+  return std::min<std::int64_t>(values, 1 << 15);
+}
+
+template <selection_source Source>
+struct sample_copying {
+  Source from;
+  std::int64_t stretch;
+  typename Source::value_type* out;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    std::uint64_t h = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15U;
+    h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
+    out[i] = from.peek(i * stretch + static_cast<std::int64_t>((h >> 33) % static_cast<std::uint64_t>(stretch)));
+  }
+};
+
+/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
+/// The same values give the same sample. Does not load them.
+template <execution_space E, selection_source Source>
+void copy_sample(E const& exec, Source const& from, std::int64_t samples, typename Source::value_type* out) {
+  Kokkos::parallel_for("oktopk::select::sample", index_range<E>(exec, 0, samples),
+                       sample_copying<Source>{from, from.size() / samples, out});
+}
 
 /// On a device: the candidates in the bracket, in order.
 template <gradient_value Value>

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/warp.hpp>
-#include <oktopk/select/kernel/device/pieces.hpp>
-#include <oktopk/select/kernel/magnitude_filter.hpp>
-#include <oktopk/select/source.hpp>
+#include <oktopk/select/kernel/source.hpp>
+#include <oktopk/select/kernel/workspace.hpp>
 
 #include <cstdint>
 

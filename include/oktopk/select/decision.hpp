@@ -4,7 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/select/search/kth.hpp>
+#include <oktopk/select/kernel/digits.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,15 +15,6 @@
 #include <vector>
 
 namespace oktopk::detail {
-
-/// Which of all ranks' undecided candidates belong to the k largest: the k-th magnitude, and for each rank how many it
-/// keeps, of them how many with that magnitude.
-template <gradient_value Value>
-struct decision {
-  bits_of<Value> threshold = 0;
-  std::int64_t my_ties = 0;
-  std::int64_t my_kept_ties = 0;
-};
 
 /// Throws where a row tells of more candidates than it lists, or of numbers that are none.
 inline void check_rows(std::span<std::int64_t const> rows, std::size_t width, bool listed) {
@@ -38,12 +29,13 @@ inline void check_rows(std::span<std::int64_t const> rows, std::size_t width, bo
   }
 }
 
-/// Decides, the same on every rank. A row a rank: its candidates above the bracket, how many it has inside, and their
-/// patterns unless they are all the same. Replaces each row's first number by what the rank keeps. Throws
-/// `damaged_message` for rows that no ranks can have sent.
+/// Decides which of all ranks' undecided candidates belong to the k largest, the same on every rank: the k-th
+/// magnitude, and of this rank's candidates how many have it and how many of these are kept. A row a rank: its
+/// candidates above the bracket, how many it has inside, and their patterns unless they are all the same. Replaces each
+/// row's first number by what the rank keeps. Throws `damaged_message` for rows that no ranks can have sent.
 template <gradient_value Value>
-decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> rows, std::size_t width, int rank,
-                       std::vector<std::int64_t>& undecided) {
+kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> rows, std::size_t width, int rank,
+                  std::vector<std::int64_t>& undecided) {
   std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
   std::int64_t wanted_ties = bracket.wanted;
   bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
@@ -62,7 +54,7 @@ decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t
     threshold = *place;
     wanted_ties -= std::count_if(undecided.begin(), place, [&](std::int64_t each) { return each > threshold; });
   }
-  decision<Value> result;
+  kth<Value> result;
   result.threshold = static_cast<bits_of<Value>>(threshold);
   for (std::size_t row = 0; row < rows.size(); row += width) {
     auto const inside = rows.subspan(row + 2, listed ? static_cast<std::size_t>(rows[row + 1]) : 0);
@@ -73,8 +65,8 @@ decision<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t
     wanted_ties -= kept;
     rows[row] += above + kept;
     if (static_cast<std::size_t>(rank) == row / width) {
-      result.my_ties = ties;
-      result.my_kept_ties = kept;
+      result.ties = ties;
+      result.ties_wanted = kept;
     }
   }
   return result;

@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/error.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/decision.hpp>
+#include <oktopk/select/guess.hpp>
+#include <oktopk/select/kernel/digits.hpp>
+#include <oktopk/select/kernel/queries.hpp>
+#include <oktopk/select/kernel/select.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+
+namespace oktopk::detail {
+
+/// The most candidates that a guess may leave, for a selection of k.
+inline std::int64_t candidate_limit(std::int64_t k) {
+  return 2 * k + 1024;
+}
+
+/// Two magnitudes from a sample of the values. Zero where the sample is too small to tell.
+template <gradient_value Value>
+struct sampled_guess {
+  Value safe = 0;   ///< k values reach it but for bad luck
+  Value likely = 0; ///< the k-th if the values are spread just as the sample is
+};
+
+/// The search for exactly min(k, candidates of the group) entries: the k largest, ties to the lower index.
+///
+/// Made for one selection, from its context, to whose parts it keeps references. Then one of `run`, `select_all` and
+/// `select_above`, once, and after it `threshold()`; or one of the searches for a magnitude. The result does not depend
+/// on any guess, only the price does. Kernels alone differ between a CPU and a device.
+///
+/// * One rank alone: guess, verify, refine (after the idea of arXiv 2604.22312). `write_near_guess` loads the source
+/// and
+///   gathers what reaches the guess, in one read; if that is at least k and not too many, it selects from these few. A
+///   guess that fails costs another read, with a guess from a sample of the values themselves, and only where that
+///   fails too (most values tie) all are looked at again.
+/// * Several ranks: `bracket` narrows the k-th magnitude down by histograms of a range around the last one, summed over
+///   the group (and of all magnitudes where it has left that range); as soon as the bracket holds few candidates all
+///   ranks tell each other theirs, with the counts that they must know of each other anyway; `decide` finds the k-th
+///   among them.
+template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
+class exact_search {
+public:
+  using candidates_type = candidates<Index, Value, typename E::memory_space>;
+  using bits_type = bits_of<Value>;
+  using selection_type = selection<Index, Value, typename E::memory_space>;
+
+  explicit exact_search(selection_context<E, Index, Value, Group> const& context)
+      : exec_(context.exec), k_(context.k), group_(context.group), workspace_(context.workspace) {}
+
+  /// Selects from a source and improves the guess for the next time.
+  template <selection_source Source>
+  selection_type run(Source const& source, search_guess<Value>& guess) {
+    if constexpr (Group::alone) {
+      return run_alone(source, guess.prefilter);
+    } else {
+      source.materialize(exec_);
+      return run_across(source.materialized(), guess.bracket);
+    }
+  }
+
+  /// Selects from one rank's candidates by histograms of all of them, without a guess.
+  selection_type select_all(candidates_type from) {
+    return select(from, k_ > 0 ? kth_magnitude(from, k_) : kth<Value>{});
+  }
+
+  /// Selects from candidates of one rank that are at least k and all reach `floor`.
+  selection_type select_above(candidates_type from, bits_type floor) { return select(from, kth_above(from, floor)); }
+
+  /// The pattern of the k-th magnitude, once a selection has found it.
+  bits_type threshold() const { return threshold_; }
+
+  /// Brackets the `wanted`-th largest magnitude of all candidates in the group, until no more than `enough` of them are
+  /// inside.
+  ///
+  /// By radix on the bit pattern of |x|: digit by digit from the top, a histogram of the candidates that share the
+  /// digits found so far decides the next one. No sort, no copy of the values, any magnitudes (denormal, infinite, NaN)
+  /// ordered as their patterns are. Reads the candidates once a digit: 3 times (float) with the 12 bits of `one_rank`.
+  /// Sends one histogram a digit through `group.sum`. With fewer candidates than `wanted` all are wanted. `wanted` must
+  /// be positive.
+  ///
+  /// A narrower range, the same on all ranks of the group, takes fewer digits; where the magnitude is not in it (or is
+  /// the last pattern of it) it is not found, on any rank.
+  kth_bracket<Value> bracket(candidates_type from, std::int64_t wanted, magnitude_range<Value> range,
+                             std::int64_t enough) {
+    bool const whole = range.bits == magnitude_bit_count<Value>;
+    int const digit_bits = std::min(group_.kth_digit_bits(wanted, range.bits), widest_digit<E>);
+    std::int64_t const most_bins = std::int64_t(1) << digit_bits;
+    // One rank's widest digit at once: a search among few candidates can come before one among many.
+    reserve_digit(exec_, Group::alone ? std::max<std::int64_t>(most_bins, 1 << 12) : most_bins, workspace_);
+
+    kth_bracket<Value> result;
+    digit<Value> which{range, 0, 0, 0};
+    std::int64_t const sought = wanted;
+    bool at_the_end = !whole;
+    for (int left = range.bits; left > 0 && (left == range.bits || at_the_end || result.inside_total > enough);
+         left = which.shift) {
+      which.width = std::min(digit_bits, left);
+      which.shift = left - which.width;
+      std::int64_t const bins = which.bins();
+      count_digit(exec_, from.values, which, workspace_);
+      workspace_.numbers.to_host(exec_, bins, "oktopk::select::bracket");
+      std::int64_t* const mine = workspace_.numbers.host();
+      std::int64_t* const all = mine + most_bins;
+      std::copy(mine, mine + bins, all);
+      group_.sum(std::span<std::int64_t>(all, static_cast<std::size_t>(bins)));
+      if (left == range.bits) {
+        std::int64_t const reaching = std::accumulate(all, all + bins, std::int64_t(0));
+        if (!whole && reaching < sought) {
+          return {};
+        }
+        wanted = std::min(wanted, reaching);
+      }
+      std::int64_t bin = bins - 1;
+      while (bin > 0 && (all[bin] < wanted || wanted == 0)) { // without candidates, to the lowest of all patterns
+        wanted -= all[bin];
+        result.above += mine[bin];
+        bin -= 1;
+      }
+      which.prefix = static_cast<bits_type>((which.prefix << which.width) | static_cast<bits_type>(bin));
+      result.inside = mine[bin];
+      result.inside_total = all[bin];
+      // The last place of a range stands for all that is above, too.
+      at_the_end = at_the_end && bin == bins - 1;
+    }
+    if (at_the_end) {
+      return {};
+    }
+    result.found = true;
+    result.floor = static_cast<bits_type>(which.prefix << which.shift) + range.floor;
+    result.shift = which.shift;
+    result.wanted = std::min(wanted, result.inside_total);
+    return result;
+  }
+
+  /// The `wanted`-th largest magnitude of one rank's candidates, by histograms of all of them. It must be in the range.
+  kth<Value> kth_magnitude(candidates_type from, std::int64_t wanted, magnitude_range<Value> range = {}) {
+    auto const found = bracket(from, wanted, range, 0);
+    return {found.floor, found.inside, found.wanted};
+  }
+
+  /// The k-th magnitude of one rank's candidates for the price of little more than one read of them: a prefilter by
+  /// what a sample says is certainly below it. Overwrites the entries in the workspace. k must be positive.
+  kth<Value> kth_magnitude_by_prefilter(candidates_type from) {
+    if (candidate_limit(k_) >= from.size()) {
+      return kth_magnitude(from, k_);
+    }
+    auto const sampled = guess_from_sample(from);
+    std::int64_t const most = most_near_guess(from.size());
+    std::int64_t const count = prefilter(exec_, from, k_, sampled.safe, most, workspace_);
+    return count < k_ || count > most
+               ? kth_among_ties(from, sampled.likely)
+               : kth_above(candidates_type(workspace_.previous(count)), magnitude_bits(sampled.safe));
+  }
+
+private:
+  /// The candidates that may reach a guess: no fewer than a sample has, since the workspace had room for that.
+  std::int64_t most_near_guess(std::int64_t candidates) const {
+    return std::max(candidate_limit(k_), sample_size(candidates));
+  }
+
+  /// Two guesses from a sample of the values: the same values give the same guesses. Overwrites the entries in the
+  /// workspace.
+  template <selection_source Source>
+  sampled_guess<Value> guess_from_sample(Source const& source) {
+    std::int64_t const samples = sample_size(source.size());
+    workspace_.reserve(exec_, samples);
+    copy_sample(exec_, source, samples, workspace_.values.data());
+    double const expected = static_cast<double>(k_) * static_cast<double>(samples) / static_cast<double>(source.size());
+    candidates_type const sample(workspace_.entries(samples));
+    auto const at = [&](double rank) {
+      auto const whole = std::max<std::int64_t>(static_cast<std::int64_t>(rank), 1);
+      return whole >= samples ? Value(0) : magnitude_from_bits<Value>(kth_magnitude(sample, whole).threshold);
+    };
+    // Four standard deviations on the safe side: too many candidates cost little, too few another pass.
+    return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
+  }
+
+  /// The k-th magnitude among at least k candidates of one rank that all reach `floor`. Where it is no more than about
+  /// twice as large, as behind a prefilter, that takes a digit less than elsewhere.
+  kth<Value> kth_above(candidates_type from, bits_type floor) {
+    auto const near = bracket(from, k_, {floor, std::numeric_limits<Value>::digits}, 0);
+    return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
+  }
+
+  /// The k-th magnitude of one rank's candidates where no guess leaves few: it is `likely` where very many tie there.
+  kth<Value> kth_among_ties(candidates_type from, Value likely) {
+    bits_type const threshold = magnitude_bits(likely);
+    std::int64_t const above = count_at_least(exec_, from, static_cast<bits_type>(threshold + 1));
+    std::int64_t const reaching = above < k_ ? count_at_least(exec_, from, threshold) : 0;
+    return above < k_ && k_ <= reaching ? kth<Value>{threshold, reaching - above, k_ - above} : kth_magnitude(from, k_);
+  }
+
+  template <selection_source Source>
+  selection_type run_alone(Source const& source, prefilter_guess<Value>& guess) {
+    if (k_ <= 0 || candidate_limit(k_) >= source.size()) {
+      source.materialize(exec_);
+      return select_all(source.materialized());
+    }
+    sampled_guess<Value> sampled;
+    if (guess.magnitude <= 0) {
+      sampled = guess_from_sample(source);
+      guess.magnitude = sampled.safe;
+    }
+    std::int64_t const most = most_near_guess(source.size());
+    auto const kth_of = [&](candidates_type few) { return kth_above(few, magnitude_bits(guess.magnitude)); };
+    auto near = write_near_guess(exec_, source, k_, guess.magnitude, most, workspace_, kth_of);
+    auto const values = source.materialized();
+    auto const failed = [&] { return near.count < k_ || near.count > most; };
+    if (failed() && sampled.likely <= 0) {
+      sampled = guess_from_sample(values);
+      guess.magnitude = sampled.safe;
+      near = write_near_guess(exec_, values, k_, guess.magnitude, most, workspace_, kth_of);
+    }
+    selection_type result;
+    if (near.found) {
+      threshold_ = near.threshold;
+      result = result_of(near, group_.gather_counts(near.kept));
+    } else {
+      result = select(values, failed() ? kth_among_ties(values, sampled.likely) : kth_magnitude(values, k_));
+    }
+    guess.learn(magnitude_from_bits<Value>(threshold_), k_, failed() ? k_ : near.count);
+    return result;
+  }
+
+  selection_type run_across(candidates_type from, bracket_guess<Value>& guess) {
+    if (k_ == 0) {
+      return {workspace_.entries(0), group_.gather_counts(0), true};
+    }
+    std::int64_t const enough = group_.affordable_row(k_);
+    workspace_.numbers.reserve(exec_, enough);
+    workspace_.row.reserve(2 + static_cast<std::size_t>(enough));
+    workspace_.undecided.reserve(static_cast<std::size_t>(enough));
+    kth_bracket<Value> found;
+    if (guess.bits > 0) {
+      found = bracket(from, k_, guess.range(), enough);
+    }
+    if (!found.found) {
+      found = bracket(from, k_, magnitude_range<Value>{}, enough);
+      guess.bits = 0;
+    }
+    if (found.shift > 0 && found.inside_total < found.inside) {
+      throw error(fault::damaged_message, "all ranks together count fewer candidates than this one");
+    }
+    workspace_.row.assign({found.above, found.inside});
+    if (found.shift > 0) {
+      list_inside(exec_, from, found, workspace_);
+      std::int64_t const* const listed = workspace_.numbers.host();
+      workspace_.row.insert(workspace_.row.end(), listed, listed + found.inside);
+      workspace_.row.resize(2 + static_cast<std::size_t>(found.inside_total));
+    }
+    std::size_t const width = workspace_.row.size();
+    std::span<std::int64_t> const rows = group_.gather_rows(workspace_.row);
+    kth<Value> const decided = decide<Value>(found, rows, width, group_.rank(), workspace_.undecided);
+    auto const written = write(from, decided);
+    guess.learn(decided.threshold);
+    return result_of(written, group_.adopt_counts(rows, width));
+  }
+
+  selection_type select(candidates_type from, kth<Value> found) {
+    threshold_ = found.threshold;
+    auto const written = k_ > 0 ? write(from, found) : written_selection<Value>{};
+    return result_of(written, group_.gather_counts(written.kept));
+  }
+
+  written_selection<Value> write(candidates_type from, kth<Value> found) {
+    threshold_ = found.threshold;
+    return write_above_threshold(exec_, from, found.threshold, found.ties_to_write(), k_, workspace_);
+  }
+
+  selection_type result_of(written_selection<Value> const& written, std::span<std::int64_t const> counts) const {
+    return {workspace_.entries(written.kept), counts, true, written.checked, written.not_finite};
+  }
+
+  E const& exec_;
+  std::int64_t k_;
+  Group& group_;
+  selection_workspace<Index, Value, E>& workspace_;
+  bits_type threshold_ = 0;
+};
+
+// Searches of one rank alone for those who are no selectors.
+
+template <execution_space E, gradient_index Index, gradient_value Value>
+using search_alone = exact_search<E, Index, Value, one_rank>;
+
+/// The k largest of some entries, exactly, by histograms of all of them; ascending, and valid until the next use of the
+/// workspace. k must be positive.
+template <execution_space E, gradient_index Index, gradient_value Value>
+sparse_ref<Index, Value, typename E::memory_space>
+largest_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, std::int64_t k,
+                selection_workspace<Index, Value, E>& workspace) {
+  one_rank alone;
+  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace})
+      .select_all(candidates<Index, Value, typename E::memory_space>(entries))
+      .entries;
+}
+
+/// Makes room for `largest_entries`, so that the search of k among up to `most` entries allocates nothing.
+template <execution_space E, gradient_index Index, gradient_value Value>
+void reserve_for_largest(E const& exec, std::int64_t most, std::int64_t k,
+                         selection_workspace<Index, Value, E>& workspace) {
+  workspace.reserve(exec, k);
+  if (workspace.numbers.device().extent(0) == 0) { // a search among none makes room for histograms
+    largest_entries<E, Index, Value>(exec, {}, 1, workspace);
+  }
+  reserve_above_threshold(exec, most, workspace);
+}
+
+/// The exact k-th largest magnitude, by histograms of all candidates; see `exact_search::bracket`. k must be positive.
+template <execution_space E, gradient_index Index, gradient_value Value>
+kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
+                         selection_workspace<Index, Value, E>& workspace) {
+  one_rank alone;
+  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).kth_magnitude(from, k);
+}
+
+/// The same in little more than one read of the candidates; see `exact_search::kth_magnitude_by_prefilter`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+kth<Value> kth_magnitude_by_prefilter(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                                      std::int64_t k, selection_workspace<Index, Value, E>& workspace) {
+  one_rank alone;
+  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).kth_magnitude_by_prefilter(from);
+}
+
+} // namespace oktopk::detail

@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/select/kernel/compact.hpp>
+#include <oktopk/select/kernel/digits.hpp>
+#include <oktopk/select/kernel/gather.hpp>
+#include <oktopk/select/kernel/workspace.hpp>
+#include <oktopk/select/kernel/write.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+// Selections of one rank: above a threshold, and from a guess of it. On a device the host hears of them when they are
+// done; kernels tell each other what is known in between by a `selection_record`.
+namespace oktopk::detail {
+
+/// The result of a selection that was written to a workspace.
+template <gradient_value Value>
+struct written_selection {
+  std::int64_t count = 0;       ///< candidates that reach the guess
+  bool found = false;           ///< the k-th magnitude is near the guess, and few enough candidates reach it
+  bits_of<Value> threshold = 0; ///< the k-th magnitude, where found
+  std::int64_t kept = 0;        ///< entries that were written
+  bool checked = false;         ///< the entries were looked at for what is not finite, as kernels of a device do
+  std::int64_t not_finite = -1; ///< the least index of such an entry, if there is one
+};
+
+// `kept` counts the entries that did not fit, too.
+template <gradient_value Value>
+written_selection<Value> told_of(selection_record const& told) {
+  std::int64_t const not_finite = told.not_finite == 0 ? -1 : every_entry - told.not_finite;
+  return {told.count, false, 0, told.kept, true, not_finite};
+}
+
+/// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
+/// candidates reach the guess and the k-th is no more than about twice as large. Reads the source once, and what
+/// reaches the guess about four times; one launch for each of these, and one wait. k must be positive, and `most` below
+/// 2^32.
+template <class Warp, execution_space E, selection_source Source>
+written_selection<typename Source::value_type>
+select_near_guess(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
+                  std::int64_t most,
+                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
+  using index_type = typename Source::index_type;
+  using value_type = typename Source::value_type;
+  auto& device = workspace.on_device;
+  std::int64_t const tiles = tiles_of<Warp, value_type>(source.size());
+  workspace.reserve(exec, k);
+  workspace.chunk_indices.reserve(exec, most);
+  workspace.chunk_values.reserve(exec, most);
+  device.reserve(exec, tiles);
+  device.reserve_few_sums(exec, std::int64_t(1) << widest_shared_digit);
+  selection_record* const record = device.record.data();
+
+  magnitude_range<value_type> const range{magnitude_bits(guess), std::numeric_limits<value_type>::digits};
+  digit<value_type> which{range, 0, range.bits - widest_shared_digit, widest_shared_digit};
+  gather_on_device<Warp>(exec, source, magnitude_filter<value_type>{range.floor},
+                         gathered_candidates<index_type, value_type>{workspace.chunk_indices.data(),
+                                                                     workspace.chunk_values.data(), most,
+                                                                     device.pieces.data(), record},
+                         first_digit<value_type>{which, k, device.few_sums.data()});
+  while (which.shift > 0) {
+    which.width = std::min(which.shift, widest_shared_digit);
+    which.shift -= which.width;
+    for_teams<Warp>("oktopk::select::count_digit", exec, counting_teams(k + k / 4, which.width),
+                    shared_bytes_of_digit<Warp>(which.width),
+                    next_digit_kernel<Warp, E, value_type>{workspace.chunk_values.data(), most, which,
+                                                           device.few_sums.data(), record});
+  }
+  candidates<index_type, value_type, typename E::memory_space> const gathered(
+      sparse_ref<index_type, value_type, typename E::memory_space>(workspace.chunk_indices.data(),
+                                                                   workspace.chunk_values.data(), most));
+  listed_pieces const pieces{device.pieces.data(), tiles};
+  found_threshold<value_type> const threshold{range.floor, k, most};
+  count_kept<Warp>(exec, pieces, gathered.values.data(), threshold, device.numbers.data(), record);
+  write_kept<Warp>(exec, pieces, gathered, threshold, device.numbers.data(), workspace.indices.data(),
+                   workspace.values.data(), k, record, device.told.device().data());
+  device.told.to_host(exec, 1, "oktopk::select::near_guess");
+
+  selection_record const& told = *device.told.host();
+  auto result = told_of<value_type>(told);
+  result.found = threshold.is_known(told);
+  result.threshold = threshold(told).threshold;
+  return result;
+}
+
+/// The pieces that `select_above_threshold` cuts so many candidates into.
+template <class Warp>
+even_pieces pieces_above_threshold(std::int64_t candidates) {
+  constexpr std::int64_t rows = 4; // of a piece
+  return {candidates, rows * Warp::lanes};
+}
+
+/// Writes the candidates above a threshold, and the first `ties` with it, to a workspace that has room for `room`.
+template <class Warp, execution_space E, gradient_index Index, gradient_value Value>
+written_selection<Value> select_above_threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                                                bits_of<Value> threshold, std::int64_t ties, std::int64_t room,
+                                                selection_workspace<Index, Value, E>& workspace) {
+  workspace.reserve(exec, room);
+  if (from.size() == 0) {
+    return {};
+  }
+  even_pieces const pieces = pieces_above_threshold<Warp>(from.size());
+  auto& device = workspace.on_device;
+  device.reserve(exec, pieces.count());
+  selection_record* const record = device.record.data();
+  known_threshold<Value> const known{{threshold, ties}};
+  count_kept<Warp>(exec, pieces, from.values.data(), known, device.numbers.data(), record);
+  write_kept<Warp>(exec, pieces, from, known, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
+                   room, record, device.told.device().data());
+  device.told.to_host(exec, 1, "oktopk::select::above_threshold");
+  return told_of<Value>(*device.told.host());
+}
+
+/// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude. There must
+/// be that many. Looks no further than the tie is. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t position_of_tie(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                             bits_of<Value> magnitude, std::int64_t quota,
+                             selection_workspace<Index, Value, E>& workspace) {
+  workspace.numbers.reserve(exec, 1);
+  std::int64_t* const found = workspace.numbers.device().data();
+  std::int64_t const size = from.size();
+  Kokkos::parallel_for("oktopk::select::find_tie", index_range<E>(exec, 0, 1), [=](std::int64_t) {
+    std::int64_t ties = 0;
+    for (std::int64_t i = 0; i < size && ties < quota; ++i) {
+      if (magnitude_bits(from.values.data()[i]) == magnitude) {
+        ties += 1;
+        *found = i;
+      }
+    }
+  });
+  workspace.numbers.to_host(exec, 1, "oktopk::select::position_of_tie");
+  return *workspace.numbers.host();
+}
+
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t select_above_threshold_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                                            bits_of<Value> threshold, std::int64_t ties, std::int64_t room,
+                                            selection_workspace<Index, Value, E>& workspace) {
+  magnitude_filter<Value> passes{threshold};
+  if (ties < every_entry) {
+    passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
+  }
+  workspace.reserve(exec, room);
+  std::int64_t const count = compact(exec, from, passes, workspace);
+  if (count > workspace.indices.capacity()) { // what several threads wrote was not joined
+    compact_chunks(exec, from, passes, 1, room, workspace.indices.data(), workspace.values.data(),
+                   workspace.chunk_counts.data(), false);
+  }
+  return count;
+}
+
+/// Writes the candidates above a threshold, and the first `ties` of those with it (or all: `every_entry`), to the
+/// workspace: never more than `most`. Where more pass (the threshold was too low), keeps the first. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+written_selection<Value> write_above_threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                                               bits_of<Value> threshold, std::int64_t ties, std::int64_t most,
+                                               selection_workspace<Index, Value, E>& workspace) {
+  std::int64_t const room = std::min(most, from.size());
+  written_selection<Value> written;
+  if constexpr (is_device<E>) {
+    written = select_above_threshold<warp_of<E>>(exec, from, threshold, ties, room, workspace);
+    written.checked = true;
+  } else {
+    written.kept = select_above_threshold_on_host(exec, from, threshold, ties, room, workspace);
+  }
+  written.kept = std::min(written.kept, room);
+  return written;
+}
+
+/// Makes room for `write_above_threshold` of so many candidates, except for its entries.
+template <execution_space E, gradient_index Index, gradient_value Value>
+void reserve_above_threshold(E const& exec, std::int64_t candidates,
+                             [[maybe_unused]] selection_workspace<Index, Value, E>& workspace) {
+  if constexpr (is_device<E>) {
+    workspace.on_device.reserve(exec, pieces_above_threshold<warp_of<E>>(candidates).count());
+  }
+}
+
+/// Loads the whole source and gathers what reaches the guess; returns its number. Where that is at least k and at most
+/// `most`, these are the previous entries of the workspace. What else the buffers were used for plays no part, so that
+/// the same state gives the same guesses.
+template <execution_space E, selection_source Source>
+std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
+                       std::int64_t most,
+                       selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
+  workspace.reserve(exec, most);
+  std::int64_t const count =
+      compact(exec, source, magnitude_filter<typename Source::value_type>{magnitude_bits(guess)}, workspace);
+  if (k <= count && count <= most) {
+    workspace.swap_buffers();
+  }
+  return count;
+}
+
+/// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
+/// candidates reach the guess. On a CPU `kth_of(few)` finds the k-th magnitude among those that do; on a device kernels
+/// find it where it is no more than about twice as large as the guess. Waits for `exec`.
+template <execution_space E, selection_source Source, class Kth>
+written_selection<typename Source::value_type>
+write_near_guess(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
+                 std::int64_t most,
+                 selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace,
+                 [[maybe_unused]] Kth const& kth_of) {
+  using value_type = typename Source::value_type;
+  if constexpr (is_device<E>) {
+    return select_near_guess<warp_of<E>>(exec, source, k, guess, most, workspace);
+  } else {
+    written_selection<value_type> written;
+    std::int64_t const count = prefilter(exec, source, k, guess, most, workspace);
+    if (k <= count && count <= most) {
+      candidates<typename Source::index_type, value_type, typename E::memory_space> const few(
+          workspace.previous(count));
+      kth<value_type> const found = kth_of(few);
+      written = write_above_threshold(exec, few, found.threshold, found.ties_to_write(), k, workspace);
+      written.found = true;
+      written.threshold = found.threshold;
+    }
+    written.count = count;
+    return written;
+  }
+}
+
+} // namespace oktopk::detail
