@@ -4,7 +4,6 @@
 #include "support/catch.hpp"
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/comm/message_stamp.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <cstdint>

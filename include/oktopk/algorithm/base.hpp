@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/algorithm/concept.hpp>
+#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
