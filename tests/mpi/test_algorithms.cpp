@@ -26,7 +26,6 @@
 
 using namespace oktopk_tests;
 using oktopk::fault;
-using oktopk::in_process_communicator;
 using oktopk::mpi_communicator;
 
 namespace {
@@ -65,15 +64,7 @@ void note_traffic(seen& all, auto const& comm) {
 // Runs `program(comm)`, which gives what it saw, over MPI and as this rank of an in-process world.
 template <class Program>
 std::array<seen, 2> over_mpi_and_in_process(Program const& program) {
-  std::array<seen, 2> both;
-  both[0] = program(mpi_communicator::duplicate(MPI_COMM_WORLD));
-  oktopk::in_process::run(world_size(), [&](in_process_communicator comm) {
-    seen const here = program(comm);
-    if (comm.rank() == world_rank()) {
-      both[1] = here;
-    }
-  });
-  return both;
+  return {program(mpi_communicator::duplicate(MPI_COMM_WORLD)), of_twin_in_process(program)};
 }
 
 // A bad accumulator on one rank: what every rank says about it.

@@ -28,13 +28,6 @@ using request = mpi_communicator::request;
 
 static_assert(oktopk::communicator<mpi_communicator>);
 
-int next() {
-  return (world_rank() + 1) % world_size();
-}
-int before() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
 int count_deletions(MPI_Comm, int, void* deletions, void*) {
   *static_cast<int*>(deletions) += 1;
   return MPI_SUCCESS;
@@ -83,12 +76,12 @@ TEST_CASE("the library's messages and the user's never meet, though tags and ran
     int anything = 0;
     MPI_Request any = MPI_REQUEST_NULL;
     for (std::size_t p = 0; p < phases; ++p) {
-      MPI_Irecv(&heard_by_user[p], 1, MPI_INT, before(), static_cast<int>(p), MPI_COMM_WORLD, &users[p]);
+      MPI_Irecv(&heard_by_user[p], 1, MPI_INT, previous_rank(), static_cast<int>(p), MPI_COMM_WORLD, &users[p]);
     }
     MPI_Irecv(&anything, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
     for (std::size_t p = 0; p < phases; ++p) {
       CHECK(pass_around(comm, 100 * world_rank() + static_cast<int>(p), static_cast<phase>(p)) ==
-            100 * before() + static_cast<int>(p));
+            100 * previous_rank() + static_cast<int>(p));
     }
     int arrived = 1;
     MPI_Test(&any, &arrived, MPI_STATUS_IGNORE);
@@ -96,11 +89,11 @@ TEST_CASE("the library's messages and the user's never meet, though tags and ran
     MPI_Barrier(MPI_COMM_WORLD);
     for (std::size_t p = 0; p < phases; ++p) {
       int const number = -static_cast<int>(p) - 1;
-      MPI_Send(&number, 1, MPI_INT, next(), static_cast<int>(p), MPI_COMM_WORLD);
+      MPI_Send(&number, 1, MPI_INT, next_rank(), static_cast<int>(p), MPI_COMM_WORLD);
     }
     MPI_Waitall(phases, users.data(), MPI_STATUSES_IGNORE);
     CHECK(heard_by_user == std::array<int, phases>{-1, -2, -3, -4, -5, -6});
-    MPI_Send(&heard_by_user[0], 1, MPI_INT, next(), 77, MPI_COMM_WORLD);
+    MPI_Send(&heard_by_user[0], 1, MPI_INT, next_rank(), 77, MPI_COMM_WORLD);
     MPI_Wait(&any, MPI_STATUS_IGNORE);
     CHECK(anything == -1);
   });
@@ -114,11 +107,11 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
     std::array<std::size_t, 3> const sizes = {3000, 0, 17};
     std::vector<request> all;
     for (std::size_t i = 0; i < 3; ++i) {
-      all.push_back(comm.irecv(rooms[i], before(), phase::balance));
+      all.push_back(comm.irecv(rooms[i], previous_rank(), phase::balance));
       CHECK(all.back().receives());
     }
     for (std::size_t const size : sizes) {
-      all.push_back(comm.isend(std::span(sent).first(size), next(), phase::balance));
+      all.push_back(comm.isend(std::span(sent).first(size), next_rank(), phase::balance));
       CHECK_FALSE(all.back().receives());
       CHECK(all.back().message_phase() == phase::balance);
     }
@@ -162,13 +155,13 @@ TEST_CASE("copies share the duplicate, and the last one frees it, once") {
         CHECK(second.get() == first.get());
       }
       CHECK(deletions == 0);
-      CHECK(pass_around(held[0], world_rank()) == before());
+      CHECK(pass_around(held[0], world_rank()) == previous_rank());
       auto another = mpi_communicator::duplicate(held[0].get());
       CHECK(another.get() != held[0].get());
       held.push_back(another);
       held[0] = held[1];
       CHECK(deletions == 1);
-      CHECK(pass_around(held[0], world_rank()) == before());
+      CHECK(pass_around(held[0], world_rank()) == previous_rank());
     }
     CHECK(deletions == 1);
     MPI_Comm_free_keyval(&key);

@@ -46,13 +46,10 @@ template <template <class> class Algorithm>
 void same_over_mpi() {
   on_all_ranks([] {
     seen const over_mpi = call_twice<Algorithm>(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD));
-    oktopk::in_process::run(world_size(), [&](oktopk::in_process_communicator comm) {
-      seen const here = call_twice<Algorithm>(comm);
-      if (comm.rank() == world_rank()) {
-        CHECK(difference(over_mpi.update, here.update) == "");
-        CHECK(over_mpi.traffic == here.traffic);
-      }
-    });
+    seen const here =
+        of_twin_in_process([](oktopk::in_process_communicator comm) { return call_twice<Algorithm>(comm); });
+    CHECK(difference(over_mpi.update, here.update) == "");
+    CHECK(over_mpi.traffic == here.traffic);
     CHECK(over_mpi.update.indices.size() == static_cast<std::size_t>(length));
   });
 }

@@ -36,13 +36,6 @@ using request = mpi_communicator::request;
 
 constexpr std::size_t beyond_int = std::size_t(std::numeric_limits<int>::max()) + 1;
 
-int next() {
-  return (world_rank() + 1) % world_size();
-}
-int before() {
-  return (world_rank() + world_size() - 1) % world_size();
-}
-
 // Zeros that take no memory before they are written.
 class untouched {
 public:
@@ -139,8 +132,8 @@ TEST_CASE("messages match whatever either side made of its bytes, and say how ma
             {
               mpi_bytes const in(room.size(), largest_received);
               mpi_bytes const out(sent.size(), largest_sent);
-              MPI_Irecv(room.data(), in.count(), in.type(), before(), 3, comm.get(), &both[0]);
-              MPI_Isend(sent.data(), out.count(), out.type(), next(), 3, comm.get(), &both[1]);
+              MPI_Irecv(room.data(), in.count(), in.type(), previous_rank(), 3, comm.get(), &both[0]);
+              MPI_Isend(sent.data(), out.count(), out.type(), next_rank(), 3, comm.get(), &both[1]);
             }
             std::array<MPI_Status, 2> statuses{};
             MPI_Waitall(2, both.data(), statuses.data());
@@ -160,8 +153,8 @@ TEST_CASE("a receive may offer more room than an int counts") {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     untouched const huge(beyond_int + 5);
     int const number = 42;
-    std::array<request, 2> both = {comm.irecv(huge.bytes(), before(), phase::reduce),
-                                   comm.isend(bytes_of(number), next(), phase::reduce)};
+    std::array<request, 2> both = {comm.irecv(huge.bytes(), previous_rank(), phase::reduce),
+                                   comm.isend(bytes_of(number), next_rank(), phase::reduce)};
     comm.wait_all(both);
     CHECK(both[0].bytes() == sizeof(int));
     CHECK(*reinterpret_cast<int*>(huge.bytes().data()) == 42);
@@ -198,7 +191,7 @@ TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {
         CHECK(message[place] == static_cast<std::byte>(place % 251 + 1));
       }
     }
-    CHECK(pass_around(comm, world_rank(), phase::reduce) == before());
+    CHECK(pass_around(comm, world_rank(), phase::reduce) == previous_rank());
   });
 }
 

@@ -91,13 +91,8 @@ template <template <class> class Algorithm>
 void check_same_as_in_process() {
   on_all_ranks([] {
     seen const got = calls_over<Algorithm>(connected());
-    seen expected;
-    oktopk::in_process::run(world_size(), [&](oktopk::in_process_communicator comm) {
-      seen const here = calls_over<Algorithm>(comm);
-      if (comm.rank() == world_rank()) {
-        expected = here;
-      }
-    });
+    seen const expected =
+        of_twin_in_process([](oktopk::in_process_communicator comm) { return calls_over<Algorithm>(comm); });
     CHECK(expected.updates[0].indices.size() > 0);
     CHECK(difference(expected.updates, got.updates) == "");
     CHECK(expected.bulk_traffic == got.bulk_traffic);

@@ -4,11 +4,14 @@
 
 #include "support/same_everywhere.hpp"
 
+#include <oktopk/comm/in_process.hpp>
+
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace oktopk_tests {
@@ -32,6 +35,19 @@ inline int next_rank() {
 
 inline int previous_rank() {
   return (world_rank() + world_size() - 1) % world_size();
+}
+
+/// `program(comm)` over ranks of this process, as many as MPI has: the result of the rank that is this one.
+template <class Program>
+auto of_twin_in_process(Program const& program) {
+  decltype(program(std::declval<oktopk::in_process_communicator>())) mine;
+  oktopk::in_process::run(world_size(), [&](oktopk::in_process_communicator comm) {
+    auto const here = program(comm);
+    if (comm.rank() == world_rank()) {
+      mine = here;
+    }
+  });
+  return mine;
 }
 
 /// Every rank's text, to every rank. Collective.

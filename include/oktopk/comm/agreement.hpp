@@ -96,9 +96,7 @@ private:
   // Compared whole, and sent up to `record_bytes`. First line: the fault's number and sentence; then the object; then
   // one fact a line.
   std::string record() const {
-    std::string text =
-        std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
-    return text;
+    return std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
   }
 
   [[noreturn]] void report(std::vector<std::string> const& records) const {

@@ -60,8 +60,13 @@ public:
       return inner_.bytes();
     }
 
+    counted_request() = default;
+
   private:
     friend counted;
+    counted_request(Inner inner, std::size_t room, phase use, bool receives)
+        : inner_(std::move(inner)), room_(room), use_(use), receives_(receives) {}
+
     Inner inner_{};
     std::size_t room_ = 0;
     phase use_ = phase::control;
@@ -77,11 +82,11 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);
-    return noted<request>(inner_.isend(out, peer, p), out.size(), p, false);
+    return request(inner_.isend(out, peer, p), out.size(), p, false);
   }
 
   request irecv(std::span<std::byte> in, int peer, phase p) {
-    return noted<request>(inner_.irecv(in, peer, p), in.size(), p, true);
+    return request(inner_.irecv(in, peer, p), in.size(), p, true);
   }
 
   template <execution_space E>
@@ -100,7 +105,7 @@ public:
       if (!each.receives) {
         note_sent(each.bytes.size(), each.use);
       }
-      requests[i] = noted<bulk_request>(std::move(started[i]), each.bytes.size(), each.use, each.receives);
+      requests[i] = bulk_request(std::move(started[i]), each.bytes.size(), each.use, each.receives);
     }
   }
 
@@ -161,16 +166,6 @@ private:
     std::vector<typename Comm::request> control;      // and for waits
     std::vector<typename Comm::bulk_request> bulk;
   };
-
-  template <class Request, class Inner>
-  static Request noted(Inner&& inner, std::size_t room, phase use, bool receives) {
-    Request message;
-    message.inner_ = std::forward<Inner>(inner);
-    message.room_ = room;
-    message.use_ = use;
-    message.receives_ = receives;
-    return message;
-  }
 
   void note_sent(std::size_t bytes, phase use) {
     traffic& t = of(use);

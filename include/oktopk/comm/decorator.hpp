@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
@@ -38,17 +37,12 @@ public:
 
   void begin_operation(std::string_view name, std::int64_t number) { oktopk::begin_operation(inner_, name, number); }
 
-  void set_time_limit(std::chrono::nanoseconds limit)
+  /// One limit, or those of two halves (`paired_time_limits`).
+  template <class Limit>
+  void set_time_limit(Limit const& limit)
     requires requires(Comm& comm) { comm.set_time_limit(limit); }
   {
     inner_.set_time_limit(limit);
-  }
-
-  template <class Control, class Bulk>
-  void set_time_limit(paired_time_limits<Control, Bulk> const& limits)
-    requires requires(Comm& comm) { comm.set_time_limit(limits); }
-  {
-    inner_.set_time_limit(limits);
   }
 
   auto time_limits() const
