@@ -4,10 +4,11 @@
 
 #include "dense_sum.hpp"
 #include "dump.hpp"
-#include "input.hpp"
+#include "input_files.hpp"
 #include "measure.hpp"
 #include "report.hpp"
 #include "run_checked.hpp"
+#include "synthetic.hpp"
 #include "verify.hpp"
 
 #include "programs/pending_file.hpp"
@@ -82,7 +83,12 @@ private:
   }
 
   void prepare() {
-    input_ = together("input", oktopk::fault::bad_file, [&] { return open_input(asked_, comm_.rank()); });
+    input_ = together("input", oktopk::fault::bad_file, [&]() -> std::unique_ptr<input> {
+      if (asked_.length) {
+        return std::make_unique<synthetic_input>(*asked_.length, asked_.seed, comm_.rank());
+      }
+      return std::make_unique<file_input>(asked_.inputs, comm_.rank());
+    });
     std::array<double, 1> length{first() ? static_cast<double>(input_->length()) : 0};
     comm_.allreduce(std::span<double>(length), oktopk::reduction::sum, oktopk::phase::control);
     auto const expected = static_cast<std::int64_t>(length[0]);

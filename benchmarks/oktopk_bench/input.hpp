@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "options.hpp"
-
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -34,8 +31,5 @@ public:
   /// Writes the accumulator of `step`; throws `local_fault`.
   virtual void read(std::int64_t step, std::span<float> values) = 0;
 };
-
-/// The input that the options ask for, as `rank` sees it; throws `local_fault`.
-std::unique_ptr<input> open_input(options const& asked, int rank);
 
 } // namespace oktopk_bench

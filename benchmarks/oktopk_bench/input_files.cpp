@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "input_files.hpp"
 
-#include "foreign_file.hpp"
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -26,16 +23,6 @@ std::filesystem::path path_of_rank(std::string pattern, int rank) {
 
 [[noreturn]] void refuse(std::filesystem::path const& path, std::string const& what) {
   throw local_fault("the input file " + path.string() + " " + what);
-}
-
-/// Their bytes would pass for values, often huge ones, and all figures would be wrong without a word.
-void refuse_foreign(std::filesystem::path const& path, std::span<unsigned char const> head, std::int64_t bytes) {
-  std::string const format = foreign_format(head, bytes, path);
-  if (!format.empty()) {
-    refuse(path, "is " + format +
-                     ", not a NumPy file (.npy) or raw little-endian float32. In Python, with its array or CPU tensor "
-                     "g: numpy.save('gradient.npy', g)");
-  }
 }
 
 std::int64_t bytes_of(std::filesystem::path const& path) {
@@ -75,19 +62,18 @@ file_input::source file_input::open(std::filesystem::path const& path) {
   if (bytes == 0) {
     refuse(path, "is empty");
   }
-  std::array<unsigned char, foreign_format_bytes> head{};
-  file.read(reinterpret_cast<char*>(head.data()), head.size());
-  auto const begin = std::span(head).first(static_cast<std::size_t>(file.gcount()));
-  if (begins_as_npy(begin) || path.extension() == ".npy") {
+  std::string head(6, '\0');
+  file.read(head.data(), 6);
+  if (head == "\x93NUMPY" || path.extension() == ".npy") {
     file.clear();
     file.seekg(0);
     made.npy = read_npy_layout(file, bytes, path.string());
     made.length = made.npy->length;
     return made;
   }
-  refuse_foreign(path, begin, bytes);
   if (bytes % static_cast<std::int64_t>(sizeof(float)) != 0) {
-    refuse(path, "has " + std::to_string(bytes) + " bytes, which is no multiple of 4");
+    refuse(path, "is neither a NumPy file (.npy) nor raw little-endian float32: it has " + std::to_string(bytes) +
+                     " bytes, which is no multiple of 4");
   }
   made.length = bytes / static_cast<std::int64_t>(sizeof(float));
   return made;
@@ -110,8 +96,8 @@ std::string file_input::description() const {
   if (patterns_.size() > 1) {
     text += " and " + std::to_string(patterns_.size() - 1) + " more";
   }
-  if (auto const& npy = sources_.front().npy; npy && npy->type != npy_type::float32) {
-    text += " (" + name_of(npy->type) + " as float32)";
+  if (auto const& npy = sources_.front().npy; npy && npy->value_bytes != 4) {
+    text += " (float" + std::to_string(8 * npy->value_bytes) + " as float32)";
   }
   return text;
 }
@@ -132,7 +118,8 @@ void file_input::read(std::int64_t step, std::span<float> values) {
   }
   auto const bad = std::find_if_not(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
   if (bad != values.end()) {
-    refuse(from.path, "has a value at index " + std::to_string(bad - values.begin()) + " that is not finite");
+    refuse(from.path,
+           "has a value at index " + std::to_string(bad - values.begin()) + " that is not finite as float32");
   }
 }
 

@@ -350,7 +350,7 @@ def test_refuses_damaged_file(compare, tmp_path):
     done = compare("--ranks", "2", "--input", "gradient.{rank}.npy", "--csv", "table.csv",
                    "--plot", "none")
     assert done.returncode != 0
-    assert "gradient.1.npy is cut short" in done.stderr
+    assert "gradient.1.npy is damaged: its header does not fit its 927 bytes" in done.stderr
     assert not (tmp_path / "table.csv").exists()
 
 
