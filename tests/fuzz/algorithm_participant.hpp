@@ -2,32 +2,99 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuzz/communicator.hpp"
-#include "fuzz/participant.hpp"
-#include "fuzz/state_of.hpp"
+#include "fuzz/record.hpp"
+#include "support/unreachable.hpp"
 
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/counted.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/sgd.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 namespace oktopk_fuzz {
 
 using execution = Kokkos::DefaultHostExecutionSpace;
 
-/// `participant` over an algorithm of the library.
-template <class Algorithm>
+/// The in-process communicator, which may say that it reaches no memory: then all that travels is staged.
+using near_or_far = oktopk_tests::unreachable<oktopk::in_process_communicator>;
+using communicator = oktopk::counted<near_or_far>;
+
+template <class Numbers, class Selector, class Copy>
+void each_number_of_selector([[maybe_unused]] Numbers& numbers, [[maybe_unused]] Selector& state,
+                             [[maybe_unused]] Copy const& copy) {
+  if constexpr (!std::is_const_v<Numbers>) {
+    numbers.has_threshold = requires { state.threshold; };
+    numbers.has_guess = requires { state.guess; };
+  }
+  if constexpr (requires { state.threshold; }) {
+    copy(numbers.threshold, state.threshold);
+    copy(numbers.evaluated, state.evaluated);
+  }
+  if constexpr (requires { state.guess; }) {
+    copy(numbers.prefilter, state.guess.prefilter.magnitude);
+    copy(numbers.magnitude, state.guess.bracket.magnitude);
+    copy(numbers.bits, state.guess.bracket.bits);
+  }
+}
+
+/// Copies the numbers of a state of any algorithm, or of `sgd`, one way or the other.
+template <class Numbers, class State, class Copy>
+void each_number(Numbers& numbers, State& state, Copy const& copy) {
+  if constexpr (requires { state.allreduce; }) {
+    each_number(numbers, state.allreduce, copy);
+    copy(numbers.learning_rate, state.learning_rate);
+    copy(numbers.residual, state.residual);
+  } else {
+    copy(numbers.iteration, state.iteration);
+    if constexpr (requires { state.local; }) {
+      each_number_of_selector(numbers.local, state.local, copy);
+    }
+    if constexpr (requires { state.global; }) {
+      each_number_of_selector(numbers.global, state.global, copy);
+    }
+    if constexpr (requires { state.boundaries; }) {
+      copy(numbers.boundaries, state.boundaries);
+    }
+  }
+}
+
+template <class Value, class State>
+state_numbers<Value> numbers_of(State const& state) {
+  state_numbers<Value> numbers;
+  numbers.of_sgd = requires { state.allreduce; };
+  numbers.has_boundaries = requires { state.boundaries; } || requires { state.allreduce.boundaries; };
+  each_number(numbers, state, [](auto& number, auto const& of_state) { number = of_state; });
+  return numbers;
+}
+
+/// The way back.
+template <class Value, class State>
+void put_numbers(state_numbers<Value> const& numbers, State& state) {
+  each_number(numbers, state, []<class T>(auto const& number, T& of_state) {
+    if constexpr (std::is_same_v<T, std::int32_t>) { // the width of a range, for which we have more bits
+      of_state = static_cast<T>(
+          std::clamp<std::int64_t>(number, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+    } else {
+      of_state = number;
+    }
+  });
+}
+
+/// `participant` over an algorithm of the library, whose communicator counts the messages of `Base`.
+template <class Algorithm, class Base = near_or_far>
 class algorithm_participant final : public participant<typename Algorithm::value_type> {
 public:
   using value_type = typename Algorithm::value_type;
   using record = call_record<value_type>;
 
   algorithm_participant(oktopk::in_process_communicator comm, bool far, options const& how, way calls, double rate)
-      : calls_(calls), comm_(near_or_far(comm, far)),
-        algorithm_(execution(), comm_, as<typename Algorithm::options>(how)) {
+      : calls_(calls), comm_(base_of(comm, far)), algorithm_(execution(), comm_, as<typename Algorithm::options>(how)) {
     if (calls_ != way::bare) {
       sgd_.emplace(execution(), algorithm_, typename oktopk::sgd<Algorithm>::options{.learning_rate = rate});
     }
@@ -62,58 +129,54 @@ public:
     }
   }
 
+  void meet() override { oktopk::barrier_all_to_all(comm_); }
+
   state_numbers<value_type> state() const override {
-    return sgd_ ? numbers_of<value_type>(sgd_->state()) : numbers_of<value_type>(algorithm_.state());
+    return on(*this, [](auto const& one, auto const&) { return numbers_of<value_type>(one.state()); });
   }
-
   void restore(state_numbers<value_type> const& numbers) override {
-    if (sgd_) {
-      auto state = sgd_->state();
+    on(*this, [&](auto& one, auto&) {
+      auto state = one.state();
       put_numbers(numbers, state);
-      sgd_->restore(state);
-    } else {
-      auto state = algorithm_.state();
-      put_numbers(numbers, state);
-      algorithm_.restore(state);
-    }
+      one.restore(state);
+    });
   }
-
   std::string save() const override {
     std::ostringstream file;
-    if (sgd_) {
-      oktopk::save(file, sgd_->state());
-    } else {
-      oktopk::save(file, algorithm_.state());
-    }
+    on(*this, [&](auto const& one, auto const&) { oktopk::save(file, one.state()); });
     return file.str();
   }
-
   state_numbers<value_type> load(std::string const& bytes) override {
     std::istringstream file(bytes);
-    if (sgd_) {
-      loaded_of_sgd_ = oktopk::load<sgd_state>(file);
-      return numbers_of<value_type>(loaded_of_sgd_);
-    }
-    loaded_ = oktopk::load<state_type>(file);
-    return numbers_of<value_type>(loaded_);
+    return on(*this, [&](auto&, auto& loaded) {
+      loaded = oktopk::load<std::remove_reference_t<decltype(loaded)>>(file);
+      return numbers_of<value_type>(loaded);
+    });
   }
-
   void restore_loaded() override {
-    if (sgd_) {
-      sgd_->restore(loaded_of_sgd_);
-    } else {
-      algorithm_.restore(loaded_);
-    }
+    on(*this, [](auto& one, auto& loaded) { one.restore(loaded); });
   }
 
 private:
-  using state_type = typename Algorithm::state_type;
-  using sgd_state = typename oktopk::sgd<Algorithm>::state_type;
   using update_type = typename Algorithm::update_type;
   using vector_view = Kokkos::View<value_type*, Kokkos::HostSpace>;
   // Of either kind at run time, so that one instantiation serves both.
   using strided_view =
       Kokkos::View<value_type*, Kokkos::LayoutStride, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  static Base base_of(oktopk::in_process_communicator comm, bool far) {
+    if constexpr (std::is_same_v<Base, near_or_far>) {
+      return Base(comm, far);
+    } else {
+      return Base(comm);
+    }
+  }
+
+  // Hands over the algorithm, or `sgd` where that is what is called, and the checkpoint of it that was read.
+  template <class Self, class Use>
+  static auto on(Self& self, Use const& use) {
+    return self.sgd_ ? use(*self.sgd_, self.loaded_of_sgd_) : use(self.algorithm_, self.loaded_);
+  }
 
   static vector_view vector_of(std::vector<value_type> const& values) {
     vector_view const view(Kokkos::view_alloc(std::string("input"), Kokkos::WithoutInitializing), values.size());
@@ -184,12 +247,12 @@ private:
   }
 
   way calls_;
-  communicator comm_;
+  oktopk::counted<Base> comm_;
   Algorithm algorithm_;
   std::optional<oktopk::sgd<Algorithm>> sgd_;
   std::optional<std::vector<value_type>> seen_;
-  state_type loaded_;
-  sgd_state loaded_of_sgd_;
+  typename Algorithm::state_type loaded_;
+  typename oktopk::sgd<Algorithm>::state_type loaded_of_sgd_;
 };
 
 } // namespace oktopk_fuzz

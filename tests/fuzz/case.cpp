@@ -105,35 +105,32 @@ void draw_calls(draws& draw, fuzz_case& what) {
 
 // What an object must refuse, of what the algorithm has.
 bad_option draw_bad_option(draws& draw, facts const& about, fuzz_case const& what) {
+  using enum bad_option;
   option_names const& has = about.has;
-  std::vector<bad_option> possible{bad_option::length_negative};
+  std::vector<bad_option> possible{length_negative};
   auto const add = [&](bool there, std::initializer_list<bad_option> some) {
-    if (there) {
-      possible.insert(possible.end(), some);
-    }
+    possible.insert(possible.end(), some.begin(), there ? some.end() : some.begin());
   };
-  add(has.k, {bad_option::k_negative, bad_option::k_beyond, bad_option::k_and_density, bad_option::no_k,
-              bad_option::density_not_a_number, bad_option::density_zero, bad_option::density_beyond});
-  add(about.index_bytes == 4, {bad_option::length_beyond_index});
-  add(has.tau, {bad_option::tau});
-  add(has.rounds, {bad_option::rounds});
-  add(has.bucket, {bad_option::bucket});
-  add(has.ratio, {bad_option::ratio});
-  add(has.local_tau_prime, {bad_option::local_tau_prime});
-  add(has.local_band, {bad_option::local_band});
-  add(has.global_tau_prime, {bad_option::global_tau_prime});
-  add(has.global_band, {bad_option::global_band});
-  add(has.codec_rate, {bad_option::rate});
-  add(has.segment, {bad_option::segment});
-  add(has.chunks, {bad_option::chunk});
-  add(what.calls_made != way::bare, {bad_option::learning_rate});
-  if (what.ranks > 1) {
-    add(true, {bad_option::other_length});
-    add(has.k && what.how.length > 1, {bad_option::other_k});
-    add(has.tau, {bad_option::other_tau});
-    add(has.bucket && about.kind == family::ok_topk, {bad_option::other_bucket});
-    add(has.codec_rate, {bad_option::other_rate});
-  }
+  add(has.k, {k_negative, k_beyond, k_and_density, no_k, density_not_a_number, density_zero, density_beyond});
+  add(about.index_bytes == 4, {length_beyond_index});
+  add(has.tau, {tau});
+  add(has.rounds, {rounds});
+  add(has.bucket, {bucket});
+  add(has.ratio, {ratio});
+  add(has.local_tau_prime, {local_tau_prime});
+  add(has.local_band, {local_band});
+  add(has.global_tau_prime, {global_tau_prime});
+  add(has.global_band, {global_band});
+  add(has.codec_rate, {rate});
+  add(has.segment, {segment});
+  add(has.chunks, {chunk});
+  add(what.calls_made != way::bare, {learning_rate});
+  bool const many = what.ranks > 1;
+  add(many, {other_length});
+  add(many && has.k && what.how.length > 1, {other_k});
+  add(many && has.tau, {other_tau});
+  add(many && has.bucket && about.kind == family::ok_topk, {other_bucket});
+  add(many && has.codec_rate, {other_rate});
   return draw.one_of(possible);
 }
 
@@ -180,7 +177,7 @@ void apply(limits const& within, fuzz_case& what) {
       (what.calls_made == way::bare && what.refused_first == bad_option::learning_rate)) {
     what.refused_first = bad_option::none;
   }
-  what.twin_before = has("twin") ? -1 : what.twin_before;
+  what.replica_before = has("replica") ? -1 : what.replica_before;
   what.damage_before = has("damage") ? -1 : what.damage_before;
   what.file_before = has("file") ? -1 : what.file_before;
   for (planned_call& each : what.calls) {
@@ -229,7 +226,7 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
     return there ? at : -1;
   };
   what.new_rate_before = some_call(0.2);
-  what.twin_before = some_call(0.35);
+  what.replica_before = some_call(0.35);
   what.damage_before = some_call(0.2);
   what.file_before = some_call(0.2);
   bool const refusal = draw.chance(0.1);
@@ -259,7 +256,7 @@ std::string in_words(fuzz_case const& what) {
     }
   };
   event("new rate", what.new_rate_before);
-  event("twin", what.twin_before);
+  event("replica", what.replica_before);
   event("altered state", what.damage_before);
   event("damaged file", what.file_before);
   if (what.refused_first != bad_option::none) {
@@ -281,6 +278,70 @@ std::string in_words(fuzz_case const& what) {
     }
   }
   return text.str();
+}
+
+bad_options refused_options(fuzz_case const& what, int rank) {
+  using enum bad_option;
+  using oktopk::fault;
+  bad_option const which = what.refused_first;
+  bad_options made{what.how, what.learning_rate,
+                   which >= other_k                                           ? fault::ranks_disagree
+                   : which == length_beyond_index                             ? fault::index_overflow
+                   : which >= k_negative && which <= no_k                     ? fault::k_out_of_range
+                   : which >= density_not_a_number && which <= density_beyond ? fault::density_out_of_range
+                                                                              : fault::option_out_of_range};
+  draws draw(mixed({what.seed, 4}));
+  if ((what.refused_on_one_rank || which >= other_k) && rank != static_cast<int>(draw.between(0, what.ranks - 1))) {
+    return made;
+  }
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  options& how = made.how;
+  auto const size = [&](std::optional<std::int64_t> k, std::optional<double> density) {
+    how.k = k;
+    how.density = density;
+  };
+  switch (which) {
+  case none: break;
+  case k_negative: size(-draw.between(1, 5), {}); break;
+  case k_beyond: size(how.length + draw.one_of<std::int64_t>({1, 1000, most_int64 - how.length}), {}); break;
+  case k_and_density: size(0, 0.5); break;
+  case no_k: size({}, {}); break;
+  case density_not_a_number: size({}, nan); break;
+  case density_zero: size({}, draw.one_of({0.0, -0.5, -infinity})); break;
+  case density_beyond: size({}, draw.one_of({1.0000001, 50.0, infinity})); break;
+  case length_negative:
+    how.length = -draw.between(1, 10);
+    size({}, 0.5); // no k fits
+    break;
+  case length_beyond_index: how.length = std::numeric_limits<std::int32_t>::max() + draw.between(1, 1000); break;
+  case tau: how.tau = draw.one_of<std::int64_t>({0, -3}); break;
+  case rounds: how.rounds = -1; break;
+  case bucket: how.bucket = draw.one_of({0, -4}); break;
+  case ratio: how.ratio = draw.one_of({0.5, nan, -1.0}); break;
+  case local_tau_prime: how.local_tau_prime = draw.one_of<std::int64_t>({0, -1}); break;
+  case global_tau_prime: how.global_tau_prime = draw.one_of<std::int64_t>({0, -1}); break;
+  case local_band:
+  case global_band: {
+    bool const local = which == local_band;
+    if (draw.chance(0.5)) {
+      (local ? how.local_low : how.global_low) = draw.one_of({-0.1, 1.1, nan});
+    } else {
+      (local ? how.local_high : how.global_high) = draw.one_of({0.9, nan});
+    }
+    break;
+  }
+  case rate: how.codec_rate = draw.one_of({3, 17, 0, -8, 1000}); break;
+  case segment: how.segment = draw.one_of<std::int64_t>({0, -1}); break;
+  case chunk: draw.chance(0.5) ? how.chunk_bytes = 3 : how.ahead = 0; break;
+  case learning_rate: made.learning_rate = draw.one_of({nan, infinity}); break;
+  case other_k: size(what.k > 0 ? what.k - 1 : 1, {}); break;
+  case other_length: how.length += 1; break;
+  case other_tau: how.tau = how.tau == 1 ? 2 : 1; break;
+  case other_bucket: how.bucket = how.bucket == 1 ? 2 : 1; break;
+  case other_rate: how.codec_rate = how.codec_rate == 8 ? 9 : 8; break;
+  }
+  return made;
 }
 
 } // namespace oktopk_fuzz

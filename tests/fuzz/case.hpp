@@ -4,7 +4,6 @@
 
 #include "fuzz/draws.hpp"
 #include "fuzz/options.hpp"
-#include "fuzz/participant.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -89,6 +88,14 @@ struct planned_call {
   double scale = 1;
 };
 
+/// How calls are made.
+enum class way {
+  bare,    ///< the algorithm is called with an accumulator
+  fused,   ///< through `sgd`, which accumulates and selects in one pass
+  hooked,  ///< through `sgd` with a hook, which must see the accumulator first
+  strided, ///< through `sgd` with a gradient and weights that are not contiguous
+};
+
 /// One case: all that is decided beforehand. Gradients follow from the seed.
 struct fuzz_case {
   std::uint64_t seed = 0;
@@ -102,10 +109,12 @@ struct fuzz_case {
   int new_rate_before = -1; ///< call before which the learning rate changes
   bad_option refused_first = bad_option::none;
   bool refused_on_one_rank = false;
-  int twin_before = -1;   ///< call before which a twin is made of a checkpoint
-  int damage_before = -1; ///< call before which an altered state is restored
-  int file_before = -1;   ///< call before which a damaged checkpoint is read
+  int replica_before = -1; ///< call before which a replica is made of a checkpoint
+  int damage_before = -1;  ///< call before which an altered state is restored
+  int file_before = -1;    ///< call before which a damaged checkpoint is read
   std::vector<planned_call> calls;
+
+  bool feeds_back() const { return calls_made == way::bare && feedback; }
 };
 
 /// What may be changed about a drawn case, to make it smaller.
@@ -114,7 +123,7 @@ struct limits {
   int calls = -1;
   std::int64_t length = -1;
   std::int64_t k = -1;
-  std::vector<std::string> without; ///< of: twin, damage, file, refusal, sgd, options, poison, feedback
+  std::vector<std::string> without; ///< of: replica, damage, file, refusal, sgd, options, poison, feedback
 };
 
 /// Draws the case of a number.
@@ -122,5 +131,26 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
 
 /// A line that says what it is.
 std::string in_words(fuzz_case const& what);
+
+/// What a rank hands over in a call: a gradient, which may be spoilt, and the length of its weights.
+template <class Value>
+struct handed_over {
+  std::vector<Value> gradient;
+  std::int64_t weights = 0;
+};
+
+/// The same for the same arguments. A smaller case has the same first elements.
+template <class Value>
+handed_over<Value> gradient_of(fuzz_case const& what, int rank, int call);
+
+/// Options and learning rate with something wrong, and the error that every rank must get.
+struct bad_options {
+  options how;
+  double learning_rate = 0.1;
+  oktopk::fault code = oktopk::fault::none;
+};
+
+/// The options of a rank where the case has an object that must be refused.
+bad_options refused_options(fuzz_case const& what, int rank);
 
 } // namespace oktopk_fuzz

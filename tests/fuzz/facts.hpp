@@ -28,16 +28,12 @@ struct option_names {
   bool rounds = false;
   bool bucket = false;
   bool ratio = false;
-  bool gather_bounds = false;
   bool local_tau_prime = false;
   bool local_band = false;
   bool global_tau_prime = false;
   bool global_band = false;
-  bool return_dropped = false;
   bool codec_rate = false;
-  bool level = false;
   bool segment = false;
-  bool cutoff = false;
   bool chunks = false;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "fuzz/gradients.hpp"
+#include "fuzz/record.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -47,16 +47,12 @@ option_names names_of() {
   has.rounds = requires(Options how) { how.partition.rounds; };
   has.bucket = requires(Options how) { how.schedule.bucket; };
   has.ratio = requires(Options how) { how.gather.ratio; };
-  has.gather_bounds = requires(Options how) { how.gather.bound_sent; };
   has.local_tau_prime = requires(Options how) { how.local_select.tau_prime; };
   has.local_band = requires(Options how) { how.local_select.low; };
   has.global_tau_prime = requires(Options how) { how.global_select.tau_prime; };
   has.global_band = requires(Options how) { how.global_select.low; };
-  has.return_dropped = requires(Options how) { how.return_dropped; };
   has.codec_rate = requires(Options how) { how.reduce.codec.rate; };
-  has.level = requires(Options how) { how.reduce.level; };
   has.segment = requires(Options how) { how.reduce.segment; };
-  has.cutoff = requires(Options how) { how.reduce.cutoff_bytes; };
   has.chunks = requires(Options how) { how.reduce.chunk_bytes; };
   return has;
 }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "fuzz/case.hpp"
-#include "fuzz/finding.hpp"
-#include "fuzz/sabotage.hpp"
+#include "fuzz/mutation.hpp"
+#include "fuzz/record.hpp"
 
 #include <cstdint>
 
@@ -13,11 +13,11 @@ namespace oktopk_fuzz {
 /// What was done.
 struct counts {
   std::int64_t cases = 0;
-  std::int64_t calls = 0;      ///< on all ranks together each, of twins too
+  std::int64_t calls = 0;      ///< on all ranks together each, of replicas too
   std::int64_t rank_calls = 0; ///< the same on each rank
   std::int64_t threw = 0;      ///< calls that threw as promised
   std::int64_t refusals = 0;   ///< objects, states and files that were refused as promised
-  std::int64_t sabotaged = 0;  ///< cases into which something was put
+  std::int64_t mutated = 0;    ///< cases into which something was put
 
   counts& operator+=(counts const& other) {
     cases += other.cases;
@@ -25,7 +25,7 @@ struct counts {
     rank_calls += other.rank_calls;
     threw += other.threw;
     refusals += other.refusals;
-    sabotaged += other.sabotaged;
+    mutated += other.mutated;
     return *this;
   }
 };
@@ -37,6 +37,6 @@ struct case_result {
 };
 
 /// Runs a case of a subject, whose name is in `about`, on ranks of this process.
-case_result run_case(facts const& about, fuzz_case const& what, sabotage put_in_on_purpose = sabotage::none);
+case_result run_case(facts const& about, fuzz_case const& what, mutation put_in_on_purpose = mutation::none);
 
 } // namespace oktopk_fuzz

@@ -32,10 +32,10 @@ constexpr choice choice_of() {
   }
 }
 
-template <class Algorithm>
+template <class Algorithm, class Base = near_or_far>
 std::unique_ptr<participant<typename Algorithm::value_type>>
 make_participant(oktopk::in_process_communicator comm, bool far, options const& how, way calls, double rate) {
-  return std::make_unique<algorithm_participant<Algorithm>>(comm, far, how, calls, rate);
+  return std::make_unique<algorithm_participant<Algorithm, Base>>(comm, far, how, calls, rate);
 }
 
 /// What all subjects of an algorithm have in common.
@@ -48,7 +48,7 @@ subject<typename Algorithm::value_type> subject_of(std::string name, family kind
   made.about.index_bytes = sizeof(typename Algorithm::index_type);
   made.about.state_type = typeid(typename Algorithm::state_type).name();
   made.about.has = names_of<typename Algorithm::options>();
-  made.make = &make_participant<Algorithm>;
+  made.make = &make_participant<Algorithm, near_or_far>;
   return made;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuzz/participant.hpp"
+#include "fuzz/record.hpp"
 
 #include <string>
 #include <vector>

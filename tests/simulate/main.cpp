@@ -5,11 +5,11 @@
 // --faults, for what goes wrong. Exits with 1 where a promise was not kept, and says how to see that again.
 
 #include "simulate/run_seed.hpp"
+#include "support/processor_time.hpp"
 
 #include <Kokkos_Core.hpp>
 
 #include <CLI/CLI.hpp>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -52,14 +52,6 @@ void give_up_seed(int) {
   _exit(written < 0 ? 4 : 3);
 }
 
-// Of processor time, which others on the machine do not take away; 0 for as long as it likes.
-void let_run_for(double seconds) {
-  auto const whole = static_cast<time_t>(seconds);
-  auto const rest = static_cast<suseconds_t>(1e6 * (seconds - static_cast<double>(whole)));
-  itimerval const once{.it_interval = {}, .it_value = {.tv_sec = whole, .tv_usec = rest}};
-  setitimer(ITIMER_PROF, &once, nullptr);
-}
-
 class teller {
 public:
   explicit teller(plan const& all) : all_(all) {}
@@ -67,7 +59,7 @@ public:
   void watch(std::uint64_t seed, double seconds) const {
     std::snprintf(last_words, sizeof(last_words), "seed %llu: [hang] more than %g s of processor time\n  %s\n",
                   static_cast<unsigned long long>(seed), seconds, command_of(all_, seed).c_str());
-    let_run_for(seconds);
+    oktopk_tests::limit_processor_time(seconds);
   }
 
   void add(scenario const& of, seed_result const& result) {
@@ -116,7 +108,7 @@ void run_one(plan const& all, std::uint64_t seed, double seconds, teller& out) {
   out.watch(seed, seconds);
   scenario const of = draw_scenario(all, seed);
   out.add(of, run_seed(all, of));
-  let_run_for(0);
+  oktopk_tests::limit_processor_time(0);
 }
 
 // One seed a line, "faults" behind it where it needs them; what follows # is for people.

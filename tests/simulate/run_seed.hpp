@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuzz/finding.hpp"
+#include "fuzz/record.hpp"
 #include "simulate/scenario.hpp"
 
 #include <cstdint>

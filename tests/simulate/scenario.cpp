@@ -4,7 +4,6 @@
 #include "simulate/scenario.hpp"
 
 #include "fuzz/subjects.hpp"
-#include "simulate/checked_subjects.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -26,10 +25,17 @@ int draw_ranks(draws& draw) {
 
 facts const& draw_subject(draws& draw, plan const& all) {
   std::vector<facts const*> chosen;
-  for (facts const& each : all.checked ? checked_facts() : oktopk_fuzz::all_facts()) {
+  auto const add = [&](facts const& each) {
     if (each.name.find(all.only) != std::string::npos) {
       chosen.push_back(&each);
     }
+  };
+  if (all.checked) {
+    for (auto const& each : checked_subjects()) {
+      add(each.about);
+    }
+  } else {
+    std::for_each(oktopk_fuzz::all_facts().begin(), oktopk_fuzz::all_facts().end(), add);
   }
   if (chosen.empty()) {
     throw std::invalid_argument("there is no algorithm with \"" + all.only + "\" in its name");
@@ -48,7 +54,7 @@ scenario draw_scenario(plan const& all, std::uint64_t seed) {
   within.ranks = draw_ranks(draw);
   // The order of events is what is tried here, and short gradients have as many events as long ones.
   within.length = draw.chance(0.9) ? draw.between(0, 300) : draw.between(301, 2000);
-  within.without = {"twin", "damage", "file", "refusal"};
+  within.without = {"replica", "damage", "file", "refusal"};
   if (all.checked) {
     within.without.emplace_back("sgd");
   }

@@ -4,7 +4,7 @@
 
 #include "fuzz/case.hpp"
 #include "fuzz/draws.hpp"
-#include "fuzz/facts.hpp"
+#include "fuzz/record.hpp"
 
 #include <oktopk/comm/simulation.hpp>
 
@@ -36,6 +36,10 @@ struct scenario {
 
   std::string text() const { return about->name + ": " + oktopk_fuzz::in_words(what); }
 };
+
+/// The algorithms that are tried over checked communicators, which is a part of those of `tests/fuzz`, under the same
+/// names; none where xxHash is missing.
+std::vector<oktopk_fuzz::subject<float>> const& checked_subjects();
 
 scenario draw_scenario(plan const& all, std::uint64_t seed);
 

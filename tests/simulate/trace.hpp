@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuzz/gradients.hpp"
-#include "fuzz/participant.hpp"
-#include "fuzz/seen_call.hpp"
+#include "fuzz/case.hpp"
+#include "fuzz/record.hpp"
 #include "simulate/scenario.hpp"
 
 #include <oktopk/comm/collectives.hpp>
@@ -36,7 +35,7 @@ struct standing {
 
 /// What one rank has lived through.
 template <class Value>
-struct story {
+struct trace {
   std::vector<standing<Value>> standings; ///< before each call, and after the last
   std::vector<call_record<Value>> calls;  ///< that returned, or threw as all ranks did
   /// The first error that no rank's input has caused, if any; also of the constructor or of the barrier at the end.
@@ -53,17 +52,6 @@ struct story {
   std::optional<call_record<Value>> resumed;
 };
 
-/// A participant whose communicator is not the one that it was made with: ranks meet by its own.
-class meets_by_itself {
-public:
-  meets_by_itself() = default;
-  meets_by_itself(meets_by_itself const&) = delete;
-  meets_by_itself& operator=(meets_by_itself const&) = delete;
-  virtual ~meets_by_itself() = default;
-
-  virtual void meet() = 0;
-};
-
 /// Whether an error comes from the communicator and not from the input.
 inline bool is_of_communicator(oktopk::fault code) {
   using oktopk::fault;
@@ -77,13 +65,9 @@ template <class Value>
 class life {
 public:
   life(oktopk_fuzz::subject<Value> const& of, oktopk_fuzz::fuzz_case const& what, oktopk::in_process_communicator comm,
-       story<Value>& told)
+       trace<Value>& told)
       : of_(of), what_(what), comm_(comm), rank_(comm.rank()), told_(told),
-        now_{{}, std::vector<Value>(static_cast<std::size_t>(what.how.length)), {}} {
-    oktopk_fuzz::draws draw(oktopk_fuzz::mixed({what_.seed, 6}));
-    for (Value& x : now_.weights) {
-      x = static_cast<Value>(draw.real(-1, 1));
-    }
+        now_{{}, oktopk_fuzz::first_weights<Value>(what), {}} {
     now_.residual.assign(now_.weights.size(), Value(0));
   }
 
@@ -99,8 +83,8 @@ public:
       keep_standing();
       // Who has all that it waits for in one barrier may hear only in the next what has happened.
       note(oktopk_tests::outcome_of([&] {
-        meet();
-        meet();
+        mine_->meet();
+        mine_->meet();
       }));
     }
     if (is_broken()) {
@@ -113,14 +97,6 @@ public:
   }
 
 private:
-  void meet() {
-    if (auto* const other = dynamic_cast<meets_by_itself*>(mine_.get())) {
-      other->meet();
-    } else {
-      oktopk::barrier_all_to_all(comm_);
-    }
-  }
-
   bool is_broken() const { return told_.broken.code != oktopk::fault::none; }
 
   void note(outcome said) {
@@ -131,9 +107,8 @@ private:
   }
 
   double rate_of(int call) const {
-    bool const changed = what_.new_rate_before >= 0 && call >= what_.new_rate_before;
-    return changed ? oktopk_fuzz::draws(oktopk_fuzz::mixed({what_.seed, 7})).one_of({0.5, -2.0, 1e-2})
-                   : what_.learning_rate;
+    return what_.new_rate_before >= 0 && call >= what_.new_rate_before ? oktopk_fuzz::new_rate(what_)
+                                                                       : what_.learning_rate;
   }
 
   void keep_standing() {
@@ -141,22 +116,10 @@ private:
     told_.standings.push_back(now_);
   }
 
-  call_record<Value> perform(oktopk_fuzz::participant<Value>& who, int call, int as_rank) {
-    auto given = oktopk_fuzz::gradient_of<Value>(what_, as_rank, call);
-    bool const feeds_back = what_.calls_made == way::bare && what_.feedback;
-    if (feeds_back && given.gradient.size() == now_.residual.size()) {
-      for (std::size_t i = 0; i < now_.residual.size(); ++i) {
-        given.gradient[i] += now_.residual[i];
-      }
-    }
-    call_record<Value> record;
-    record.before = who.state();
-    record.weights_before = now_.weights;
-    std::vector<Value> misfit(static_cast<std::size_t>(given.weights), Value(1));
-    who.call(given.gradient, misfit.size() == now_.weights.size() ? now_.weights : misfit, record);
-    record.after = who.state();
-    record.weights_after = now_.weights;
-    if (feeds_back && record.said.code == oktopk::fault::none) {
+  call_record<Value> perform(oktopk_fuzz::participant<Value>& who, int call) {
+    auto record =
+        oktopk_fuzz::recorded_call(who, oktopk_fuzz::input_of(what_, rank_, call, now_.residual), now_.weights);
+    if (what_.feeds_back() && record.said.code == oktopk::fault::none) {
       now_.residual = oktopk_fuzz::left_over(record, record.input);
     }
     return record;
@@ -167,7 +130,7 @@ private:
       mine_->set_learning_rate(rate_of(call));
     }
     keep_standing();
-    call_record<Value> record = perform(*mine_, call, rank_);
+    call_record<Value> record = perform(*mine_, call);
     if (is_of_communicator(record.said.code)) {
       note(record.said);
       told_.broken_call = std::move(record);
@@ -192,14 +155,14 @@ private:
     now_.state.boundaries.clear(); // belong to another number of ranks
     next->restore(now_.state);
     told_.resumed_at = begun;
-    told_.resumed = perform(*next, static_cast<int>(begun), rank_);
+    told_.resumed = perform(*next, static_cast<int>(begun));
   }
 
   oktopk_fuzz::subject<Value> const& of_;
   oktopk_fuzz::fuzz_case const& what_;
   oktopk::in_process_communicator comm_;
   int rank_;
-  story<Value>& told_;
+  trace<Value>& told_;
   standing<Value> now_;
   std::unique_ptr<oktopk_fuzz::participant<Value>> mine_;
 };
