@@ -89,7 +89,14 @@ def rate_text(text):
 
 def names(text):
     """Names separated by commas; commas inside parentheses belong to a name."""
-    return [each.strip() for each in re.split(r",(?![^()]*\))", text) if each.strip()]
+    depth, parts = 0, [""]
+    for each in text:
+        depth += (each == "(") - (each == ")")
+        if each == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += each
+    return [each.strip() for each in parts if each.strip()]
 
 
 def program(text):

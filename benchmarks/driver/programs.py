@@ -170,10 +170,9 @@ def kind_of_scheme(name):
 
 @functools.cache
 def options_of_schemes():
-    """All names that an option of some scheme has in the sources."""
-    text = "".join(path.read_text(encoding="utf-8")
-                   for path in sorted((ROOT / "include/oktopk/catalogue").glob("*.hpp")))
-    return set(re.findall(r'\b(?:in|in\.choose|read_choice)\((?:in, )?"(\w+)"', text))
+    """All names that an option of some scheme has in the sources, and those that it had once."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "include/oktopk").rglob("*.hpp")))
+    return set(re.findall(r'\b(?:in|in\.choose|visit)\("(\w+)"', text)) | {"local_select", "global_select"}
 
 
 def check_schemes(names):

@@ -15,7 +15,7 @@
 #include "programs/progress.hpp"
 #include "programs/together.hpp"
 
-#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/make.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #ifdef OKTOPK_BENCH_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
@@ -35,12 +35,6 @@
 
 namespace oktopk_bench {
 
-#ifdef OKTOPK_BENCH_WITH_ZFP
-using extras = oktopk::with_zfp;
-#else
-using extras = oktopk::no_extras;
-#endif
-
 /// No decorator around the communicator of the algorithms.
 template <oktopk::communicator Comm>
 using undecorated = Comm;
@@ -57,7 +51,11 @@ public:
   using decorated = Decorator<counting>;
   using allreduce = oktopk::any_allreduce<space, decorated>;
 
-  bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {}
+  bench(Comm comm, options const& asked, std::string const& note) : comm_(comm), asked_(asked), note_(note) {
+#ifdef OKTOPK_BENCH_WITH_ZFP
+    oktopk::add_zfp<space, decorated>();
+#endif
+  }
 
   void run() {
     prepare();
@@ -108,16 +106,17 @@ private:
 
   void run_algorithm(std::string const& text, oktopk_programs::progress& bar) {
     counting counted{timed<Comm>(comm_)};
-    allreduce algorithm =
-        oktopk::make_allreduce(exec_, decorated(counted), text,
-                               {.length = input_->length(), .k = asked_.k, .density = asked_.density}, extras());
+    allreduce algorithm = oktopk::make_allreduce(
+        exec_, decorated(counted), text, {.length = input_->length(), .k = asked_.k, .density = asked_.density});
+    promised_ = promises_of(text);
     together("memory", oktopk::fault::option_out_of_range, [&] { reserve(); });
     bool const is_yardstick = std::is_same_v<decorated, counting> && algorithm.name() == "dense";
     typename allreduce::update_type update;
     for (std::int64_t step = -asked_.warmup; step < asked_.measured_steps(); ++step) {
       std::string const which = step < 0 ? "warm-up" : "step " + std::to_string(step);
       read(step);
-      measurement row = measure(comm_, algorithm, counted, accumulator_, is_yardstick, which, update);
+      measurement row =
+          measure(comm_, algorithm, counted, accumulator_, is_yardstick, promised_.global.has_value(), which, update);
       if (step >= 0) {
         row.algorithm = text;
         row.length = input_->length();
@@ -163,15 +162,14 @@ private:
     }
     if (asked_.verify) {
       auto const boundaries = boundaries_of(algorithm);
-      verify(comm_, call, host_, result_of(update), algorithm.last_call(), algorithm.promises(), algorithm.k(),
-             boundaries);
+      verify(comm_, call, host_, result_of(update), algorithm.last_call(), promised_, algorithm.k(), boundaries);
     }
   }
 
   /// Of the regions of the last call: Ok-Topk's are in its state, the others' are even.
   std::vector<std::int64_t> boundaries_of(allreduce const& algorithm) const {
     std::vector<std::int64_t> boundaries;
-    if (algorithm.promises().rounding.empty()) { // where nothing is rounded it makes no difference who adds up
+    if (promised_.rounding.empty()) { // where nothing is rounded it makes no difference who adds up
       return boundaries;
     }
     for (std::int64_t rank = 0, ranks = comm_.size(); rank <= ranks; ++rank) {
@@ -220,6 +218,7 @@ private:
   std::vector<float> host_;
   dense_sum sum_; // with --quality
   accumulator_view accumulator_;
+  allreduce_promises promised_; // of the algorithm that runs
   std::vector<measurement> rows_;
 };
 

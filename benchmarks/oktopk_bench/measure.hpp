@@ -25,10 +25,10 @@ using counting_communicator = oktopk::counted<timed<Comm>>;
 
 /// What every rank saw of one call, brought together: maxima, and the balance of the reduce phase. Collective.
 template <oktopk::communicator Comm, class Allreduce>
-measurement over_ranks(Comm& comm, Allreduce const& algorithm, counting_communicator<Comm>& counted, double seconds) {
+measurement over_ranks(Comm& comm, Allreduce const& algorithm, counting_communicator<Comm>& counted,
+                       bool selects_together, double seconds) {
   oktopk::traffic const total = counted.total();
   oktopk::call_statistics const& figures = algorithm.last_call();
-  bool const selects_together = algorithm.promises().global.has_value();
   auto const reduced = static_cast<double>(counted.of_phase(oktopk::phase::reduce).bytes_received);
   timed<Comm> const& clocks = counted.inner();
   std::array<double, 9> most{seconds,
@@ -65,12 +65,12 @@ measurement over_ranks(Comm& comm, Allreduce const& algorithm, counting_communic
 }
 
 /// One call of an algorithm, timed and counted, and its update. Collective; `comm` is the one that is not counted,
-/// `is_yardstick` says that the algorithm is the communicator's own allreduce, and `which` names the call where it
-/// fails.
+/// `is_yardstick` says that the algorithm is the communicator's own allreduce, `selects_together` that ranks select
+/// among the sums, and `which` names the call where it fails.
 template <oktopk::communicator Comm, class Allreduce>
 measurement measure(Comm& comm, Allreduce& algorithm, counting_communicator<Comm>& counted,
-                    accumulator_view const& accumulator, bool is_yardstick, std::string const& which,
-                    typename Allreduce::update_type& update) {
+                    accumulator_view const& accumulator, bool is_yardstick, bool selects_together,
+                    std::string const& which, typename Allreduce::update_type& update) {
   std::array<double, 1> barrier{};
   comm.allreduce(std::span<double>(barrier), oktopk::reduction::sum, oktopk::phase::control);
   counted.reset();
@@ -89,7 +89,7 @@ measurement measure(Comm& comm, Allreduce& algorithm, counting_communicator<Comm
     }
   }
   std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
-  return over_ranks(comm, algorithm, counted, taken.count());
+  return over_ranks(comm, algorithm, counted, selects_together, taken.count());
 }
 
 } // namespace oktopk_bench

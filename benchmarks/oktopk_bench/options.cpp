@@ -5,7 +5,7 @@
 #include "programs/density.hpp"
 #include "programs/version.hpp"
 
-#include <oktopk/catalogue/request.hpp>
+#include <oktopk/catalogue/option_reader.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -17,7 +17,7 @@ bool ascending_below(std::vector<std::int64_t> const& indices, std::int64_t end)
   return ascending && (indices.empty() || (indices.front() >= 0 && indices.back() < end));
 }
 
-bool inside(oktopk::selection_promise const& limits, std::int64_t count, std::int64_t k) {
+bool inside(selection_promise const& limits, std::int64_t count, std::int64_t k) {
   return static_cast<double>(count) >= limits.low * static_cast<double>(k) &&
          !(static_cast<double>(count) > limits.high * static_cast<double>(k)); // no limit times no entries is no number
 }
@@ -29,8 +29,8 @@ std::string outside(std::string const& what, std::int64_t count, std::int64_t k)
 } // namespace
 
 own_part::own_part(std::span<float const> accumulator, host_result const& result,
-                   oktopk::call_statistics const& figures, oktopk::allreduce_promises const& promised, std::int64_t k,
-                   int rank, std::span<std::int64_t const> boundaries)
+                   oktopk::call_statistics const& figures, allreduce_promises const& promised, std::int64_t k, int rank,
+                   std::span<std::int64_t const> boundaries)
     : accumulator_(accumulator), result_(result), figures_(figures), promised_(promised), k_(k), rank_(rank),
       boundaries_(boundaries), code_(promised.rounding) {
   // What is above one threshold is the largest entries, as many as there are.
@@ -39,7 +39,7 @@ own_part::own_part(std::span<float const> accumulator, host_result const& result
   if (knows_selection_) {
     selected_ = top_k(accumulator_, promised_.local.exact ? k_ : std::max<std::int64_t>(figures_.local_selected, 0));
   }
-  if (promised_.coded == oktopk::coded_messages::regions && !boundaries_.empty()) {
+  if (promised_.coded == coded_messages::regions && !boundaries_.empty()) {
     own_begin_ = boundaries_[static_cast<std::size_t>(rank_)];
     own_end_ = boundaries_[static_cast<std::size_t>(rank_) + 1];
   }
@@ -49,8 +49,8 @@ own_part::own_part(std::span<float const> accumulator, host_result const& result
 }
 
 void own_part::follow_selection() {
-  bool const to_owners = promised_.coded == oktopk::coded_messages::regions;
-  if (promised_.coded == oktopk::coded_messages::tree || (to_owners && boundaries_.empty())) {
+  bool const to_owners = promised_.coded == coded_messages::regions;
+  if (promised_.coded == coded_messages::tree || (to_owners && boundaries_.empty())) {
     return;
   }
   followed_ = knows_selection_ ? selected_ : result_.contributed;
@@ -186,13 +186,13 @@ std::string own_part::count_fault() const {
 // What a rank's messages rounded off is returned to it: of its contributions, unless they are its own sums', and of the
 // sums of its region.
 std::string own_part::returned_fault() const {
-  if (promised_.coded == oktopk::coded_messages::tree) { // returns what it drops, too
+  if (promised_.coded == coded_messages::tree) { // returns what it drops, too
     return rounds() && code_.known() ? result_code_fault() : std::string();
   }
   auto const& indices = result_.indices;
   auto const& given = result_.contributed;
   std::vector<std::int64_t> expected;
-  if (rounds() && (promised_.coded == oktopk::coded_messages::selections || !boundaries_.empty())) {
+  if (rounds() && (promised_.coded == coded_messages::selections || !boundaries_.empty())) {
     auto const at = [](std::vector<std::int64_t> const& list, std::int64_t index) {
       return std::lower_bound(list.begin(), list.end(), index);
     };

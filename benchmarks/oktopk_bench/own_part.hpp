@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "promises.hpp"
 #include "reference.hpp"
 #include "result.hpp"
 #include "value_code.hpp"
 
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/catalogue/promises.hpp>
 
 #include <cstdint>
 #include <span>
@@ -22,8 +22,7 @@ public:
   /// `boundaries`: P + 1 of the regions whose owners add up; none where there are no regions. All arguments are to
   /// outlive the object.
   own_part(std::span<float const> accumulator, host_result const& result, oktopk::call_statistics const& figures,
-           oktopk::allreduce_promises const& promised, std::int64_t k, int rank,
-           std::span<std::int64_t const> boundaries);
+           allreduce_promises const& promised, std::int64_t k, int rank, std::span<std::int64_t const> boundaries);
 
   /// What can be told wrong without the other ranks, in one sentence, or nothing.
   std::string problem() const;
@@ -53,7 +52,7 @@ private:
   std::span<float const> accumulator_;
   host_result const& result_;
   oktopk::call_statistics const& figures_;
-  oktopk::allreduce_promises const& promised_;
+  allreduce_promises const& promised_;
   std::int64_t k_;
   int rank_;
   std::span<std::int64_t const> boundaries_;

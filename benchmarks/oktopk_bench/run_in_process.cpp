@@ -12,7 +12,10 @@
 namespace oktopk_bench {
 
 std::string list_text() {
-  return oktopk::catalogue_text(extras());
+#ifdef OKTOPK_BENCH_WITH_ZFP
+  oktopk::list_zfp();
+#endif
+  return oktopk::catalogue_text();
 }
 
 int run_in_process(command_line const& read) {

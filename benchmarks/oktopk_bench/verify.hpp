@@ -4,7 +4,6 @@
 
 #include "own_part.hpp"
 
-#include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/core/integers.hpp>
@@ -57,7 +56,7 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
 /// the regions of the ranks, the same on all of them.
 template <oktopk::communicator Comm>
 void verify(Comm& comm, std::string const& call, std::span<float const> accumulator, host_result const& result,
-            oktopk::call_statistics const& figures, oktopk::allreduce_promises const& promised, std::int64_t k,
+            oktopk::call_statistics const& figures, allreduce_promises const& promised, std::int64_t k,
             std::span<std::int64_t const> boundaries) {
   own_part const part(accumulator, result, figures, promised, k, comm.rank(), boundaries);
   auto const settle = [&](std::string const& fault, oktopk::agreement agreed) {

@@ -8,22 +8,19 @@
 #endif
 
 namespace fashion {
-namespace {
-
-#ifdef FASHION_WITH_ZFP
-using extras = oktopk::with_zfp;
-#else
-using extras = oktopk::no_extras;
-#endif
-
-} // namespace
 
 allreduce make_allreduce(execution const& exec, communicator const& comm, options const& how, std::int64_t length) {
-  return oktopk::make_allreduce(exec, comm, how.algorithm, {.length = length, .density = how.density}, extras());
+#ifdef FASHION_WITH_ZFP
+  oktopk::add_zfp<execution, communicator>();
+#endif
+  return oktopk::make_allreduce(exec, comm, how.algorithm, {.length = length, .density = how.density});
 }
 
 std::string list_text() {
-  return oktopk::catalogue_text(extras());
+#ifdef FASHION_WITH_ZFP
+  oktopk::list_zfp();
+#endif
+  return oktopk::catalogue_text();
 }
 
 } // namespace fashion

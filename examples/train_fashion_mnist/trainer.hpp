@@ -106,7 +106,7 @@ private:
     return {.algorithm = how_.algorithm,
             .ranks = world_.size(),
             .length = allreduce_.length(),
-            .selects = allreduce_.promises().selects,
+            .selects = allreduce_.k() < allreduce_.length(),
             .k = allreduce_.k(),
             .lower_bound_words = 2 * k * (ranks - 1) / ranks};
   }

@@ -4,7 +4,7 @@
 
 #include "algorithm/suite.hpp"
 
-#include <oktopk/catalogue/one_of_values.hpp>
+#include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/bfloat16.hpp>

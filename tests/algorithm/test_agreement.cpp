@@ -169,7 +169,8 @@ TEST_CASE("ranks that disagree on an option are told so, all of them") {
   check_disagreement(usual_ones, {.length = 100, .density = 0.2}, "k = 20");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .local_select = {.tau_prime = 31}}, "tau' 31");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .global_select = {.tau_prime = 33}}, "tau' 33");
-  check_disagreement(usual_ones, {.length = 100, .k = 10, .local_select = {.high = std::nextafter(1.5, 2)}}, "band");
+  check_disagreement(usual_ones, {.length = 100, .k = 10, .local_select = {.high = std::nextafter(1.5, 2)}},
+                     "high 1.5");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .partition = {.tau = 63}}, "tau 63");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .schedule = {.bucket = 5}}, "bucket 5");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.ratio = 3}}, "ratio 3");

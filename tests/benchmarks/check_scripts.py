@@ -113,7 +113,7 @@ def read_only():
     folder = pathlib.Path(tempfile.mkdtemp())
     checkout, elsewhere = folder / "checkout", folder / "elsewhere"
     as_user = []
-    for each in ("cmake", "benchmarks/driver", "benchmarks/network/results", "include/oktopk/catalogue"):
+    for each in ("cmake", "benchmarks/driver", "benchmarks/network/results", "include/oktopk"):
         shutil.copytree(ROOT / each, checkout / each, ignore=shutil.ignore_patterns("*.png"))
     for each in ("CMakeLists.txt", "benchmarks/run.py", "tests/run.sh"):
         (checkout / each).parent.mkdir(exist_ok=True)

@@ -28,7 +28,7 @@ std::vector<std::int64_t> const contributed[ranks] = {{1}, {1}, {0}};
 struct call {
   host_result result;
   oktopk::call_statistics figures{k, k};
-  oktopk::allreduce_promises promised;
+  oktopk_bench::allreduce_promises promised;
 };
 
 call right_call(int rank) {

@@ -40,7 +40,7 @@ struct call {
   std::vector<float> accumulator;
   host_result result;
   call_statistics figures;
-  allreduce_promises promised;
+  oktopk_bench::allreduce_promises promised;
   std::vector<std::int64_t> boundaries;
   std::int64_t k = 0;
 };
@@ -97,7 +97,7 @@ calls made(int ranks, std::string const& code, typename Allreduce::options how =
       mine.result = oktopk_bench::result_of(algorithm(view));
     }
     mine.figures = algorithm.last_call();
-    mine.promised = catalogue::promises_of<Allreduce>(how);
+    mine.promised = oktopk_bench::promises_of<Allreduce>(how);
     mine.boundaries = boundaries_of(algorithm, ranks);
     mine.k = algorithm.k();
   });

@@ -4,8 +4,6 @@
 // Every algorithm of the catalogue gives what its type gives, to the bit and to the byte; wrong texts are refused.
 #include <oktopk/catalogue/algorithms.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/catalogue/promises.hpp>
-#include <oktopk/catalogue/read_options.hpp>
 #include <oktopk/sgd.hpp>
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
@@ -35,14 +33,11 @@ constexpr std::int64_t length = 700;
 constexpr std::int64_t k = 35;
 constexpr int iterations = 5;
 
-#ifdef OKTOPK_TESTS_WITH_ZFP
-using extras = with_zfp;
-#else
-using extras = no_extras;
-#endif
-
 any made(C const& comm, std::string const& text) {
-  return make_allreduce(E(), comm, text, {.length = length, .k = k}, extras());
+#ifdef OKTOPK_TESTS_WITH_ZFP
+  add_zfp<E, C>();
+#endif
+  return make_allreduce(E(), comm, text, {.length = length, .k = k});
 }
 
 std::set<std::string>& names_seen() {
@@ -111,6 +106,10 @@ void compare_sparse_algorithms() {
   check_twin<reusing>("ok_topk(local_select=reused, global_select=reused, partition=balanced, tau=2, tau_prime=2, "
                       "low=0.5, bucket=2, ratio=1.5, message_entries=5)",
                       reused);
+  check_twin<reusing>("ok_topk(local=reused(tau_prime=2, low=0.5), global=reused( low = 0.5, tau_prime=2 ), "
+                      "partition=balanced(tau=2), bucket=2, ratio=1.5, message_entries=5)",
+                      reused);
+  check_twin<gtopk<E, C, packed<float, std::int32_t, fixed_values<2>>>>("gtopk(format=packed(values=fixed2))");
   check_twin<ok_topk<E, C, coo<>, gaussian, exact, uniform>>("ok_topk(local_select=gaussian, partition=uniform)");
   check_twin<ok_topk<E, C, coo<>, chunked, exact>>("ok_topk(local_select=chunked)");
   typename published::options paper;
@@ -142,6 +141,8 @@ void compare_dense_algorithms() {
   how.reduce.cutoff_bytes = 0;
   check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float, rate=9, codec_level=message, cutoff_bytes=0)",
                                       how);
+  check_twin<coded_ring<block_float>>("ring_chunked(codec=block_float(rate=9, codec_level=message, cutoff_bytes=0))",
+                                      how);
   check_twin<coded_ring<identity>>("ring_chunked(codec=identity, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
   check_twin<dense_recursive_doubling<E, C, float, std::int32_t, coded_wire<bfloat16>>>(
       "recursive_doubling(codec=bfloat16, cutoff_bytes=0)", {.reduce = {.cutoff_bytes = 0}});
@@ -168,14 +169,14 @@ TEST_CASE("the list has every option with its default") {
     }
   }
   std::string const text = catalogue_text();
-  CHECK(text.find("local_select=exact") != std::string::npos);
+  CHECK(text.find("local=exact") != std::string::npos);
   CHECK(text.find("tau=64") != std::string::npos);
   CHECK(text.find("none, identity, bfloat16, block_float") != std::string::npos);
   CHECK(text.find(
             "values of a packed format: exact, bfloat16, fixed8, fixed4, fixed2, sign; goes with format=packed\n") !=
         std::string::npos);
   CHECK(text.find("goes with format=coo") == std::string::npos); // what every format has goes with none
-  CHECK(catalogue_text(extras()).find("none, identity, bfloat16, block_float") != std::string::npos);
+  CHECK(catalogue_text().find("none, identity, bfloat16, block_float") != std::string::npos);
 }
 
 TEST_CASE("a wrong text is the same error on every rank, and lists the right ones") {
@@ -184,7 +185,7 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
     CHECK(unlike(all, fault::option_out_of_range, words) == "");
   };
   refused("okk", "\"okk\"; there are ok_topk, paper_ok_topk, topk_a, topk_dsa, gtopk, gaussian_k, dense, ");
-  refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local_select, ");
+  refused("ok_topk(taw=3)", "no option \"taw\" here; it has format, local, ");
   refused("ok_topk(partition=fair)", "\"fair\" is unknown; there are evened, balanced, uniform");
   refused("ok_topk(local_select=best)", "there are exact, reused, unguarded, gaussian, chunked");
   refused("ok_topk(global_select=gaussian)", "there are exact, reused, unguarded, gathered");
@@ -192,9 +193,9 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("topk_a(format=packed, values=gzip)", "there are exact, bfloat16, fixed8, fixed4, fixed2, sign");
   refused("ok_topk(values=sign)", "ok_topk: values goes with format=packed");
   refused("ok_topk(format=coo, values=sign)", "ok_topk: values goes with format=packed");
-  refused("ok_topk(tau_prime=16)", "ok_topk: tau_prime goes with local_select=reused or local_select=unguarded or "
-                                   "global_select=reused or global_select=unguarded or global_select=gathered");
-  refused("ok_topk(chunk=4096)", "ok_topk: chunk goes with local_select=chunked");
+  refused("ok_topk(tau_prime=16)", "ok_topk: tau_prime goes with local=reused or local=unguarded or "
+                                   "global=reused or global=unguarded or global=gathered");
+  refused("ok_topk(chunk=4096)", "ok_topk: chunk goes with local=chunked");
   refused("topk_a(tau_prime=16)", "no option \"tau_prime\" here; it has format, ");
   refused("dense(density=0.1)", "no option \"density\" here");
   refused("ring_chunked(codec=gzip)", "there are none, identity, bfloat16, block_float");
@@ -207,6 +208,28 @@ TEST_CASE("a wrong text is the same error on every rank, and lists the right one
   refused("ok_topk(tau=0)", "tau = 0 of evened is not positive");
   refused("ring_chunked(codec=block_float, rate=17)", "is not between 4 and 16");
   refused("dense(", "NAME(KEY=VALUE, ...)");
+  refused("ok_topk(local=reused(taw=3))", "ok_topk: local=reused has no option \"taw\"; it has tau_prime, low, high");
+  refused("ok_topk(local=exact(low=3))", "ok_topk: low goes with local=reused or global=reused");
+  refused("ok_topk(partition=uniform(bucket=3))", "ok_topk: partition=uniform has no option \"bucket\", nor any other");
+  refused("ok_topk(format=coo(values=sign))", "ok_topk: values goes with format=packed");
+  refused("ok_topk(partition=evened(tau=often))", "ok_topk: tau = \"often\" is no integer");
+  refused("ok_topk(partition=evened(tau))", "\"evened(tau)\" has \"tau\" where KEY=VALUE should be; a policy is NAME");
+  refused("ok_topk(partition=fair(tau=3))", "partition = \"fair\" is unknown; there are evened, balanced, uniform");
+}
+
+TEST_CASE("a key that could be meant for different policies is refused, with the form that tells which") {
+  auto const refused = [](std::string const& text, std::string const& words) {
+    auto const all = failures_of(3, [&](in_process_communicator comm) { made(C(comm), text); });
+    CHECK(unlike(all, fault::option_out_of_range, words) == "");
+  };
+  refused("ok_topk(local=reused, global=gathered, tau_prime=16)",
+          "ok_topk: tau_prime is an option of local=reused and of global=gathered; write local=reused(tau_prime=16), "
+          "global=gathered(tau_prime=16)");
+  refused("ok_topk(local=reused(tau_prime=4), global=reused, tau_prime=16)",
+          "tau_prime is an option of local=reused and of global=reused; write local=reused(tau_prime=16), ");
+  refused("ok_topk(partition=evened(tau=3), tau=4)",
+          "tau is an option of partition=evened; write partition=evened(tau=4)");
+  refused("ok_topk(local=exact, local_select=exact)", "ok_topk has the option local twice");
 }
 
 TEST_CASE("texts that differ between ranks are an error on every rank") {
@@ -243,27 +266,11 @@ TEST_CASE("value codecs that differ between ranks are an error on every rank") {
   CHECK(unlike(all, fault::ranks_disagree, "values=sign") == "");
 }
 
-TEST_CASE("promises follow from the policies") {
-  in_process::run(1, [](in_process_communicator comm) {
-    auto const of = [&](std::string const& text) { return made(C(comm), text).promises(); };
-    auto const own = of("ok_topk");
-    CHECK((own.local.exact && own.global && own.global->exact && !own.all_contribute && !own.everything));
-    auto const reused = of("ok_topk(local_select=reused, low=0.25, global_select=gathered)");
-    CHECK((!reused.local.exact && reused.local.low == 0.25 && reused.local.high == 1.5 && reused.global->low == 0));
-    auto const chunked = of("ok_topk(local_select=chunked)").local;
-    CHECK((!chunked.exact && chunked.low == 1 && chunked.high == 1 && !chunked.one_threshold));
-    auto const fixed = of("ok_topk(local_select=chunked, chunk=64, per_chunk=2)").local;
-    CHECK((fixed.low == 0 && !fixed.one_threshold && own.local.one_threshold));
-    CHECK((of("topk_a").local.exact && of("topk_a").all_contribute && !of("topk_a").global));
-    auto const rounded = of("ok_topk(format=packed, values=sign)");
-    CHECK((rounded.rounding == "sign" && rounded.global->exact && rounded.exact_sums));
-    CHECK((own.rounding.empty() && of("ok_topk(format=packed)").rounding.empty() && of("ring").rounding.empty()));
-    CHECK((own.coded == coded_messages::regions && of("topk_dsa").coded == coded_messages::regions));
-    CHECK((of("topk_a").coded == coded_messages::selections && of("gtopk").coded == coded_messages::tree));
-    CHECK((of("gtopk").exact_sums && !of("gtopk(return_dropped=false)").exact_sums));
-    CHECK((of("ring").everything && !of("dense_bfloat16").everything));
-    CHECK((of("ring_chunked(codec=identity)").everything && !of("ring_chunked(codec=bfloat16)").everything));
-  });
+static_assert(catalogue::runs_over<C, dense<E, C>> && catalogue::runs_over<C, ok_topk<E, C>>);
+
+TEST_CASE("a state depends on no policies that its type tells") {
+  CHECK(catalogue::policies_of(ok_topk<E, C>::options{}).empty());
+  CHECK(catalogue::policies_of(dense<E, C>::options{}).empty());
 }
 
 TEST_CASE("a state goes through bytes, and on where it was saved") {

@@ -7,8 +7,6 @@
 #include "select/suite.hpp"
 
 #include <oktopk/catalogue/one_of.hpp>
-#include <oktopk/catalogue/one_of_partitioners.hpp>
-#include <oktopk/catalogue/one_of_selectors.hpp>
 #include <oktopk/catalogue/policies.hpp>
 
 #include <string>

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include <oktopk/catalogue/option_reader.hpp>
-#include <oktopk/catalogue/request.hpp>
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"

@@ -5,7 +5,7 @@
 
 #include "extending/plain_values.hpp"
 
-#include <oktopk/catalogue/one_of_values.hpp>
+#include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/fixed.hpp>

@@ -116,7 +116,7 @@ TEST_CASE("chunked tells what is wrong with its options") {
   CHECK(problem((1 << 20) + 1, 0) == "chunk must be 64 to 1048576, not 1048577");
   CHECK(problem(64, 65) == "per_chunk must be 0 to chunk, which is 64, not 65");
   CHECK(problem(64, -1) == "per_chunk must be 0 to chunk, which is 64, not -1");
-  CHECK(oktopk::chunked({.chunk = 64, .per_chunk = 2}).describe() == "chunked(chunk=64, per_chunk=2)");
+  CHECK(oktopk::chunked({.chunk = 64, .per_chunk = 2}).describe() == "chunked (chunk 64, per_chunk 2)");
 }
 
 TEST_CASE("chunked knows before how many it selects") {

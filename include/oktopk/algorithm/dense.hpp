@@ -73,6 +73,11 @@ public:
   struct options {
     std::int64_t length = 0;                               ///< of the accumulators
     typename detail::options_of<Reduce>::type reduce = {}; ///< where `Reduce` has some
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("reduce", how.reduce, "options of the collective");
+    }
   };
 
   using state_type = dense_state;

@@ -48,6 +48,13 @@ public:
     typename LocalSelector::options local_select{};
     bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
     Format format{};            ///< of the entries on the wire
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("return_dropped", how.return_dropped, "return dropped partial sums to the residual");
+      visit("format", how.format, "entries on the wire");
+      visit("local", how.local_select, "selection of a rank's own entries");
+    }
   };
 
   /// Collective.

@@ -101,6 +101,16 @@ public:
     typename Schedule::options schedule{};            ///< line 8: in which order ranks send
     typename Gather::options gather{};                ///< line 13: when parts are balanced
     Format format{};                                  ///< of the entries on the wire
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("format", how.format, "entries on the wire");
+      visit("local", how.local_select, "selection of a rank's own entries");
+      visit("global", how.global_select, "selection among the sums");
+      visit("partition", how.partition, "regions of the ranks");
+      visit("schedule", how.schedule, "order of the messages");
+      visit("gather", how.gather, "balance of the parts");
+    }
   };
 
   /// An allreduce over the ranks of `comm`, for calls on `exec`: `ok_topk(exec, comm, {.length = n, .density = 0.01})`.

@@ -50,6 +50,12 @@ public:
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename LocalSelector::options local_select{};
     Format format{}; ///< of the entries on the wire
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("format", how.format, "entries on the wire");
+      visit("local", how.local_select, "selection of a rank's own entries");
+    }
   };
 
   /// Collective.

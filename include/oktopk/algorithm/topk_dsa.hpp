@@ -54,6 +54,13 @@ public:
     typename LocalSelector::options local_select{};
     rotated::options schedule{};
     Format format{}; ///< of the entries on the wire
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("format", how.format, "entries on the wire");
+      visit("local", how.local_select, "selection of a rank's own entries");
+      visit("schedule", how.schedule, "order of the messages");
+    }
   };
 
   /// Collective.

@@ -10,12 +10,221 @@
 #include <oktopk/algorithm/paper/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
-#include <oktopk/catalogue/schemes.hpp>
+#include <oktopk/catalogue/any_allreduce.hpp>
+#include <oktopk/catalogue/option_reader.hpp>
+#include <oktopk/catalogue/policies.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
+/// The algorithms that a text can name. Each kind of them `visit`s an algorithm's type and options as a reader has
+/// them: `sink(type_identity<Allreduce>, options)`, for each alternative where it makes a list.
 namespace oktopk::catalogue {
+
+/// Template arguments for an algorithm, as the argument of a function: nvcc warns of functions that have them as
+/// template parameters alone.
+template <class... Arguments>
+struct arguments {};
+
+/// Whether an algorithm starts its messages in groups that fit such a communicator, or starts none.
+template <class Comm, class Allreduce>
+inline constexpr bool runs_over = true;
+
+template <class Comm, class E, class Value, class Index, class Reduce>
+inline constexpr bool runs_over<Comm, dense<E, Comm, Value, Index, Reduce>> =
+    !Comm::ordered_by_instance || requires { requires Reduce::starts_no_messages; };
+
+/// Offers a reader the options of an algorithm and of its policies.
+struct policy_reader {
+  option_reader& in;
+
+  template <class T, class... About>
+  void operator()(std::string_view key, T& value, std::string_view about, About const&... more) {
+    if constexpr (requires { alternatives_of(value); }) {
+      auto const& list = alternatives_of(value);
+      in.choose(key, list, std::get<0>(list).name, about, [&]<class Policy>(alternative<Policy> const&) {
+        oktopk::detail::choice_of<Policy> choice;
+        in.within(key, [&] { read(choice.options); });
+        value.chosen = choice;
+      });
+    } else if constexpr (requires { value.values().chosen; }) {
+      in.within(key, [&] { read_values(value); });
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      in(key, value, about, more...);
+    } else {
+      read(value);
+    }
+  }
+
+  template <class T, std::size_t Count>
+  void operator()(std::string_view key, T& value, option_names<T, Count> const& names, std::string_view about) {
+    in(key, value, names, about);
+  }
+
+  template <class Options>
+  void read(Options& how) {
+    if constexpr (requires { Options::each_option(how, *this); }) {
+      Options::each_option(how, *this);
+    }
+  }
+
+private:
+  template <class Format>
+  void read_values(Format& format) {
+    auto values = format.values();
+    std::int32_t position = 0;
+    std::vector<option_reader::choice> list;
+    for (std::string const& name : oktopk::detail::names_of(value_codecs)) {
+      list.push_back({name, [&values, position] { values.chosen = position; }});
+      position += 1;
+    }
+    in.choose("values", list, list.front().name, "values of a packed format");
+    format = Format(values);
+  }
+};
+
+/// The policies on which a state depends and which the state's type does not name, as `any_state` holds them.
+template <class Options>
+std::string policies_of(Options const& how) {
+  std::string text;
+  if constexpr (requires { how.local_select.chosen; }) {
+    text += "local_select=" + oktopk::detail::names_of(local_selectors)[how.local_select.chosen.index()];
+  }
+  if constexpr (requires { how.global_select.chosen; }) {
+    text += ", global_select=" + oktopk::detail::names_of(global_selectors)[how.global_select.chosen.index()];
+  }
+  return text;
+}
+
+/// An algorithm of `make_allreduce` before it is made: the sink of a visit.
+template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
+struct making {
+  using any = any_allreduce<E, Comm, Value, Index>;
+
+  E const& exec;
+  Comm const& comm;
+  std::string text;
+  std::function<any()> make{};
+
+  template <class Allreduce>
+  void operator()(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
+    if constexpr (runs_over<Comm, Allreduce>) {
+      make = [this, how] {
+        return any(std::in_place_type<Allreduce>, exec, comm, how, any_description{text, policies_of(how)});
+      };
+    }
+  }
+};
+
+/// An algorithm that selects; `type` names it for an execution space, a communicator and a sparse format.
+template <class Type>
+struct sparse_scheme {
+  std::string_view name;
+  std::string_view about;
+  std::string_view format; ///< by default
+  Type type;
+
+  template <class E, class Comm, class Value, class Index, class Sink>
+  void visit(option_reader& in, gradient_size const& size, Sink&& sink) const {
+    in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
+      using chosen = typename Format::template type<Value, Index>;
+      using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, chosen>()))::type;
+      typename allreduce::options how{};
+      how.length = size.length;
+      policy_reader{in}.read(how);
+      bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
+      bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
+      if (!has_density && !has_k) {
+        how.k = size.k;
+        how.density = size.density;
+      }
+      sink(std::type_identity<allreduce>(), how);
+    });
+  }
+};
+
+template <class Type>
+sparse_scheme(std::string_view, std::string_view, std::string_view, Type) -> sparse_scheme<Type>;
+
+/// An algorithm that sums whole gradients; `type` names it for an execution space, a communicator, value and index.
+template <class Type>
+struct dense_scheme {
+  std::string_view name;
+  std::string_view about;
+  Type type;
+
+  template <class E, class Comm, class Value, class Index, class Sink>
+  void visit(option_reader& in, gradient_size const& size, Sink&& sink) const {
+    using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, Value, Index>()))::type;
+    typename allreduce::options how{};
+    how.length = size.length;
+    policy_reader{in}.read(how);
+    sink(std::type_identity<allreduce>(), how);
+  }
+};
+
+template <class Type>
+dense_scheme(std::string_view, std::string_view, Type) -> dense_scheme<Type>;
+
+/// A codec that a program adds to the built-in ones, for algorithms of these types: see `catalogue/with_zfp.hpp`.
+template <class E, class Comm, class Value, class Index>
+struct added_codec {
+  std::string name;
+  void (*visit)(std::string_view scheme, option_reader& in, gradient_size const& size,
+                making<E, Comm, Value, Index>* sink); ///< offers the options, and makes where there is a sink
+
+  static std::vector<added_codec>& all() {
+    static std::vector<added_codec> list;
+    return list;
+  }
+};
+
+/// A dense algorithm that codes its messages, or not; `type` names it for a wire as well.
+template <class Type>
+struct coded_scheme {
+  std::string_view name;
+  std::string_view about;
+  Type type;
+
+  template <class E, class Comm, class Value, class Index, class Sink>
+  void visit(option_reader& in, gradient_size const& size, Sink&& sink) const {
+    std::vector<option_reader::choice> list{
+        {"none", [&] { visit_over<plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
+    auto const add = [&]<class Codec>(alternative<Codec> const& each) {
+      list.push_back(
+          {std::string(each.name), [&] { visit_over<coded_wire<Codec>, E, Comm, Value, Index>(in, size, sink); }});
+    };
+    std::apply([&](auto const&... each) { (add(each), ...); }, codecs);
+    making<E, Comm, Value, Index>* made = nullptr;
+    if constexpr (std::is_same_v<std::remove_cvref_t<Sink>, making<E, Comm, Value, Index>>) {
+      made = &sink;
+    }
+    for (auto const& each : added_codec<E, Comm, Value, Index>::all()) {
+      list.push_back({each.name, [&, made] { each.visit(name, in, size, made); }});
+    }
+    in.choose("codec", list, "none", "code of the messages");
+  }
+
+  template <class Wire, class E, class Comm, class Value, class Index, class Sink>
+  void visit_over(option_reader& in, gradient_size const& size, Sink&& sink) const {
+    auto const with_wire = [this]<class Space, class Ranks, class V, class I>(arguments<Space, Ranks, V, I>) {
+      return type(arguments<Space, Ranks, V, I, Wire>());
+    };
+    in.within("codec", [&] {
+      dense_scheme{name, about, with_wire}.template visit<E, Comm, Value, Index>(in, size, sink);
+    });
+  }
+};
+
+template <class Type>
+coded_scheme(std::string_view, std::string_view, Type) -> coded_scheme<Type>;
 
 /// `ok_topk` with policies that are chosen at run time.
 template <execution_space E, communicator Comm, sparse_format Format>
@@ -72,5 +281,33 @@ inline constexpr std::tuple algorithms{
                    return std::type_identity<dense_recursive_doubling<E, C, V, I, W>>();
                  }},
 };
+
+/// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.
+template <class Visit>
+void with_algorithm(std::string_view name, Visit const& visit) {
+  bool found = false;
+  auto const visit_if_named = [&](auto const& scheme) {
+    if (scheme.name == name) {
+      found = true;
+      visit(scheme);
+    }
+  };
+  std::apply([&](auto const&... each) { (visit_if_named(each), ...); }, algorithms);
+  if (!found) {
+    throw error(fault::option_out_of_range, "there is no algorithm \"" + std::string(name) + "\"; there are " +
+                                                oktopk::detail::joined(oktopk::detail::names_of(algorithms)));
+  }
+}
+
+/// Visits the algorithm and options that a request asks for. Throws where it has a name, key or value that is unknown.
+template <class E, class Comm, class Value, class Index, class Sink>
+void visit_request(allreduce_request request, gradient_size const& size, Sink&& sink) {
+  option_reader in(std::move(request));
+  with_algorithm(in.name(), [&](auto const& scheme) {
+    scheme.template visit<E, Comm, Value, Index>(in, size, sink);
+    in.finish(
+        [&](option_reader& all) { scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {}); });
+  });
+}
 
 } // namespace oktopk::catalogue

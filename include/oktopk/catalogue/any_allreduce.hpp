@@ -5,7 +5,6 @@
 #include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/other_ranks.hpp>
-#include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/error.hpp>
@@ -14,6 +13,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -43,11 +43,17 @@ struct any_state {
   }
 };
 
-/// The names under which an algorithm goes, and its promises.
+/// The size of a selection; dense schemes take the length only, and a text may have its own density or k.
+struct gradient_size {
+  std::int64_t length = 0;         ///< of the accumulators
+  std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+  std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+};
+
+/// The names under which an algorithm goes.
 struct any_description {
   std::string text;     ///< as the algorithm was asked for; its own name where empty
   std::string policies; ///< that its state depends on beside the state's type
-  allreduce_promises promises;
 };
 
 /// A gradient allreduce whose type is chosen at run time: one virtual call per call of the algorithm inside.
@@ -83,7 +89,6 @@ public:
   std::string_view name() const { return inside_->name(); }
   /// The text that the algorithm was asked for with, policies and options included.
   std::string const& text() const { return description_.text; }
-  allreduce_promises const& promises() const { return description_.promises; }
   double bound_words() const { return inside_->bound_words(); }
   call_statistics const& last_call() const { return inside_->last_call(); }
   E const& execution() const { return inside_->execution(); }

@@ -2,13 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/error.hpp>
+#include <oktopk/format/values/concept.hpp>
+#include <oktopk/partition/concept.hpp>
+#include <oktopk/select/concept.hpp>
+
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
+/// Policies that are one of several, chosen at run time: an algorithm that takes them is compiled once and not once for
+/// each. Results, messages and bounds are those of the chosen one.
 namespace oktopk {
 
 /// A policy that a text can name: a line of a list in `catalogue/policies.hpp`.
@@ -45,15 +56,202 @@ void with_index(std::size_t index, Action const& action) {
   }(std::make_index_sequence<Count>());
 }
 
-/// The policies of a choice, made from their options.
+/// Common part of selectors and partitioners that are one of several.
 template <class... Policies>
-std::variant<Policies...> made_from(std::variant<choice_of<Policies>...> const& chosen) {
-  std::variant<Policies...> made;
-  with_index<sizeof...(Policies)>(
-      chosen.index(), [&](auto which) { made.template emplace<which()>(std::get<which()>(chosen).options); });
-  return made;
-}
+class one_of {
+public:
+  struct options {
+    std::variant<choice_of<Policies>...> chosen;
+  };
+
+  explicit one_of(options const& how) {
+    with_index<sizeof...(Policies)>(how.chosen.index(), [&](auto which) {
+      chosen_.template emplace<which()>(std::get<which()>(how.chosen).options);
+    });
+  }
+
+  std::string describe() const {
+    return std::visit([](auto const& one) { return std::string(one.describe()); }, chosen_);
+  }
+
+  std::string problem() const {
+    return std::visit([](auto const& one) { return std::string(one.problem()); }, chosen_);
+  }
+
+protected:
+  std::variant<Policies...> chosen_;
+};
 
 } // namespace detail
+
+/// A partitioner that is one of several.
+template <class... Partitioners>
+class one_of_partitioners : public detail::one_of<Partitioners...> {
+  using base = detail::one_of<Partitioners...>;
+
+public:
+  using typename base::options;
+
+  one_of_partitioners() : base(options{}) {}
+  explicit one_of_partitioners(options const& how) : base(how) {}
+
+  bool due(std::int64_t iteration) const {
+    return std::visit([&](auto const& one) { return one.due(iteration); }, this->chosen_);
+  }
+
+  double bound_words(int ranks) const {
+    return std::visit([&](auto const& one) { return one.bound_words(ranks); }, this->chosen_);
+  }
+
+  /// The step of the chosen one.
+  template <execution_space E, communicator Comm>
+  class step {
+  public:
+    explicit step(one_of_partitioners const& how) {
+      detail::with_index<sizeof...(Partitioners)>(how.chosen_.index(), [&](auto which) {
+        chosen_.template emplace<which() + 1>(std::get<which()>(how.chosen_));
+      });
+    }
+
+    template <gradient_index Index>
+    std::span<std::int64_t const> run(call_context<E, Comm>& call,
+                                      array_ref<Index const, typename E::memory_space> const& selected) {
+      std::span<std::int64_t const> boundaries;
+      detail::with_index<sizeof...(Partitioners)>(
+          chosen_.index() - 1, [&](auto which) { boundaries = std::get<which() + 1>(chosen_).run(call, selected); });
+      return boundaries;
+    }
+
+  private:
+    std::variant<std::monostate, typename Partitioners::template step<E, Comm>...> chosen_;
+  };
+};
+
+/// A selector that is one of several. A selector for local selections only, or for global ones only, goes with others
+/// of its kind.
+template <class... Selectors>
+class one_of_selectors : public detail::one_of<Selectors...> {
+  using base = detail::one_of<Selectors...>;
+
+public:
+  using typename base::options;
+
+  /// The state of one of them, the chosen one after the first selection.
+  template <gradient_value Value>
+  struct state {
+    std::variant<typename Selectors::template state<Value>...> one;
+
+    bool is_sound(std::int64_t iteration) const {
+      return std::visit([&](auto const& own) { return own.is_sound(iteration); }, one);
+    }
+
+    void list_facts(agreement& terms) const {
+      terms.fact("selector", name());
+      std::visit([&](auto const& own) { own.list_facts(terms); }, one);
+    }
+
+    /// For `save` and `load`: the name of the selector, and its own state.
+    template <class State, class Visit>
+    static void each_part(State& carried, Visit& visit) {
+      std::string const own = carried.name();
+      std::vector<char> name(own.begin(), own.end());
+      visit(name);
+      if constexpr (!std::is_const_v<State>) {
+        carried.become(std::string(name.begin(), name.end()));
+      }
+      detail::with_index<sizeof...(Selectors)>(carried.one.index(), [&](auto which) {
+        std::variant_alternative_t<which(), decltype(one)>::each_part(std::get<which()>(carried.one), visit);
+      });
+    }
+
+  private:
+    static std::vector<std::string> names() { return {std::string(Selectors::name())...}; }
+    std::string name() const { return names()[one.index()]; }
+
+    void become(std::string const& name) {
+      auto const all = names();
+      std::size_t index = 0;
+      while (index < all.size() && all[index] != name) {
+        index += 1;
+      }
+      if (index == all.size()) {
+        throw error(fault::bad_file, "the checkpoint holds the state of an unknown selector");
+      }
+      detail::with_index<sizeof...(Selectors)>(index, [&](auto which) { one.template emplace<which()>(); });
+    }
+  };
+
+  one_of_selectors() : base(options{}) {}
+  explicit one_of_selectors(options const& how) : base(how) {}
+
+  static std::string name() { return "one_of_selectors"; }
+
+  bool bounded() const {
+    return std::visit([](auto const& one) { return one.bounded(); }, this->chosen_);
+  }
+
+  std::int64_t capacity(std::int64_t k, std::int64_t length) const {
+    return std::visit([&](auto const& one) { return one.capacity(k, length); }, this->chosen_);
+  }
+
+  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group,
+            selection_source Source>
+    requires(selects_from<Selectors, E, Index, Value, Group, Source> && ...)
+  selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
+                                                           Source const& source, state<Value>& carried) const {
+    selection<Index, Value, typename E::memory_space> result;
+    detail::with_index<sizeof...(Selectors)>(this->chosen_.index(), [&](auto which) {
+      if (carried.one.index() != which()) {
+        carried.one.template emplace<which()>();
+      }
+      result = std::get<which()>(this->chosen_).select(context, source, std::get<which()>(carried.one));
+    });
+    return result;
+  }
+};
+
+/// A value codec that is one of several: on the wire the same as the chosen one.
+template <value_codec... Codecs>
+struct one_of_values {
+  std::int32_t chosen = 0; ///< its position in the list
+
+  static constexpr bool lossless = (Codecs::lossless && ...);
+
+  std::string name() const {
+    std::string text;
+    std::int32_t at = 0;
+    (void)((at++ == chosen && (text = Codecs().name(), true)) || ...);
+    return text;
+  }
+
+  /// Whether the chosen one rounds.
+  bool loses() const {
+    std::int32_t at = 0;
+    return ((at++ == chosen && !Codecs::lossless) || ...);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION int most_bytes(int count) const {
+    int bytes = 0;
+    std::int32_t at = 0;
+    (void)((at++ == chosen && (bytes = Codecs().template most_bytes<Value>(count), true)) || ...);
+    return bytes;
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION std::byte* encode(Value const* values, int count, std::byte* out) const {
+    std::int32_t at = 0;
+    (void)((at++ == chosen && (out = Codecs().encode(values, count, out), true)) || ...);
+    return out;
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                      Value* values) const {
+    std::int32_t at = 0;
+    (void)((at++ == chosen && (in = Codecs().decode(in, end, count, values), true)) || ...);
+    return in;
+  }
+};
 
 } // namespace oktopk

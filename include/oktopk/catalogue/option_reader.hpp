@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/catalogue/request.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/options.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +30,31 @@ struct listed_option {
 
 namespace detail {
 
+inline std::string trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n\r";
+  auto const first = text.find_first_not_of(blanks);
+  return first == text.npos ? std::string()
+                            : std::string(text.substr(first, text.find_last_not_of(blanks) - first + 1));
+}
+
+inline bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+/// Whether the text ends with the parenthesis that closes its first one.
+inline bool is_closed_at_end(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = text.find('('); at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth <= 0) {
+      return at + 1 == text.size();
+    }
+  }
+  return false;
+}
+
 /// Names separated by commas, or by something else.
 inline std::string joined(std::vector<std::string> const& names, char const* separator = ", ") {
   std::string text;
@@ -46,23 +70,112 @@ std::vector<std::string> names_of(std::tuple<Alternatives...> const& list) {
   return std::apply([](auto const&... each) { return std::vector<std::string>{std::string(each.name)...}; }, list);
 }
 
+inline bool has(std::vector<std::string> const& list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
 } // namespace detail
+
+/// Splits a list at its commas; a comma inside parentheses belongs to the item. Items are without blanks at the ends.
+/// An empty text has no item.
+inline std::vector<std::string> split_list(std::string_view list) {
+  std::vector<std::string> items;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    depth += list[at] == '(' ? 1 : list[at] == ')' ? -1 : 0;
+    if (list[at] == ',' && depth == 0) {
+      items.push_back(detail::trimmed(list.substr(begin, at - begin)));
+      begin = at + 1;
+    }
+  }
+  if (std::string last = detail::trimmed(list.substr(begin)); !last.empty() || !items.empty()) {
+    items.push_back(std::move(last));
+  }
+  return items;
+}
+
+/// An algorithm as a text names it: `NAME` or `NAME(KEY=VALUE, ...)`, blanks anywhere between words. The value of a
+/// policy has the same form.
+struct allreduce_request {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> options; ///< key and value, in the order given; each key once
+
+  /// Throws `option_out_of_range` where the text has another form. Whether name, keys and values are known, the
+  /// catalogue tells.
+  static allreduce_request parse(std::string_view text, char const* kind = "an algorithm") {
+    auto const refuse = [&](std::string const& what) -> void {
+      throw error(fault::option_out_of_range,
+                  "\"" + std::string(text) + "\" " + what + "; " + kind + " is NAME or NAME(KEY=VALUE, ...)");
+    };
+    std::string const whole = detail::trimmed(text);
+    std::size_t const open = whole.find('(');
+    allreduce_request request;
+    request.name = detail::trimmed(whole.substr(0, open));
+    if (!detail::is_word(request.name)) {
+      refuse(request.name.empty() ? "has no name" : "has no name of letters, digits and underscores");
+    }
+    if (open == whole.npos) {
+      return request;
+    }
+    if (!detail::is_closed_at_end(whole)) {
+      refuse("has not one pair of parentheses at its end");
+    }
+    for (std::string const& item : split_list(whole.substr(open + 1, whole.size() - open - 2))) {
+      std::size_t const equals = item.find('=');
+      std::string const key = detail::trimmed(item.substr(0, equals));
+      std::string const value = equals == item.npos ? std::string() : detail::trimmed(item.substr(equals + 1));
+      if (!detail::is_word(key) || value.empty()) {
+        refuse("has \"" + item + "\" where KEY=VALUE should be");
+      }
+      if (request.find(key) != nullptr) {
+        refuse("has the option " + key + " twice");
+      }
+      request.options.emplace_back(key, value);
+    }
+    return request;
+  }
+
+  /// The value of a key; null where the request has none.
+  std::string const* find(std::string_view key) const {
+    auto const found =
+        std::find_if(options.begin(), options.end(), [&](auto const& each) { return each.first == key; });
+    return found == options.end() ? nullptr : &found->second;
+  }
+};
 
 /// Fills options from a request, and writes down which options there are.
 ///
 /// Every option is offered by its key: it takes the value of the request where that has the key, and keeps its own
-/// otherwise. A reader without a request visits all alternatives of every choice: it makes the list of all options.
-/// Faults are an `error` (option_out_of_range) that lists the right keys or values.
+/// otherwise. The options of a chosen policy stand behind its name, `local=reused(tau_prime=16)`, or among those of the
+/// algorithm where that means one policy. A reader without a request visits all alternatives of every choice: it makes
+/// the list of all options. Faults are an `error` (option_out_of_range) that lists the right keys or values.
 class option_reader {
 public:
+  /// One of the values of `choose`.
+  struct choice {
+    std::string name;
+    std::function<void()> visit;
+  };
+
   option_reader() = default;
-  explicit option_reader(allreduce_request request) : request_(std::move(request)), reads_(true) {}
+  explicit option_reader(allreduce_request request) : request_(std::move(request)), reads_(true) {
+    for (auto& [key, value] : request_.options) { // as texts had them once
+      std::string const now = key == "local_select" ? "local" : key == "global_select" ? "global" : key;
+      if (now != key && request_.find(now) != nullptr) {
+        throw error(fault::option_out_of_range, request_.name + " has the option " + now + " twice");
+      }
+      key = now;
+    }
+  }
 
   /// A number.
   template <class Number>
     requires std::integral<Number> || std::floating_point<Number>
-  void operator()(std::string_view key, Number& value, std::string_view about) {
-    std::string const* const given = offer(key, text_of(value), std::string(about));
+  void operator()(std::string_view key, Number& value, std::string_view about, option_range const& range = {}) {
+    std::string const limits = detail::range_text(range);
+    std::string const* const given =
+        offer(key, detail::option_text(value), std::string(about) + (limits.empty() ? "" : ", ") + limits);
     if (given == nullptr) {
       return;
     }
@@ -86,89 +199,94 @@ public:
 
   /// A value that has a name each.
   template <class T, std::size_t Count>
-  void operator()(std::string_view key, T& value, std::array<std::pair<std::string_view, T>, Count> const& names,
-                  std::string_view about) {
-    std::vector<std::string> known;
-    std::string own;
-    for (auto const& [name, of_name] : names) {
-      known.emplace_back(name);
-      own = of_name == value ? std::string(name) : own;
+  void operator()(std::string_view key, T& value, option_names<T, Count> const& names, std::string_view about) {
+    std::vector<choice> list;
+    for (auto const& [name, named] : names) {
+      list.push_back({std::string(name), [&value, chosen = named] { value = chosen; }});
     }
-    if (std::string const* const given = offer(key, own, std::string(about) + ": " + detail::joined(known))) {
-      auto const found =
-          std::find_if(names.begin(), names.end(), [&](auto const& each) { return each.first == *given; });
-      if (found == names.end()) {
-        refuse(key, *given, "is unknown; there are " + detail::joined(known));
-      }
-      value = found->second;
+    if (std::string const* const given =
+            offer(key, detail::option_text(value, names), std::string(about) + ": " + names_of(list))) {
+      find_choice(key, list, *given).visit();
     }
   }
 
   void operator()(std::string_view key, bool& value, std::string_view about) {
-    constexpr std::array<std::pair<std::string_view, bool>, 2> names{{{"true", true}, {"false", false}}};
-    (*this)(key, value, names, about);
+    (*this)(key, value, detail::names_of_bool, about);
   }
 
-  /// One of several alternatives, each with a `name`: `visit(alternative)` for the chosen one.
+  /// One of several alternatives: visits the chosen one, or all where this makes the list.
+  void choose(std::string_view key, std::vector<choice> const& list, std::string_view by_default,
+              std::string_view about) {
+    std::string const* const given = offer(key, std::string(by_default), std::string(about) + ": " + names_of(list));
+    if (!reads_) {
+      visit_all(key, list);
+      return;
+    }
+    std::string const chosen = given != nullptr ? *given : std::string(by_default);
+    auto const has_options = chosen.find('(') != chosen.npos;
+    place own{std::string(key), {}, {}};
+    own.request.name = chosen;
+    if (has_options) {
+      own.request = allreduce_request::parse(chosen, "a policy");
+    }
+    choice const& found = find_choice(key, list, own.request.name);
+    places_.push_back(std::move(own));
+    found.visit();
+  }
+
+  /// The same for a list of alternatives with a `name` each: `visit(alternative)`.
   template <class... Alternatives, class Visit>
   void choose(std::string_view key, std::tuple<Alternatives...> const& list, std::string_view by_default,
               std::string_view about, Visit const& visit) {
-    std::string const known = detail::joined(detail::names_of(list));
-    std::string const* const given = offer(key, std::string(by_default), std::string(about) + ": " + known);
-    std::string const chosen = given != nullptr ? *given : std::string(by_default);
-    bool found = false;
-    std::vector<listed_option> of_alternatives;
-    auto const visit_if_chosen = [&](auto const& each) {
-      if (!reads_) {
-        std::vector<listed_option> before = std::exchange(known_, {});
-        visit(each);
-        for (listed_option& option : known_) {
-          if (option.goes_with.empty()) {
-            option.goes_with.push_back(std::string(key) + "=" + std::string(each.name));
-          }
-          merge(of_alternatives, option);
-        }
-        known_ = std::move(before);
-      } else if (each.name == chosen) {
-        found = true;
-        visit(each);
-      }
-    };
-    std::apply([&](auto const&... each) { (visit_if_chosen(each), ...); }, list);
-    if (reads_ && !found) {
-      refuse(key, chosen, "is unknown; there are " + known);
-    }
-    for (listed_option& option : of_alternatives) {
-      auto const times =
-          std::count_if(option.goes_with.begin(), option.goes_with.end(),
-                        [&](std::string const& choice) { return choice.starts_with(std::string(key) + "="); });
-      if (static_cast<std::size_t>(times) == sizeof...(Alternatives)) { // the choice does not matter
-        option.goes_with.clear();
-      }
-      merge(known_, option);
-    }
+    std::apply(
+        [&](auto const&... each) {
+          choose(key, {choice{std::string(each.name), [&] { visit(each); }}...}, by_default, about);
+        },
+        list);
   }
 
-  /// To be called when all options were offered: refuses keys of the request that none of them has, and says which
-  /// choice has the key. `offer_all(reader)` offers the same options again, to a reader that visits all choices.
+  /// Offers in `action` the options of the policy that was chosen with this key.
+  template <class Action>
+  void within(std::string_view key, Action const& action) {
+    auto const found = std::find_if(places_.begin(), places_.end(), [&](place const& each) { return each.key == key; });
+    auto const outer = std::exchange(inside_, found == places_.end() ? nowhere : found - places_.begin());
+    action();
+    inside_ = outer;
+  }
+
+  /// To be called when all options were offered: refuses keys that none of them has, and says which choice has the
+  /// key; and keys that could be meant for different policies. `offer_all(reader)` offers the same options again, to a
+  /// reader that visits all choices.
   template <class OfferAll>
   void finish(OfferAll const& offer_all) const {
-    for (auto const& [key, value] : request_.options) {
-      if (find(key) == nullptr) {
+    auto const check = [&](std::string const& who, allreduce_request const& request,
+                           std::vector<std::string> const& keys, char const* here) {
+      for (auto const& [key, value] : request.options) {
+        if (detail::has(keys, key)) {
+          continue;
+        }
         option_reader all;
         offer_all(all);
-        if (listed_option const* const elsewhere = all.find(key)) {
+        listed_option const* const elsewhere = all.find(key);
+        if (elsewhere != nullptr && !elsewhere->goes_with.empty()) {
           throw error(fault::option_out_of_range,
                       request_.name + ": " + key + " goes with " + detail::joined(elsewhere->goes_with, " or "));
         }
-        std::vector<std::string> keys;
-        for (listed_option const& each : known_) {
-          keys.push_back(each.key);
-        }
         throw error(fault::option_out_of_range,
-                    request_.name + " has no option \"" + key + "\" here" +
+                    who + " has no option \"" + key + "\"" + here +
                         (keys.empty() ? ", nor any other" : "; it has " + detail::joined(keys)));
       }
+    };
+    std::vector<std::string> keys;
+    for (listed_option const& each : known_) {
+      keys.push_back(each.key);
+    }
+    check(request_.name, request_, keys, " here");
+    for (place const& each : places_) {
+      check(request_.name + ": " + each.text(), each.request, each.keys, "");
+    }
+    for (auto const& [key, value] : request_.options) {
+      check_meaning(key, value);
     }
   }
 
@@ -179,11 +297,75 @@ public:
   std::vector<listed_option> const& known() const { return known_; }
 
 private:
-  template <class Number>
-  static std::string text_of(Number value) {
-    std::array<char, 32> text{};
-    auto const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-    return {text.data(), end};
+  /// A policy that was chosen: its key, its name and own options, and the keys that it has.
+  struct place {
+    std::string key;
+    allreduce_request request;
+    std::vector<std::string> keys;
+
+    std::string text() const { return key + "=" + request.name; }
+  };
+
+  static constexpr std::ptrdiff_t nowhere = -1;
+
+  static std::string names_of(std::vector<choice> const& list) {
+    std::vector<std::string> names;
+    for (choice const& each : list) {
+      names.push_back(each.name);
+    }
+    return detail::joined(names);
+  }
+
+  choice const& find_choice(std::string_view key, std::vector<choice> const& list, std::string const& name) const {
+    auto const found = std::find_if(list.begin(), list.end(), [&](choice const& each) { return each.name == name; });
+    if (found == list.end()) {
+      refuse(key, name, "is unknown; there are " + names_of(list));
+    }
+    return *found;
+  }
+
+  void visit_all(std::string_view key, std::vector<choice> const& list) {
+    std::vector<listed_option> of_alternatives;
+    for (choice const& each : list) {
+      std::vector<listed_option> before = std::exchange(known_, {});
+      each.visit();
+      for (listed_option& option : known_) {
+        if (option.goes_with.empty()) {
+          option.goes_with.push_back(std::string(key) + "=" + each.name);
+        }
+        merge(of_alternatives, option);
+      }
+      known_ = std::move(before);
+    }
+    for (listed_option& option : of_alternatives) {
+      auto const times = std::count_if(option.goes_with.begin(), option.goes_with.end(), [&](std::string const& each) {
+        return each.starts_with(std::string(key) + "=");
+      });
+      if (static_cast<std::size_t>(times) == list.size()) { // the choice does not matter
+        option.goes_with.clear();
+      }
+      merge(known_, option);
+    }
+  }
+
+  // A key of the algorithm that policies have is meant for one of them, or for the same policy in several places.
+  void check_meaning(std::string const& key, std::string const& value) const {
+    std::vector<std::string> takers;
+    std::vector<std::string> right;
+    bool one = true;
+    for (place const& each : places_) {
+      if (detail::has(each.keys, key)) {
+        one = one && each.request.find(key) == nullptr &&
+              (takers.empty() || takers.front().ends_with("=" + each.request.name));
+        takers.push_back(each.text());
+        right.push_back(each.text() + "(" + key + "=" + value + ")");
+      }
+    }
+    if (!one) {
+      throw error(fault::option_out_of_range, request_.name + ": " + key + " is an option of " +
+                                                  detail::joined(takers, " and of ") + "; write " +
+                                                  detail::joined(right));
+    }
   }
 
   listed_option const* find(std::string_view key) const {
@@ -200,7 +382,7 @@ private:
       known->goes_with.clear();
     } else if (!known->goes_with.empty()) {
       for (std::string const& choice : option.goes_with) {
-        if (std::find(known->goes_with.begin(), known->goes_with.end(), choice) == known->goes_with.end()) {
+        if (!detail::has(known->goes_with, choice)) {
           known->goes_with.push_back(choice);
         }
       }
@@ -211,14 +393,14 @@ private:
     if (find(key) == nullptr) {
       known_.push_back({std::string(key), std::move(value), std::move(about)});
     }
-    if (reads_) {
-      for (auto const& [name, given] : request_.options) {
-        if (name == key) {
-          return &given;
-        }
+    if (inside_ != nowhere) {
+      place& here = places_[static_cast<std::size_t>(inside_)];
+      here.keys.emplace_back(key);
+      if (std::string const* const own = here.request.find(key)) {
+        return own;
       }
     }
-    return nullptr;
+    return request_.find(key);
   }
 
   [[noreturn]] void refuse(std::string_view key, std::string const& given, std::string const& why) const {
@@ -228,6 +410,8 @@ private:
   allreduce_request request_;
   bool reads_ = false; // else it lists
   std::vector<listed_option> known_;
+  std::vector<place> places_;
+  std::ptrdiff_t inside_ = nowhere; // the place whose options are offered
 };
 
 } // namespace oktopk

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <oktopk/algorithm/paper/gathered_threshold.hpp>
-#include <oktopk/catalogue/one_of_partitioners.hpp>
-#include <oktopk/catalogue/one_of_selectors.hpp>
-#include <oktopk/catalogue/one_of_values.hpp>
+#include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>
 #include <oktopk/format/coo.hpp>
@@ -25,8 +23,7 @@
 #include <string_view>
 #include <tuple>
 
-/// The policies that a text can name: a new one is one line in the list of its kind. An option that no policy had
-/// before is one line in `catalogue/read_options.hpp`.
+/// The policies that a text can name: a new one is one line in the list of its kind.
 namespace oktopk::catalogue {
 
 inline constexpr std::tuple local_selectors{
@@ -91,5 +88,15 @@ inline constexpr std::tuple codecs{
 using any_local_selector = detail::one_of_list<one_of_selectors, decltype(local_selectors)>::type;
 using any_global_selector = detail::one_of_list<one_of_selectors, decltype(global_selectors)>::type;
 using any_partitioner = detail::one_of_list<one_of_partitioners, decltype(partitioners)>::type;
+
+constexpr auto const& alternatives_of(any_local_selector::options const&) {
+  return local_selectors;
+}
+constexpr auto const& alternatives_of(any_global_selector::options const&) {
+  return global_selectors;
+}
+constexpr auto const& alternatives_of(any_partitioner::options const&) {
+  return partitioners;
+}
 
 } // namespace oktopk::catalogue

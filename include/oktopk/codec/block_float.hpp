@@ -7,6 +7,7 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -310,6 +311,11 @@ struct block_float {
 
   struct options {
     int rate = 8; ///< bits a value, 4 to 16
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("rate", how.rate, "bits a value", between(4, 16));
+    }
   };
 
   block_float() : block_float(options{}) {}
@@ -317,11 +323,7 @@ struct block_float {
 
   std::string name() const { return "block_float " + std::to_string(options_.rate); }
 
-  std::string problem() const {
-    return options_.rate < 4 || options_.rate > 16
-               ? "rate = " + std::to_string(options_.rate) + " of block_float is not between 4 and 16"
-               : std::string();
-  }
+  std::string problem() const { return detail::fault_of_options("block_float", options_); }
 
   /// All exponents, then all codes in groups of 8 values.
   template <gradient_value>

@@ -10,6 +10,7 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/options.hpp>
 
 #include <zfp.h>
 
@@ -42,6 +43,11 @@ struct zfp {
 
   struct options {
     int rate = 8; ///< bits a value, 4 to 16
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("rate", how.rate, "bits a value", between(4, 16));
+    }
   };
 
   zfp() : zfp(options{}) {}
@@ -49,11 +55,7 @@ struct zfp {
 
   std::string name() const { return "zfp " + std::to_string(options_.rate); }
 
-  std::string problem() const {
-    return options_.rate < 4 || options_.rate > 16
-               ? "rate = " + std::to_string(options_.rate) + " of zfp is not between 4 and 16"
-               : std::string();
-  }
+  std::string problem() const { return detail::fault_of_options("zfp", options_); }
 
   /// The word in front, and `rate` words of 8 bytes a block.
   template <gradient_value>

@@ -6,6 +6,7 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
@@ -20,6 +21,9 @@
 namespace oktopk {
 
 namespace detail {
+
+inline constexpr option_names<codec_level, 2> names_of_levels{
+    {{"collective", codec_level::collective}, {"message", codec_level::message}}};
 
 /// A coded wire with its buffers. Every piece has an image of its own, found by its index.
 ///
@@ -191,6 +195,15 @@ public:
     /// Lets a codec that is not stable code each message: to measure it, for results differ between ranks then, and
     /// `lost` knows of the first rounding of a value only.
     bool ranks_may_differ = false;
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("codec", how.codec, "options of the code");
+      visit("codec_level", how.level, detail::names_of_levels, "code once a collective, or once a message");
+      visit("segment", how.segment, "values that are coded and sent at once", at_least(1));
+      visit("cutoff_bytes", how.cutoff_bytes, "bytes below which a vector is not coded");
+      visit("ranks_may_differ", how.ranks_may_differ, "let an unstable codec code each message");
+    }
   };
 
   coded_wire() : coded_wire(options{}) {}
@@ -202,19 +215,14 @@ public:
   bool codes(std::int64_t bytes) const { return bytes >= options_.cutoff_bytes; }
   std::string name_after(std::string const& algorithm) const { return algorithm + " of " + std::string(codec_.name()); }
 
-  std::string describe() const {
-    return std::string(codec_.name()) + " (level " + detail::name_of(options_.level) + ", segment " +
-           std::to_string(options_.segment) + ", cutoff_bytes " + std::to_string(options_.cutoff_bytes) + ")";
-  }
+  std::string describe() const { return detail::describe_options(std::string(codec_.name()), options_); }
 
   std::string problem() const {
     if (std::string of_codec = detail::problem_of_policy(codec_); !of_codec.empty()) {
       return of_codec;
     }
-    if (options_.segment < 1) {
-      return "segment = " + std::to_string(options_.segment) + " of a coded wire is not positive";
-    }
-    return options_.level == codec_level::message ? detail::fault_of_coding_anew(*this) : std::string();
+    std::string const of_options = detail::fault_of_options("a coded wire", options_);
+    return of_options.empty() && options_.level == codec_level::message ? detail::fault_of_coding_anew(*this) : of_options;
   }
 
   static constexpr bool loses_again() { return detail::loses_again<Codec>; } // see coding_level.hpp, as the next

@@ -6,6 +6,7 @@
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
@@ -142,6 +143,12 @@ public:
     /// more than 64 KiB, and the answer waits behind the data that goes the other way between the same two ranks.
     std::int64_t chunk_bytes = std::int64_t(60) << 10;
     std::int64_t ahead = 32; ///< receives under way at once while reducing, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("chunk_bytes", how.chunk_bytes, "bytes of a sub-chunk", at_least(sizeof(Value), "is less than a value"));
+      visit("ahead", how.ahead, "receives under way at once", at_least(1));
+    }
   };
 
   halving_doubling() : halving_doubling(options{}) {}
@@ -149,17 +156,8 @@ public:
 
   static std::string_view name() { return "halving_doubling"; }
 
-  std::string describe() const {
-    return "pieces of " + std::to_string(options_.chunk_bytes) + " bytes, " + std::to_string(options_.ahead) + " ahead";
-  }
-
-  std::string problem() const {
-    if (options_.chunk_bytes < std::int64_t(sizeof(Value))) {
-      return "chunk_bytes = " + std::to_string(options_.chunk_bytes) + " of halving_doubling is less than a value";
-    }
-    return options_.ahead < 1 ? "ahead = " + std::to_string(options_.ahead) + " of halving_doubling is not positive"
-                              : std::string();
-  }
+  std::string describe() const { return detail::describe_options("halving_doubling", options_); }
+  std::string problem() const { return detail::fault_of_options("halving_doubling", options_); }
 
   /// 2n(B-1)/B values for the largest block of B ranks; n/B more to and from other blocks, for any block.
   static double bound_words(std::int64_t count, int ranks) {

@@ -8,6 +8,7 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
@@ -215,6 +216,12 @@ public:
   struct options {
     std::int64_t chunk_bytes = std::int64_t(1) << 20; ///< of a sub-chunk, at least the size of a value
     std::int64_t ahead = 4;                           ///< receives under way at once, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("chunk_bytes", how.chunk_bytes, "bytes of a sub-chunk", at_least(sizeof(Value), "is less than a value"));
+      visit("ahead", how.ahead, "receives under way at once", at_least(1));
+    }
   };
 
   ring_pipelined() : ring_pipelined(options{}) {}
@@ -222,17 +229,8 @@ public:
 
   static std::string_view name() { return "ring_pipelined"; }
 
-  std::string describe() const {
-    return "chunks of " + std::to_string(options_.chunk_bytes) + " bytes, " + std::to_string(options_.ahead) + " ahead";
-  }
-
-  std::string problem() const {
-    if (options_.chunk_bytes < std::int64_t(sizeof(Value))) {
-      return "chunk_bytes = " + std::to_string(options_.chunk_bytes) + " of ring_pipelined is less than a value";
-    }
-    return options_.ahead < 1 ? "ahead = " + std::to_string(options_.ahead) + " of ring_pipelined is not positive"
-                              : std::string();
-  }
+  std::string describe() const { return detail::describe_options("ring_pipelined", options_); }
+  std::string problem() const { return detail::fault_of_options("ring_pipelined", options_); }
 
   /// 2n(P-1)/P values, and what rounding to whole sub-chunks adds.
   double bound_words(std::int64_t count, int ranks) const {

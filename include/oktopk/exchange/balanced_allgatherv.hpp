@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/balance.hpp>
 #include <oktopk/exchange/concept.hpp>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,18 +36,19 @@ struct balanced_allgatherv {
     /// bandwidth, which is near 2000 entries on slow networks and fast ones. Neither for that nor to send a few entries
     /// fewer where negative.
     std::int64_t message_entries = 2048;
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("ratio", how.ratio, "largest part to mean above which the gather balances", at_least(1));
+      visit("bound_sent", how.bound_sent, "balance also where a rank would send over the bound");
+      visit("message_entries", how.message_entries, "entries whose time a message of balancing may cost");
+    }
   };
 
   balanced_allgatherv() : balanced_allgatherv(options{}) {}
   explicit balanced_allgatherv(options how) : options_(how) {}
 
-  std::string describe() const {
-    std::ostringstream text;
-    text.precision(17);
-    text << "balanced_allgatherv (ratio " << options_.ratio << (options_.bound_sent ? ", bounded" : "") << ", message "
-         << options_.message_entries << ")";
-    return text.str();
-  }
+  std::string describe() const { return detail::describe_options("balanced_allgatherv", options_); }
 
   std::string problem() const {
     return options_.ratio >= 1 ? std::string() : "the ratio of balanced_allgatherv is below 1";

@@ -4,6 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/partition/uniform.hpp>
 
@@ -52,16 +53,18 @@ void local_boundaries(E const& exec, array_ref<Index const, typename E::memory_s
 struct balanced {
   struct options {
     std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
+    }
   };
 
   balanced() : balanced(options{}) {}
   explicit balanced(options how) : options_(how) {}
 
-  std::string describe() const { return "balanced (tau " + std::to_string(options_.tau) + ")"; }
-
-  std::string problem() const {
-    return options_.tau < 1 ? "tau = " + std::to_string(options_.tau) + " of balanced is not positive" : std::string();
-  }
+  std::string describe() const { return detail::describe_options("balanced", options_); }
+  std::string problem() const { return detail::fault_of_options("balanced", options_); }
 
   bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
   static double bound_words(int ranks) { return allreduce_words_at_most(ranks, ranks); }

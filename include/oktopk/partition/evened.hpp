@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/sparse/positions.hpp>
 
@@ -72,22 +73,19 @@ struct evened {
   struct options {
     std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
     int rounds = 2;        ///< of evening, at least 0
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
+      visit("rounds", how.rounds, "times that the regions are evened", at_least(0));
+    }
   };
 
   evened() : evened(options{}) {}
   explicit evened(options how) : options_(how), averaged_({how.tau}) {}
 
-  std::string describe() const {
-    return "evened (tau " + std::to_string(options_.tau) + ", rounds " + std::to_string(options_.rounds) + ")";
-  }
-
-  std::string problem() const {
-    if (options_.tau < 1) {
-      return "tau = " + std::to_string(options_.tau) + " of evened is not positive";
-    }
-    return options_.rounds < 0 ? "rounds = " + std::to_string(options_.rounds) + " of evened is negative"
-                               : std::string();
-  }
+  std::string describe() const { return detail::describe_options("evened", options_); }
+  std::string problem() const { return detail::fault_of_options("evened", options_); }
 
   bool due(std::int64_t iteration) const { return averaged_.due(iteration); }
   double bound_words(int ranks) const { return (1.0 + options_.rounds) * allreduce_words_at_most(ranks, ranks); }

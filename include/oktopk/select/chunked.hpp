@@ -3,6 +3,8 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/chunks.hpp>
@@ -33,6 +35,12 @@ struct chunked {
   struct options {
     std::int64_t chunk = 4096;  ///< values in a chunk, 64 to 1,048,576
     std::int64_t per_chunk = 0; ///< entries of each chunk, up to `chunk`; 0 for what k asks for
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("chunk", how.chunk, "values in a chunk", between(64, 1 << 20));
+      visit("per_chunk", how.per_chunk, "entries of each chunk; 0 for what k asks for");
+    }
   };
 
   template <gradient_value Value>
@@ -50,10 +58,7 @@ struct chunked {
 
   static std::string name() { return "chunked"; }
 
-  std::string describe() const {
-    return name() + "(chunk=" + std::to_string(options_.chunk) + ", per_chunk=" + std::to_string(options_.per_chunk) +
-           ")";
-  }
+  std::string describe() const { return detail::describe_options(name(), options_); }
 
   std::string problem() const {
     if (options_.chunk < 64 || options_.chunk > (1 << 20)) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/compact.hpp>
@@ -12,7 +13,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <sstream>
 #include <string>
 
 namespace oktopk {
@@ -28,6 +28,13 @@ struct reused_threshold {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
     double low = 2.0 / 3;        ///< in [0, 1]
     double high = 3.0 / 2;       ///< at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("tau_prime", how.tau_prime, "iterations that a threshold holds", at_least(1));
+      visit("low", how.low, "fewest entries that a reused threshold may select, in multiples of k", between(0, 1));
+      visit("high", how.high, "most entries that a reused threshold may select, in multiples of k", at_least(1));
+    }
   };
 
   template <gradient_value Value>
@@ -61,21 +68,13 @@ struct reused_threshold {
 
   static std::string name() { return "reused_threshold"; }
 
-  std::string describe() const {
-    std::ostringstream text;
-    text.precision(17);
-    text << name() << " (tau' " << options_.tau_prime << ", band " << options_.low << " to " << options_.high << ")";
-    return text.str();
-  }
+  std::string describe() const { return detail::describe_options(name(), options_); }
 
   std::string problem() const {
-    if (options_.tau_prime < 1) {
-      return "tau' = " + std::to_string(options_.tau_prime) + " of reused_threshold is not positive";
-    }
-    if (!(options_.low >= 0 && options_.low <= 1 && options_.high >= 1)) {
+    if (options_.tau_prime >= 1 && !(options_.low >= 0 && options_.low <= 1 && options_.high >= 1)) {
       return "the band of reused_threshold must have low in [0, 1] and high at least 1";
     }
-    return {};
+    return detail::fault_of_options(name(), options_);
   }
 
   bool bounded() const { return std::isfinite(options_.high); }
@@ -148,6 +147,11 @@ private:
 struct unguarded_threshold : reused_threshold {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("tau_prime", how.tau_prime, "iterations that a threshold holds", at_least(1));
+    }
   };
 
   unguarded_threshold() : unguarded_threshold(options{}) {}

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/compact.hpp>
@@ -21,6 +22,11 @@ namespace oktopk {
 struct gathered_threshold {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("tau_prime", how.tau_prime, "iterations that a threshold holds", at_least(1));
+    }
   };
 
   template <gradient_value Value>
@@ -30,12 +36,8 @@ struct gathered_threshold {
   explicit gathered_threshold(options how) : options_(how) {}
 
   static std::string name() { return "gathered_threshold"; }
-  std::string describe() const { return name() + " (tau' " + std::to_string(options_.tau_prime) + ")"; }
-  std::string problem() const {
-    return options_.tau_prime < 1
-               ? "tau' = " + std::to_string(options_.tau_prime) + " of gathered_threshold is not positive"
-               : std::string();
-  }
+  std::string describe() const { return detail::describe_options(name(), options_); }
+  std::string problem() const { return detail::fault_of_options(name(), options_); }
   static bool bounded() { return false; }
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 

@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
@@ -15,6 +16,11 @@ namespace oktopk {
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
     double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("ratio", how.ratio, "largest part to mean above which the gather balances", at_least(1));
+    }
   };
 
   paper_allgatherv() : paper_allgatherv(options{}) {}

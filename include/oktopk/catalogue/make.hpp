@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/catalogue/algorithms.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/comm/self.hpp>
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
+any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, std::string_view text,
+                                                    gradient_size const& size) {
+  catalogue::making<E, Comm, Value, Index> sink{exec, comm, std::string(text)};
+  agreement terms("make_allreduce");
+  terms.fact("algorithm", text);
+  try {
+    auto request = allreduce_request::parse(text);
+    std::string const name = request.name;
+    catalogue::visit_request<E, Comm, Value, Index>(std::move(request), size, sink);
+    if (!sink.make) {
+      throw error(fault::option_out_of_range,
+                  name + " does not run over this communicator, which orders messages by the instance: its "
+                         "messages must not wait for each other; dense does, and all sparse algorithms");
+    }
+  } catch (error const& found) {
+    terms.note(found.code(), found.sentence());
+  }
+  terms.check_on(comm);
+  return sink.make();
+}
+
+template <class>
+std::vector<listed_allreduce> list_allreduces() {
+  std::vector<listed_allreduce> list;
+  auto const add = [&](auto const& scheme) {
+    option_reader in;
+    scheme.template visit<Kokkos::DefaultHostExecutionSpace, self_communicator, float, std::int32_t>(
+        in, gradient_size{}, [](auto const&...) {});
+    listed_allreduce found; // nvcc breaks an initialiser in braces here
+    found.name = scheme.name;
+    found.about = scheme.about;
+    found.options = in.known();
+    list.push_back(std::move(found));
+  };
+  std::apply([&](auto const&... each) { (add(each), ...); }, catalogue::algorithms);
+  return list;
+}
+
+template <class>
+std::string catalogue_text() {
+  std::string text;
+  for (listed_allreduce const& each : list_allreduces()) {
+    text += each.name + ": " + each.about + "\n";
+    for (listed_option const& option : each.options) {
+      std::string const choices = detail::joined(option.goes_with, " or ");
+      text += "  " + option.key + "=" + option.value + "  " + option.about +
+              (choices.empty() ? "" : "; goes with " + choices) + "\n";
+    }
+  }
+  return text;
+}
+
+} // namespace oktopk

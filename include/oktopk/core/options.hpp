@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+/// Options that describe themselves. A struct of options lists its members in one place:
+///
+///     template <class Options, class Visit>
+///     static void each_option(Options& how, Visit& visit) {
+///       visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
+///     }
+///
+/// Name, member, meaning and range; a member with named values has their `option_names` before the meaning. From this
+/// come the keys of texts (`catalogue/`), their list, `describe()` and `problem()` of the policy.
+namespace oktopk {
+
+/// The values that a number may have; all, unless limits are given.
+struct option_range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  std::string_view fault{}; ///< of a value outside, behind "KEY = VALUE of POLICY "; from the limits where empty
+};
+
+constexpr option_range at_least(double low, std::string_view fault = {}) {
+  return {low, std::numeric_limits<double>::infinity(), fault};
+}
+
+constexpr option_range between(double low, double high) {
+  return {low, high};
+}
+
+/// The values of an option that has a name for each.
+template <class T, std::size_t Count>
+using option_names = std::array<std::pair<std::string_view, T>, Count>;
+
+namespace detail {
+
+inline constexpr option_names<bool, 2> names_of_bool{{{"true", true}, {"false", false}}};
+
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+std::string option_text(Number value) {
+  if constexpr (std::is_same_v<Number, bool>) {
+    return value ? "true" : "false";
+  } else {
+    std::array<char, 32> text{};
+    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+  }
+}
+
+template <class T, std::size_t Count>
+std::string option_text(T const& value, option_names<T, Count> const& names) {
+  std::string text;
+  for (auto const& [name, named] : names) {
+    text = named == value ? std::string(name) : text;
+  }
+  return text;
+}
+
+/// A limit in a sentence: whole numbers without exponent.
+inline std::string limit_text(double limit) {
+  auto const whole = static_cast<std::int64_t>(limit);
+  return static_cast<double>(whole) == limit ? option_text(whole) : option_text(limit);
+}
+
+inline std::string range_text(option_range const& range) {
+  if (range.low < -std::numeric_limits<double>::max()) {
+    return {};
+  }
+  return range.high > std::numeric_limits<double>::max() ? "at least " + limit_text(range.low)
+                                                         : limit_text(range.low) + " to " + limit_text(range.high);
+}
+
+/// The name of an option as sentences have it: tau' for tau_prime.
+inline std::string spelled(std::string_view key) {
+  constexpr std::string_view prime = "_prime";
+  return key.ends_with(prime) ? std::string(key.substr(0, key.size() - prime.size())) + "'" : std::string(key);
+}
+
+/// Visits options for `describe_options`. Options of inner policies are for these to describe.
+struct option_writer {
+  std::string text;
+
+  template <class T, class... About>
+  void operator()(std::string_view key, T const& value, About const&... about) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      add(key, option_text(value));
+    } else if constexpr (std::is_enum_v<T>) {
+      name(key, value, about...);
+    }
+  }
+
+private:
+  template <class T, class Names>
+  void name(std::string_view key, T const& value, Names const& names, std::string_view) {
+    add(key, option_text(value, names));
+  }
+
+  void add(std::string_view key, std::string const& value) {
+    text += (text.empty() ? "" : ", ") + spelled(key) + " " + value;
+  }
+};
+
+/// Visits options for `fault_of_options`.
+struct option_checker {
+  std::string policy;
+  std::string fault{};
+
+  template <class T, class... About>
+  void operator()(std::string_view key, T const& value, About const&... about) {
+    if constexpr (std::is_arithmetic_v<T> && sizeof...(About) == 2) {
+      check(key, value, about...);
+    }
+  }
+
+private:
+  template <class Number>
+  void check(std::string_view key, Number value, std::string_view, option_range const& range) {
+    auto const number = static_cast<double>(value);
+    if (fault.empty() && !(number >= range.low && number <= range.high)) {
+      fault = spelled(key) + " = " + option_text(value) + " of " + policy + " " + because(range);
+    }
+  }
+
+  static std::string because(option_range const& range) {
+    if (!range.fault.empty()) {
+      return std::string(range.fault);
+    }
+    if (range.high < std::numeric_limits<double>::infinity()) {
+      return "is not between " + limit_text(range.low) + " and " + limit_text(range.high);
+    }
+    return range.low == 0 ? "is negative" : range.low == 1 ? "is not positive" : "is below " + limit_text(range.low);
+  }
+};
+
+/// A policy's name and its options, for ranks to compare.
+template <class Options>
+std::string describe_options(std::string const& policy, Options const& how) {
+  option_writer visit;
+  Options::each_option(how, visit);
+  return policy + " (" + visit.text + ")";
+}
+
+/// A sentence about the first option outside of its range; empty where there is none.
+template <class Options>
+std::string fault_of_options(std::string const& policy, Options const& how) {
+  option_checker visit{policy};
+  Options::each_option(how, visit);
+  return visit.fault;
+}
+
+} // namespace detail
+
+} // namespace oktopk
