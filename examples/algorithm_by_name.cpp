@@ -3,7 +3,7 @@
 
 // Algorithms by name: a text from the command line says which allreduce to make, and with which policies.
 //
-//   algorithm_by_name "ok_topk(local_select=reused, tau=16)" "ring_chunked(codec=block_float, rate=8)"
+//   algorithm_by_name "ok_topk(local=reused(tau_prime=16))" "ring_chunked(codec=block_float(rate=8))"
 //   algorithm_by_name --list
 //
 // The program calls each algorithm once on four ranks in one process. It fails when the largest sum is not at the place
@@ -81,8 +81,8 @@ int main(int argc, char** argv) {
     return EXIT_SUCCESS;
   }
   if (texts.empty()) {
-    texts = {"ok_topk", "ok_topk(local_select=reused, partition=balanced, tau=32)", "topk_a",
-             "ring_chunked(codec=block_float, rate=8)"};
+    texts = {"ok_topk", "ok_topk(local=reused(tau_prime=16), partition=balanced(tau=32))", "topk_a",
+             "ring_chunked(codec=block_float(rate=8))"};
   }
   bool right = true;
   for (std::string const& text : texts) {

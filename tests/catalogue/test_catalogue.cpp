@@ -15,6 +15,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -177,6 +180,47 @@ TEST_CASE("the list has every option with its default") {
         std::string::npos);
   CHECK(text.find("goes with format=coo") == std::string::npos); // what every format has goes with none
   CHECK(catalogue_text().find("none, identity, bfloat16, block_float") != std::string::npos);
+}
+
+namespace {
+
+/// The rows of a table of all options, each key once, as docs/policies.md has it.
+std::string table_of_options() {
+  std::vector<std::string> keys;
+  std::map<std::string, listed_option> of_key;
+  for (listed_allreduce const& each : list_allreduces()) {
+    for (listed_option const& option : each.options) {
+      auto const [found, is_new] = of_key.emplace(option.key, option);
+      if (is_new) {
+        keys.push_back(option.key);
+      } else if (found->second.value.find(option.value) == std::string::npos) {
+        found->second.value += " or " + option.value; // by algorithm
+      }
+    }
+  }
+  std::string rows;
+  for (std::string const& key : keys) {
+    listed_option& option = of_key[key];
+    std::erase(option.goes_with, "codec=zfp"); // not of every build
+    if (option.about.ends_with(", zfp")) {
+      option.about.resize(option.about.size() - 5);
+    }
+    std::string const with = oktopk::detail::joined(option.goes_with, "`, `");
+    rows += "| `" + key + "` | " + option.value + " | " + option.about + " | " +
+            (with.empty() ? "" : "`" + with + "`") + " |\n";
+  }
+  return rows;
+}
+
+} // namespace
+
+TEST_CASE("the page of policies has the table of all options") {
+  std::string const here = __FILE__;
+  std::ifstream in(here.substr(0, here.rfind('/')) + "/../../docs/policies.md");
+  std::string const page(std::istreambuf_iterator<char>(in), {});
+  std::string const table = "|---|---|---|---|\n" + table_of_options() + "\n";
+  INFO(table);
+  CHECK(page.find(table) != std::string::npos);
 }
 
 TEST_CASE("a wrong text is the same error on every rank, and lists the right ones") {
