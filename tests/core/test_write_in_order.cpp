@@ -26,11 +26,12 @@ struct repeated {
   std::int64_t* noted;
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t i) const { return counts[i]; }
-  KOKKOS_INLINE_FUNCTION void write(std::int64_t i, std::int64_t place) const {
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t i, std::int64_t place) const {
     for (std::int64_t copy = 0; copy < counts[i]; ++copy) {
       out[place + copy] = i;
       Kokkos::atomic_fetch_max(noted, i + 1);
     }
+    return counts[i];
   }
 };
 

@@ -64,8 +64,8 @@ FAULTS = [
           '"oktopk::region_sum::extract", exec, words() + 1000,', in_all_modes(OUT_OF_BOUNDS)),
     Fault("uncleared memory", "sparse/region_sum.hpp", '"oktopk::region_sum::touched", true', '"oktopk::region_sum::touched"',
           {**in_all_modes(OUT_OF_BOUNDS), "uninitialised": "which nobody wrote"}),
-    Fault("host pointer", "sparse/region_sum.hpp", "Value* const sums = sums_.data();",
-          "Value* const sums = new Value[1 << 20]();", in_all_modes("is it the host's?")),
+    Fault("host pointer", "sparse/region_sum.hpp", "items{sums_.data(), touched_.data(),",
+          "items{new Value[1 << 20](), touched_.data(),", in_all_modes("is it the host's?")),
     Fault("stream order", "sparse/region_sum.hpp", "detail::index_range<E>(exec, 0, entries.size())",
           f"detail::index_range<E>({OTHER_STREAM}, 0, entries.size())", {"held back": ""}),
 ]

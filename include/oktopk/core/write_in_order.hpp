@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <concepts>
 #include <cstdint>
 
-// What a scan is mostly for, on a device: items give entries, which are written one after the other in the order of the
-// items. Two launches and one wait, and few instructions an item; Kokkos' own scan takes hundreds.
+// Items give entries, which are written one after the other in the order of the items. On a CPU one scan of Kokkos; on
+// a device, where that takes hundreds of instructions an item, two launches and one wait.
 namespace oktopk::detail {
 
-/// What the kernels of `write_in_order` tell each other, and the host. All zero before, and after.
+/// The numbers that the kernels of `write_in_order` share with each other, and the host. All zero before, and after.
 struct order_record {
   std::int64_t arrived = 0; ///< teams of the running kernel
   std::int64_t total = 0;   ///< entries
@@ -30,9 +32,15 @@ struct order_room {
   buffer<order_record, typename E::memory_space> record{"oktopk::write_in_order::record", true};
   shared_numbers<order_record, E> told{"oktopk::write_in_order::told"};
 
-  std::int64_t* noted() const { return &record.data()->noted; }
+  std::int64_t* noted() const { return record.data() == nullptr ? nullptr : &record.data()->noted; }
 
-  /// Makes room for so many items; to be called before each call.
+  /// Makes room for so many items; to be called before each call. Nothing on a CPU, unless a warp is named.
+  void reserve(E const& exec, std::int64_t items) {
+    if constexpr (is_device<E>) {
+      reserve<warp_of<E>>(exec, items);
+    }
+  }
+
   template <class Warp>
   void reserve(E const& exec, std::int64_t items) {
     std::int64_t const rows = items / Warp::lanes + 2 * ordered_rows;
@@ -43,13 +51,14 @@ struct order_room {
   }
 };
 
-/// For kernels, of a number of items: `Items::single` says whether an item gives one entry at most. `count(i)` gives
-/// the number of entries of item i, `write(i, place)` writes them from a place on.
+/// For kernels, of a number of items: `Items::single` is true where an item gives one entry at most. `count(i)` gives
+/// the number of entries of item i, `write(i, place)` writes them from a place on and gives their number, of a single
+/// item that has one.
 template <class Items>
 concept ordered_items = requires(Items const& items, std::int64_t number) {
   { Items::single } -> std::convertible_to<bool>;
   { items.count(number) } -> std::same_as<std::int64_t>;
-  { items.write(number, number) } -> std::same_as<void>;
+  { items.write(number, number) } -> std::same_as<std::int64_t>;
 };
 
 /// Items that are looked up in something sorted may be narrowed to what neighbours need of it, which two lookups tell:
@@ -58,6 +67,22 @@ template <class Items>
 concept narrowed_items = ordered_items<Items> && requires(Items items, std::int64_t number) {
   { items.lookup(number) } -> std::same_as<std::int64_t>;
   { items.narrow(number, number) } -> std::same_as<void>;
+};
+
+/// On a CPU.
+template <ordered_items Items>
+struct scan_in_order_kernel {
+  Items items;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& place, bool final) const {
+    if constexpr (Items::single) {
+      if (items.count(i) != 0) {
+        place += final ? items.write(i, place) : 1;
+      }
+    } else {
+      place += final ? items.write(i, place) : items.count(i);
+    }
+  }
 };
 
 /// The items as they are for those at [first, last).
@@ -163,7 +188,7 @@ struct write_in_order_kernel {
   }
 };
 
-/// Enqueues the writing of the entries of all items in order.
+/// On a device: enqueues the writing of the entries of all items in order.
 template <class Warp, execution_space E, ordered_items Items>
 void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items const& items, order_room<E>& room) {
   std::int64_t const each = std::int64_t(ordered_rows) * Warp::lanes;
@@ -187,6 +212,30 @@ order_record write_in_order(char const* label, E const& exec, std::int64_t size,
   enqueue_in_order<Warp>(label, exec, size, items, room);
   room.told.to_host(exec, 1, label);
   return *room.told.host();
+}
+
+/// Enqueues the writing of the entries of all items in order.
+template <execution_space E, ordered_items Items>
+void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
+                      [[maybe_unused]] order_room<E>& room) {
+  if constexpr (is_device<E>) {
+    enqueue_in_order<warp_of<E>>(label, exec, size, items, room);
+  } else {
+    Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), scan_in_order_kernel<Items>{items});
+  }
+}
+
+/// The same, and waits for `exec`; gives the number of entries and, on a device, what was noted.
+template <execution_space E, ordered_items Items>
+order_record write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
+                            [[maybe_unused]] order_room<E>& room) {
+  order_record written;
+  if constexpr (is_device<E>) {
+    written = write_in_order<warp_of<E>>(label, exec, size, items, room);
+  } else {
+    Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), scan_in_order_kernel<Items>{items}, written.total);
+  }
+  return written;
 }
 
 } // namespace oktopk::detail

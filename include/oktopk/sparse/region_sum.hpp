@@ -16,10 +16,12 @@ namespace oktopk {
 
 namespace detail {
 
-/// On a device: the touched places of a word of the bitmap, which are cleared as they are written.
-template <gradient_index Index, gradient_value Value>
+/// The touched places of a word of the bitmap, which are cleared as they are written. On a device the sums are looked
+/// at for what is not finite, too.
+template <execution_space E, gradient_index Index, gradient_value Value>
 struct touched_items {
   static constexpr bool single = false;
+  static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
 
   Value* sums;
   std::uint64_t* touched;
@@ -30,10 +32,11 @@ struct touched_items {
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
 
-  KOKKOS_INLINE_FUNCTION void write(std::int64_t word, std::int64_t position) const {
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t word, std::int64_t position) const {
+    std::int64_t const first = position;
     std::uint64_t left = touched[word];
     if (left == 0) {
-      return;
+      return 0;
     }
     for (; left != 0; left &= left - 1, ++position) {
       std::int64_t const place = word * 64 + lowest_bit(left);
@@ -41,14 +44,15 @@ struct touched_items {
       indices[position] = static_cast<Index>(begin + place);
       values[position] = sum;
       sums[place] = 0;
-      if (magnitude_bits(sum) >= infinity_bits<Value>) {
-        Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+      if constexpr (is_device<E>) {
+        if (magnitude_bits(sum) >= infinity_bits<Value>) {
+          Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+        }
       }
     }
     touched[word] = 0;
+    return position - first;
   }
-
-  static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
 };
 
 template <gradient_value Value>
@@ -106,9 +110,7 @@ public:
     where_ = where;
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
-    if constexpr (detail::is_device<E>) {
-      room_.template reserve<detail::warp_of<E>>(exec, words());
-    }
+    room_.reserve(exec, words());
     counted_ = 0;
     reserve_entries(exec, most);
   }
@@ -127,14 +129,15 @@ public:
   entries_type extract(E const& exec) {
     reserve_entries(exec, counted_);
     filled_ = false;
-    if constexpr (detail::is_device<E>) {
-      return extract_on_device(exec);
-    } else {
-      return extract_on_host(exec);
-    }
+    using items = detail::touched_items<E, Index, Value>;
+    auto const written = detail::write_in_order(
+        "oktopk::region_sum::extract", exec, words(),
+        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), room_.noted()}, room_);
+    not_finite_ = written.noted == 0 ? -1 : items::largest_index - written.noted;
+    return {indices_.data(), values_.data(), written.total};
   }
 
-  /// Whether the last extraction has looked for sums that are not finite, as kernels of a device do beside.
+  /// True where an extraction looks for sums that are not finite, as kernels of a device do beside.
   static constexpr bool checks = detail::is_device<E>;
 
   /// The index of the first one of those, or -1.
@@ -145,45 +148,6 @@ private:
     detail::region_sum_clearing<Value> const kernel{sums_.data(), touched_.data()};
     Kokkos::parallel_for("oktopk::region_sum::clear", detail::index_range<E>(exec, 0, words()), kernel);
     filled_ = false;
-  }
-
-  entries_type extract_on_host(E const& exec) {
-    Value* const sums = sums_.data();
-    std::uint64_t* const touched = touched_.data();
-    Index* const indices = indices_.data();
-    Value* const values = values_.data();
-    std::int64_t const begin = where_.begin;
-    std::int64_t count = 0;
-    Kokkos::parallel_scan(
-        "oktopk::region_sum::extract", detail::index_range<E>(exec, 0, words()),
-        [=](std::int64_t word, std::int64_t& position, bool final) {
-          std::uint64_t left = touched[word];
-          if (!final) {
-            position += detail::popcount(left);
-            return;
-          }
-          while (left != 0) {
-            std::int64_t const place = word * 64 + detail::lowest_bit(left);
-            left &= left - 1;
-            indices[position] = static_cast<Index>(begin + place);
-            values[position] = sums[place];
-            sums[place] = 0;
-            position += 1;
-          }
-          touched[word] = 0;
-        },
-        count);
-    return {indices_.data(), values_.data(), count};
-  }
-
-  entries_type extract_on_device(E const& exec) {
-    using warp = detail::warp_of<E>;
-    using items = detail::touched_items<Index, Value>;
-    auto const written = detail::write_in_order<warp>(
-        "oktopk::region_sum::extract", exec, words(),
-        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), room_.noted()}, room_);
-    not_finite_ = written.noted == 0 ? -1 : items::largest_index - written.noted;
-    return {indices_.data(), values_.data(), written.total};
   }
 
   std::int64_t words() const { return (where_.width() + 63) / 64; }

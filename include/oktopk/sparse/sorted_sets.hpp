@@ -13,8 +13,12 @@
 #include <cstdint>
 #include <type_traits>
 
+// Set operations on ascending index lists. No communication; they wait for `exec`.
+namespace oktopk {
+
+namespace detail {
+
 // What two ascending lists have in common, on one thread of a CPU.
-namespace oktopk::detail {
 
 /// Positions [begin, end) of an ascending list without repetitions.
 template <gradient_index Index>
@@ -110,13 +114,6 @@ KOKKOS_INLINE_FUNCTION std::int64_t common_indices(sorted_part<Index> these, sor
   return is_crowded(these) ? common_by_table<How>(these, those, out) : common_by_merging<How>(these, those, out);
 }
 
-} // namespace oktopk::detail
-
-// Set operations on ascending index lists. No communication; they wait for `exec`.
-namespace oktopk {
-
-namespace detail {
-
 /// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each thread has its own.
 template <execution_space E>
 inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
@@ -125,8 +122,10 @@ inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
 template <gradient_index Index>
 struct common_items {
   static constexpr bool single = true;
+  static constexpr std::int64_t width = 1;
 
   Index const* these;
+  std::int64_t these_size;
   Index const* those;
   std::int64_t those_size;
   Index* out;
@@ -142,33 +141,38 @@ struct common_items {
     std::int64_t const other = lookup(at);
     return other < those_size && those[other] == these[at] ? 1 : 0;
   }
-  KOKKOS_INLINE_FUNCTION void write(std::int64_t at, std::int64_t place) const { out[place] = these[at]; }
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t at, std::int64_t place) const {
+    out[place] = these[at];
+    return 1;
+  }
 };
 
 /// On a CPU: a stretch of one list and its like of the other a thread at a time.
 template <execution_space E, gradient_index Index>
-std::int64_t intersection_on_host(E const& exec, array_ref<Index const, typename E::memory_space> these,
-                                  array_ref<Index const, typename E::memory_space> those, Index* out) {
-  constexpr std::int64_t width = 2048;
-  constexpr writing written = is_one_thread<E> ? writing::free : writing::exact; // another's place is left alone
-  auto const size = static_cast<std::int64_t>(these.extent(0));
-  auto const those_size = static_cast<std::int64_t>(those.extent(0));
-  Index const* const mine = these.data();
-  Index const* const theirs = those.data();
-  std::int64_t count = 0;
-  Kokkos::parallel_scan(
-      "oktopk::intersection", index_range<E>(exec, 0, (size + width - 1) / width),
-      [=](std::int64_t block, std::int64_t& position, bool final) {
-        std::int64_t const begin = block * width;
-        sorted_part<Index> const part{mine, begin, begin + width < size ? begin + width : size};
-        sorted_part<Index> const other{theirs, lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[begin])),
-                                       those_size};
-        position += final ? common_indices<written>(part, other, out + position)
-                          : common_indices<writing::none>(part, other, out);
-      },
-      count);
-  return count;
-}
+struct common_stretches {
+  static constexpr bool single = false;
+  static constexpr std::int64_t width = 2048;
+
+  Index const* these;
+  std::int64_t these_size;
+  Index const* those;
+  std::int64_t those_size;
+  Index* out;
+
+  template <writing How>
+  KOKKOS_INLINE_FUNCTION std::int64_t common(std::int64_t stretch, Index* to) const {
+    std::int64_t const begin = stretch * width;
+    std::int64_t const other = lower_bound(those, those_size, static_cast<std::int64_t>(these[begin]));
+    return common_indices<How>(
+        sorted_part<Index>{these, begin, begin + width < these_size ? begin + width : these_size},
+        sorted_part<Index>{those, other, those_size}, to);
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t stretch) const { return common<writing::none>(stretch, out); }
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t stretch, std::int64_t place) const {
+    // Where there are several threads, another's place is left alone.
+    return common < is_one_thread<E> ? writing::free : writing::exact > (stretch, out + place);
+  }
+};
 
 } // namespace detail
 
@@ -177,25 +181,15 @@ std::int64_t intersection_on_host(E const& exec, array_ref<Index const, typename
 template <execution_space E, gradient_index Index>
 std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
                           array_ref<Index const, typename E::memory_space> those, Index* out,
-                          [[maybe_unused]] detail::order_room<E>& room) {
-  if constexpr (detail::is_device<E>) {
-    using warp = detail::warp_of<E>;
-    auto const size = static_cast<std::int64_t>(these.extent(0));
-    room.template reserve<warp>(exec, size);
-    detail::common_items<Index> const common{these.data(), those.data(), static_cast<std::int64_t>(those.extent(0)),
-                                             out};
-    return detail::write_in_order<warp>("oktopk::intersection", exec, size, common, room).total;
-  } else {
-    return detail::intersection_on_host<E, Index>(exec, these, those, out);
-  }
-}
-
-/// The same, for once: allocates on a device.
-template <execution_space E, gradient_index Index>
-std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
-                          array_ref<Index const, typename E::memory_space> those, Index* out) {
-  detail::order_room<E> room;
-  return intersection<E, Index>(exec, these, those, out, room);
+                          detail::order_room<E>& room) {
+  using items =
+      std::conditional_t<detail::is_device<E>, detail::common_items<Index>, detail::common_stretches<E, Index>>;
+  auto const size = static_cast<std::int64_t>(these.extent(0));
+  room.reserve(exec, size);
+  return detail::write_in_order(
+             "oktopk::intersection", exec, (size + items::width - 1) / items::width,
+             items{these.data(), size, those.data(), static_cast<std::int64_t>(those.extent(0)), out}, room)
+      .total;
 }
 
 namespace detail {

@@ -4,7 +4,6 @@
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/source.hpp>
@@ -62,7 +61,7 @@ void copy_sample(E const& exec, Source const& from, std::int64_t samples, typena
                        sample_copying<Source>{from, from.size() / samples, out});
 }
 
-/// On a device: the candidates in the bracket, in order.
+/// The candidates in a bracket, in order; no more than fit are written.
 template <gradient_value Value>
 struct inside_items {
   static constexpr bool single = true;
@@ -70,52 +69,29 @@ struct inside_items {
   Value const* values;
   kth_bracket<Value> bracket;
   std::int64_t* out;
-  std::int64_t room;
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t i) const {
     return bracket.holds(magnitude_bits(values[i])) ? 1 : 0;
   }
-  KOKKOS_INLINE_FUNCTION void write(std::int64_t i, std::int64_t place) const {
-    if (place < room) {
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t i, std::int64_t place) const {
+    if (place < bracket.inside) {
       out[place] = static_cast<std::int64_t>(magnitude_bits(values[i]));
     }
+    return 1;
   }
 };
-
-/// On a CPU: one scan.
-template <execution_space E, gradient_index Index, gradient_value Value>
-void list_inside_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                         kth_bracket<Value> bracket, std::int64_t* out) {
-  std::int64_t const room = bracket.inside;
-  Kokkos::parallel_scan("oktopk::select::list_inside", index_range<E>(exec, 0, from.size()),
-                        [=](std::int64_t i, std::int64_t& position, bool final) {
-                          auto const magnitude = magnitude_bits(from.values.data()[i]);
-                          if (bracket.holds(magnitude)) {
-                            if (final && position < room) {
-                              out[position] = static_cast<std::int64_t>(magnitude);
-                            }
-                            position += 1;
-                          }
-                        });
-}
 
 /// Writes the patterns of this rank's candidates in the bracket to the host's numbers, in the order of their indices;
 /// never more of them than `bracket.inside`. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 void list_inside(E const& exec, candidates<Index, Value, typename E::memory_space> from, kth_bracket<Value> bracket,
                  selection_workspace<Index, Value, E>& workspace) {
-  std::int64_t const room = bracket.inside;
-  workspace.numbers.reserve(exec, room); // allocates nothing where the bracket was made for the room that there is
-  std::int64_t* const out = workspace.numbers.device().data();
-  if constexpr (is_device<E>) {
-    using warp = warp_of<E>;
-    workspace.on_device.order.template reserve<warp>(exec, from.size());
-    enqueue_in_order<warp>("oktopk::select::list_inside", exec, from.size(),
-                           inside_items<Value>{from.values.data(), bracket, out, room}, workspace.on_device.order);
-  } else {
-    list_inside_on_host(exec, from, bracket, out);
-  }
-  workspace.numbers.to_host(exec, room, "oktopk::select::list_inside");
+  workspace.numbers.reserve(exec, bracket.inside); // allocates nothing where the bracket was made for that room
+  workspace.on_device.order.reserve(exec, from.size());
+  enqueue_in_order("oktopk::select::list_inside", exec, from.size(),
+                   inside_items<Value>{from.values.data(), bracket, workspace.numbers.device().data()},
+                   workspace.on_device.order);
+  workspace.numbers.to_host(exec, bracket.inside, "oktopk::select::list_inside");
 }
 
 } // namespace oktopk::detail
