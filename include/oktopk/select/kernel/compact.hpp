@@ -176,8 +176,7 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
 /// read again with more room.
 template <execution_space E, selection_source Source>
 std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
-                             selection_workspace<typename Source::index_type, typename Source::value_type, E>& room,
-                             bool count_all) {
+                             workspace_for<Source, E>& room, bool count_all) {
   constexpr std::int64_t worth_a_thread = 1 << 14;
   std::int64_t const threads = exec.concurrency();
   std::int64_t const chunks = std::max<std::int64_t>(1, std::min(threads, from.size() / worth_a_thread));
@@ -210,16 +209,10 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
   return count;
 }
 
-} // namespace oktopk::detail
-
-namespace oktopk {
-
-namespace detail {
-
 /// On a device: one pass over the source, and another over what passes, which brings it in order.
 template <class Warp, execution_space E, selection_source Source>
 std::int64_t compact_by_teams(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
-                              selection_workspace<typename Source::index_type, typename Source::value_type, E>& room) {
+                              workspace_for<Source, E>& room) {
   using value_type = typename Source::value_type;
   if (from.size() == 0) {
     return 0;
@@ -228,25 +221,16 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, magnitude_filte
   std::int64_t const tiles = tiles_of<Warp, value_type>(from.size());
   auto& device = room.on_device;
   device.reserve(exec, tiles);
-  room.chunk_indices.reserve(exec, capacity);
-  room.chunk_values.reserve(exec, capacity);
-  selection_record* const record = device.record.data();
-  gather_on_device<Warp>(
-      exec, from, kept,
-      gathered_candidates<typename Source::index_type, value_type>{room.chunk_indices.data(), room.chunk_values.data(),
-                                                                   capacity, device.pieces.data(), record},
-      place_tiles{tiles, device.pieces.data(), device.numbers.data()});
-  candidates<typename Source::index_type, value_type, typename E::memory_space> const gathered(
-      sparse_ref<typename Source::index_type, value_type, typename E::memory_space>(
-          room.chunk_indices.data(), room.chunk_values.data(), capacity));
-  write_kept<Warp>(exec, listed_pieces{device.pieces.data(), tiles}, gathered, all_gathered<value_type>{capacity},
-                   device.numbers.data(), room.indices.data(), room.values.data(), capacity, record,
-                   device.told.device().data());
-  device.told.to_host(exec, 1, "oktopk::select::compact");
-  return device.told.host()->count;
+  auto const gathered = gather_on_device<Warp>(exec, from, kept, capacity, room,
+                                               place_tiles{tiles, device.pieces.data(), device.numbers.data()});
+  return write_kept<Warp>("oktopk::select::compact", exec, listed_pieces{device.pieces.data(), tiles}, gathered,
+                          all_gathered<value_type>{capacity}, capacity, room)
+      .count;
 }
 
-} // namespace detail
+} // namespace oktopk::detail
+
+namespace oktopk {
 
 /// Loads the whole source and writes the candidates that pass the filter to the workspace, in ascending order; returns
 /// their number.
@@ -257,8 +241,7 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, magnitude_filte
 /// `exec`.
 template <execution_space E, selection_source Source>
 std::int64_t compact(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
-                     selection_workspace<typename Source::index_type, typename Source::value_type, E>& room,
-                     bool count_all = false) {
+                     detail::workspace_for<Source, E>& room, bool count_all = false) {
   if constexpr (detail::is_device<E>) {
     return detail::compact_by_teams<detail::warp_of<E>>(exec, from, kept, room);
   } else {

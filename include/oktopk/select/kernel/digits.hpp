@@ -300,7 +300,8 @@ inline constexpr int widest_digit = is_device<E> ? widest_shared_digit : std::nu
 template <execution_space E, gradient_index Index, gradient_value Value>
 void reserve_digit(E const& exec, std::int64_t bins, selection_workspace<Index, Value, E>& workspace) {
   if constexpr (is_device<E>) {
-    workspace.on_device.reserve_sums(exec, bins);
+    workspace.on_device.sums.reserve(exec, bins);
+    workspace.on_device.record.reserve(exec, 1);
   } else {
     workspace.histograms.reserve(exec, histogram_rows(exec) * bins);
   }

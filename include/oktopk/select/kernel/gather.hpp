@@ -171,20 +171,28 @@ private:
   }
 };
 
-/// Loads the whole source and gathers the candidates that pass.
+/// Loads the whole source and gathers the candidates that pass; returns room for `most` of them. The workspace must
+/// have room for as many tiles as `tiles_of` says.
 template <class Warp, execution_space E, selection_source Source, class Then>
-void gather_on_device(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> passes,
-                      gathered_candidates<typename Source::index_type, typename Source::value_type> const& to,
-                      Then const& then) {
+auto gather_on_device(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> passes,
+                      std::int64_t most, workspace_for<Source, E>& workspace, Then const& then) {
+  using index_type = typename Source::index_type;
+  using value_type = typename Source::value_type;
+  workspace.chunk_indices.reserve(exec, most);
+  workspace.chunk_values.reserve(exec, most);
+  gathered_candidates<index_type, value_type> const to{workspace.chunk_indices.data(), workspace.chunk_values.data(),
+                                                       most, workspace.on_device.pieces.data(),
+                                                       workspace.on_device.record.data()};
+  std::int64_t const tiles = tiles_of<Warp, value_type>(from.size());
   if (passes.last_tie >= from.size() - 1) {
-    using kernel = gather_kernel<Warp, E, Source, true, Then>;
-    for_teams<Warp>("oktopk::select::gather", exec, tiles_of<Warp, typename Source::value_type>(from.size()),
-                    kernel::shared_bytes(), kernel{from, from.size(), passes, to, then});
+    gather_kernel<Warp, E, Source, true, Then> const kernel{from, from.size(), passes, to, then};
+    for_teams<Warp>("oktopk::select::gather", exec, tiles, kernel.shared_bytes(), kernel);
   } else {
-    using kernel = gather_kernel<Warp, E, Source, false, Then>;
-    for_teams<Warp>("oktopk::select::gather", exec, tiles_of<Warp, typename Source::value_type>(from.size()),
-                    kernel::shared_bytes(), kernel{from, from.size(), passes, to, then});
+    gather_kernel<Warp, E, Source, false, Then> const kernel{from, from.size(), passes, to, then};
+    for_teams<Warp>("oktopk::select::gather", exec, tiles, kernel.shared_bytes(), kernel);
   }
+  using entries = sparse_ref<index_type, value_type, typename E::memory_space>;
+  return candidates<index_type, value_type, typename E::memory_space>(entries(to.indices, to.values, most));
 }
 
 } // namespace oktopk::detail

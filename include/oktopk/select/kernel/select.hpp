@@ -39,47 +39,32 @@ written_selection<Value> told_of(selection_record const& told) {
 /// reaches the guess about four times; one launch for each of these, and one wait. k must be positive, and `most` below
 /// 2^32.
 template <class Warp, execution_space E, selection_source Source>
-written_selection<typename Source::value_type>
-select_near_guess(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
-                  std::int64_t most,
-                  selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
-  using index_type = typename Source::index_type;
+written_selection<typename Source::value_type> select_near_guess(E const& exec, Source const& source, std::int64_t k,
+                                                                 typename Source::value_type guess, std::int64_t most,
+                                                                 workspace_for<Source, E>& workspace) {
   using value_type = typename Source::value_type;
   auto& device = workspace.on_device;
   std::int64_t const tiles = tiles_of<Warp, value_type>(source.size());
   workspace.reserve(exec, k);
-  workspace.chunk_indices.reserve(exec, most);
-  workspace.chunk_values.reserve(exec, most);
   device.reserve(exec, tiles);
-  device.reserve_few_sums(exec, std::int64_t(1) << widest_shared_digit);
-  selection_record* const record = device.record.data();
+  device.few_sums.reserve(exec, std::int64_t(1) << widest_shared_digit);
 
   magnitude_range<value_type> const range{magnitude_bits(guess), std::numeric_limits<value_type>::digits};
   digit<value_type> which{range, 0, range.bits - widest_shared_digit, widest_shared_digit};
-  gather_on_device<Warp>(exec, source, magnitude_filter<value_type>{range.floor},
-                         gathered_candidates<index_type, value_type>{workspace.chunk_indices.data(),
-                                                                     workspace.chunk_values.data(), most,
-                                                                     device.pieces.data(), record},
-                         first_digit<value_type>{which, k, device.few_sums.data()});
+  auto const gathered = gather_on_device<Warp>(exec, source, magnitude_filter<value_type>{range.floor}, most, workspace,
+                                               first_digit<value_type>{which, k, device.few_sums.data()});
   while (which.shift > 0) {
     which.width = std::min(which.shift, widest_shared_digit);
     which.shift -= which.width;
     for_teams<Warp>("oktopk::select::count_digit", exec, counting_teams(k + k / 4, which.width),
                     shared_bytes_of_digit<Warp>(which.width),
-                    next_digit_kernel<Warp, E, value_type>{workspace.chunk_values.data(), most, which,
-                                                           device.few_sums.data(), record});
+                    next_digit_kernel<Warp, E, value_type>{gathered.values.data(), most, which, device.few_sums.data(),
+                                                           device.record.data()});
   }
-  candidates<index_type, value_type, typename E::memory_space> const gathered(
-      sparse_ref<index_type, value_type, typename E::memory_space>(workspace.chunk_indices.data(),
-                                                                   workspace.chunk_values.data(), most));
   listed_pieces const pieces{device.pieces.data(), tiles};
   found_threshold<value_type> const threshold{range.floor, k, most};
-  count_kept<Warp>(exec, pieces, gathered.values.data(), threshold, device.numbers.data(), record);
-  write_kept<Warp>(exec, pieces, gathered, threshold, device.numbers.data(), workspace.indices.data(),
-                   workspace.values.data(), k, record, device.told.device().data());
-  device.told.to_host(exec, 1, "oktopk::select::near_guess");
-
-  selection_record const& told = *device.told.host();
+  count_kept<Warp>(exec, pieces, gathered.values.data(), threshold, workspace);
+  auto const& told = write_kept<Warp>("oktopk::select::near_guess", exec, pieces, gathered, threshold, k, workspace);
   auto result = told_of<value_type>(told);
   result.found = threshold.is_known(told);
   result.threshold = threshold(told).threshold;
@@ -103,15 +88,11 @@ written_selection<Value> select_above_threshold(E const& exec, candidates<Index,
     return {};
   }
   even_pieces const pieces = pieces_above_threshold<Warp>(from.size());
-  auto& device = workspace.on_device;
-  device.reserve(exec, pieces.count());
-  selection_record* const record = device.record.data();
+  workspace.on_device.reserve(exec, pieces.count());
   known_threshold<Value> const known{{threshold, ties}};
-  count_kept<Warp>(exec, pieces, from.values.data(), known, device.numbers.data(), record);
-  write_kept<Warp>(exec, pieces, from, known, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
-                   room, record, device.told.device().data());
-  device.told.to_host(exec, 1, "oktopk::select::above_threshold");
-  return told_of<Value>(*device.told.host());
+  count_kept<Warp>(exec, pieces, from.values.data(), known, workspace);
+  return told_of<Value>(
+      write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, known, room, workspace));
 }
 
 /// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude. There must
@@ -185,8 +166,7 @@ void reserve_above_threshold(E const& exec, std::int64_t candidates,
 /// the same state gives the same guesses.
 template <execution_space E, selection_source Source>
 std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
-                       std::int64_t most,
-                       selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace) {
+                       std::int64_t most, workspace_for<Source, E>& workspace) {
   workspace.reserve(exec, most);
   std::int64_t const count =
       compact(exec, source, magnitude_filter<typename Source::value_type>{magnitude_bits(guess)}, workspace);
@@ -202,9 +182,7 @@ std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, type
 template <execution_space E, selection_source Source, class Kth>
 written_selection<typename Source::value_type>
 write_near_guess(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
-                 std::int64_t most,
-                 selection_workspace<typename Source::index_type, typename Source::value_type, E>& workspace,
-                 [[maybe_unused]] Kth const& kth_of) {
+                 std::int64_t most, workspace_for<Source, E>& workspace, [[maybe_unused]] Kth const& kth_of) {
   using value_type = typename Source::value_type;
   if constexpr (is_device<E>) {
     return select_near_guess<warp_of<E>>(exec, source, k, guess, most, workspace);

@@ -57,13 +57,7 @@ struct selection_record {
   std::int64_t not_finite = 0; ///< `every_entry` less the least index of such an entry of the selection
 };
 
-} // namespace oktopk::detail
-
-namespace oktopk {
-
-namespace detail {
-
-/// What kernels on a device tell each other and the host; nothing where there is no device.
+/// The buffers of kernels on a device for each other and the host; empty where there is no device.
 template <execution_space E>
 struct device_selection_room {
   using memory_space = typename E::memory_space;
@@ -82,16 +76,11 @@ struct device_selection_room {
     record.reserve(exec, 1);
     told.reserve(exec, 1);
   }
-
-  void reserve_sums(E const& exec, std::int64_t bins) {
-    sums.reserve(exec, bins);
-    record.reserve(exec, 1);
-  }
-
-  void reserve_few_sums(E const& exec, std::int64_t bins) { few_sums.reserve(exec, bins); }
 };
 
-} // namespace detail
+} // namespace oktopk::detail
+
+namespace oktopk {
 
 /// The buffers of one selector, used again in each of its selections.
 ///
@@ -134,5 +123,12 @@ struct selection_workspace {
   /// The first of the previous entries.
   entries_type previous(std::int64_t count) const { return {previous_indices.data(), previous_values.data(), count}; }
 };
+
+namespace detail {
+
+template <class Source, execution_space E>
+using workspace_for = selection_workspace<typename Source::index_type, typename Source::value_type, E>;
+
+} // namespace detail
 
 } // namespace oktopk

@@ -224,23 +224,29 @@ std::int64_t teams_for_pieces(std::int64_t pieces) {
   return (pieces + warps_in_team<Warp> - 1) / warps_in_team<Warp>;
 }
 
-/// Enqueues the count of what is kept of each piece; `numbers` has room for two a piece.
-template <class Warp, execution_space E, class Pieces, gradient_value Value, class Threshold>
+/// Enqueues the count of what is kept of each piece; the workspace must have device room for them.
+template <class Warp, execution_space E, class Pieces, gradient_index Index, gradient_value Value, class Threshold>
 void count_kept(E const& exec, Pieces const& pieces, Value const* values, Threshold const& threshold,
-                std::int64_t* numbers, selection_record* record) {
+                selection_workspace<Index, Value, E> const& workspace) {
+  auto const& device = workspace.on_device;
   for_teams<Warp>("oktopk::select::count_kept", exec, teams_for_pieces<Warp>(pieces.count()),
                   numbers_to_add_up<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
-                  count_kept_kernel<Warp, E, Pieces, Value, Threshold>{pieces, values, threshold, numbers, record});
+                  count_kept_kernel<Warp, E, Pieces, Value, Threshold>{pieces, values, threshold, device.numbers.data(),
+                                                                       device.record.data()});
 }
 
-/// Enqueues the writing, in order, of no more than `room` entries; `told` is for the host.
+/// Writes what is kept, in order, no more than `room` entries; waits for `exec` and gives the record of the selection.
 template <class Warp, execution_space E, class Pieces, selection_source Source, class Threshold>
-void write_kept(E const& exec, Pieces const& pieces, Source const& from, Threshold const& threshold,
-                std::int64_t const* numbers, typename Source::index_type* indices, typename Source::value_type* values,
-                std::int64_t room, selection_record* record, selection_record* told) {
+selection_record const& write_kept(char const* label, E const& exec, Pieces const& pieces, Source const& from,
+                                   Threshold const& threshold, std::int64_t room,
+                                   workspace_for<Source, E> const& workspace) {
+  auto const& device = workspace.on_device;
   for_teams<Warp>("oktopk::select::write_kept", exec, teams_for_pieces<Warp>(pieces.count()), 0,
-                  write_kept_kernel<Warp, E, Pieces, Source, Threshold>{pieces, from, threshold, numbers, indices,
-                                                                        values, room, record, told});
+                  write_kept_kernel<Warp, E, Pieces, Source, Threshold>{
+                      pieces, from, threshold, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
+                      room, device.record.data(), device.told.device().data()});
+  device.told.to_host(exec, 1, label);
+  return *device.told.host();
 }
 
 } // namespace oktopk::detail
