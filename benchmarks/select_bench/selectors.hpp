@@ -69,9 +69,9 @@ inline selection make_fused(space const& exec, vectors const& from, std::int64_t
   auto const room = std::make_shared<workspace>();
   auto const thresholds = known_thresholds(exec, from, k);
   return [=, &exec, &from](int repetition) {
-    oktopk::magnitude_filter<float> const kept{thresholds[static_cast<std::size_t>(repetition % 2)]};
     room->reserve(exec, 2 * k);
-    return oktopk::compact(exec, from.source(repetition), kept, *room, true);
+    return oktopk::compact(exec, from.source(repetition), thresholds[static_cast<std::size_t>(repetition % 2)], *room,
+                           true);
   };
 }
 

@@ -44,14 +44,7 @@ struct chunked {
   };
 
   template <gradient_value Value>
-  struct state {
-    static bool is_sound(std::int64_t) { return true; }
-    static void list_facts(agreement&) {}
-
-    /// For `save` and `load`: it carries nothing.
-    template <class State, class Visit>
-    static void each_part(State&, Visit&) {}
-  };
+  using state = no_state;
 
   chunked() : chunked(options{}) {}
   explicit chunked(options how) : options_(how) {}

@@ -16,6 +16,16 @@
 
 namespace oktopk {
 
+/// The state of a selector that carries nothing from call to call.
+struct no_state {
+  static bool is_sound(std::int64_t) { return true; }
+  static void list_facts(agreement&) {}
+
+  /// For `save` and `load`.
+  template <class State, class Visit>
+  static void each_part(State&, Visit&) {}
+};
+
 /// The result of a selection.
 ///
 /// `entries` are valid until the next selection in the same workspace, `counts` until the next use of the same group.

@@ -100,14 +100,7 @@ struct magnitude_maximum {
 struct gaussian {
   struct options {};
   template <gradient_value Value>
-  struct state {
-    static bool is_sound(std::int64_t) { return true; }
-    static void list_facts(agreement&) {}
-
-    /// For `save` and `load`: it carries nothing.
-    template <class State, class Visit>
-    static void each_part(State&, Visit&) {}
-  };
+  using state = no_state;
 
   gaussian() = default;
   explicit gaussian(options) {}
@@ -129,12 +122,12 @@ struct gaussian {
     if (k > 0 && from.size() > 0) {
       // What is not finite passes, also where it spoils the fit.
       auto const least = detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)));
-      magnitude_filter<Value> const passes{std::min(least, detail::infinity_bits<Value>)};
+      auto const threshold_bits = std::min(least, detail::infinity_bits<Value>);
       workspace.reserve(exec, std::min(2 * k, from.size()));
-      count = compact(exec, from, passes, workspace, true);
+      count = compact(exec, from, threshold_bits, workspace, true);
       if (count > workspace.indices.capacity()) {
         workspace.reserve(exec, count);
-        compact(exec, from, passes, workspace);
+        compact(exec, from, threshold_bits, workspace);
       }
     }
     return {workspace.entries(count), group.gather_counts(count), true};

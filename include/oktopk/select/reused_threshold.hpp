@@ -91,16 +91,16 @@ struct reused_threshold {
     auto const& [exec, k, iteration, group, workspace] = context;
     bool const reuses = k > 0 && carried.evaluated >= 0 && iteration - carried.evaluated < options_.tau_prime;
     if (reuses) {
-      magnitude_filter<Value> const passes{detail::magnitude_bits(carried.threshold)};
+      auto const least = detail::magnitude_bits(carried.threshold);
       if (bounded()) {
         workspace.reserve(exec, std::min(capacity(k, source.size()), source.size()));
       }
-      std::int64_t const count = compact(exec, source, passes, workspace, !bounded());
+      std::int64_t const count = compact(exec, source, least, workspace, !bounded());
       std::span<std::int64_t const> const counts = group.gather_counts(count);
       if (in_band(std::accumulate(counts.begin(), counts.end(), std::int64_t(0)), k)) {
         if (count > workspace.indices.capacity()) {
           workspace.reserve(exec, count);
-          compact(exec, source.materialized(), passes, workspace);
+          compact(exec, source.materialized(), least, workspace);
         }
         return trimmed(context, {workspace.entries(count), counts, false}, carried.threshold);
       }

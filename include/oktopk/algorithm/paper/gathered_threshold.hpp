@@ -60,8 +60,7 @@ struct gathered_threshold {
         }
       }
       workspace.reserve(exec, from.size());
-      count = compact(exec, from.materialized(), magnitude_filter<Value>{detail::magnitude_bits(carried.threshold)},
-                      workspace);
+      count = compact(exec, from.materialized(), detail::magnitude_bits(carried.threshold), workspace);
     }
     return {workspace.entries(count), group.gather_counts(count), reevaluated};
   }

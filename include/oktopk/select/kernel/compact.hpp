@@ -17,6 +17,17 @@
 // Compaction where threads are few and each reads a long stretch: no scan, one pass, blocks that vectorise.
 namespace oktopk::detail {
 
+/// The candidates that a compaction writes: those of magnitudes above the threshold, and ties with it up to a position.
+template <gradient_value Value>
+struct magnitude_filter {
+  bits_of<Value> threshold = 0;        ///< pattern of the magnitude
+  std::int64_t last_tie = every_entry; ///< ties at later positions are left out
+
+  KOKKOS_INLINE_FUNCTION bool operator()(bits_of<Value> magnitude, std::int64_t position) const {
+    return magnitude > threshold || (magnitude == threshold && position <= last_tie);
+  }
+};
+
 /// Blocks whose masks are made before the first is looked into: their values, and those that they are formed of, are
 /// still in the first cache then.
 inline constexpr int blocks_at_once = 16;
@@ -211,7 +222,7 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
 
 /// On a device: one pass over the source, and another over what passes, which brings it in order.
 template <class Warp, execution_space E, selection_source Source>
-std::int64_t compact_by_teams(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
+std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<typename Source::value_type> threshold,
                               workspace_for<Source, E>& room) {
   using value_type = typename Source::value_type;
   if (from.size() == 0) {
@@ -221,7 +232,7 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, magnitude_filte
   std::int64_t const tiles = tiles_of<Warp, value_type>(from.size());
   auto& device = room.on_device;
   device.reserve(exec, tiles);
-  auto const gathered = gather_on_device<Warp>(exec, from, kept, capacity, room,
+  auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, room,
                                                place_tiles{tiles, device.pieces.data(), device.numbers.data()});
   return write_kept<Warp>("oktopk::select::compact", exec, listed_pieces{device.pieces.data(), tiles}, gathered,
                           all_gathered<value_type>{capacity}, capacity, room)
@@ -232,20 +243,20 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, magnitude_filte
 
 namespace oktopk {
 
-/// Loads the whole source and writes the candidates that pass the filter to the workspace, in ascending order; returns
-/// their number.
+/// Loads the whole source and writes the candidates that reach a magnitude, given as a pattern, to the workspace, in
+/// ascending order; returns their number.
 ///
 /// The tool of a selector that has a threshold: one read of the source. The workspace must have been given room. Where
 /// more candidates pass than there is room for, what is written is of no use, and the number is some number above the
 /// room; with `count_all` it is the right one, so that the caller can make room and compact `materialized()`. Waits for
 /// `exec`.
 template <execution_space E, selection_source Source>
-std::int64_t compact(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
+std::int64_t compact(E const& exec, Source const& from, detail::bits_of<typename Source::value_type> threshold,
                      detail::workspace_for<Source, E>& room, bool count_all = false) {
   if constexpr (detail::is_device<E>) {
-    return detail::compact_by_teams<detail::warp_of<E>>(exec, from, kept, room);
+    return detail::compact_by_teams<detail::warp_of<E>>(exec, from, threshold, room);
   } else {
-    return detail::compact_on_host(exec, from, kept, room, count_all);
+    return detail::compact_on_host(exec, from, {threshold}, room, count_all);
   }
 }
 

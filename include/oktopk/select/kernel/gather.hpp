@@ -36,7 +36,7 @@ std::int64_t tiles_of(std::int64_t size) {
 
 /// The kernel. `Then` says what is done with each candidate that fits (`see(bits)`), and by the last team with all of
 /// them (`finish(team, record)`).
-template <class Warp, execution_space E, selection_source Source, bool AllTies, class Then>
+template <class Warp, execution_space E, selection_source Source, class Then>
 struct gather_kernel {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
@@ -66,7 +66,7 @@ struct gather_kernel {
 
   Source from;
   std::int64_t size; ///< of the source
-  magnitude_filter<value_type> passes;
+  bits threshold;    ///< the pattern that candidates reach
   gathered_candidates<index_type, value_type> to;
   Then then;
 
@@ -90,7 +90,7 @@ private:
     Warp const warp = warp_in<Warp>(team);
     int const number = warp_number<Warp>(team);
     shared_room& shared = *shared_in<shared_room>(team, 1);
-    magnitude_filter<value_type> const filter = passes;
+    bits const least = threshold;
     int const first_place = number * rows * Warp::lanes; // in the tile
     std::int64_t const begin = tile + first_place;
 
@@ -109,7 +109,7 @@ private:
         std::int64_t const i = begin + row * Warp::lanes + lane;
         bits const magnitude = magnitude_bits(x[row][lane]);
         largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
-        return (Whole || i < size) && (AllTies ? magnitude >= filter.threshold : filter(magnitude, i));
+        return (Whole || i < size) && magnitude >= least;
       });
     }
     // Each lane counts one row.
@@ -142,7 +142,7 @@ private:
     }
     for (int first = 0; first < total; first += staged) {
       warp.each([&](int lane) {
-        if (largest[lane] >= filter.threshold) {
+        if (largest[lane] >= least) {
           mask_type const own = mask_type(1) << lane;
           for (int row = 0; row < rows; ++row) {
             if ((masks[row] & own) != 0) {
@@ -171,10 +171,10 @@ private:
   }
 };
 
-/// Loads the whole source and gathers the candidates that pass; returns room for `most` of them. The workspace must
-/// have room for as many tiles as `tiles_of` says.
+/// Loads the whole source and gathers the candidates that reach the threshold; returns room for `most` of them. The
+/// workspace must have room for as many tiles as `tiles_of` says.
 template <class Warp, execution_space E, selection_source Source, class Then>
-auto gather_on_device(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> passes,
+auto gather_on_device(E const& exec, Source const& from, bits_of<typename Source::value_type> threshold,
                       std::int64_t most, workspace_for<Source, E>& workspace, Then const& then) {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
@@ -183,14 +183,9 @@ auto gather_on_device(E const& exec, Source const& from, magnitude_filter<typena
   gathered_candidates<index_type, value_type> const to{workspace.chunk_indices.data(), workspace.chunk_values.data(),
                                                        most, workspace.on_device.pieces.data(),
                                                        workspace.on_device.record.data()};
-  std::int64_t const tiles = tiles_of<Warp, value_type>(from.size());
-  if (passes.last_tie >= from.size() - 1) {
-    gather_kernel<Warp, E, Source, true, Then> const kernel{from, from.size(), passes, to, then};
-    for_teams<Warp>("oktopk::select::gather", exec, tiles, kernel.shared_bytes(), kernel);
-  } else {
-    gather_kernel<Warp, E, Source, false, Then> const kernel{from, from.size(), passes, to, then};
-    for_teams<Warp>("oktopk::select::gather", exec, tiles, kernel.shared_bytes(), kernel);
-  }
+  gather_kernel<Warp, E, Source, Then> const kernel{from, from.size(), threshold, to, then};
+  for_teams<Warp>("oktopk::select::gather", exec, tiles_of<Warp, value_type>(from.size()), kernel.shared_bytes(),
+                  kernel);
   using entries = sparse_ref<index_type, value_type, typename E::memory_space>;
   return candidates<index_type, value_type, typename E::memory_space>(entries(to.indices, to.values, most));
 }

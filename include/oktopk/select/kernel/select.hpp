@@ -51,7 +51,7 @@ written_selection<typename Source::value_type> select_near_guess(E const& exec, 
 
   magnitude_range<value_type> const range{magnitude_bits(guess), std::numeric_limits<value_type>::digits};
   digit<value_type> which{range, 0, range.bits - widest_shared_digit, widest_shared_digit};
-  auto const gathered = gather_on_device<Warp>(exec, source, magnitude_filter<value_type>{range.floor}, most, workspace,
+  auto const gathered = gather_on_device<Warp>(exec, source, range.floor, most, workspace,
                                                first_digit<value_type>{which, k, device.few_sums.data()});
   while (which.shift > 0) {
     which.width = std::min(which.shift, widest_shared_digit);
@@ -126,7 +126,7 @@ std::int64_t select_above_threshold_on_host(E const& exec, candidates<Index, Val
     passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
   }
   workspace.reserve(exec, room);
-  std::int64_t const count = compact(exec, from, passes, workspace);
+  std::int64_t const count = compact_on_host(exec, from, passes, workspace, false);
   if (count > workspace.indices.capacity()) { // what several threads wrote was not joined
     compact_chunks(exec, from, passes, 1, room, workspace.indices.data(), workspace.values.data(),
                    workspace.chunk_counts.data(), false);
@@ -168,8 +168,7 @@ template <execution_space E, selection_source Source>
 std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
                        std::int64_t most, workspace_for<Source, E>& workspace) {
   workspace.reserve(exec, most);
-  std::int64_t const count =
-      compact(exec, source, magnitude_filter<typename Source::value_type>{magnitude_bits(guess)}, workspace);
+  std::int64_t const count = compact(exec, source, magnitude_bits(guess), workspace);
   if (k <= count && count <= most) {
     workspace.swap_buffers();
   }
