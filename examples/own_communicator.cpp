@@ -8,6 +8,7 @@
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/dense/recursive_doubling.hpp>
 
 #include <algorithm>
 #include <cstdlib>

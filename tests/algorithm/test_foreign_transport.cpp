@@ -7,6 +7,7 @@
 #include "algorithm/transport_suite.hpp"
 #include "support/foreign_transport.hpp"
 
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
 
 using namespace oktopk_tests;

@@ -15,7 +15,7 @@
 
 #ifdef OKTOPK_TESTS_WITH_XXHASH
 #include "fuzz/subject_of.hpp"
-
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/counted.hpp>

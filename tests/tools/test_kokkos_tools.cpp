@@ -7,6 +7,7 @@
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
 
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 

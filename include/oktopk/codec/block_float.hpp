@@ -14,6 +14,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 // One block of block floating point: numbers with one exponent together. Written so that compilers vectorise the loops
 // over a block with what every processor has: no calls, no conversions that could trap, a fixed number of rounds.
@@ -39,14 +40,6 @@ KOKKOS_INLINE_FUNCTION Value power_of_two(int exponent) {
   return __builtin_bit_cast(Value, biased > 0 ? static_cast<bits_of<Value>>(biased) << format::mantissa_bits
                                               : one << (biased + format::mantissa_bits - 1));
 }
-
-/// The operation that replaces a value by the decoded one.
-struct replace {
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {
-    return b;
-  }
-};
 
 /// Blocks of 64 values with `Rate` bits each, or with as many as `rate` says where `Rate` is 0.
 ///
@@ -188,46 +181,60 @@ namespace oktopk {
 
 namespace detail {
 
-/// The last exponent is followed by zeros up to where the codes begin, so that all bytes of a message are defined.
-template <class Coder>
-KOKKOS_INLINE_FUNCTION void put_exponent(std::int16_t* exponents, std::int64_t block, std::int64_t count,
-                                         std::int16_t exponent) {
-  exponents[block] = exponent;
-  for (std::int64_t i = block + 1; i * Coder::width >= count && i % 4 != 0; ++i) {
-    exponents[i] = 0;
-  }
-}
-
+/// A block that is encoded: its exponent, its codes, and what it lost.
 template <int Rate, gradient_value Value>
-struct block_float_encoding {
+struct block_float_writing {
   using coder = block_coder<Value, Rate>;
 
-  Value const* values;
   std::int64_t count;
-  std::int16_t* exponents;
-  std::byte* codes;
+  std::byte* out;
+  std::int64_t codes; ///< where they begin
   Value* lost;
   int rate;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+  KOKKOS_INLINE_FUNCTION int values_of(std::int64_t block) const {
+    return count - block * coder::width < coder::width ? static_cast<int>(count - block * coder::width) : coder::width;
+  }
+
+  /// `values` are 64, zeros behind the last of the vector.
+  KOKKOS_INLINE_FUNCTION void put(std::int64_t block, Value const* values) const {
     std::int64_t const begin = block * coder::width;
+    int const left = values_of(block);
     typename coder::code coded[coder::width];
-    if (count - begin >= coder::width) {
-      put_exponent<coder>(exponents, block, count,
-                          coder::encode(values + begin, coded, lost == nullptr ? nullptr : lost + begin, rate));
-      coder::pack(coded, coder::width / 8, rate, codes + begin / 8 * rate);
-      return;
+    Value noted[coder::width];
+    bool const whole = left == coder::width;
+    Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
+    auto* const exponents = reinterpret_cast<std::int16_t*>(out);
+    exponents[block] = coder::encode(values, coded, note, rate);
+    // Zeros behind the last exponent up to where the codes begin, so that all bytes of a message are defined.
+    for (std::int64_t i = block + 1; i * coder::width >= count && i % 4 != 0; ++i) {
+      exponents[i] = 0;
     }
-    Value whole[coder::width];
-    Value left[coder::width];
-    for (int i = 0; i < coder::width; ++i) {
-      whole[i] = begin + i < count ? values[begin + i] : Value(0);
+    coder::pack(coded, (left + 7) / 8, rate, out + codes + begin / 8 * rate);
+    if (!whole && lost != nullptr) {
+      for (int i = 0; i < left; ++i) {
+        lost[begin + i] = noted[i];
+      }
     }
-    put_exponent<coder>(exponents, block, count, coder::encode(whole, coded, left, rate));
-    coder::pack(coded, static_cast<int>(count - begin + 7) / 8, rate, codes + begin / 8 * rate);
-    for (std::int64_t i = begin; i < count && lost != nullptr; ++i) {
-      lost[i] = left[i - begin];
+  }
+};
+
+template <int Rate, gradient_value Value>
+struct block_float_encoding {
+  block_float_writing<Rate, Value> to;
+  Value const* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
+    constexpr int width = block_coder<Value, Rate>::width;
+    Value const* from = values + block * width;
+    Value last[width];
+    if (int const left = to.values_of(block); left < width) {
+      for (int i = 0; i < width; ++i) {
+        last[i] = i < left ? from[i] : Value(0);
+      }
+      from = last;
     }
+    to.put(block, from);
   }
 };
 
@@ -255,44 +262,28 @@ template <int Rate, class Operation, gradient_value Value>
 struct block_float_recoding {
   using coder = block_coder<Value, Rate>;
 
+  block_float_writing<Rate, Value> to;
   Operation operation;
   std::byte const* in;
-  std::int64_t count;
   Value const* values;
-  std::byte* out;
-  Value* lost;
-  std::int64_t codes; ///< where they begin
-  int rate;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
-    auto const* const exponents = reinterpret_cast<std::int16_t const*>(in);
-    auto* const new_exponents = reinterpret_cast<std::int16_t*>(out);
-    std::int64_t const begin = block * coder::width;
-    int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
-    std::int64_t const at = codes + begin / 8 * rate;
+    Value const* const from = values + block * coder::width;
+    int const left = to.values_of(block);
     typename coder::code coded[coder::width];
     Value reduced[coder::width];
-    Value noted[coder::width];
-    coder::unpack(in + at, (left + 7) / 8, rate, coded);
+    coder::unpack(in + to.codes + block * (coder::width / 8) * to.rate, (left + 7) / 8, to.rate, coded);
     if (left == coder::width) {
       for (int i = 0; i < coder::width; ++i) {
-        reduced[i] = values[begin + i];
+        reduced[i] = from[i];
       }
     } else {
       for (int i = 0; i < coder::width; ++i) {
-        reduced[i] = i < left ? values[begin + i] : Value(0);
+        reduced[i] = i < left ? from[i] : Value(0);
       }
     }
-    coder::decode(operation, exponents[block], coded, left, reduced);
-    bool const whole = left == coder::width;
-    Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
-    put_exponent<coder>(new_exponents, block, count, coder::encode(reduced, coded, note, rate));
-    coder::pack(coded, (left + 7) / 8, rate, out + at);
-    if (!whole && lost != nullptr) {
-      for (int i = 0; i < left; ++i) {
-        lost[begin + i] = noted[i];
-      }
-    }
+    coder::decode(operation, reinterpret_cast<std::int16_t const*>(in)[block], coded, left, reduced);
+    to.put(block, reduced);
   }
 };
 
@@ -341,11 +332,11 @@ struct block_float {
 
   template <execution_space E, gradient_value Value>
   void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) const {
-    switch (options_.rate) {
-    case 8: encode_at<8>(exec, values, count, out, lost, 8); return;
-    case 16: encode_at<16>(exec, values, count, out, lost, 16); return;
-    default: encode_at<0>(exec, values, count, out, lost, options_.rate); return;
-    }
+    at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
+      detail::block_float_encoding<Rate, Value> const kernel{{count, out, exponent_bytes(count), lost, options_.rate},
+                                                             values};
+      Kokkos::parallel_for("oktopk::block_float::encode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
+    });
   }
 
   template <execution_space E, gradient_value Value>
@@ -356,45 +347,33 @@ struct block_float {
   template <execution_space E, class Operation, gradient_value Value>
   void decode_and_reduce(E const& exec, Operation operation, std::byte const* in, std::int64_t count,
                          Value* values) const {
-    switch (options_.rate) {
-    case 8: decode_at<8>(exec, operation, in, count, values, 8); return;
-    case 16: decode_at<16>(exec, operation, in, count, values, 16); return;
-    default: decode_at<0>(exec, operation, in, count, values, options_.rate); return;
-    }
+    at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
+      detail::block_float_decoding<Rate, Operation, Value> const kernel{
+          operation,    reinterpret_cast<std::int16_t const*>(in), in + exponent_bytes(count), count, values,
+          options_.rate};
+      Kokkos::parallel_for("oktopk::block_float::decode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
+    });
   }
 
   template <execution_space E, class Operation, gradient_value Value>
   void recode(E const& exec, Operation operation, std::byte const* in, std::int64_t count, Value const* values,
               std::byte* out, Value* lost) const {
-    switch (options_.rate) {
-    case 8: recode_at<8>(exec, operation, in, count, values, out, lost, 8); return;
-    case 16: recode_at<16>(exec, operation, in, count, values, out, lost, 16); return;
-    default: recode_at<0>(exec, operation, in, count, values, out, lost, options_.rate); return;
-    }
+    at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
+      detail::block_float_recoding<Rate, Operation, Value> const kernel{
+          {count, out, exponent_bytes(count), lost, options_.rate}, operation, in, values};
+      Kokkos::parallel_for("oktopk::block_float::recode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
+    });
   }
 
 private:
-  template <int Rate, execution_space E, gradient_value Value>
-  static void encode_at(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost, int rate) {
-    detail::block_float_encoding<Rate, Value> const kernel{
-        values, count, reinterpret_cast<std::int16_t*>(out), out + exponent_bytes(count), lost, rate};
-    Kokkos::parallel_for("oktopk::block_float::encode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
-  }
-
-  template <int Rate, execution_space E, class Operation, gradient_value Value>
-  static void decode_at(E const& exec, Operation operation, std::byte const* in, std::int64_t count, Value* values,
-                        int rate) {
-    detail::block_float_decoding<Rate, Operation, Value> const kernel{
-        operation, reinterpret_cast<std::int16_t const*>(in), in + exponent_bytes(count), count, values, rate};
-    Kokkos::parallel_for("oktopk::block_float::decode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
-  }
-
-  template <int Rate, execution_space E, class Operation, gradient_value Value>
-  static void recode_at(E const& exec, Operation operation, std::byte const* in, std::int64_t count,
-                        Value const* values, std::byte* out, Value* lost, int rate) {
-    detail::block_float_recoding<Rate, Operation, Value> const kernel{
-        operation, in, count, values, out, lost, exponent_bytes(count), rate};
-    Kokkos::parallel_for("oktopk::block_float::recode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
+  // Calls `launch` with the rate that kernels are compiled for: 0 for one that they are told.
+  template <class Launch>
+  void at_rate(Launch const& launch) const {
+    switch (options_.rate) {
+    case 8: launch(std::integral_constant<int, 8>()); return;
+    case 16: launch(std::integral_constant<int, 16>()); return;
+    default: launch(std::integral_constant<int, 0>()); return;
+    }
   }
 
   static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }

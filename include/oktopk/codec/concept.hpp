@@ -12,6 +12,18 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// The operation that replaces a value by the decoded one.
+struct replace {
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {
+    return b;
+  }
+};
+
+} // namespace detail
+
 /// The form of a block of dense values on the wire: a copyable object, made from options that are the same on all
 /// ranks.
 ///

@@ -19,30 +19,14 @@ template <class Element, gradient_value Value>
 struct element_encoding {
   Value const* values;
   typename Element::template wire<Value>* to;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { to[i] = Element::to_wire(values[i]); }
-};
-
-template <class Element, gradient_value Value>
-struct noted_element_encoding {
-  Value const* values;
-  typename Element::template wire<Value>* to;
   Value* lost;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     auto const coded = Element::to_wire(values[i]);
     to[i] = coded;
-    lost[i] = values[i] - Element::template from_wire<Value>(coded);
-  }
-};
-
-template <class Element, gradient_value Value>
-struct element_decoding {
-  typename Element::template wire<Value> const* from;
-  Value* values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    values[i] = Element::template from_wire<Value>(from[i]);
+    if (lost != nullptr) {
+      lost[i] = values[i] - Element::template from_wire<Value>(coded);
+    }
   }
 };
 
@@ -86,27 +70,18 @@ struct elementwise_codec {
   template <execution_space E, gradient_value Value>
   static void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) {
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
-    detail::index_range<E> const range(exec, 0, count);
-    if (lost == nullptr) {
-      Kokkos::parallel_for("oktopk::codec::encode", range, element_encoding<Element, Value>{values, to});
-    } else {
-      Kokkos::parallel_for("oktopk::codec::encode_and_note", range,
-                           noted_element_encoding<Element, Value>{values, to, lost});
-    }
+    Kokkos::parallel_for(lost == nullptr ? "oktopk::codec::encode" : "oktopk::codec::encode_and_note",
+                         detail::index_range<E>(exec, 0, count), element_encoding<Element, Value>{values, to, lost});
   }
 
   template <execution_space E, gradient_value Value>
   static void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) {
-    auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
-    Kokkos::parallel_for("oktopk::codec::decode", detail::index_range<E>(exec, 0, count),
-                         element_decoding<Element, Value>{from, values});
+    reduce<replace>("oktopk::codec::decode", exec, in, count, values);
   }
 
   template <execution_space E, class Operation, gradient_value Value>
   static void decode_and_reduce(E const& exec, Operation, std::byte const* in, std::int64_t count, Value* values) {
-    auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
-    Kokkos::parallel_for("oktopk::codec::decode_and_reduce", detail::index_range<E>(exec, 0, count),
-                         element_reduction<Element, Operation, Value>{from, values});
+    reduce<Operation>("oktopk::codec::decode_and_reduce", exec, in, count, values);
   }
 
   template <execution_space E, class Operation, gradient_value Value>
@@ -116,6 +91,14 @@ struct elementwise_codec {
     auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
     Kokkos::parallel_for("oktopk::codec::recode", detail::index_range<E>(exec, 0, count),
                          element_recoding<Element, Operation, Value>{from, values, to, lost});
+  }
+
+private:
+  template <class Operation, execution_space E, gradient_value Value>
+  static void reduce(char const* label, E const& exec, std::byte const* in, std::int64_t count, Value* values) {
+    auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
+    Kokkos::parallel_for(label, detail::index_range<E>(exec, 0, count),
+                         element_reduction<Element, Operation, Value>{from, values});
   }
 };
 

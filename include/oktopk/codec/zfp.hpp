@@ -113,12 +113,7 @@ struct zfp {
 
   template <execution_space E, gradient_value Value>
   void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) const {
-    detail::fence(exec, "oktopk::zfp::decode");
-    each_block<Value>(in, count, [&](std::int64_t begin, std::int64_t width, Value const* decoded) {
-      for (std::int64_t i = 0; i < width; ++i) {
-        values[begin + i] = decoded[i];
-      }
-    });
+    decode_and_reduce(exec, detail::replace(), in, count, values);
   }
 
   template <execution_space E, class Operation, gradient_value Value>

@@ -4,6 +4,8 @@
 #include "fuzz/subject_of.hpp"
 #include "fuzz/subjects.hpp"
 
+#include <oktopk/algorithm/dense_family.hpp>
+
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/codec/zfp.hpp>
 #endif
