@@ -140,7 +140,7 @@ public:
         collective_workspace room;
         allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
       }
-      // An empty sum cannot show NaN, so there everybody asks.
+      // An empty sum cannot show NaN, so there all ranks ask.
       if (bad < length_ || length_ == 0) {
         ask_whose_fault(call, accumulator);
       }

@@ -54,7 +54,7 @@ struct block_coder {
 
   /// The exponent of the step for a block: half a step is the most that rounding takes, and no code overflows.
   KOKKOS_INLINE_FUNCTION static int step_exponent(signed_bits_of<Value> largest, int rate) {
-    // What rounds up to the next power of two has that one's exponent.
+    // A value that rounds up to the next power of two has that one's exponent.
     int const exponent =
         static_cast<int>((largest + (signed_bits_of<Value>(1) << (format::mantissa_bits - rate + 1))) >>
                          format::mantissa_bits) -
@@ -366,7 +366,7 @@ struct block_float {
   }
 
 private:
-  // Calls `launch` with the rate that kernels are compiled for: 0 for one that they are told.
+  // Calls `launch` with the rate that kernels are compiled for: 0 for one that is an argument of theirs.
   template <class Launch>
   void at_rate(Launch const& launch) const {
     switch (options_.rate) {

@@ -45,12 +45,6 @@ void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to
   copy_array("oktopk::dense::copy", exec, from, count, to);
 }
 
-/// Enqueues zeros.
-template <execution_space E, gradient_value Value>
-void clear_values(E const& exec, Value* values, std::int64_t count) {
-  fill_array("oktopk::dense::clear", exec, values, count, Value(0));
-}
-
 /// Refuses a place for the losses of a maximum or a minimum: no residual makes good what one of these lost.
 template <gradient_value Value>
 void refuse_losses_of(reduction op, Value const* lost) {
@@ -64,7 +58,7 @@ template <execution_space E, gradient_value Value>
 void begin_lossless(E const& exec, reduction op, Value* lost, std::int64_t count) {
   refuse_losses_of(op, lost);
   if (lost != nullptr) {
-    clear_values(exec, lost, count);
+    fill_array("oktopk::dense::clear", exec, lost, count, Value(0));
   }
 }
 

@@ -31,27 +31,31 @@ namespace oktopk::detail {
 /// round. A piece is sent on as soon as it is reduced, or has arrived for good, while the next ones of the block are
 /// still on their way: each rank sends 2(P-1) messages for every piece of a block, 2(P-1)/P of the vector.
 ///
-/// `Wire` is the bound wire that carries the pieces. Every block is reduced along the ring in one order and
-/// finished by one rank, so the result is the same to the bit everywhere.
+/// Every block is reduced along the ring in one order and finished by one rank, so the result is the same to the bit
+/// everywhere.
 template <communicator Comm>
 class ring_pipeline {
 public:
-  /// Pieces that a rank may be ahead of the one it waits for: slots that `Wire` must have.
-  static std::int64_t slots(std::int64_t ahead, std::int64_t ranks, std::int64_t pieces) {
-    return std::max<std::int64_t>(1, std::min(ahead, (ranks - 1) * pieces));
+  /// Pieces of a block: two at least, and as many that none is longer than `longest`.
+  static std::int64_t pieces_of_block(std::int64_t count, std::int64_t ranks, std::int64_t longest) {
+    std::int64_t const block = (count + ranks - 1) / ranks;
+    return std::max<std::int64_t>(2, block / longest + (block % longest != 0 ? 1 : 0));
   }
 
-  template <execution_space E, bound_wire<E> Wire>
-  void run(E const& exec, Comm& comm, Wire& wire, cut_vector const& vector, std::int64_t ahead) {
+  /// `wire` carries the pieces once `bind(comm, room)` has bound it; up to `ahead` receives are under way at once.
+  template <execution_space E, bound_wire<E> Wire, class Bind>
+  void run(E const& exec, Comm& comm, Wire& wire, Bind const& bind, cut_vector const& vector, std::int64_t ahead) {
     std::int64_t const ranks = comm.size();
+    std::int64_t const pieces = vector.pieces() / ranks;
+    std::int64_t const reduced = (ranks - 1) * pieces; // the number of pieces that are passed on to be reduced
+    std::int64_t const window = std::max<std::int64_t>(1, std::min(ahead, reduced));
+    cancel_on_unwind const alone(comm); // memory may be missing on one rank
+    bind(comm, wire_room{vector.pieces(), vector.longest(), window, vector.longest()});
     if (ranks == 1) {
       return;
     }
-    std::int64_t const rank = comm.rank();
-    std::int64_t const pieces = vector.pieces() / ranks;
-    std::int64_t const reduced = (ranks - 1) * pieces; // the number of pieces that are passed on to be reduced
     std::int64_t const all = 2 * reduced;
-    std::int64_t const window = slots(ahead, ranks, pieces);
+    std::int64_t const rank = comm.rank();
     int const right = static_cast<int>((rank + 1) % ranks);
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
     sends_.resize(static_cast<std::size_t>(all));
@@ -73,8 +77,8 @@ public:
         // The same place was sent from P-1 steps ago.
         wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
       }
-      auto const room = k < reduced ? wire.slot(k % window, p) : wire.image(p);
-      receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, room, left, use(k));
+      auto const place = k < reduced ? wire.slot(k % window, p) : wire.image(p);
+      receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, place, left, use(k));
     };
     auto const send = [&](std::int64_t k, piece p) {
       sends_[static_cast<std::size_t>(k)] = start_send(exec, comm, wire.image(p), right, use(k));
@@ -108,19 +112,20 @@ public:
         if (k + pieces >= reduced) {
           wire.adopt_rounding(exec, p);
         }
-      } else if (!each_message) {
-        if (sent_on) {
-          send(k + pieces, p);
-        }
-        post(k + window);
-        wire.unfold(exec, p);
       } else {
-        wire.unfold(exec, p);
+        if (each_message) {
+          wire.unfold(exec, p);
+          if (sent_on) {
+            wire.prepare(exec, p, false);
+          }
+        }
         if (sent_on) {
-          wire.prepare(exec, p, false);
           send(k + pieces, p);
         }
         post(k + window);
+        if (!each_message) {
+          wire.unfold(exec, p);
+        }
       }
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sends_));
@@ -180,21 +185,14 @@ public:
                 reduction op = reduction::sum) {
     bool const coded = base::codes(count) && comm.size() > 1;
     base::on_wire(exec, coded, {own, values, lost, count, op}, [&](auto& wire, auto const& bind) {
-      detail::cut_vector const vector = cut(count, comm.size(), coded);
-      std::int64_t const ahead = wire.receives_ahead();
-      std::int64_t const slots = detail::ring_pipeline<Comm>::slots(ahead, comm.size(), vector.pieces() / comm.size());
-      cancel_on_unwind const alone(comm); // room may be missing on one rank
-      bind(comm, {vector.pieces(), vector.longest(), slots, vector.longest()});
-      ring_.run(exec, comm, wire, vector, ahead);
+      ring_.run(exec, comm, wire, bind, cut(count, comm.size(), coded), wire.receives_ahead());
     });
   }
 
 private:
-  // Blocks of two pieces at least, and of as many that no segment is too long.
   detail::cut_vector cut(std::int64_t count, std::int64_t ranks, bool coded) const {
-    std::int64_t const block = (count + ranks - 1) / ranks;
-    std::int64_t const segment = coded ? base::policy().segment() : count + 1;
-    std::int64_t const pieces = std::max<std::int64_t>(2, block / segment + (block % segment != 0 ? 1 : 0));
+    std::int64_t const longest = coded ? base::policy().segment() : count + 1;
+    std::int64_t const pieces = detail::ring_pipeline<Comm>::pieces_of_block(count, ranks, longest);
     return detail::cut_vector(count, ranks * pieces, coded ? Wire::grain : 1);
   }
 
@@ -240,21 +238,17 @@ public:
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     detail::begin_lossless(exec, op, lost, count);
-    std::int64_t const ranks = comm.size();
-    std::int64_t const each = pieces(count, comm.size());
-    detail::cut_vector const vector(count, ranks * each);
-    std::int64_t const slots = detail::ring_pipeline<Comm>::slots(options_.ahead, ranks, each);
-    cancel_on_unwind const alone(comm); // room may be missing on one rank
-    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op},
-               {vector.pieces(), vector.longest(), slots, vector.longest()});
-    ring_.run(exec, comm, wire_, vector, options_.ahead);
+    auto const bind = [&](Comm const& bound_to, detail::wire_room const& room) {
+      wire_.bind(exec, bound_to, plain_wire(), {values, values, lost, count, op}, room);
+    };
+    detail::cut_vector const vector(count, comm.size() * pieces(count, comm.size()));
+    ring_.run(exec, comm, wire_, bind, vector, options_.ahead);
   }
 
 private:
   std::int64_t pieces(std::int64_t count, int ranks) const {
-    std::int64_t const block = (count + ranks - 1) / ranks;
-    std::int64_t const chunk = options_.chunk_bytes / std::int64_t(sizeof(Value));
-    return std::max<std::int64_t>(2, block / chunk + (block % chunk != 0 ? 1 : 0));
+    std::int64_t const longest = options_.chunk_bytes / std::int64_t(sizeof(Value));
+    return detail::ring_pipeline<Comm>::pieces_of_block(count, ranks, longest);
   }
 
   options options_;

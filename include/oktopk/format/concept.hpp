@@ -54,8 +54,7 @@ concept encodes_on =
 ///    the region: with it the bound of one message is one for several.
 /// 6. `exact_size` — whether `encode` always takes just the bound.
 /// 7. `encode(exec, entries, region, out)` — encodes entries inside the region, ascending, and gives the bytes it
-/// takes;
-///    `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is exact.
+///    takes; `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is exact.
 /// 8. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
 ///    bytes. The same bytes give the same bits on every rank, and finite values wherever `encode` wrote them. Bytes
 ///    that no `encode` wrote are read and written within their bounds all the same: every index lies in the region (it
@@ -65,7 +64,7 @@ template <class F>
 concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && names_its_types<F> &&
                         bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 
-/// Whether a format may change the values that it encodes.
+/// True where a format may change the values that it encodes.
 template <sparse_format Format>
 bool loses(Format const& format) {
   if constexpr (Format::lossless) {
@@ -86,7 +85,7 @@ inline constexpr std::int64_t message_header_bytes = 8;
 
 } // namespace oktopk
 
-// What decoders do with bytes that no encoder wrote.
+// The answer of decoders to bytes that no encoder wrote.
 namespace oktopk::detail {
 
 /// The value of an entry that cannot be decoded: a NaN, which every algorithm reports.

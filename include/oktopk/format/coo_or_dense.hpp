@@ -15,14 +15,6 @@ namespace oktopk {
 // The kernels are functors, as those of coo.
 namespace detail {
 
-template <class Value>
-struct coo_or_dense_clearing {
-  Value* values;
-  Value nothing;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { values[i] = nothing; }
-};
-
 template <class Entries, class Value>
 struct coo_or_dense_encoding {
   Entries from;
@@ -101,10 +93,8 @@ struct coo_or_dense {
     }
     auto* const values = reinterpret_cast<Value*>(out);
     Value const nothing = __builtin_bit_cast(Value, empty);
-    using range = detail::index_range<E>;
-    Kokkos::parallel_for("oktopk::coo_or_dense::clear", range(exec, 0, where.width()),
-                         detail::coo_or_dense_clearing<Value>{values, nothing});
-    Kokkos::parallel_for("oktopk::coo_or_dense::encode", range(exec, 0, entries.size()),
+    detail::fill_array("oktopk::coo_or_dense::clear", exec, values, where.width(), nothing);
+    Kokkos::parallel_for("oktopk::coo_or_dense::encode", detail::index_range<E>(exec, 0, entries.size()),
                          detail::coo_or_dense_encoding<decltype(entries), Value>{entries, where.begin, values});
     return max_encoded_bytes(entries.size(), where);
   }

@@ -158,8 +158,8 @@ struct gap_block {
     return unary.end();
   }
 
-  /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. Whether the
-  /// bytes were a block whose indices ascend below `limit`; nothing else is read or written in any case.
+  /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. True
+  /// where the bytes were a block whose indices ascend below `limit`; nothing else is read or written in any case.
   KOKKOS_FORCEINLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first,
                                                  std::int64_t limit, int count, Index* indices) {
     indices[0] = static_cast<Index>(first);
@@ -207,18 +207,14 @@ struct gap_block {
   }
 
 private:
-  // Beside the low bits; quotients that are longer than a patch are patched.
-  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t quotient_bits(gap_type const* gaps, int count, int width) {
+  // The low bits, and the quotients; those that are longer than a patch are patched.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t bits_with(gap_type const* gaps, int count, int width) {
     std::uint32_t bits = 0;
     for (int i = 0; i < count; ++i) {
       gap_type const quotient = gaps[i] >> width;
       bits += static_cast<std::uint32_t>(quotient < 8 * patch_bytes ? quotient : 8 * patch_bytes);
     }
-    return bits;
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t bits_with(gap_type const* gaps, int count, int width) {
-    return std::int64_t(count) * width + quotient_bits(gaps, count, width);
+    return std::int64_t(count) * width + bits;
   }
 
   // Without outliers the best is log2 of the mean, rounded down, or one more or less: the first two that are tried have
@@ -347,8 +343,9 @@ struct packed_decoding {
           (has_avx2
                ? Format::decode_with_avx2(codec, from, size, where, first_index, many, indices + first, values + first)
                : Format::decode_block(codec, from, size, where, first_index, many, indices + first, values + first));
-      if (!sound) {
-        Format::spoil(where, many, indices + first, values + first);
+      for (std::int64_t i = first; !sound && i < first + many; ++i) {
+        indices[i] = static_cast<typename Format::index_type>(where.begin);
+        values[i] = spoilt_value<typename Format::value_type>();
       }
     }
     position += size;
@@ -388,7 +385,7 @@ public:
 
   Values const& values() const { return values_; }
 
-  /// Whether values are rounded.
+  /// True where values are rounded.
   bool loses() const {
     if constexpr (requires { values_.loses(); }) {
       return values_.loses();
@@ -462,7 +459,7 @@ public:
     return end - room;
   }
 
-  /// Decodes a block; whether it was one, with ascending indices in the region.
+  /// Decodes a block; true where it was one, with ascending indices in the region.
   KOKKOS_FORCEINLINE_FUNCTION static bool decode_block(Values const& codec, std::byte const* in, std::int64_t size,
                                                        region where, std::uint64_t first_index, int count,
                                                        Index* indices, Value* values) {
@@ -488,14 +485,6 @@ public:
                                                region where, std::uint64_t first_index, int count, Index* indices,
                                                Value* values) {
     return decode_block(codec, in, size, where, first_index, count, indices, values);
-  }
-
-  /// Entries for a block that is none.
-  KOKKOS_INLINE_FUNCTION static void spoil(region where, int count, Index* indices, Value* values) {
-    for (int i = 0; i < count; ++i) {
-      indices[i] = static_cast<Index>(where.begin);
-      values[i] = detail::spoilt_value<Value>();
-    }
   }
 
 private:

@@ -94,10 +94,6 @@ KOKKOS_FORCEINLINE_FUNCTION std::byte* put_all(std::byte* to, Word const* number
                   (std::uint64_t(numbers[i + 2]) | std::uint64_t(numbers[i + 3]) << width) << (2 * width),
               4 * width);
     }
-  } else if (width <= widest_put / 2) {
-    for (; i + 2 <= count; i += 2) {
-      out.put(std::uint64_t(numbers[i]) | std::uint64_t(numbers[i + 1]) << width, 2 * width);
-    }
   }
   for (; i < count; ++i) {
     if constexpr (sizeof(Word) == 8) {
@@ -199,7 +195,7 @@ KOKKOS_FORCEINLINE_FUNCTION void unpack_rows(std::byte const* from, int width, s
   }
 }
 
-/// Whether so many numbers lie in rows: those of a whole block, of which one may be missing, as among gaps.
+/// True where so many numbers lie in rows: those of a whole block, of which one may be missing, as among gaps.
 template <class Word>
 KOKKOS_FORCEINLINE_FUNCTION constexpr bool in_rows(int count) {
   return sizeof(Word) == 4 && count >= row_lanes * rows_of_block - 1;
