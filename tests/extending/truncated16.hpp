@@ -6,8 +6,11 @@
 
 #include <string>
 
-/// The upper 16 bits of binary32.
-struct upper_half {
+/// The upper 16 bits of binary32, the rest cut off. Error at most 2^-7 of a normal value.
+struct truncated16 : oktopk::detail::elementwise_codec<truncated16> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "truncated16"; }
+
   template <oktopk::gradient_value Value>
   using wire = std::uint16_t;
 
@@ -22,12 +25,6 @@ struct upper_half {
   KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
     return static_cast<Value>(__builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16));
   }
-};
-
-/// The upper 16 bits of binary32, the rest cut off. Error at most 2^-7 of a normal value.
-struct truncated16 : oktopk::detail::elementwise_codec<upper_half> {
-  static constexpr bool lossless = false;
-  static std::string name() { return "truncated16"; }
 
   template <oktopk::gradient_value Value>
   static double error_bound(double largest) {

@@ -221,15 +221,16 @@ struct block_float_writing {
 
 template <int Rate, gradient_value Value>
 struct block_float_encoding {
+  using coder = block_coder<Value, Rate>;
+
   block_float_writing<Rate, Value> to;
   Value const* values;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
-    constexpr int width = block_coder<Value, Rate>::width;
-    Value const* from = values + block * width;
-    Value last[width];
-    if (int const left = to.values_of(block); left < width) {
-      for (int i = 0; i < width; ++i) {
+    Value const* from = values + block * coder::width;
+    Value last[coder::width];
+    if (int const left = to.values_of(block); left < coder::width) {
+      for (int i = 0; i < coder::width; ++i) {
         last[i] = i < left ? from[i] : Value(0);
       }
       from = last;

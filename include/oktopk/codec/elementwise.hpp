@@ -57,7 +57,8 @@ struct element_recoding {
   }
 };
 
-/// A codec that codes each value by itself, at a fixed width. `Element` has the two ways of one value.
+/// The base of a codec that codes each value by itself, at a fixed width. `Element`, the codec itself, has the type of a
+/// value on the wire, `wire<Value>`, and the two ways of one value, `to_wire` and `from_wire`.
 template <class Element>
 struct elementwise_codec {
   static constexpr std::int64_t grain = 1;
@@ -104,9 +105,11 @@ private:
 
 } // namespace detail
 
-namespace detail {
+/// Values as they are.
+struct identity : detail::elementwise_codec<identity> {
+  static constexpr bool lossless = true;
+  static std::string name() { return "identity"; }
 
-struct identity_element {
   template <gradient_value Value>
   using wire = Value;
 
@@ -119,14 +122,6 @@ struct identity_element {
   KOKKOS_INLINE_FUNCTION static Value from_wire(Value value) {
     return value;
   }
-};
-
-} // namespace detail
-
-/// Values as they are.
-struct identity : detail::elementwise_codec<detail::identity_element> {
-  static constexpr bool lossless = true;
-  static std::string name() { return "identity"; }
 
   template <gradient_value Value>
   static double error_bound(double) {
@@ -134,30 +129,24 @@ struct identity : detail::elementwise_codec<detail::identity_element> {
   }
 };
 
-namespace detail {
+/// 16 bits a value: sign, exponent and 7 bits of the mantissa of binary32. Error at most 2^-8 of a normal value (a
+/// binary64 one is rounded to binary32 first); a finite value over the largest bfloat16 becomes infinite.
+struct bfloat16 : detail::elementwise_codec<bfloat16> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "bfloat16"; }
 
-struct bfloat16_element {
   template <gradient_value Value>
   using wire = std::uint16_t;
 
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
-    return bfloat16_bits(value);
+    return detail::bfloat16_bits(value);
   }
 
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
-    return from_bfloat16_bits<Value>(half);
+    return detail::from_bfloat16_bits<Value>(half);
   }
-};
-
-} // namespace detail
-
-/// 16 bits a value: sign, exponent and 7 bits of the mantissa of binary32. Error at most 2^-8 of a normal value (a
-/// binary64 one is rounded to binary32 first); a finite value over the largest bfloat16 becomes infinite.
-struct bfloat16 : detail::elementwise_codec<detail::bfloat16_element> {
-  static constexpr bool lossless = false;
-  static std::string name() { return "bfloat16"; }
 
   template <gradient_value Value>
   static double error_bound(double largest) {

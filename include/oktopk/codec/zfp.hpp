@@ -91,14 +91,10 @@ struct zfp {
     {
       constexpr Value zeros[grain] = {};
       stream<Value> const to(out + word_bytes, encoded_bytes<Value>(count) - word_bytes, options_.rate);
-      std::int64_t begin = 0;
-      for (; begin + grain <= count; begin += grain) {
-        to.encode(is_tiny(values + begin) ? zeros : values + begin);
-      }
-      if (begin < count) {
-        Value last[grain] = {};
-        std::copy(values + begin, values + count, last);
-        to.encode(is_tiny(last) ? zeros : last);
+      for (std::int64_t begin = 0; begin < count; begin += grain) {
+        Value block[grain] = {};
+        std::copy(values + begin, values + std::min(begin + grain, count), block);
+        to.encode(is_tiny(block) ? zeros : block);
       }
       to.flush();
     }
@@ -135,11 +131,7 @@ private:
 
   template <class Value>
   static bool is_tiny(Value const* values) {
-    bool tiny = true;
-    for (std::int64_t i = 0; i < grain; ++i) {
-      tiny = tiny && values[i] < least<Value> && values[i] > -least<Value>;
-    }
-    return tiny;
+    return std::all_of(values, values + grain, [](Value each) { return each < least<Value> && each > -least<Value>; });
   }
 
   static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }
@@ -192,9 +184,7 @@ private:
     auto* const bytes = const_cast<std::byte*>(in) + word_bytes; // only read
     stream<Value> const from(bytes, encoded_bytes<Value>(count) - word_bytes, options_.rate);
     Value decoded[grain];
-    for (Value& each : decoded) {
-      each = std::numeric_limits<Value>::quiet_NaN();
-    }
+    std::fill_n(decoded, grain, std::numeric_limits<Value>::quiet_NaN());
     for (std::int64_t begin = 0; begin < count; begin += grain) {
       if (finite != 0) {
         from.decode(decoded);

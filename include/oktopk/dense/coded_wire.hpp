@@ -80,7 +80,8 @@ public:
     noted_.reserve(exec, p.count);
     encode(exec, p, noted_.data());
     piece const share = cut_vector(p.count, sharing)[place % sharing];
-    add_noted(exec, p.begin, share);
+    value_combination<add, Value> const kernel{noted_.data() + share.begin, call_.lost + p.begin + share.begin};
+    Kokkos::parallel_for("oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count), kernel);
   }
 
   void absorb(E const& exec, std::int64_t index, piece p) const {
@@ -125,12 +126,6 @@ public:
 
 private:
   bool by_collective() const { return level_ == codec_level::collective; }
-
-  // Adds the losses that were noted for a share of a piece to `lost`.
-  void add_noted(E const& exec, std::int64_t begin, piece share) const {
-    value_combination<add, Value> const kernel{noted_.data() + share.begin, call_.lost + begin + share.begin};
-    Kokkos::parallel_for("oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count), kernel);
-  }
 
   void encode(E const& exec, piece p, Value* lost) const {
     if (p.count > 0) {
