@@ -9,9 +9,8 @@
 #include "workload.hpp"
 
 #include "programs/arguments.hpp"
-#include "programs/density.hpp"
+#include "programs/options.hpp"
 #include "programs/pending_file.hpp"
-#include "programs/version.hpp"
 
 #include <CLI/CLI.hpp>
 #include <oktopk/allreduce.hpp>

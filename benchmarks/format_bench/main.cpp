@@ -7,8 +7,8 @@
 #include "rivals.hpp"
 #include "subject.hpp"
 
-#include "programs/density.hpp"
-#include "programs/version.hpp"
+#include "programs/arguments.hpp"
+#include "programs/options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <benchmark/benchmark.h>

@@ -3,7 +3,7 @@
 #include "messages.hpp"
 
 #include "oktopk_bench/input_files.hpp"
-#include "programs/length.hpp"
+#include "programs/options.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "dense_sum.hpp"
-#include "dump.hpp"
 #include "input_files.hpp"
 #include "measure.hpp"
+#include "quality.hpp"
 #include "report.hpp"
-#include "run_checked.hpp"
+#include "result.hpp"
+#include "run.hpp"
 #include "synthetic.hpp"
 #include "verify.hpp"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
-#include "programs/density.hpp"
-#include "programs/version.hpp"
+#include "programs/arguments.hpp"
+#include "programs/options.hpp"
 
 #include <oktopk/catalogue/option_reader.hpp>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "programs/deadline.hpp"
+#include "programs/options.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -130,12 +130,12 @@ std::string csv_text(std::span<measurement const> rows) {
 }
 
 std::string heading_text(options const& asked, std::span<measurement const> rows, std::string const& input,
-                         std::string const& space) {
+                         std::string const& where) {
   return fmt::format("oktopk_bench: {} rank{}, {}, {} values, {} step{} after {} of warm-up, {}{}; Kokkos {}\n",
                      rows.front().ranks, rows.front().ranks == 1 ? "" : "s", input, rows.front().length,
                      asked.measured_steps(), asked.measured_steps() == 1 ? "" : "s", asked.warmup,
                      asked.checked ? "messages checked, " : "",
-                     asked.verify ? "every result verified" : "results not verified", space);
+                     asked.verify ? "every result verified" : "results not verified", where);
 }
 
 std::string table_text(std::span<measurement const> rows) {

@@ -45,7 +45,7 @@ std::string csv_text(std::span<measurement const> rows);
 
 /// The line above the table: what was run, and where.
 std::string heading_text(options const& asked, std::span<measurement const> rows, std::string const& input,
-                         std::string const& space);
+                         std::string const& where);
 
 /// One line per algorithm for people: medians of the times, the worst step of everything else.
 std::string table_text(std::span<measurement const> rows);

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "programs/pending_file.hpp"
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace oktopk_bench {
@@ -34,5 +37,13 @@ host_result result_of(Update const& update) {
           on_host<std::int64_t>(update.contributed()), on_host<std::int64_t>(update.returned().indices),
           on_host<float>(update.returned().values)};
 }
+
+/// Throws where a folder for dumps cannot be one, before anything has been computed; an absent one is made later.
+void check_dump_folder(std::string const& folder);
+
+/// Writes one rank's last result of one algorithm as raw little-endian arrays, and adds the files, which do not have
+/// their names yet, to `pending`.
+void write_dump(std::string const& folder, std::string const& algorithm, int rank, host_result const& result,
+                std::vector<oktopk_programs::pending_file>& pending);
 
 } // namespace oktopk_bench

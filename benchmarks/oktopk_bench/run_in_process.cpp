@@ -3,7 +3,7 @@
 #include "bench.hpp"
 #include "run.hpp"
 
-#include "programs/deadline.hpp"
+#include "programs/options.hpp"
 
 #include <oktopk/comm/in_process.hpp>
 

@@ -4,9 +4,8 @@
 #include "bench.hpp"
 #include "run.hpp"
 
-#include "programs/crowding.hpp"
-#include "programs/deadline.hpp"
-#include "programs/mpi_failure.hpp"
+#include "programs/mpi.hpp"
+#include "programs/options.hpp"
 
 #include <oktopk/mpi.hpp>
 

@@ -27,6 +27,11 @@ std::string arguments::initialize_kokkos() {
   return count > 1 ? "Kokkos does not know the option " + std::string(kokkos_[1]) : std::string();
 }
 
+std::string version_text(std::string const& program) {
+  return program + " " + OKTOPK_PROGRAM_VERSION + " (Kokkos " + std::to_string(KOKKOS_VERSION / 10000) + "." +
+         std::to_string(KOKKOS_VERSION / 100 % 100) + "." + std::to_string(KOKKOS_VERSION % 100) + ")";
+}
+
 void complain(std::string const& program, std::string const& sentence) {
   std::string const library = "oktopk: ";
   std::string const plain = sentence.starts_with(library) ? sentence.substr(library.size()) : sentence;

@@ -22,6 +22,9 @@ private:
   std::vector<char*> kokkos_; // begins with the program's name
 };
 
+/// The line that `--version` prints, without its end: the program, the version of oktopk and that of Kokkos.
+std::string version_text(std::string const& program);
+
 /// One line on the standard error stream.
 void complain(std::string const& program, std::string const& sentence);
 

@@ -8,8 +8,8 @@
 #include "ranks.hpp"
 #include "selectors.hpp"
 
-#include "programs/density.hpp"
-#include "programs/version.hpp"
+#include "programs/arguments.hpp"
+#include "programs/options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <benchmark/benchmark.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #ifdef SELECT_BENCH_WITH_MPI
-#include "programs/crowding.hpp"
+#include "programs/mpi.hpp"
 
 #include <mpi.h>
 #endif

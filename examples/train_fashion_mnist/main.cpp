@@ -6,8 +6,8 @@
 #include "trainer.hpp"
 
 #include "programs/arguments.hpp"
-#include "programs/deadline.hpp"
-#include "programs/mpi_failure.hpp"
+#include "programs/mpi.hpp"
+#include "programs/options.hpp"
 
 #include <mpi.h>
 

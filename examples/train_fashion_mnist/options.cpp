@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
-#include "programs/version.hpp"
+#include "programs/arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 
 #include "fuzz/case.hpp"
 #include "support/caught.hpp"
+#include "support/reference.hpp"
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/counted.hpp>
@@ -55,18 +56,8 @@ bool is_negative_zero(Value x) {
 /// A number in words, with its bits where it has few digits to be told by.
 std::string in_words(double x);
 
-/// A sparse vector, indices ascending.
 template <class Value>
-struct entries {
-  std::vector<std::int64_t> indices;
-  std::vector<Value> values;
-
-  std::size_t size() const { return indices.size(); }
-  void push_back(std::int64_t index, Value value) {
-    indices.push_back(index);
-    values.push_back(value);
-  }
-};
+using entries = oktopk_tests::sparse_vector<Value>;
 
 /// What a selector carries, whichever it is.
 template <class Value>
@@ -209,7 +200,7 @@ std::vector<Value> left_over(call_record<Value> const& mine, std::vector<Value> 
       accumulator[static_cast<std::size_t>(i)] = 0;
     }
   }
-  for (std::size_t i = 0; i < mine.returned.size(); ++i) {
+  for (std::size_t i = 0; i < mine.returned.indices.size(); ++i) {
     if (inside(mine.returned.indices[i])) {
       accumulator[static_cast<std::size_t>(mine.returned.indices[i])] += mine.returned.values[i];
     }

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fuzz/record.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -39,67 +40,15 @@ struct sums {
   std::vector<bool> free_sign;
 };
 
-template <class Value>
-entries<Value> all_of(std::vector<Value> const& dense) {
-  entries<Value> all;
-  all.indices.resize(dense.size());
-  std::iota(all.indices.begin(), all.indices.end(), std::int64_t(0));
-  all.values = dense;
-  return all;
-}
-
-// Positions, the largest magnitude first, ties to the lower one; only the first k are in their places, in any order.
-template <class Value>
-std::vector<std::size_t> first_positions(entries<Value> const& from, std::size_t k) {
-  std::vector<std::size_t> order(from.size());
-  std::iota(order.begin(), order.end(), std::size_t(0));
-  if (k < order.size()) {
-    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
-                     [&](std::size_t a, std::size_t b) {
-                       Value const x = std::fabs(from.values[a]);
-                       Value const y = std::fabs(from.values[b]);
-                       return x > y || (x == y && a < b);
-                     });
-    order.resize(k);
-  }
-  return order;
-}
-
-template <class Value>
-entries<Value> at_least(entries<Value> const& from, Value threshold) {
-  entries<Value> kept;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (std::fabs(from.values[i]) >= threshold) {
-      kept.push_back(from.indices[i], from.values[i]);
-    }
-  }
-  return kept;
-}
-
-/// The k entries of the largest magnitudes, ties to the lower index; all where there are not so many.
-template <class Value>
-entries<Value> top(entries<Value> const& from, std::int64_t k) {
-  auto order = first_positions(from, static_cast<std::size_t>(k));
-  std::sort(order.begin(), order.end());
-  entries<Value> kept;
-  for (std::size_t const i : order) {
-    kept.push_back(from.indices[i], from.values[i]);
-  }
-  return kept;
-}
+using oktopk_tests::all_entries;
+using oktopk_tests::at_least;
+using oktopk_tests::top;
 
 /// The magnitude of the k-th largest; of the smallest where there are not so many, 0 where there is none.
 template <class Value>
 Value kth_magnitude(entries<Value> const& from, std::int64_t k) {
-  auto const order = first_positions(from, static_cast<std::size_t>(k));
-  if (order.empty()) {
-    return 0;
-  }
-  Value least = std::fabs(from.values[order.front()]);
-  for (std::size_t const i : order) {
-    least = std::min<Value>(least, std::fabs(from.values[i]));
-  }
-  return least;
+  entries<Value> const largest = top(from, k);
+  return largest.size() == 0 ? Value(0) : smallest(largest);
 }
 
 // The x for which a standard normal number is larger with this probability, at most one half.
@@ -211,7 +160,7 @@ public:
   }
 
   void add(entries<Value> const& part) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
+    for (std::size_t i = 0; i < part.indices.size(); ++i) {
       add(part.indices[i], part.values[i]);
     }
   }
@@ -240,7 +189,7 @@ std::size_t first_from(entries<Value> const& part, std::int64_t index) {
 
 /// At the owner of each region its own entries first, then those of the rank below, and so on round the ring.
 template <class Value>
-sums<Value> sum_by_regions(std::vector<entries<Value>> const& parts, std::vector<std::int64_t> const& boundaries) {
+sums<Value> sums_by_regions(std::vector<entries<Value>> const& parts, std::vector<std::int64_t> const& boundaries) {
   accumulated<Value> all(boundaries.back());
   for (std::size_t owner = 0; owner < parts.size(); ++owner) {
     for (std::size_t step = 0; step < parts.size(); ++step) {

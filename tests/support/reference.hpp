@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 // What the library is measured against: short sequential code that shares nothing with it.
@@ -50,15 +51,15 @@ sparse_vector<Value> at_least(sparse_vector<Value> const& from, Value threshold)
 template <class Value>
 sparse_vector<Value> top(sparse_vector<Value> const& from, std::int64_t k) {
   std::vector<std::size_t> order(from.indices.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    Value const x = std::fabs(from.values[a]);
-    Value const y = std::fabs(from.values[b]);
-    return x > y || (x == y && a < b);
-  });
-  order.resize(std::min(order.size(), static_cast<std::size_t>(k)));
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  auto const count = std::min(order.size(), static_cast<std::size_t>(k));
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                   [&](std::size_t a, std::size_t b) {
+                     Value const x = std::fabs(from.values[a]);
+                     Value const y = std::fabs(from.values[b]);
+                     return x > y || (x == y && a < b);
+                   });
+  order.resize(count);
   std::sort(order.begin(), order.end());
   sparse_vector<Value> kept;
   for (std::size_t const i : order) {

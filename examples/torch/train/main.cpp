@@ -8,8 +8,8 @@
 #include "workload.hpp"
 
 #include "programs/arguments.hpp"
-#include "programs/deadline.hpp"
-#include "programs/mpi_failure.hpp"
+#include "programs/mpi.hpp"
+#include "programs/options.hpp"
 #include "programs/together.hpp"
 
 #include <ATen/Parallel.h>

@@ -190,7 +190,7 @@ std::string wrong_form(seen_call<Value> const& seen, call_record<Value> const& m
     return "what is returned is not ascending in [0, length)";
   }
   for (auto const* each : {&mine.update, &mine.returned}) {
-    for (std::size_t i = 0; i < each->size(); ++i) {
+    for (std::size_t i = 0; i < each->indices.size(); ++i) {
       if (!std::isfinite(each->values[i])) {
         return std::string(each == &mine.update ? "the update" : "what is returned") + " is not finite at index " +
                std::to_string(each->indices[i]);
@@ -339,7 +339,7 @@ verdict check_conservation(seen_call<Value> const& seen) {
     }
   }
   auto const& update = seen.ranks[0].update;
-  for (std::size_t i = 0; i < update.size(); ++i) {
+  for (std::size_t i = 0; i < update.indices.size(); ++i) {
     came_out[static_cast<std::size_t>(update.indices[i])] += static_cast<long double>(update.values[i]);
   }
   // Every partial sum rounds once; those of a tree once more where they are dropped, those of a codec where what is
@@ -375,7 +375,7 @@ verdict check_step(seen_call<Value> const& seen) {
     }
     auto const ranks = static_cast<Value>(seen.ranks.size());
     std::vector<Value> weights = mine.weights_before;
-    for (std::size_t i = 0; i < mine.update.size(); ++i) {
+    for (std::size_t i = 0; i < mine.update.indices.size(); ++i) {
       weights[static_cast<std::size_t>(mine.update.indices[i])] -= mine.update.values[i] / ranks;
     }
     if (!same_bits(mine.weights_after, weights)) {

@@ -40,7 +40,7 @@ verdict check_dense(seen_call<Value> const& seen) {
   bool all_negative_zero = true;
   for (std::size_t rank = 0; rank < seen.ranks.size(); ++rank) {
     auto const& mine = seen.ranks[rank];
-    bool all = mine.update.size() == n && mine.contributed.size() == n;
+    bool all = mine.update.indices.size() == n && mine.contributed.size() == n;
     for (std::size_t i = 0; i < n && all; ++i) {
       all = mine.contributed[i] == static_cast<std::int64_t>(i);
     }
@@ -80,7 +80,7 @@ verdict check_dense(seen_call<Value> const& seen) {
   long double const limit = times * rounding_of(seen.about, seen.what.how, most);
   for (std::size_t rank = 0; rank < seen.ranks.size(); ++rank) {
     auto const& returned = seen.ranks[rank].returned;
-    for (std::size_t i = 0; i < returned.size(); ++i) {
+    for (std::size_t i = 0; i < returned.indices.size(); ++i) {
       if (std::fabs(static_cast<long double>(returned.values[i])) > limit) {
         return finding{"rounded_off", "rank " + std::to_string(rank) + " returns " +
                                           in_words(static_cast<double>(returned.values[i])) + " at index " +
@@ -135,7 +135,7 @@ verdict wrong_values(entries<Value> const& update, entries<Value> const& expecte
   if (auto const text = unlike(update.indices, expected.indices); !text.empty()) {
     return finding{"update_indices", "indices of the update: " + text};
   }
-  for (std::size_t i = 0; i < update.size(); ++i) {
+  for (std::size_t i = 0; i < update.indices.size(); ++i) {
     Value const is = update.values[i];
     Value const should = expected.values[i];
     if (same_bits(is, should) || (is == 0 && should == 0 && free_sign[i])) {
@@ -177,7 +177,7 @@ template <class Value>
 verdict wrong_global_selection(seen_call<Value> const& seen, sums<Value> const& all) {
   auto const& mine = seen.ranks[0];
   options const& how = seen.what.how;
-  for (std::size_t i = 0; i < all.entries_of.size() && seen.what.k > 0; ++i) {
+  for (std::size_t i = 0; i < all.entries_of.indices.size() && seen.what.k > 0; ++i) {
     if (!std::isfinite(all.entries_of.values[i])) {
       return finding{"overflow_missing", "the sum at index " + std::to_string(all.entries_of.indices[i]) +
                                              " overflows, and nobody says so"};
@@ -210,8 +210,8 @@ verdict check_local_selection(seen_call<Value> const& seen, std::vector<entries<
   selector_rule const rule{seen.about.local, how.local_tau_prime, how.local_low, how.local_high, true};
   for (std::size_t rank = 0; rank < seen.ranks.size(); ++rank) {
     auto const& mine = seen.ranks[rank];
-    auto expected = choose(rule, mine.before.local, mine.before.iteration, all_of(seen.accumulators[rank]), seen.what.k,
-                           mine.statistics.local_selected);
+    auto expected = choose(rule, mine.before.local, mine.before.iteration, all_entries(seen.accumulators[rank]),
+                           seen.what.k, mine.statistics.local_selected);
     std::string text = wrong_threshold(expected, has_age(rule.how) && seen.what.k > 0,
                                        mine.statistics.local_reevaluated, mine.after.local);
     if (text.empty() && static_cast<std::int64_t>(expected.selection.size()) != mine.statistics.local_selected) {
@@ -234,10 +234,10 @@ verdict check_update(seen_call<Value> const& seen, std::vector<entries<Value>> c
   auto const& mine = seen.ranks[0];
   auto const whole = [&](sums<Value> const& all) { return wrong_values(mine.update, all.entries_of, all.free_sign); };
   switch (seen.about.kind) {
-  case family::ok_topk: return wrong_global_selection(seen, sum_by_regions(selections, mine.after.boundaries));
+  case family::ok_topk: return wrong_global_selection(seen, sums_by_regions(selections, mine.after.boundaries));
   case family::topk_a: return whole(sum_by_rank(selections, seen.length()));
   case family::topk_dsa:
-    return whole(sum_by_regions(selections, even_boundaries(seen.length(), static_cast<int>(seen.ranks.size()))));
+    return whole(sums_by_regions(selections, even_boundaries(seen.length(), static_cast<int>(seen.ranks.size()))));
   case family::gtopk: {
     bool overflow = false;
     auto const root = sum_by_tree(selections, seen.length(), seen.what.k, overflow);

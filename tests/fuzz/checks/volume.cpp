@@ -106,7 +106,7 @@ verdict check_volume(seen_call<Value> const& seen, std::vector<entries<Value>> c
   auto const others = static_cast<double>(seen.ranks.size()) - 1;
   std::size_t most_selected = 0;
   for (auto const& each : selections) {
-    most_selected = std::max(most_selected, each.size());
+    most_selected = std::max(most_selected, each.indices.size());
   }
   auto const m = static_cast<double>(most_selected);
   double const e = seen.about.entry_words();

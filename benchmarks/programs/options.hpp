@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
 #include <string>
 
 namespace oktopk_programs {
@@ -35,6 +38,22 @@ void set_deadline(Comm& comm, double seconds) {
   comm.set_time_limit(seconds > year.count() ? std::chrono::nanoseconds(0)
                                              : std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                    std::chrono::duration<double>(seconds)));
+}
+
+/// What is wrong with a density on a command line; nothing where it is one.
+inline std::string fault_of_density(std::string const& text) {
+  double density = 0; // NaN is in each of CLI11's own ranges
+  bool const good = CLI::detail::lexical_cast(text, density) && density > 0 && density <= 1;
+  return good ? "" : text + " is not a number over 0 and at most 1";
+}
+
+/// Throws where a gradient file has more values than 32-bit indices can name.
+inline void check_length(std::string const& file, std::int64_t length) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (length > most) {
+    throw std::runtime_error(file + " has " + std::to_string(length) + " values; at most " + std::to_string(most) +
+                             " can be measured");
+  }
 }
 
 } // namespace oktopk_programs
