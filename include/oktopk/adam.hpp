@@ -11,7 +11,6 @@
 #include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/error_feedback.hpp>
-#include <oktopk/training/value_fault.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -13,23 +13,16 @@
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
-#include <oktopk/training/announced_tensors.hpp>
-#include <oktopk/training/bucket_agreement.hpp>
-#include <oktopk/training/bucket_part.hpp>
-#include <oktopk/training/bucket_parts.hpp>
-#include <oktopk/training/bucketed_options.hpp>
-#include <oktopk/training/bucketed_state.hpp>
+#include <oktopk/training/bucket_engine.hpp>
 #include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
-#include <oktopk/training/overlap_times.hpp>
-#include <oktopk/training/step_clock.hpp>
 
 #include <algorithm>
-#include <cmath>
+#include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +30,106 @@
 #include <vector>
 
 namespace oktopk {
+
+/// Options of `bucketed`; the same on all ranks.
+struct bucketed_options {
+  bucket_options plan{};             ///< which tensors are reduced together
+  error_feedback_options feedback{}; ///< of each bucket
+  bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
+};
+
+namespace detail {
+
+/// The tensors of a step whose gradients are there, and the bucket whose call is next: buckets go in their order, which
+/// is the same on all ranks, in whatever order tensors are announced.
+///
+/// For the thread that announces. `misuse_of` a bucket is also for the thread that makes its call: it does not change
+/// from then on until `begin_step`, which must not run while a call is under way.
+class announced_tensors {
+public:
+  explicit announced_tensors(bucket_plan const& plan) : misused_(plan.buckets.size()) {
+    for (bucket const& each : plan.buckets) {
+      tensors_in_.push_back(static_cast<int>(each.tensors.size()));
+    }
+    for (tensor_place const& each : plan.places) {
+      bucket_of_.push_back(each.bucket);
+    }
+    begin_step();
+  }
+
+  /// Forgets the step before; a misuse that came too late for its calls makes the first one of this step fail.
+  void begin_step() {
+    next_ = 0;
+    pending_ = tensors_in_;
+    order_.clear();
+    has_come_.assign(bucket_of_.size(), false);
+    std::fill(misused_.begin(), misused_.end(), std::nullopt);
+    if (!misused_.empty()) {
+      misused_.front() = take_late();
+    }
+  }
+
+  bool knows(int tensor) const { return tensor >= 0 && static_cast<std::size_t>(tensor) < bucket_of_.size(); }
+  /// Of a tensor that it knows.
+  bool has(int tensor) const { return has_come_[static_cast<std::size_t>(tensor)]; }
+  /// The tensors that were announced in this step, the first one first.
+  std::vector<int> const& order() const { return order_; }
+
+  /// The bucket that is complete with this tensor; none where it is not, or where the tensor cannot be announced, which
+  /// is a misuse.
+  std::optional<int> announce(int tensor) {
+    if (!knows(tensor)) {
+      misuse(static_cast<int>(pending_.size()) - 1, fault::option_out_of_range,
+             number_fault("tensor", tensor, bucket_of_.size()));
+      return std::nullopt;
+    }
+    int const bucket = bucket_of_[static_cast<std::size_t>(tensor)];
+    if (has(tensor)) {
+      misuse(bucket, fault::option_out_of_range,
+             "tensor " + std::to_string(tensor) + " was ready already in this step");
+      return std::nullopt;
+    }
+    has_come_[static_cast<std::size_t>(tensor)] = true;
+    order_.push_back(tensor);
+    return --pending_[static_cast<std::size_t>(bucket)] == 0 ? std::optional(bucket) : std::nullopt;
+  }
+
+  /// The call of the bucket will fail, on all ranks; where it was given out already, that of the next one which was
+  /// not, if need be in the next step. The first misuse stays.
+  void misuse(int bucket, fault code, std::string const& sentence) {
+    auto const at = static_cast<std::size_t>(std::max(bucket, next_));
+    std::optional<error>& first = at < misused_.size() ? misused_[at] : late_;
+    if (!first) {
+      first.emplace(code, "bucketed: " + sentence);
+    }
+  }
+
+  /// A misuse that is left for the next step; forgets it.
+  std::optional<error> take_late() { return std::exchange(late_, std::nullopt); }
+
+  std::optional<error> const& misuse_of(int bucket) const { return misused_[static_cast<std::size_t>(bucket)]; }
+
+  /// The next bucket in order, if all its tensors are there.
+  std::optional<int> next_complete() const {
+    auto const next = static_cast<std::size_t>(next_);
+    return next < pending_.size() && pending_[next] == 0 ? std::optional(next_) : std::nullopt;
+  }
+
+  /// The call of that bucket is under way.
+  void give_out() { next_ += 1; }
+
+private:
+  std::vector<int> tensors_in_; // each bucket
+  std::vector<int> bucket_of_;  // each tensor
+  std::vector<int> pending_;    // tensors of each bucket that have not come
+  std::vector<int> order_;
+  std::vector<bool> has_come_;
+  std::vector<std::optional<error>> misused_;
+  std::optional<error> late_; // for the next step
+  int next_ = 0;
+};
+
+} // namespace detail
 
 /// Gradients of several tensors, fused into buckets; each bucket has an allreduce and an error feedback of its own
 /// (paper, section 5.1: DenseOvlp; here for every scheme).
@@ -63,6 +156,7 @@ namespace oktopk {
 template <gradient_allreduce Allreduce>
 class bucketed {
   using feedback_type = error_feedback<Allreduce>;
+  using engine_type = detail::bucket_engine<feedback_type>;
 
 public:
   using execution_space = typename Allreduce::execution_space;
@@ -73,7 +167,7 @@ public:
   using vector_type = Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
   using options = bucketed_options;
-  using state_type = bucketed_state<value_type>;
+  using state_type = typename engine_type::state_type;
 
   /// Collective. `lengths` are those of the tensors, by number; `make(bucket)` gives the allreduce for one bucket, of
   /// its length and density. `exec` is the instance on which the caller writes gradients. An `error` on every rank for
@@ -81,21 +175,11 @@ public:
   template <class Make>
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
            bucketed_options const& how = {})
-      : exec_(std::move(exec)), comm_(std::move(comm)) {
-    detail::agree_on_buckets(comm_, lengths, how.plan, how.feedback);
-    plan_ = plan_buckets(lengths, sizeof(value_type), how.plan);
-    std::int64_t const length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0));
-    for (bucket const& each : plan_.buckets) {
-      error_feedback_options of = how.feedback;
-      of.clip_norm *=
-          std::sqrt(static_cast<double>(each.length) / static_cast<double>(std::max<std::int64_t>(length, 1)));
-      parts_.make(exec_, each, make, of);
-    }
-    detail::agree_on_lengths(
-        comm_, plan_, [this](std::size_t bucket) { return parts_.at(static_cast<int>(bucket)).allreduce.length(); });
-    announced_ = detail::announced_tensors(plan_);
-    clock_ = detail::step_clock(parts_.size());
-    if (how.overlap && oktopk::takes_other_threads(comm_) && detail::launches_from_any_thread<execution_space>()) {
+      : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
+        announced_(made(lengths, make, how)) {
+    times_.buckets.resize(gradients_.size());
+    if (how.overlap && oktopk::takes_other_threads(engine_.comm()) &&
+        detail::launches_from_any_thread<execution_space>()) {
       thread_ = std::make_unique<detail::communication_thread>();
     }
   }
@@ -109,30 +193,30 @@ public:
   bucketed(bucketed const&) = delete;
   bucketed& operator=(bucketed const&) = delete;
 
-  bucket_plan const& plan() const { return plan_; }
+  bucket_plan const& plan() const { return engine_.plan(); }
   /// Whether calls are made in the background.
   bool overlaps() const { return thread_ != nullptr; }
-  Allreduce& allreduce(int bucket) { return parts_.at(bucket).allreduce; }
+  Allreduce& allreduce(int bucket) { return engine_.at(bucket).allreduce; }
 
   /// The values of a tensor: its gradient until it is `ready`, its average after `wait`. The same memory in all steps.
   vector_type gradient(int tensor) const {
-    detail::expect_number("tensor", tensor, plan_.places.size());
-    tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
-    auto const begin = static_cast<std::size_t>(place.offset);
-    return vector_type(parts_.at(place.bucket).gradient.data() + begin, static_cast<std::size_t>(place.length));
+    detail::expect_number("tensor", tensor, plan().places.size());
+    tensor_place const& place = place_of(tensor);
+    return vector_type(gradients_[static_cast<std::size_t>(place.bucket)].data() + place.offset,
+                       static_cast<std::size_t>(place.length));
   }
 
   /// The update of a bucket, after a `wait` that has thrown nothing and until the next step: sums, with indices from
   /// the bucket's begin. An `error` before the first one.
   update_type const& update(int bucket) const {
-    if (parts_.at(bucket).update == nullptr) {
+    if (engine_.at(bucket).update == nullptr) {
       throw error(fault::option_out_of_range, "bucketed: there was no step yet, and so no update");
     }
-    return *parts_.at(bucket).update;
+    return *engine_.at(bucket).update;
   }
   /// The error feedback of a bucket: its residual, or a hook before its calls, which runs on the thread that makes
   /// them. Not while calls are under way; the bucket makes the calls.
-  feedback_type& feedback(int bucket) { return parts_.at(bucket).feedback; }
+  feedback_type& feedback(int bucket) { return engine_.at(bucket).feedback; }
 
   /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
   /// accumulator. Not while calls are under way.
@@ -144,23 +228,33 @@ public:
   void set_density(int bucket, double density) {
     agreement terms("bucketed::set_density");
     std::int64_t k = 0;
-    if (std::string const sentence = detail::number_fault("bucket", bucket, parts_.size()); !sentence.empty()) {
+    if (std::string const sentence = detail::number_fault("bucket", bucket, gradients_.size()); !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);
     } else {
-      k = detail::resolve_k(parts_.at(bucket).allreduce.length(), std::nullopt, density, terms);
+      k = detail::resolve_k(allreduce(bucket).length(), std::nullopt, density, terms);
     }
-    terms.fact("bucket", bucket).fact("density", density).check_on(comm_);
-    parts_.at(bucket).allreduce.set_k(k);
+    terms.fact("bucket", bucket).fact("density", density).check_on(engine_.comm());
+    allreduce(bucket).set_k(k);
   }
 
   /// Announces that `gradient(tensor)` is written. A number that is none, or announced twice in a step, makes the step
   /// fail on all ranks, or the next one where all calls of this step are under way.
   void ready(int tensor) {
-    clock_.begin_if_first();
+    begin_step_if_first();
     if (auto const complete = announced_.announce(tensor)) {
-      clock_.of(*complete).ready = clock_.now();
+      times_.buckets[static_cast<std::size_t>(*complete)].ready = now();
       launch_complete();
     }
+  }
+
+  /// The same after `write()`, which writes the gradient. It is not called for a tensor that was announced already:
+  /// the tensor's call may be under way.
+  template <std::invocable Write>
+  void ready_after(int tensor, Write const& write) {
+    if (announced_.knows(tensor) && !is_ready(tensor)) {
+      write();
+    }
+    ready(tensor);
   }
 
   /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance. Takes a
@@ -168,86 +262,143 @@ public:
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   void ready(int tensor, Gradient const& values) {
-    if (announced_.knows(tensor)) {
-      tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
-      if (static_cast<std::int64_t>(values.extent(0)) != place.length) {
-        clock_.begin_if_first();
-        announced_.misuse(place.bucket, fault::length_mismatch,
-                          "tensor " + std::to_string(tensor) + " has " + std::to_string(place.length) +
-                              " values, and " + std::to_string(values.extent(0)) + " were given");
-        return;
-      }
-      if (!announced_.has(tensor)) { // else its call may be under way
-        launch_turn const turn;
-        detail::copy_array("oktopk::bucketed::copy", exec_, values, place.length, gradient(tensor));
-        detail::fence(exec_, "oktopk::bucketed::ready");
-      }
+    auto const length = static_cast<std::int64_t>(values.extent(0));
+    if (announced_.knows(tensor) && length != place_of(tensor).length) {
+      begin_step_if_first();
+      announced_.misuse(place_of(tensor).bucket, fault::length_mismatch,
+                        "tensor " + std::to_string(tensor) + " has " + std::to_string(place_of(tensor).length) +
+                            " values, and " + std::to_string(length) + " were given");
+      return;
     }
-    ready(tensor);
+    ready_after(tensor, [&] {
+      launch_turn const turn;
+      detail::copy_array("oktopk::bucketed::copy", exec_, values, length, gradient(tensor));
+      detail::fence(exec_, "oktopk::bucketed::ready");
+    });
   }
 
   /// Announces that a tensor takes no part in this step, on all ranks alike, in place of `ready`: its residual and
   /// velocity stay, and its average is zero. For a parameter that is frozen.
   void withhold(int tensor) {
-    if (announced_.knows(tensor) && !announced_.has(tensor)) {
-      tensor_place const& place = plan_.places[static_cast<std::size_t>(tensor)];
-      parts_.at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
+    ready_after(tensor, [&] {
+      tensor_place const& place = place_of(tensor);
+      engine_.at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
       launch_turn const turn;
-      Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // for the norm that clips
+      Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // the average, and for the norm that clips
       detail::fence(exec_, "oktopk::bucketed::withhold");
-    }
-    ready(tensor);
+    });
   }
+
+  /// Whether a tensor, by a number that there is, was announced in this step.
+  bool is_ready(int tensor) const { return announced_.has(tensor); }
+  /// The tensors that were announced in this step, the first one first.
+  std::vector<int> const& ready_order() const { return announced_.order(); }
 
   /// Ends the step: reduces what is left, and waits for all buckets. Throws the first error of the step, on every rank.
   void wait() {
-    clock_.begin_if_first();
-    clock_.wait_begins();
+    begin_step_if_first();
+    times_.wait_began = now();
     add_absent();
     launch_complete();
     if (thread_) {
       launch_pause const lent;
       thread_->wait();
     }
-    clock_.wait_ends();
-    if (failed_) {
-      parts_.undo_step();
-    }
-    std::exception_ptr const failed = std::exchange(failed_, nullptr);
-    clock_.end_step();
+    times_.wait_ended = now();
+    is_running_ = false;
     announced_.begin_step();
-    parts_.begin_step();
-    if (failed) {
+    if (std::exception_ptr const failed = engine_.begin_step()) {
       std::rethrow_exception(failed);
     }
-    if (plan_.buckets.empty()) {
-      detail::agree_on_misuse(comm_, announced_.take_late());
+    if (gradients_.empty()) { // no call tells the others of a misuse
+      agreement terms("a step without tensors");
+      if (std::optional<error> const misuse = announced_.take_late()) {
+        terms.note(misuse->code(), misuse->sentence());
+      }
+      terms.check_on(engine_.comm());
     }
   }
 
   /// Times of the last step, and the number of tensors that this rank did not announce in it.
-  overlap_times const& last_step() const { return clock_.times(); }
+  overlap_times const& last_step() const { return times_; }
 
   /// A copy of all that is carried on; between steps.
-  state_type state() const { return detail::joined_by_tensor<value_type>(plan_, parts_.states()); }
+  state_type state() const { return engine_.state(); }
 
   /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
   /// where it does not fit. Residuals and velocities go on always; thresholds and regions where the plans are the same,
   /// else each bucket's allreduce begins anew.
-  void restore(state_type const& saved) {
-    agreement terms("bucketed::restore");
-    auto states = parts_.states();
-    terms.fact("the same plan", detail::has_plan(saved, plan_));
-    std::string const sentence = detail::put_by_tensor(saved, plan_, parts_.fresh(), states);
-    if (!sentence.empty()) {
-      terms.note(fault::bad_state, sentence);
-    }
-    terms.check_on(comm_);
-    parts_.restore(states);
-  }
+  void restore(state_type const& saved) { engine_.restore(saved); }
 
 private:
-  using part = detail::bucket_part<Allreduce, feedback_type>;
+  using clock = std::chrono::steady_clock;
+
+  // Makes the buckets, whose plan this gives.
+  template <class Make>
+  bucket_plan const& made(std::span<std::int64_t const> lengths, Make const& make, bucketed_options const& how) {
+    agree_on(lengths, how);
+    agreement terms("bucketed");
+    for (bucket const& each : plan_buckets(lengths, sizeof(value_type), how.plan).buckets) {
+      engine_.add(each, [&](bucket const& of) { return allreduce_for(of, make); });
+      auto const number = std::ssize(gradients_);
+      if (std::int64_t const length = allreduce(static_cast<int>(number)).length(); length != each.length) {
+        terms.note(fault::length_mismatch, "bucket " + std::to_string(number) + " has " + std::to_string(each.length) +
+                                               " values, and its allreduce is made for " + std::to_string(length));
+      }
+      gradients_.emplace_back(Kokkos::view_alloc(exec_, std::string("oktopk::bucketed::gradient")),
+                              static_cast<std::size_t>(each.length));
+    }
+    terms.check_on(engine_.comm());
+    return plan();
+  }
+
+  // (Options of `feedback` are compared by `error_feedback`.)
+  void agree_on(std::span<std::int64_t const> lengths, bucketed_options const& how) {
+    agreement terms("bucketed");
+    std::string const sentence = problem_of(lengths, how.plan);
+    if (std::string const said = sentence.empty() ? how.feedback.problem() : sentence; !said.empty()) {
+      terms.note(fault::option_out_of_range, said);
+    }
+    terms.fact("tensors", lengths.size()).fact("bucket_bytes", how.plan.bucket_bytes);
+    for (std::int64_t const length : lengths) {
+      terms.fact("length of a tensor", length);
+    }
+    for (int const tensor : how.plan.order) {
+      terms.fact("next in order", tensor);
+    }
+    for (double const density : how.plan.densities) {
+      terms.fact("density of a tensor", density);
+    }
+    terms.check_on(engine_.comm());
+  }
+
+  // Where `make` refuses the density 0 of a bucket that was given none, the error says where to give one.
+  template <class Make>
+  static auto allreduce_for(bucket const& what, Make const& make) -> decltype(make(what)) {
+    try {
+      return make(what);
+    } catch (error const& refused) {
+      if (refused.code() != fault::density_out_of_range || what.density > 0) {
+        throw;
+      }
+      throw error(refused.code(),
+                  "bucketed: plan.densities is empty, so a bucket has density 0: " + refused.sentence());
+    }
+  }
+
+  tensor_place const& place_of(int tensor) const { return plan().places[static_cast<std::size_t>(tensor)]; }
+
+  // A step begins with the first thing that happens in it.
+  void begin_step_if_first() {
+    if (!std::exchange(is_running_, true)) {
+      began_ = clock::now();
+      times_.buckets.assign(times_.buckets.size(), bucket_times());
+      times_.absent = 0;
+    }
+  }
+
+  // Seconds of this step.
+  double now() const { return std::chrono::duration<double>(clock::now() - began_).count(); }
 
   void launch_complete() {
     while (auto const complete = announced_.next_complete()) {
@@ -264,10 +415,10 @@ private:
     launch_turn const turn;
     for (int tensor = 0; announced_.knows(tensor); ++tensor) {
       if (!announced_.has(tensor)) {
-        clock_.note_absent();
+        times_.absent += 1;
         Kokkos::deep_copy(exec_, gradient(tensor), value_type(0));
         if (auto const complete = announced_.announce(tensor)) {
-          clock_.of(*complete).ready = clock_.times().wait_began;
+          times_.buckets[static_cast<std::size_t>(*complete)].ready = times_.wait_began;
         }
       }
     }
@@ -276,32 +427,29 @@ private:
 
   // One bucket's call; on the communication thread where there is one.
   void call(int bucket) {
-    if (failed_) {
+    if (engine_.failed()) {
       return; // on all ranks, for they have heard of it in the same bucket
     }
     std::optional<launch_turn> turn;
     if (thread_ && detail::launches_need_turns) {
       turn.emplace();
     }
-    bucket_times& times = clock_.of(bucket);
-    part& of = parts_.at(bucket);
-    times.began = clock_.now();
-    try {
-      of.call(scale_, announced_.misuse_of(bucket));
-    } catch (...) {
-      failed_ = std::current_exception();
-    }
-    times.ended = clock_.now();
+    bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
+    auto const& values = gradients_[static_cast<std::size_t>(bucket)];
+    times.began = now();
+    // Two threads must not count references to one array.
+    engine_.reduce(bucket, vector_type(values.data(), values.extent(0)), scale_, announced_.misuse_of(bucket));
+    times.ended = now();
   }
 
   execution_space exec_; // the caller's
-  communicator_type comm_;
-  bucket_plan plan_;
-  detail::bucket_parts<part> parts_;
+  engine_type engine_;
+  std::vector<Kokkos::View<value_type*, memory_space>> gradients_; // and averages, of each bucket
   detail::announced_tensors announced_;
   double scale_ = 1;
-  detail::step_clock clock_;
-  std::exception_ptr failed_;
+  bool is_running_ = false;
+  clock::time_point began_;
+  overlap_times times_;
   std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
 };
 

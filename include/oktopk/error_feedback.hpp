@@ -13,14 +13,13 @@
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/training/error_feedback_options.hpp>
 #include <oktopk/training/feedback_kernels.hpp>
-#include <oktopk/training/momentum.hpp>
 #include <oktopk/training/norm.hpp>
-#include <oktopk/training/value_fault.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -52,6 +51,7 @@ class error_feedback {
   using velocity_of_gradient = detail::velocity<typename Allreduce::execution_space, typename Allreduce::value_type>;
 
 public:
+  using allreduce_type = Allreduce;
   using execution_space = typename Allreduce::execution_space;
   using value_type = typename Allreduce::value_type;
   using index_type = typename Allreduce::index_type;
@@ -184,6 +184,18 @@ public:
     throw error(fault::length_mismatch, "error_feedback: the allreduce took an accumulator of a wrong length");
   }
 
+  /// The same for a rank that knows why: throws `why` here, unless the communicator breaks down meanwhile.
+  [[noreturn]] void fail_on_all(std::exception_ptr const& why) {
+    try {
+      fail_on_all(allreduce_->length() + 1);
+    } catch (error const& heard) {
+      if (breaks_communicator(heard.code())) {
+        throw;
+      }
+    }
+    std::rethrow_exception(why);
+  }
+
   /// A copy of all that is carried on.
   state_type state() const {
     state_type saved{std::vector<value_type>(residual_.extent(0)), std::vector<value_type>(velocity_.now().extent(0)),
@@ -288,25 +300,13 @@ private:
     }
     if (hook_) {
       detail::fence(exec_, "oktopk::error_feedback::hook");
-      call_hook();
+      try {
+        hook_(accumulator_);
+      } catch (...) { // the other ranks are in the allreduce already, or will be
+        fail_on_all(std::current_exception());
+      }
     }
     return (*allreduce_)(accumulator_);
-  }
-
-  // The other ranks are in the allreduce already, or will be.
-  void call_hook() {
-    try {
-      hook_(accumulator_);
-    } catch (...) {
-      try {
-        fail_on_all(allreduce_->length() + 1);
-      } catch (error const& heard) {
-        if (breaks_communicator(heard.code())) {
-          throw;
-        } // else what the hook threw says more
-      }
-      throw;
-    }
   }
 
   using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;

@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/training/announced_tensors.hpp>
+#include <oktopk/bucketed.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -59,12 +59,14 @@ TEST_CASE("buckets are given out in their order, whatever the order of the tenso
       }
     }
     CHECK(all == std::vector<int>{0, 1, 2});
+    CHECK(step.order() == order);
     std::sort(complete.begin(), complete.end());
     CHECK(complete == all);
     for (int const bucket : all) {
       CHECK(misuse_of(step, bucket).empty());
     }
     step.begin_step();
+    CHECK(step.order().empty());
     orders += 1;
   } while (std::next_permutation(order.begin(), order.end()));
   CHECK(orders == 120);
@@ -80,6 +82,7 @@ TEST_CASE("a tensor that is none, or comes twice, spoils a bucket that was not g
   CHECK(misuse_of(step, 1) == "oktopk: bucketed: tensor 2 was ready already in this step");
   CHECK(step.announce(5) == std::nullopt);
   CHECK(misuse_of(step, 2) == "oktopk: bucketed: there is no tensor 5 among 5");
+  CHECK(step.order() == std::vector<int>{2});
   CHECK(misuse_of(step, 0).empty());
   step.announce(0);
   CHECK(step.announce(1) == 0);

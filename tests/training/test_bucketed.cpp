@@ -13,11 +13,13 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/bucketed.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace oktopk_tests;
@@ -62,6 +64,13 @@ std::vector<float> gradient_of(std::size_t tensor, std::vector<float> const& fla
 
 sparse make_sparse(in_process_communicator const& comm, bucket const& of) {
   return {execution(), comm, {.length = of.length, .density = of.density > 0 ? of.density : 0.05}};
+}
+
+template <class State>
+std::string saved_bytes(State const& state) {
+  std::ostringstream file;
+  oktopk::save(file, state);
+  return file.str();
 }
 
 /// A step with gradients of that iteration, announced from the last tensor to the first as a backward pass does; the
@@ -463,25 +472,67 @@ TEST_CASE("a state that is damaged, or of other tensors, is refused on every ran
       }
       CHECK(outcome_of([&] { buckets.restore(saved); }).code != fault::none);
       CHECK(bits(buckets.state().residual) == bits(before.residual));
-      CHECK(buckets.state().allreduces == before.allreduces);
+      CHECK(saved_bytes(buckets.state()) == saved_bytes(before));
     });
   };
   refuse([](auto& saved) { saved.lengths[0] += 1; });
   refuse([](auto& saved) { saved.residual.pop_back(); });
   refuse([](auto& saved) { saved.residual.back() = std::numeric_limits<float>::quiet_NaN(); });
-  refuse([](auto& saved) { saved.bytes.pop_back(); });
+  refuse([](auto& saved) { saved.allreduces.pop_back(); });
   refuse([](auto& saved) { // sound by itself, but of another iteration in the last bucket
-    oktopk::in_process::run(1, [&](in_process_communicator alone) {
-      buckets_of_sparse other(execution(), alone, lengths, [&](bucket const& of) { return make_sparse(alone, of); },
-                              {.plan = {.bucket_bytes = 4 * 200}});
-      auto const fresh = other.state();
-      saved.allreduces.resize(saved.allreduces.size() - static_cast<std::size_t>(saved.bytes.back()));
-      saved.allreduces.insert(saved.allreduces.end(), fresh.allreduces.end() - fresh.bytes.back(),
-                              fresh.allreduces.end());
-      saved.bytes.back() = fresh.bytes.back();
-    });
+    saved.allreduces.back() = {};
   });
-  refuse([](auto& saved) { saved.bytes[0] = -1; });
-  refuse([](auto& saved) { saved.bytes[0] += 1; });
-  refuse([](auto& saved) { saved.allreduces[60] = static_cast<char>(saved.allreduces[60] + 1); });
+  refuse([](auto& saved) { saved.allreduces[0].iteration += 1; });
+  refuse([](auto& saved) { saved.allreduces[0].boundaries.back() += 1; });
+}
+
+TEST_CASE("a file that is damaged anywhere is refused, and so is one of another algorithm") {
+  oktopk::in_process::run(1, [&](in_process_communicator comm) {
+    buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); },
+                              {.plan = {.bucket_bytes = 4 * 200}});
+    step(buckets, 0, 0);
+    std::string const whole = saved_bytes(buckets.state());
+    auto const outcome_of_loading = [](std::string const& bytes) {
+      std::istringstream file(bytes);
+      return outcome_of([&] { oktopk::load<buckets_of_sparse::state_type>(file); });
+    };
+    CHECK(outcome_of_loading(whole).code == fault::none);
+    for (std::size_t at = 0; at < whole.size(); at += 7) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+      CHECK(outcome_of_loading(damaged).code == fault::bad_file);
+      CHECK(outcome_of_loading(whole.substr(0, at)).code == fault::bad_file);
+    }
+    std::istringstream file(whole);
+    auto const heard = outcome_of([&] { oktopk::load<oktopk::bucketed<dropping>::state_type>(file); });
+    CHECK(heard.code == fault::bad_file);
+    CHECK(heard.says("the checkpoint holds a state of bucketed, 32-bit values, over ok_topk"));
+  });
+}
+
+TEST_CASE("a step begins with the first thing that happens in it, and its times stay until the next one") {
+  oktopk::in_process::run(1, [&](in_process_communicator comm) {
+    auto const pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+    buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
+    buckets.ready(0);
+    CHECK(buckets.is_ready(0));
+    CHECK(buckets.ready_order() == std::vector<int>{0});
+    pause();
+    buckets.wait();
+    CHECK(buckets.ready_order().empty());
+    auto const first = buckets.last_step();
+    CHECK(first.buckets.size() == 1);
+    CHECK(first.wait_began >= 0.005);
+    CHECK(first.buckets[0].ready == first.wait_began);
+    CHECK(first.wait_ended >= first.buckets[0].ended);
+    CHECK(first.absent == 5);
+    pause();
+    CHECK(buckets.last_step().wait_ended == first.wait_ended);
+    auto const before = std::chrono::steady_clock::now();
+    buckets.ready(1);
+    CHECK(buckets.last_step().absent == 0);
+    CHECK(buckets.last_step().buckets[0].ended == 0);
+    buckets.wait();
+    CHECK(std::chrono::duration<double>(buckets.last_step().wait_ended) <= std::chrono::steady_clock::now() - before);
+  });
 }

@@ -6,7 +6,6 @@
 #include "support/catch.hpp"
 
 #include <oktopk/training/buckets.hpp>
-#include <oktopk/training/overlap_times.hpp>
 
 #include <cstdint>
 #include <vector>

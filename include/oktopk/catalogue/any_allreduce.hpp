@@ -108,6 +108,9 @@ public:
   /// of another algorithm or of other policies, and what the algorithm's own `restore` throws.
   void restore(state_type const& saved) { inside_->restore(saved.checkpoint, fault_of(saved)); }
 
+  /// Back to the state of a new object. Collective.
+  void reset() { inside_->reset(); }
+
   /// A state to go on from with another number of ranks; see `oktopk::for_other_ranks`. Not collective; throws
   /// `bad_state` where the state is damaged, or one of another algorithm or of other policies.
   state_type for_other_ranks(state_type saved) const {
@@ -152,6 +155,7 @@ private:
     virtual void set_k(std::int64_t k) = 0;
     virtual void write(std::vector<char>& checkpoint) const = 0;
     virtual void restore(std::vector<char> const& checkpoint, std::string const& fault) = 0;
+    virtual void reset() = 0;
     virtual std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const = 0;
     virtual update_type const& call(view_type const& accumulator) = 0;
     virtual update_type const& call(making_type const& accumulator) = 0;
@@ -216,6 +220,8 @@ private:
       terms.check_on(allreduce.comm());
       allreduce.restore(saved);
     }
+
+    void reset() override { allreduce.restore(typename Allreduce::state_type()); }
 
     update_type const& call(view_type const& accumulator) override { return allreduce(accumulator); }
     update_type const& call(making_type const& accumulator) override { return allreduce(accumulator); }

@@ -1,0 +1,379 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/workspace.hpp>
+#include <oktopk/training/buckets.hpp>
+#include <oktopk/training/error_feedback_options.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// All that buckets carry from one step to the next, on the host; a plain value. Residuals are kept by tensor, so that
+/// they fit any other plan.
+template <gradient_value Value, class AllreduceState>
+struct bucketed_state {
+  std::vector<std::int64_t> lengths;        ///< of the tensors, by number
+  std::vector<Value> residual;              ///< of all tensors, by number
+  std::vector<Value> velocity;              ///< the same; empty without momentum
+  std::vector<std::int64_t> bucket_sizes;   ///< tensors of each bucket of the plan that the rest belongs to
+  std::vector<std::int64_t> bucket_tensors; ///< the tensors of all buckets, one after the other
+  std::vector<AllreduceState> allreduces;   ///< of the buckets
+
+  /// For `save` and `load`.
+  static std::string type_name() {
+    return "bucketed, " + std::to_string(8 * sizeof(Value)) + "-bit values, over " + AllreduceState::type_name();
+  }
+
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.lengths);
+    visit(state.residual);
+    visit(state.velocity);
+    visit(state.bucket_sizes);
+    visit(state.bucket_tensors);
+    auto count = static_cast<std::int64_t>(state.allreduces.size());
+    visit(count);
+    for (std::size_t i = 0; static_cast<std::int64_t>(i) < count; ++i) {
+      if constexpr (!std::is_const_v<State>) { // one at a time: a damaged count ends with the bytes, not with the
+                                               // memory
+        state.allreduces.resize(std::max(state.allreduces.size(), i + 1));
+      }
+      AllreduceState::each_part(state.allreduces[i], visit);
+    }
+  }
+};
+
+namespace detail {
+
+/// A sentence about the number of one of `count` things, called `what`; empty where there is one of that number.
+inline std::string number_fault(char const* what, int number, std::size_t count) {
+  bool const known = number >= 0 && static_cast<std::size_t>(number) < count;
+  return known ? std::string()
+               : "there is no " + std::string(what) + " " + std::to_string(number) + " among " + std::to_string(count);
+}
+
+/// Throws it (option_out_of_range).
+inline void expect_number(char const* what, int number, std::size_t count) {
+  if (std::string const sentence = number_fault(what, number, count); !sentence.empty()) {
+    throw error(fault::option_out_of_range, "bucketed: " + sentence);
+  }
+}
+
+/// Tensors in buckets, each with an allreduce and an error feedback of its own: what `bucketed` and the Python module
+/// stand on.
+///
+/// Residuals and velocities belong to tensors: they wait here while a tensor is in no bucket, and the next bucket of
+/// the tensor goes on with them. A step is a call of some buckets, by one thread; where a call fails, on all ranks, no
+/// other call of the step is made, and residuals and velocities are as before the step.
+template <class Feedback>
+class bucket_engine {
+public:
+  using allreduce_type = typename Feedback::allreduce_type;
+  using execution_space = typename allreduce_type::execution_space;
+  using communicator_type = typename allreduce_type::communicator_type;
+  using value_type = typename allreduce_type::value_type;
+  using update_type = typename allreduce_type::update_type;
+  using state_type = bucketed_state<value_type, typename allreduce_type::state_type>;
+
+  /// One bucket. Stays where it is made: the error feedback refers to the allreduce.
+  struct part {
+    template <class Make>
+    part(execution_space const& exec, bucket const& what, Make const& make, error_feedback_options const& how)
+        : allreduce(make(what)), feedback(exec, allreduce, how) {}
+
+    allreduce_type allreduce;
+    Feedback feedback;
+    update_type const* update = nullptr; ///< of the last call
+    std::vector<entry_range> withheld;   ///< of its next call, which forgets them
+    bool is_done = false;                ///< its call, in this step
+  };
+
+  /// Not collective. `lengths` are those of the tensors, by number; none is in a bucket yet.
+  bucket_engine(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths,
+                error_feedback_options const& how)
+      : exec_(std::move(exec)), comm_(std::move(comm)), how_(how), waiting_(lengths.size()) {
+    for (std::int64_t const length : lengths) {
+      plan_.places.push_back({-1, 0, length});
+      begins_.push_back(begins_.back() + length);
+    }
+  }
+
+  communicator_type& comm() { return comm_; }
+  /// A tensor that is in no bucket has the place -1.
+  bucket_plan const& plan() const { return plan_; }
+
+  /// An `error` (option_out_of_range) for a number that is none.
+  part& at(int bucket) const {
+    expect_number("bucket", bucket, parts_.size());
+    return *parts_[static_cast<std::size_t>(bucket)];
+  }
+
+  /// Makes a bucket of tensors that are in none, with the allreduce `make(what)`. Collective. Clips to its share of the
+  /// norm: the square root of its share of the length.
+  template <class Make>
+  void add(bucket const& what, Make const& make) {
+    error_feedback_options how = how_;
+    how.clip_norm *=
+        std::sqrt(static_cast<double>(what.length) / static_cast<double>(std::max<std::int64_t>(begins_.back(), 1)));
+    auto made = std::make_unique<part>(exec_, what, make, how);
+    std::vector<tensor_place> places;
+    std::int64_t offset = 0;
+    bool goes_on = false;
+    for (int const tensor : what.tensors) {
+      std::int64_t const length = plan_.places[index(tensor)].length;
+      places.push_back({static_cast<int>(parts_.size()), offset, length});
+      offset += length;
+      goes_on = goes_on || !waiting_[index(tensor)].residual.empty();
+    }
+    if (goes_on) {
+      auto state = made->feedback.state();
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        carried const& from = waiting_[index(what.tensors[i])];
+        copy(from.residual, 0, state.residual, places[i].offset, places[i].length);
+        copy(from.velocity, 0, state.velocity, places[i].offset, places[i].length);
+      }
+      made->feedback.restore(state);
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      plan_.places[index(what.tensors[i])] = places[i];
+      waiting_[index(what.tensors[i])] = {};
+    }
+    plan_.buckets.push_back(what);
+    parts_.push_back(std::move(made));
+  }
+
+  /// Ends a bucket; what its tensors carry waits for other buckets. The numbers of those behind it become smaller by 1.
+  void remove(int number) {
+    auto const state = at(number).feedback.state();
+    for (int const tensor : plan_.buckets[index(number)].tensors) {
+      tensor_place& place = plan_.places[index(tensor)];
+      carried& to = waiting_[index(tensor)];
+      to = {std::vector<value_type>(static_cast<std::size_t>(place.length)), {}};
+      to.velocity.resize(has_velocity() ? to.residual.size() : 0);
+      copy(state.residual, place.offset, to.residual, 0, place.length);
+      copy(state.velocity, place.offset, to.velocity, 0, place.length);
+      place.bucket = -1;
+    }
+    plan_.buckets.erase(plan_.buckets.begin() + number);
+    parts_.erase(parts_.begin() + number);
+    for (tensor_place& each : plan_.places) {
+      each.bucket -= each.bucket > number ? 1 : 0;
+    }
+  }
+
+  /// A step begins; gives the error of the one before, if it has failed.
+  std::exception_ptr begin_step() {
+    for (auto const& each : parts_) {
+      each->is_done = false;
+      each->withheld.clear();
+    }
+    return std::exchange(failed_, nullptr);
+  }
+
+  /// The first error of this step; null where there is none.
+  std::exception_ptr const& failed() const { return failed_; }
+
+  /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not
+  /// after a call that has failed in this step. A misuse makes the call fail on all ranks: this rank has the misuse,
+  /// the others hear that a length was wrong.
+  template <class Values>
+  void reduce(int bucket, Values const& values, double scale = 1, std::optional<error> const& misuse = std::nullopt) {
+    part& of = at(bucket);
+    try {
+      if (misuse) {
+        of.feedback.fail_on_all(std::make_exception_ptr(*misuse));
+      }
+      of.update = &of.feedback(values, scale, of.withheld);
+      of.is_done = true;
+      average<Values>(of, values);
+    } catch (...) {
+      failed_ = std::current_exception();
+      for (auto const& each : parts_) {
+        if (std::exchange(each->is_done, false)) {
+          each->feedback.undo();
+        }
+      }
+    }
+  }
+
+  /// A copy of all that is carried on; between steps.
+  state_type state() const {
+    state_type saved;
+    saved.residual.resize(static_cast<std::size_t>(begins_.back()));
+    saved.velocity.resize(has_velocity() ? saved.residual.size() : 0);
+    for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
+      auto const count = static_cast<std::int64_t>(waiting_[tensor].residual.size());
+      saved.lengths.push_back(plan_.places[tensor].length);
+      copy(waiting_[tensor].residual, 0, saved.residual, begins_[tensor], count);
+      copy(waiting_[tensor].velocity, 0, saved.velocity, begins_[tensor], count);
+    }
+    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+      auto state = parts_[bucket]->feedback.state();
+      auto const& tensors = plan_.buckets[bucket].tensors;
+      for (int const tensor : tensors) {
+        tensor_place const& place = plan_.places[index(tensor)];
+        copy(state.residual, place.offset, saved.residual, begins_[index(tensor)], place.length);
+        copy(state.velocity, place.offset, saved.velocity, begins_[index(tensor)], place.length);
+      }
+      saved.bucket_sizes.push_back(static_cast<std::int64_t>(tensors.size()));
+      saved.bucket_tensors.insert(saved.bucket_tensors.end(), tensors.begin(), tensors.end());
+      saved.allreduces.push_back(std::move(state.allreduce));
+    }
+    return saved;
+  }
+
+  /// Goes on from a state of the same tensors, in whatever buckets. Collective; an `error` on every rank where it does
+  /// not fit, and all is as before. Where the buckets are others, each allreduce begins anew.
+  void restore(state_type const& saved) {
+    bool const same_plan = has_plan_of(saved);
+    agreement terms("bucketed::restore");
+    terms.fact("the same plan", same_plan);
+    if (std::string const sentence = fault_of(saved, same_plan); !sentence.empty()) {
+      terms.note(fault::bad_state, sentence);
+    }
+    terms.check_on(comm_);
+    std::vector<decltype(std::declval<Feedback&>().state())> before;
+    for (auto const& each : parts_) {
+      before.push_back(each->feedback.state());
+    }
+    for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
+      try {
+        auto next = before[bucket];
+        for (int const tensor : plan_.buckets[bucket].tensors) {
+          tensor_place const& place = plan_.places[index(tensor)];
+          copy(saved.residual, begins_[index(tensor)], next.residual, place.offset, place.length);
+          copy(saved.velocity, begins_[index(tensor)], next.velocity, place.offset, place.length);
+        }
+        next.allreduce = same_plan ? saved.allreduces[bucket] : begun_anew(parts_[bucket]->allreduce);
+        parts_[bucket]->feedback.restore(next);
+      } catch (error const&) { // on all ranks, in the same bucket
+        for (std::size_t done = 0; done <= bucket; ++done) {
+          parts_[done]->feedback.restore(before[done]);
+        }
+        throw;
+      }
+    }
+    for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
+      if (plan_.places[tensor].bucket < 0) {
+        auto const part_of = [&](std::vector<value_type> const& all) {
+          return all.empty()
+                     ? all
+                     : std::vector<value_type>(all.begin() + begins_[tensor], all.begin() + begins_[tensor + 1]);
+        };
+        waiting_[tensor] = {part_of(saved.residual), part_of(saved.velocity)};
+      }
+    }
+  }
+
+private:
+  struct carried {
+    std::vector<value_type> residual;
+    std::vector<value_type> velocity;
+  };
+
+  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+  /// Nothing where `from` has nothing.
+  static void copy(std::vector<value_type> const& from, std::int64_t begin, std::vector<value_type>& to,
+                   std::int64_t at, std::int64_t count) {
+    if (!from.empty()) {
+      std::copy_n(from.begin() + begin, count, to.begin() + at);
+    }
+  }
+
+  static typename allreduce_type::state_type begun_anew(allreduce_type& allreduce) {
+    if constexpr (requires { allreduce.reset(); }) {
+      allreduce.reset();
+      return allreduce.state();
+    } else {
+      return {};
+    }
+  }
+
+  bool has_velocity() const { return how_.momentum > 0; }
+
+  // The values of ranges that are withheld wait beside the averages: what a lossy format makes of zeros is not for
+  // them.
+  template <class Values>
+  void average(part& of, Values const& values) {
+    auto const& exec = of.allreduce.execution();
+    std::int64_t count = 0;
+    for (entry_range const range : of.withheld) {
+      count += range.end - range.begin;
+    }
+    kept_.reserve(exec, count);
+    auto const copy_withheld = [&](bool back) {
+      value_type* kept = kept_.data();
+      for (entry_range const range : of.withheld) {
+        value_type* const there = values.data() + range.begin;
+        copy_array("oktopk::bucketed::withhold", exec, back ? kept : there, range.end - range.begin,
+                   back ? there : kept);
+        kept += range.end - range.begin;
+      }
+    };
+    copy_withheld(false);
+    of.feedback.average(*of.update, values);
+    copy_withheld(true);
+    fence(exec, "oktopk::bucketed::call");
+    of.withheld.clear();
+  }
+
+  bool has_plan_of(state_type const& saved) const {
+    std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> tensors;
+    for (bucket const& each : plan_.buckets) {
+      sizes.push_back(static_cast<std::int64_t>(each.tensors.size()));
+      tensors.insert(tensors.end(), each.tensors.begin(), each.tensors.end());
+    }
+    return saved.bucket_sizes == sizes && saved.bucket_tensors == tensors;
+  }
+
+  // In words; empty where there is none.
+  std::string fault_of(state_type const& saved, bool same_plan) const {
+    if (!std::equal(saved.lengths.begin(), saved.lengths.end(), plan_.places.begin(), plan_.places.end(),
+                    [](std::int64_t length, tensor_place const& place) { return length == place.length; })) {
+      return "the saved state is of other tensors";
+    }
+    auto const size = static_cast<std::size_t>(begins_.back());
+    if (saved.residual.size() != size || saved.velocity.size() != (has_velocity() ? size : 0)) {
+      return "the saved state is of another length or has another momentum";
+    }
+    auto const finite = [](std::vector<value_type> const& numbers) {
+      return std::all_of(numbers.begin(), numbers.end(), [](value_type value) { return std::isfinite(value); });
+    };
+    bool const has_allreduces = !same_plan || saved.allreduces.size() == parts_.size();
+    return finite(saved.residual) && finite(saved.velocity) && has_allreduces ? "" : "the saved state is damaged";
+  }
+
+  execution_space exec_; // the caller's
+  communicator_type comm_;
+  error_feedback_options how_;
+  bucket_plan plan_;
+  std::vector<std::int64_t> begins_{0}; // of each tensor among all, and their length
+  std::vector<carried> waiting_;        // of tensors that are in no bucket
+  std::vector<std::unique_ptr<part>> parts_;
+  std::exception_ptr failed_;
+  buffer<value_type, typename execution_space::memory_space> kept_{"oktopk::bucketed::withheld"};
+};
+
+} // namespace detail
+
+} // namespace oktopk
