@@ -5,11 +5,18 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_DATADIR}/cmake/oktopk)
 install(TARGETS oktopk EXPORT oktopkTargets)
+set(any_architecture ARCH_INDEPENDENT)
+if(TARGET oktopk_catalogue)
+  install(TARGETS oktopk_catalogue EXPORT oktopkTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(any_architecture "")
+endif()
 install(DIRECTORY include/oktopk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT oktopkTargets NAMESPACE oktopk:: DESTINATION ${package_folder})
 
 configure_package_config_file(cmake/oktopkConfig.cmake.in oktopkConfig.cmake INSTALL_DESTINATION ${package_folder})
-write_basic_package_version_file(oktopkConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+write_basic_package_version_file(oktopkConfigVersion.cmake COMPATIBILITY SameMinorVersion ${any_architecture})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oktopkConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/oktopkConfigVersion.cmake
               ${CMAKE_CURRENT_SOURCE_DIR}/cmake/oktopk_kokkos.cmake

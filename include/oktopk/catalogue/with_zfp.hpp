@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/catalogue/make.hpp>
+#include <oktopk/catalogue/algorithms.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/codec/zfp.hpp>
+#include <oktopk/comm/self.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 
 #include <algorithm>

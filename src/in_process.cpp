@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include <oktopk/catalogue/make.hpp>
+#include <oktopk/comm/in_process.hpp>
+
+namespace oktopk {
+
+using space = Kokkos::DefaultExecutionSpace;
+
+template std::vector<listed_allreduce> list_allreduces<void>();
+template std::string catalogue_text<void>();
+template any_allreduce<space, in_process_communicator>
+make_allreduce<float, std::int32_t, space, in_process_communicator>(space const&, in_process_communicator,
+                                                                    std::string_view, gradient_size const&);
+template any_allreduce<space, self_communicator>
+make_allreduce<float, std::int32_t, space, self_communicator>(space const&, self_communicator, std::string_view,
+                                                              gradient_size const&);
+
+} // namespace oktopk

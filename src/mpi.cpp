@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include <oktopk/catalogue/make.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/mpi.hpp>
+
+namespace oktopk {
+
+using space = Kokkos::DefaultExecutionSpace;
+
+template any_allreduce<space, mpi_communicator>
+make_allreduce<float, std::int32_t, space, mpi_communicator>(space const&, mpi_communicator, std::string_view,
+                                                             gradient_size const&);
+template any_allreduce<space, counted<mpi_communicator>>
+make_allreduce<float, std::int32_t, space, counted<mpi_communicator>>(space const&, counted<mpi_communicator>,
+                                                                      std::string_view, gradient_size const&);
+
+} // namespace oktopk
