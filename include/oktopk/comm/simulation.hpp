@@ -218,14 +218,6 @@ public:
     return added;
   }
 
-  /// The fault that strikes a send of so many bytes which was counted, or null.
-  in_process::planned_fault const* strike_send(int fiber, std::size_t bytes) {
-    auto const hit = find_fault(fiber, [&](in_process::mishap what) {
-      return !strikes_rank(what) && (bytes > 0 || what != in_process::mishap::bit_flip);
-    });
-    return hit == pending_.end() ? nullptr : &at_messages_.emplace_back(strike(hit));
-  }
-
   /// Lets a message begin its way; `to` is null where it will not arrive.
   void launch(in_process_message& from, in_process_message* to) override {
     flights_.push_back({is_explored() ? never : in_process_schedule::sum(now_, way_time(from)), &from, to});
@@ -269,30 +261,6 @@ public:
     run_.end = now_;
     if (how_.told != nullptr) {
       *how_.told = run_;
-    }
-  }
-
-  std::size_t under_way() const { return flights_.size(); }
-
-  time next_arrival() const {
-    time next = never;
-    for (flight const& each : flights_) {
-      next = std::min(next, each.arrives);
-    }
-    return next;
-  }
-
-  void advance_to(time then) { now_ = std::max(now_, then); }
-
-  /// Delivers what has arrived by now, the earliest first.
-  void deliver_due() {
-    while (!flights_.empty()) {
-      auto const first = std::min_element(flights_.begin(), flights_.end(),
-                                          [](flight const& a, flight const& b) { return a.arrives < b.arrives; });
-      if (first->arrives > now_) {
-        return;
-      }
-      land(first);
     }
   }
 
@@ -342,6 +310,26 @@ private:
     return found;
   }
 
+  // The fault that strikes a send of so many bytes which was counted, or null.
+  in_process::planned_fault const* strike_send(int fiber, std::size_t bytes) {
+    auto const hit = find_fault(fiber, [&](in_process::mishap what) {
+      return !strikes_rank(what) && (bytes > 0 || what != in_process::mishap::bit_flip);
+    });
+    return hit == pending_.end() ? nullptr : &at_messages_.emplace_back(strike(hit));
+  }
+
+  // Delivers what has arrived by now, the earliest first.
+  void deliver_due() {
+    while (!flights_.empty()) {
+      auto const first = std::min_element(flights_.begin(), flights_.end(),
+                                          [](flight const& a, flight const& b) { return a.arrives < b.arrives; });
+      if (first->arrives > now_) {
+        return;
+      }
+      land(first);
+    }
+  }
+
   bool is_able(in_process_schedule& ranks, int rank) const {
     in_process_schedule::wait_state& state = ranks.state(rank);
     return ranks_[index(rank)].sleeps_until <= now_ && (!state.waits || state.is_over(now_));
@@ -365,8 +353,11 @@ private:
   // Nobody can go on now: time passes until somebody can, or all wait in vain, which is nobody's fault but the
   // program's unless a planned one has happened.
   void wait_for_event(in_process_schedule& ranks) {
-    time arrival = next_arrival();
+    time arrival = never;
     time deadline = never;
+    for (flight const& each : flights_) {
+      arrival = std::min(arrival, each.arrives);
+    }
     for (int rank = 0; rank < ranks.size(); ++rank) {
       if (!ranks.has_finished(rank)) {
         time const wakes = ranks_[index(rank)].sleeps_until;
@@ -377,7 +368,7 @@ private:
     if (arrival == never && (deadline == never || run_.strikes.empty())) {
       ranks.declare_stuck();
     } else {
-      advance_to(std::min(arrival, deadline == never ? never : deadline + time(1)));
+      now_ = std::max(now_, std::min(arrival, deadline == never ? never : deadline + time(1)));
     }
   }
 
