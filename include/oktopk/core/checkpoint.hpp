@@ -103,8 +103,7 @@ struct checkpoint_writer {
   template <class State>
   void whole(State const& state) {
     std::string const name = State::type_name();
-    (*this)(static_cast<std::uint64_t>(name.size()));
-    sink(name.data(), name.size());
+    (*this)(std::vector<char>(name.begin(), name.end()));
     State::each_part(state, *this);
   }
 };
@@ -132,21 +131,25 @@ public:
     part(&value, sizeof(T));
   }
 
+  // In steps, so that a damaged size ends with the file and not with the memory.
   template <checkpoint_number T>
   void operator()(std::vector<T>& values) {
-    resize(values, number());
+    constexpr std::uint64_t step = std::uint64_t(1) << 20;
+    std::uint64_t size = 0;
+    (*this)(size);
+    values.clear();
+    for (std::uint64_t have = 0; have < size; have += step) {
+      std::uint64_t const more = size - have < step ? size - have : step;
+      values.resize(have + more);
+      part(values.data() + have, more * sizeof(T));
+    }
   }
 
-  /// The name of the type of state, which lies before the parts.
-  std::string type() {
-    std::vector<char> found;
-    resize(found, number());
-    return {found.begin(), found.end()};
-  }
-
-  /// Refuses a checkpoint of another type of state.
+  /// Refuses a checkpoint of another type of state, whose name lies before the parts.
   void expect_type(std::string const& name) {
-    if (std::string const found = type(); found != name) {
+    std::vector<char> letters;
+    (*this)(letters);
+    if (std::string const found(letters.begin(), letters.end()); found != name) {
       throw error(fault::bad_file, "the checkpoint holds a state of " + found + ", expected one of " + name);
     }
   }
@@ -162,24 +165,6 @@ public:
   }
 
 private:
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    part(&value, sizeof(value));
-    return value;
-  }
-
-  // In steps, so that a damaged size ends with the file and not with the memory.
-  template <class T>
-  void resize(std::vector<T>& values, std::uint64_t size) {
-    constexpr std::uint64_t step = std::uint64_t(1) << 20;
-    values.clear();
-    for (std::uint64_t have = 0; have < size; have += step) {
-      std::uint64_t const more = size - have < step ? size - have : step;
-      values.resize(have + more);
-      part(values.data() + have, more * sizeof(T));
-    }
-  }
-
   void part(void* to, std::size_t bytes) {
     if (bytes > left_) {
       throw error(fault::bad_file, "the checkpoint holds less than the state has");

@@ -11,22 +11,13 @@
 
 namespace oktopk::detail {
 
-/// A place among the work that was enqueued on an instance.
-///
-/// A host space runs work at once or waits for it in every fence; its marks are always reached.
-template <execution_space E>
-class instance_mark {
-public:
-  void record(E const&) {}
-  bool reached() const { return true; }
-};
-
-/// On a device: one event, made by the first `record` for the device that is current then.
+/// A place among the work that was enqueued on an instance of a device: one event, made by the first `record` for the
+/// device that is current then.
 ///
 /// Both functions throw an `error` (fault::communication) where the device returns an error.
 template <execution_space E>
   requires has_stream<E>
-class instance_mark<E> {
+class instance_mark {
   using events = device_events<E>;
 
 public:

@@ -99,7 +99,7 @@ private:
                                   : detail::proportional_shares(length, options_.chunk, k);
   }
 
-  /// Whether a value from `begin` on is not finite.
+  /// True where a value from `begin` on is not finite.
   template <execution_space E, gradient_index Index, gradient_value Value>
   static bool is_any_overlooked(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                                 std::int64_t begin) {

@@ -33,8 +33,8 @@ template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct selection {
   sparse_ref<Index, Value, MemorySpace> entries; ///< of this rank, with ascending and unique indices
   std::span<std::int64_t const> counts;          ///< entries of each rank of the group, in rank order
-  bool reevaluated = false;                      ///< whether the threshold was computed in this call
-  bool checked = false;                          ///< whether the selector has looked for entries that are not finite
+  bool reevaluated = false;                      ///< the threshold was computed in this call
+  bool checked = false;                          ///< the selector has looked for entries that are not finite
   std::int64_t not_finite = -1; ///< the least index of such an entry, where it has; none where negative
 
   /// Entries of all ranks of the group.
@@ -102,10 +102,11 @@ concept selects_on =
 /// 2. `name()` — tells the selector from all others; it names the type of a saved state.
 /// 3. `state<Value>` — copyable, empty at first: all that a selector carries from one iteration to the next. The same
 ///    state and the same candidates give the same selection and the same next state.
-///    `is_sound(iteration)` — whether a selector can carry it into that iteration; a damaged state is refused by
+///    `is_sound(iteration)` — true where a selector can carry it into that iteration; a damaged state is refused by
 ///    `restore`. `list_facts(agreement)` — lists what is the same on ranks that select together. An `each_part`, as
 ///    other states have it (`core/checkpoint.hpp`), makes it a state that can be saved.
-/// 4. `capacity(k, n)` — the most entries that are ever selected out of n on a rank. `bounded()` — whether that is less
+/// 4. `capacity(k, n)` — the most entries that are ever selected out of n on a rank. `bounded()` — true where that is
+/// less
 ///    than n by some multiple of k, so that a receiver can make room before it is told the size.
 /// 5. `select(context, source, state)` — collective over `context.group`. Loads the whole source, writes the selection
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It

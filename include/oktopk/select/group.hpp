@@ -25,7 +25,7 @@ concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std
 /// Indices ascend from rank to rank: all candidates of a rank have lower indices than those of the next. Each member
 /// that takes `counts`, `count` or `row` is collective over the group.
 ///
-/// 1. `alone` — whether the group is one rank. A constant of the type.
+/// 1. `alone` — true where the group is one rank. A constant of the type.
 /// 2. `rank()` — this rank's place in the group, from 0.
 /// 3. `sum(counts)` — replaces each number by its sum over the group.
 /// 4. `kth_digit_bits(k, bits)` — the number of bits, at least 1, that one histogram of a search for the k-th magnitude

@@ -77,7 +77,7 @@ struct search_guess {
   prefilter_guess<Value> prefilter;
   bracket_guess<Value> bracket;
 
-  /// Whether a search can have left it behind.
+  /// True where a search can have left it behind.
   bool is_sound() const { return prefilter.is_sound() && bracket.is_sound(); }
 
   /// Only ranks that search together compare their guesses.

@@ -116,7 +116,7 @@ struct reused_threshold {
   }
 
 private:
-  // What one rank has selected beyond k it can leave out again for next to nothing.
+  // One rank alone can leave out again for next to nothing what it has selected beyond k.
   template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
   selection<Index, Value, typename E::memory_space> trimmed(selection_context<E, Index, Value, Group> const& context,
                                                             selection<Index, Value, typename E::memory_space> chosen,

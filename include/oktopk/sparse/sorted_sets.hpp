@@ -18,7 +18,7 @@ namespace oktopk {
 
 namespace detail {
 
-// What two ascending lists have in common, on one thread of a CPU.
+// The common indices of two ascending lists, on one thread of a CPU.
 
 /// Positions [begin, end) of an ascending list without repetitions.
 template <gradient_index Index>
@@ -30,14 +30,14 @@ struct sorted_part {
   KOKKOS_INLINE_FUNCTION std::int64_t size() const { return end - begin; }
 };
 
-/// How a common index is written: not at all, where it is only counted; by itself; or with whatever comes after it,
-/// which the next one overwrites, where nobody else writes to the array.
+/// The way in which a common index is written: not at all, where it is only counted; by itself; or with whatever comes
+/// after it, which the next one overwrites, where nobody else writes to the array.
 enum class writing : std::uint8_t { none, exact, free };
 
 template <writing How, gradient_index Index>
 KOKKOS_INLINE_FUNCTION std::int64_t take_if(bool wanted, Index index, Index* out, std::int64_t count) {
   if constexpr (How == writing::free) {
-    out[count] = index; // whether it is wanted cannot be predicted
+    out[count] = index; // without a branch, for it could not be predicted
   } else if constexpr (How == writing::exact) {
     if (wanted) {
       out[count] = index;
@@ -99,7 +99,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t common_by_table(sorted_part<Index> these, so
   return count;
 }
 
-/// Whether a table serves enough indices of a part to be worth its while.
+/// True where a table serves enough indices of a part to be worth its while.
 template <gradient_index Index>
 KOKKOS_INLINE_FUNCTION bool is_crowded(sorted_part<Index> part) {
   constexpr std::int64_t enough = 16; // of a list in one table

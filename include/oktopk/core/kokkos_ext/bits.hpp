@@ -24,7 +24,7 @@ KOKKOS_INLINE_FUNCTION constexpr bits_of<Value> magnitude_bits(Value x) {
   return __builtin_bit_cast(bits_of<Value>, x) & static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1);
 }
 
-/// Whether the sign bit is set, as it is for -0 too.
+/// True where the sign bit is set, as it is for -0 too.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION constexpr bool sign_bit(Value x) {
   return (__builtin_bit_cast(bits_of<Value>, x) >> (8 * sizeof(Value) - 1)) != 0;
@@ -41,7 +41,7 @@ template <gradient_value Value>
 inline constexpr bits_of<Value> infinity_bits =
     __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
 
-/// Whether a number is finite and not negative, as thresholds are.
+/// True where a number is finite and not negative, as thresholds are.
 template <gradient_value Value>
 constexpr bool is_finite_magnitude(Value x) {
   return x >= 0 && magnitude_bits(x) < infinity_bits<Value>;

@@ -37,7 +37,7 @@ KOKKOS_INLINE_FUNCTION void prefetch_for_writing([[maybe_unused]] void const* ad
   }
 }
 
-/// Whether kernels of `E` never run in two threads at once.
+/// True where kernels of `E` never run in two threads at once.
 template <execution_space E>
 inline constexpr bool is_one_thread =
 #ifdef KOKKOS_ENABLE_SERIAL

@@ -12,8 +12,8 @@
 // runs with threads as lanes where the hardware has warps, and with one thread that plays all lanes where not, which is
 // also how warps of 32 and of 64 lanes are tested on a host.
 //
-// What differs from lane to lane is a `per_lane<T>`, of which `[lane]` is one lane's. All else is the same in the whole
-// warp. Every function of a warp is called by all of it.
+// A value that differs from lane to lane is a `per_lane<T>`, of which `[lane]` is one lane's. All else is the same in
+// the whole warp. Every function of a warp is called by all of it.
 namespace oktopk::detail {
 
 /// Bits for the lanes of a warp.
@@ -26,7 +26,7 @@ KOKKOS_INLINE_FUNCTION lane_mask<Lanes> lanes_before(int lane) {
   return static_cast<lane_mask<Lanes>>((lane_mask<Lanes>(1) << lane) - 1);
 }
 
-/// How many lanes of a mask come before a lane.
+/// The number of lanes of a mask that come before a lane.
 template <int Lanes>
 KOKKOS_INLINE_FUNCTION int rank_in(lane_mask<Lanes> mask, int lane) {
   return popcount(static_cast<lane_mask<Lanes>>(mask & lanes_before<Lanes>(lane)));
@@ -75,7 +75,7 @@ public:
     return mask;
   }
 
-  /// What `make()` gives when it is called once.
+  /// The result of `make()`, which is called once.
   template <class Make>
   KOKKOS_INLINE_FUNCTION auto from_one(Make const& make) const {
     return make();
@@ -255,7 +255,7 @@ KOKKOS_INLINE_FUNCTION T* shared_in(Team const& team, std::int64_t count) {
   return static_cast<T*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(count) * sizeof(T), 8));
 }
 
-/// Whether this team is the last of the league to come here: it then sees all that the others wrote before they did.
+/// True for the last team of the league to come here, which then sees all that the others wrote before they did.
 ///
 /// Called by all threads of all teams. `arrived` is zero before the kernel, and after it again. No team waits for
 /// another one, so the teams need not run at the same time.

@@ -17,8 +17,8 @@
 
 namespace oktopk::detail {
 
-/// How many of the largest magnitudes each chunk of a vector gives, and where they are written: all that a kernel needs
-/// to know of a selection by chunks.
+/// The plan of a selection by chunks, for kernels: the number of entries that each chunk of a vector gives, and where
+/// they are written.
 struct chunk_shares {
   std::int64_t length = 0; ///< of the vector
   std::int64_t chunk = 1;  ///< values in a whole chunk
@@ -120,7 +120,7 @@ private:
     return count;
   }
 
-  /// What is above the threshold, and the first `ties` of those with it.
+  /// Writes the values above the threshold, and the first `ties` of those with it.
   KOKKOS_INLINE_FUNCTION void write(team_type const& team, std::int64_t begin, std::int64_t size, bits threshold,
                                     std::int64_t ties) const {
     constexpr std::int64_t above = std::int64_t(1) << 32; // one scan counts both, each in its half
@@ -179,7 +179,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(Source const& from, std::int6
   return count;
 }
 
-/// What is known of the `wanted`-th largest magnitude of some values: at least `low`, below `high`.
+/// Bounds of the `wanted`-th largest magnitude of some values: at least `low`, below `high`.
 template <gradient_value Value>
 struct rank_bracket {
   using bits = bits_of<Value>;
@@ -207,7 +207,7 @@ struct rank_bracket {
     }
   }
 
-  /// Whether all that reach `low` and no others are wanted, or `low` is the magnitude itself, which has ties.
+  /// True where all that reach `low` and no others are wanted, or `low` is the magnitude itself, which has ties.
   KOKKOS_INLINE_FUNCTION bool is_closed() const { return at_low == wanted || high - low == 1; }
 
   /// The next pattern to look at: strictly inside. From a single side in growing steps; then where the magnitude is if

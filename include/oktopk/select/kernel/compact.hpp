@@ -38,7 +38,7 @@ struct nonempty_blocks {
   std::int64_t begins[blocks_at_once + 1];
   int count = 0;
 
-  // Whether a block holds anything cannot be predicted, so this does not branch on it.
+  // Without a branch, for it could not be predicted.
   KOKKOS_INLINE_FUNCTION void add(std::int64_t begin, std::uint64_t mask) {
     masks[count] = mask;
     begins[count] = begin;

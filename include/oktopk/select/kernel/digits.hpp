@@ -83,7 +83,7 @@ struct kth {
 /// The knowledge of the k-th magnitude after some digits: it is one of 2^shift patterns.
 template <gradient_value Value>
 struct kth_bracket {
-  bool found = false;            ///< whether it is in the range at all
+  bool found = false;            ///< it is in the range
   bits_of<Value> floor = 0;      ///< the lowest of the patterns
   int shift = 0;                 ///< the logarithm of how many there are
   std::int64_t above = 0;        ///< candidates of this rank with a larger pattern
@@ -322,8 +322,8 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   }
 }
 
-/// What the gathering pass does beside: the histogram of the range's first digit, and of all candidates together the
-/// bin of the `wanted`-th.
+/// The second task of the gathering pass: the histogram of the range's first digit, and from it the bin of the
+/// `wanted`-th candidate.
 template <gradient_value Value>
 struct first_digit {
   digit<Value> which;

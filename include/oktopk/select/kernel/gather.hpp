@@ -55,7 +55,7 @@ struct gather_kernel {
     std::int32_t place; ///< in the tile
   };
 
-  /// What a team shares.
+  /// The shared memory of a team.
   struct shared_room {
     std::int64_t target;                                        ///< where the tile is written
     std::int32_t found[std::size_t(warps)];                     ///< candidates of each warp

@@ -30,8 +30,8 @@ inline char const* name(mask_instructions which) {
   return names[static_cast<int>(which)];
 }
 
-/// Which of 64 values have a magnitude whose pattern is at least `reach`, itself the pattern of a magnitude; value i is
-/// bit i.
+/// A bit for each of 64 values, set where the pattern of its magnitude is at least `reach`, itself the pattern of a
+/// magnitude; value i is bit i.
 ///
 /// Patterns of magnitudes leave the sign bit free, so they compare as signed integers do, the only ones that older
 /// vector instructions compare. Not as floating-point numbers: NaN must reach everything, and denormals count.
@@ -61,6 +61,20 @@ template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
   for (int block = 0; block < count; ++block) {
     masks[block] = magnitude_mask(from + block * mask_width, reach);
+  }
+}
+
+/// Forms `count` blocks of 64 values, accumulator = residual + rate * gradient, and their masks (`magnitude_masks`).
+/// The arrays do not overlap. With instructions that every processor of its kind has.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void plain_accumulate_masks(Value const* __restrict residual, Value const* __restrict gradient,
+                                                   Value rate, Value* __restrict accumulator, int count,
+                                                   bits_of<Value> reach, std::uint64_t* masks) {
+  for (int block = 0; block < count; ++block) {
+    for (int i = block * mask_width; i < (block + 1) * mask_width; ++i) {
+      accumulator[i] = residual[i] + rate * gradient[i];
+    }
+    masks[block] = magnitude_mask<Value>(accumulator + block * mask_width, reach);
   }
 }
 
@@ -155,7 +169,7 @@ template <gradient_value Value>
   }
 }
 
-/// Whether this processor, and the system on it, runs these instructions.
+/// True where this processor, and the system on it, runs these instructions.
 inline bool processor_has(mask_instructions which) {
   __builtin_cpu_init();
   switch (which) {
@@ -165,10 +179,10 @@ inline bool processor_has(mask_instructions which) {
   }
 }
 
-/// The masks of `count` blocks of 64 values with the instructions named.
 template <gradient_value Value>
 using mask_kernel = void (*)(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks);
 
+/// The masks of `count` blocks of 64 values with the instructions named.
 template <gradient_value Value>
 mask_kernel<Value> mask_kernel_with(mask_instructions which) {
   switch (which) {
@@ -188,46 +202,12 @@ inline mask_instructions best_mask_instructions() {
   return mask_instructions::plain;
 }
 
-/// Which values have a magnitude whose pattern is at least `reach`, of `count` blocks of 64: value i of a block is bit
-/// i of its mask. On the host.
+/// A mask for each of `count` blocks of 64 values, as `magnitude_mask` makes one. On the host.
 template <gradient_value Value>
 void magnitude_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
   static mask_kernel<Value> const kernel = mask_kernel_with<Value>(best_mask_instructions());
   kernel(from, count, reach, masks);
 }
-
-#else
-
-inline bool processor_has(mask_instructions which) {
-  return which == mask_instructions::plain;
-}
-
-inline mask_instructions best_mask_instructions() {
-  return mask_instructions::plain;
-}
-
-template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION void magnitude_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
-  plain_masks(from, count, reach, masks);
-}
-
-#endif
-
-/// Forms `count` blocks of 64 values, accumulator = residual + rate * gradient, and their masks (`magnitude_masks`).
-/// The arrays do not overlap. With instructions that every processor of its kind has.
-template <gradient_value Value>
-KOKKOS_INLINE_FUNCTION void plain_accumulate_masks(Value const* __restrict residual, Value const* __restrict gradient,
-                                                   Value rate, Value* __restrict accumulator, int count,
-                                                   bits_of<Value> reach, std::uint64_t* masks) {
-  for (int block = 0; block < count; ++block) {
-    for (int i = block * mask_width; i < (block + 1) * mask_width; ++i) {
-      accumulator[i] = residual[i] + rate * gradient[i];
-    }
-    masks[block] = magnitude_mask<Value>(accumulator + block * mask_width, reach);
-  }
-}
-
-#if defined(OKTOPK_MASKS_BY_PROCESSOR)
 
 /// The same with AVX2, each value formed and looked at in one register; wider registers gain nothing, for memory is
 /// slower. AVX2 has no fused multiply-add, so the values have the same bits as those of the plain code, unless the
@@ -266,6 +246,19 @@ void accumulate_masks(Value const* residual, Value const* gradient, Value rate, 
 }
 
 #else
+
+inline bool processor_has(mask_instructions which) {
+  return which == mask_instructions::plain;
+}
+
+inline mask_instructions best_mask_instructions() {
+  return mask_instructions::plain;
+}
+
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void magnitude_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
+  plain_masks(from, count, reach, masks);
+}
 
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void accumulate_masks(Value const* residual, Value const* gradient, Value rate,

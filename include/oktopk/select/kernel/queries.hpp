@@ -25,7 +25,7 @@ struct reaching_count {
   }
 };
 
-/// How many candidates reach a magnitude. Waits for `exec`.
+/// The number of candidates that reach a magnitude. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                             bits_of<Value> magnitude) {
@@ -35,7 +35,7 @@ std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::
   return count;
 }
 
-/// How many of so many values a sample has.
+/// The size of a sample of so many values.
 inline std::int64_t sample_size(std::int64_t values) {
   return std::min<std::int64_t>(values, 1 << 15);
 }

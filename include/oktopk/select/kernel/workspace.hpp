@@ -44,15 +44,15 @@ struct listed_pieces {
 /// More entries than there can be.
 inline constexpr std::int64_t every_entry = std::numeric_limits<std::int64_t>::max();
 
-/// What a device knows of a selection while it is being made, so that nobody need ask the host. All zero before, and
-/// after.
+/// The knowledge of kernels on a device of a selection that is being made, so that none must ask the host. All zero
+/// before, and after.
 struct selection_record {
   std::int64_t arrived = 0; ///< teams of the running kernel
   std::int64_t count = 0;   ///< candidates that pass the first filter
   std::int64_t wanted = 0;  ///< how many of those inside the bracket belong to the k largest
   std::int64_t inside = 0;
   std::int64_t prefix = 0;     ///< the digits found, of the place in the range
-  std::int64_t below_last = 0; ///< whether the place is not the last one of the range
+  std::int64_t below_last = 0; ///< 1 where the place is not the last one of the range
   std::int64_t kept = 0;       ///< entries of the selection
   std::int64_t not_finite = 0; ///< `every_entry` less the least index of such an entry of the selection
 };

@@ -12,7 +12,7 @@
 // last team adds the counts up, and a second kernel writes.
 namespace oktopk::detail {
 
-/// What is kept: all above the threshold, and of those with it as many as are wanted, of the lowest indices.
+/// The rule of a selection: it keeps all above the threshold, and of those with it so many, of the lowest indices.
 template <gradient_value Value>
 struct kept_magnitudes {
   bits_of<Value> threshold = 0;
@@ -42,7 +42,7 @@ struct found_threshold {
   }
 };
 
-// What is the same in a warp, one lane reads.
+// One lane reads for its warp.
 template <class Warp, class Threshold>
 KOKKOS_INLINE_FUNCTION auto told_to_all(Warp const& warp, Threshold const& threshold, selection_record const& record) {
   decltype(threshold(record)) what;
@@ -65,7 +65,7 @@ struct all_gathered {
   KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return {0, every_entry}; }
 };
 
-/// What the gathering pass does where all that passes is kept: finds out where each tile is written.
+/// The second task of the gathering pass where all that passes is kept: finds out where each tile is written.
 struct place_tiles {
   std::int64_t tiles = 0;
   candidate_run const* list = nullptr;
