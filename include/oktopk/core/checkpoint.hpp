@@ -145,11 +145,16 @@ public:
     }
   }
 
-  /// Refuses a checkpoint of another type of state, whose name lies before the parts.
-  void expect_type(std::string const& name) {
+  /// The name of the type of state, which lies before the parts.
+  std::string type() {
     std::vector<char> letters;
     (*this)(letters);
-    if (std::string const found(letters.begin(), letters.end()); found != name) {
+    return {letters.begin(), letters.end()};
+  }
+
+  /// Refuses a checkpoint of another type of state.
+  void expect_type(std::string const& name) {
+    if (std::string const found = type(); found != name) {
       throw error(fault::bad_file, "the checkpoint holds a state of " + found + ", expected one of " + name);
     }
   }

@@ -77,7 +77,28 @@ struct moment_sum {
     std::int64_t const begin = i * width;
     part += sum_of(values + begin, begin + width < size ? width : size - begin, scale, center, squared);
   }
+
+  /// The sum of the scaled values, or of the squares of their distances from `center`.
+  double run(E const& exec) const {
+    double sum = 0;
+    Kokkos::parallel_reduce("oktopk::select::moment", index_range<E>(exec, 0, (size + width - 1) / width), *this, sum);
+    return sum;
+  }
 };
+
+/// The normal distribution that has the values' mean and variance.
+struct normal_fit {
+  double mean = 0;
+  double variance = 0;
+};
+
+/// That of the values times `scale`, with numbers that are not finite where squares overflow.
+template <execution_space E, gradient_value Value>
+normal_fit fitted(E const& exec, Value const* values, std::int64_t size, double scale) {
+  auto const count = static_cast<double>(size);
+  double const mean = moment_sum<E, Value>{values, size, scale, 0, false}.run(exec) / count;
+  return {mean, moment_sum<E, Value>{values, size, scale, mean, true}.run(exec) / count};
+}
 
 template <gradient_value Value>
 struct magnitude_maximum {
@@ -139,52 +160,20 @@ struct gaussian {
   /// the largest magnitude, and three times scaled by a power of two.
   template <execution_space E, gradient_index Index, gradient_value Value>
   static double threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k) {
-    normal_fit fit = fitted<E, Index, Value>(exec, from, 1);
+    Value const* const values = from.values.data();
+    auto fit = detail::fitted(exec, values, from.size(), 1);
     int exponent = 0;
     if (!std::isnormal(fit.variance)) {
-      double const largest = largest_magnitude<E, Index, Value>(exec, from);
+      double largest = 0;
+      Kokkos::parallel_reduce("oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
+                              detail::magnitude_maximum<Value>{values}, Kokkos::Max<double>(largest));
       if (largest > 0 && std::isfinite(largest)) {
         exponent = std::clamp(-std::ilogb(largest), -1000, 1000); // of a scale that is a normal number
-        fit = fitted<E, Index, Value>(exec, from, std::ldexp(1.0, exponent));
+        fit = detail::fitted(exec, values, from.size(), std::ldexp(1.0, exponent));
       }
     }
     double const tail = static_cast<double>(k) / (2 * static_cast<double>(from.size()));
     return std::ldexp(std::abs(fit.mean) - std::sqrt(fit.variance) * normal_quantile(tail), -exponent);
-  }
-
-private:
-  /// The normal distribution that has the values' mean and variance.
-  struct normal_fit {
-    double mean = 0;
-    double variance = 0;
-  };
-
-  /// That of the values times `scale`, with numbers that are not finite where squares overflow.
-  template <execution_space E, gradient_index Index, gradient_value Value>
-  static normal_fit fitted(E const& exec, candidates<Index, Value, typename E::memory_space> from, double scale) {
-    auto const size = static_cast<double>(from.size());
-    double const mean = moment<E, Index, Value>(exec, from, scale, 0, false) / size;
-    return {mean, moment<E, Index, Value>(exec, from, scale, mean, true) / size};
-  }
-
-  template <execution_space E, gradient_index Index, gradient_value Value>
-  static double largest_magnitude(E const& exec, candidates<Index, Value, typename E::memory_space> from) {
-    double largest = 0;
-    Kokkos::parallel_reduce("oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
-                            detail::magnitude_maximum<Value>{from.values.data()}, Kokkos::Max<double>(largest));
-    return largest;
-  }
-
-  /// The sum of the scaled values, or of the squares of their distances from `center`.
-  template <execution_space E, gradient_index Index, gradient_value Value>
-  static double moment(E const& exec, candidates<Index, Value, typename E::memory_space> from, double scale,
-                       double center, bool squared) {
-    using summing = detail::moment_sum<E, Value>;
-    std::int64_t const stretches = (from.size() + summing::width - 1) / summing::width;
-    double sum = 0;
-    Kokkos::parallel_reduce("oktopk::select::moment", detail::index_range<E>(exec, 0, stretches),
-                            summing{from.values.data(), from.size(), scale, center, squared}, sum);
-    return sum;
   }
 };
 

@@ -142,8 +142,8 @@ private:
 };
 
 template <execution_space E, selection_source Source>
-void select_chunks_on_device(E const& exec, Source const& from, chunk_shares shares,
-                             typename Source::index_type* indices, typename Source::value_type* values) {
+void select_chunks_on_device(E const& exec, Source const& from, chunk_shares shares, index_of<Source>* indices,
+                             value_of<Source>* values) {
   // Kokkos before 3.7 chooses numbers of threads by itself with which its own scan over a team ends the program: it
   // wants a power of two (kokkos/kokkos #4146).
   constexpr int threads = is_device<E> ? 128 : 1;
@@ -160,7 +160,7 @@ void select_chunks_on_device(E const& exec, Source const& from, chunk_shares sha
 /// Loads positions [begin, end) and counts the magnitudes whose pattern is at least `reach`.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(Source const& from, std::int64_t begin, std::int64_t end,
-                                                   bits_of<typename Source::value_type> reach) {
+                                                   bits_of<value_of<Source>> reach) {
   std::int64_t count = 0;
   std::int64_t i = begin;
   while (i + mask_width <= end) {
@@ -229,10 +229,9 @@ struct rank_bracket {
 /// Loads a chunk and writes its share. Begins with a guess of the least magnitude that is taken, as a pattern, and
 /// gives that magnitude, the guess for the next chunk. The result does not depend on the guess.
 template <selection_source Source, selection_source Loaded>
-KOKKOS_INLINE_FUNCTION bits_of<typename Source::value_type>
+KOKKOS_INLINE_FUNCTION bits_of<value_of<Source>>
 select_chunk(Source const& from, Loaded const& loaded, chunk_shares const& shares, std::int64_t which,
-             bits_of<typename Source::value_type> guess, typename Source::index_type* indices,
-             typename Source::value_type* values) {
+             bits_of<value_of<Source>> guess, index_of<Source>* indices, value_of<Source>* values) {
   using value_type = typename Source::value_type;
   std::int64_t const begin = shares.begin(which);
   std::int64_t const end = shares.end(which);
@@ -268,12 +267,12 @@ struct successive_chunks {
   Loaded loaded;
   chunk_shares shares;
   std::int64_t parts;
-  typename Source::index_type* indices;
-  typename Source::value_type* values;
+  index_of<Source>* indices;
+  value_of<Source>* values;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t part) const {
     std::int64_t const chunks = shares.chunks();
-    bits_of<typename Source::value_type> guess = infinity_bits<typename Source::value_type> / 2; // of about 1
+    bits_of<value_of<Source>> guess = infinity_bits<value_of<Source>> / 2; // of about 1
     for (std::int64_t which = chunks * part / parts; which < chunks * (part + 1) / parts; ++which) {
       guess = select_chunk(from, loaded, shares, which, guess, indices, values);
     }
@@ -281,8 +280,8 @@ struct successive_chunks {
 };
 
 template <execution_space E, selection_source Source>
-void select_chunks_on_host(E const& exec, Source const& from, chunk_shares shares, typename Source::index_type* indices,
-                           typename Source::value_type* values) {
+void select_chunks_on_host(E const& exec, Source const& from, chunk_shares shares, index_of<Source>* indices,
+                           value_of<Source>* values) {
   auto const loaded = from.materialized();
   std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), shares.chunks());
   successive_chunks<Source, std::remove_const_t<decltype(loaded)>> const kernel{from,  loaded,  shares,
@@ -293,8 +292,8 @@ void select_chunks_on_host(E const& exec, Source const& from, chunk_shares share
 /// Loads the whole source and enqueues the writing of the share of each chunk, in ascending order. There must be room
 /// for all.
 template <execution_space E, selection_source Source>
-void select_chunks(E const& exec, Source const& from, chunk_shares const& shares, typename Source::index_type* indices,
-                   typename Source::value_type* values) {
+void select_chunks(E const& exec, Source const& from, chunk_shares const& shares, index_of<Source>* indices,
+                   value_of<Source>* values) {
   if constexpr (is_device<E>) {
     select_chunks_on_device(exec, from, shares, indices, values);
   } else {

@@ -57,7 +57,7 @@ struct nonempty_blocks {
 /// Loads up to `blocks_at_once` whole blocks from `begin` on and notes those that hold something; returns the end of
 /// them.
 template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<typename Source::value_type> kept,
+KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<value_of<Source>> kept,
                                                 std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
   using bits = bits_of<typename Source::value_type>;
   constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
@@ -76,9 +76,9 @@ KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_fi
 /// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
 /// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
 template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t
-write_marked(Source const& from, magnitude_filter<typename Source::value_type> kept, nonempty_blocks const& blocks,
-             std::int64_t count, typename Source::index_type* indices, typename Source::value_type* values) {
+KOKKOS_INLINE_FUNCTION std::int64_t write_marked(Source const& from, magnitude_filter<value_of<Source>> kept,
+                                                 nonempty_blocks const& blocks, std::int64_t count,
+                                                 index_of<Source>* indices, value_of<Source>* values) {
   std::uint64_t left = blocks.masks[0];
   for (int block = 0; block < blocks.count;) {
     std::int64_t const i = blocks.begins[block] + lowest_bit(left);
@@ -96,9 +96,8 @@ write_marked(Source const& from, magnitude_filter<typename Source::value_type> k
 /// The same where room may run out: nothing is written past it, but all is counted.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
-write_marked_within(Source const& from, magnitude_filter<typename Source::value_type> kept,
-                    nonempty_blocks const& blocks, std::int64_t count, typename Source::index_type* indices,
-                    typename Source::value_type* values, std::int64_t room) {
+write_marked_within(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
+                    std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t room) {
   for (int block = 0; block < blocks.count; ++block) {
     for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
       std::int64_t const i = blocks.begins[block] + lowest_bit(left);
@@ -118,10 +117,9 @@ write_marked_within(Source const& from, magnitude_filter<typename Source::value_
 /// Loads positions [begin, end) and writes the candidates that pass to arrays with room for `room`; returns their
 /// number, or, where that is more than the room and not all are to be counted, some number above the room.
 template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t
-compact_range(Source const& from, magnitude_filter<typename Source::value_type> kept, std::int64_t begin,
-              std::int64_t end, typename Source::index_type* indices, typename Source::value_type* values,
-              std::int64_t room, bool count_all) {
+KOKKOS_INLINE_FUNCTION std::int64_t compact_range(Source const& from, magnitude_filter<value_of<Source>> kept,
+                                                  std::int64_t begin, std::int64_t end, index_of<Source>* indices,
+                                                  value_of<Source>* values, std::int64_t room, bool count_all) {
   std::int64_t count = 0;
   std::int64_t i = begin;
   while (i + mask_width <= end) {
@@ -149,9 +147,9 @@ compact_range(Source const& from, magnitude_filter<typename Source::value_type> 
 
 /// Compacts each of `chunks` equal parts of the source into an area of its own.
 template <execution_space E, selection_source Source>
-void compact_chunks(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
-                    std::int64_t chunks, std::int64_t area, typename Source::index_type* indices,
-                    typename Source::value_type* values, std::int64_t* counts, bool count_all) {
+void compact_chunks(E const& exec, Source const& from, magnitude_filter<value_of<Source>> kept, std::int64_t chunks,
+                    std::int64_t area, index_of<Source>* indices, value_of<Source>* values, std::int64_t* counts,
+                    bool count_all) {
   std::int64_t const size = from.size();
   Kokkos::parallel_for("oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
     std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
@@ -186,7 +184,7 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
 /// On a CPU: one contiguous chunk a thread, each read once; a chunk that has more than its share of what is kept is
 /// read again with more room.
 template <execution_space E, selection_source Source>
-std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<typename Source::value_type> kept,
+std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<value_of<Source>> kept,
                              workspace_for<Source, E>& room, bool count_all) {
   constexpr std::int64_t worth_a_thread = 1 << 14;
   std::int64_t const threads = exec.concurrency();
@@ -222,7 +220,7 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
 
 /// On a device: one pass over the source, and another over what passes, which brings it in order.
 template <class Warp, execution_space E, selection_source Source>
-std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<typename Source::value_type> threshold,
+std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_of<Source>> threshold,
                               workspace_for<Source, E>& room) {
   using value_type = typename Source::value_type;
   if (from.size() == 0) {
@@ -251,7 +249,7 @@ namespace oktopk {
 /// room; with `count_all` it is the right one, so that the caller can make room and compact `materialized()`. Waits for
 /// `exec`.
 template <execution_space E, selection_source Source>
-std::int64_t compact(E const& exec, Source const& from, detail::bits_of<typename Source::value_type> threshold,
+std::int64_t compact(E const& exec, Source const& from, detail::bits_of<detail::value_of<Source>> threshold,
                      detail::workspace_for<Source, E>& room, bool count_all = false) {
   if constexpr (detail::is_device<E>) {
     return detail::compact_by_teams<detail::warp_of<E>>(exec, from, threshold, room);

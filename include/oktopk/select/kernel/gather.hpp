@@ -174,8 +174,8 @@ private:
 /// Loads the whole source and gathers the candidates that reach the threshold; returns room for `most` of them. The
 /// workspace must have room for as many tiles as `tiles_of` says.
 template <class Warp, execution_space E, selection_source Source, class Then>
-auto gather_on_device(E const& exec, Source const& from, bits_of<typename Source::value_type> threshold,
-                      std::int64_t most, workspace_for<Source, E>& workspace, Then const& then) {
+auto gather_on_device(E const& exec, Source const& from, bits_of<value_of<Source>> threshold, std::int64_t most,
+                      workspace_for<Source, E>& workspace, Then const& then) {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
   workspace.chunk_indices.reserve(exec, most);

@@ -44,7 +44,7 @@ template <selection_source Source>
 struct sample_copying {
   Source from;
   std::int64_t stretch;
-  typename Source::value_type* out;
+  value_of<Source>* out;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     std::uint64_t h = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15U;
@@ -56,7 +56,7 @@ struct sample_copying {
 /// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
 /// The same values give the same sample. Does not load them.
 template <execution_space E, selection_source Source>
-void copy_sample(E const& exec, Source const& from, std::int64_t samples, typename Source::value_type* out) {
+void copy_sample(E const& exec, Source const& from, std::int64_t samples, value_of<Source>* out) {
   Kokkos::parallel_for("oktopk::select::sample", index_range<E>(exec, 0, samples),
                        sample_copying<Source>{from, from.size() / samples, out});
 }

@@ -39,9 +39,9 @@ written_selection<Value> told_of(selection_record const& told) {
 /// reaches the guess about four times; one launch for each of these, and one wait. k must be positive, and `most` below
 /// 2^32.
 template <class Warp, execution_space E, selection_source Source>
-written_selection<typename Source::value_type> select_near_guess(E const& exec, Source const& source, std::int64_t k,
-                                                                 typename Source::value_type guess, std::int64_t most,
-                                                                 workspace_for<Source, E>& workspace) {
+written_selection<value_of<Source>> select_near_guess(E const& exec, Source const& source, std::int64_t k,
+                                                      value_of<Source> guess, std::int64_t most,
+                                                      workspace_for<Source, E>& workspace) {
   using value_type = typename Source::value_type;
   auto& device = workspace.on_device;
   std::int64_t const tiles = tiles_of<Warp, value_type>(source.size());
@@ -165,8 +165,8 @@ void reserve_above_threshold(E const& exec, std::int64_t candidates,
 /// `most`, these are the previous entries of the workspace. What else the buffers were used for plays no part, so that
 /// the same state gives the same guesses.
 template <execution_space E, selection_source Source>
-std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
-                       std::int64_t most, workspace_for<Source, E>& workspace) {
+std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
+                       workspace_for<Source, E>& workspace) {
   workspace.reserve(exec, most);
   std::int64_t const count = compact(exec, source, magnitude_bits(guess), workspace);
   if (k <= count && count <= most) {
@@ -179,9 +179,9 @@ std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, type
 /// candidates reach the guess. On a CPU `kth_of(few)` finds the k-th magnitude among those that do; on a device kernels
 /// find it where it is no more than about twice as large as the guess. Waits for `exec`.
 template <execution_space E, selection_source Source, class Kth>
-written_selection<typename Source::value_type>
-write_near_guess(E const& exec, Source const& source, std::int64_t k, typename Source::value_type guess,
-                 std::int64_t most, workspace_for<Source, E>& workspace, [[maybe_unused]] Kth const& kth_of) {
+written_selection<value_of<Source>>
+write_near_guess(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
+                 workspace_for<Source, E>& workspace, [[maybe_unused]] Kth const& kth_of) {
   using value_type = typename Source::value_type;
   if constexpr (is_device<E>) {
     return select_near_guess<warp_of<E>>(exec, source, k, guess, most, workspace);
@@ -189,8 +189,7 @@ write_near_guess(E const& exec, Source const& source, std::int64_t k, typename S
     written_selection<value_type> written;
     std::int64_t const count = prefilter(exec, source, k, guess, most, workspace);
     if (k <= count && count <= most) {
-      candidates<typename Source::index_type, value_type, typename E::memory_space> const few(
-          workspace.previous(count));
+      candidates<index_of<Source>, value_type, typename E::memory_space> const few(workspace.previous(count));
       kth<value_type> const found = kth_of(few);
       written = write_above_threshold(exec, few, found.threshold, found.ties_to_write(), k, workspace);
       written.found = true;

@@ -137,4 +137,14 @@ concept selection_source = gradient_index<typename S::index_type> && gradient_va
                              source.materialized();
                            };
 
+namespace detail {
+
+template <class Source>
+using index_of = typename Source::index_type;
+
+template <class Source>
+using value_of = typename Source::value_type;
+
+} // namespace detail
+
 } // namespace oktopk
