@@ -5,8 +5,6 @@
 
 #include "counts.hpp"
 #include "ledger.hpp"
-#include "report.hpp"
-#include "workload.hpp"
 
 #include "programs/arguments.hpp"
 #include "programs/options.hpp"
@@ -16,10 +14,12 @@
 #include <oktopk/allreduce.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <iomanip>
 #include <limits>
 #include <optional>
 #include <span>
@@ -30,6 +30,81 @@
 
 namespace device_cost {
 namespace {
+
+/// Gradients with heavy tails, in part shared by all ranks, of which a program takes two by turns: so thresholds move a
+/// little, and selections of different ranks overlap. The same in every run.
+class workload {
+public:
+  explicit workload(std::int64_t length) : length_(length) {}
+
+  std::vector<float> gradient(int rank, int turn) const {
+    std::vector<float> values(static_cast<std::size_t>(length_));
+    auto const own = static_cast<std::uint64_t>(3 * rank + turn + 1);
+    for (std::int64_t i = 0; i < length_; ++i) {
+      values[static_cast<std::size_t>(i)] = static_cast<float>(draw(0, i) + draw(own, i));
+    }
+    return values;
+  }
+
+private:
+  // About a Laplace distribution, whose tail is that of gradients.
+  static double draw(std::uint64_t stream, std::int64_t i) {
+    std::uint64_t h = (stream << 40) + static_cast<std::uint64_t>(i) + 1;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
+    h = h ^ (h >> 31);
+    double const even = (static_cast<double>(h >> 12) + 0.5) / 4503599627370496.0 - 0.5; // in (-1/2, 1/2)
+    return (even < 0 ? 1 : -1) * std::log(1 - 2 * std::abs(even));
+  }
+
+  std::int64_t length_;
+};
+
+using q = quantity;
+
+// A number as a stream prints it, or what stands for one that nobody counted.
+std::string known(double number, char const* otherwise, int digits = 10) {
+  std::ostringstream text;
+  text << std::setprecision(digits) << number;
+  return std::isnan(number) ? otherwise : text.str();
+}
+
+/// The columns of the table: bytes are those that kernels read and write in global memory, per value of the gradient.
+constexpr char const* table_heading =
+    "part               launches   blocks    waits   copies   read B/n    written sectors rd sectors wr    instr/n\n";
+
+std::string table_line(std::string_view part_name, std::int64_t length, counts const& each) {
+  auto const n = static_cast<double>(length);
+  std::ostringstream line;
+  line << std::left << std::setw(18) << part_name << std::right;
+  for (double const number : {each[q::launches], each[q::blocks], each[q::host_waits], each[q::copies]}) {
+    line << std::setw(9) << known(number, "-", 4);
+  }
+  for (double const number : {each[q::bytes_read], each[q::bytes_written], 32 * each[q::sectors_read],
+                              32 * each[q::sectors_written], each[q::instructions]}) {
+    line << std::setw(11) << known(number / n, "-", 4);
+  }
+  line << '\n';
+  return line.str();
+}
+
+/// The columns of the CSV file behind those that name the case.
+constexpr char const* csv_heading =
+    "part,launches,blocks,threads,host_waits,copies,bytes_copied,bytes_read,bytes_written,"
+    "sector_bytes_read,sector_bytes_written,instructions_per_element,allocations,host_seconds\n";
+
+std::string csv_cells(std::string_view part_name, std::int64_t length, counts const& each) {
+  std::ostringstream line;
+  line << part_name;
+  for (double const number : {each[q::launches], each[q::blocks], each[q::threads], each[q::host_waits],
+                              each[q::copies], each[q::bytes_copied], each[q::bytes_read], each[q::bytes_written],
+                              32 * each[q::sectors_read], 32 * each[q::sectors_written]}) {
+    line << ',' << known(number, "");
+  }
+  line << std::setprecision(5) << ',' << known(each[q::instructions] / static_cast<double>(length), "", 5) << ','
+       << each[q::allocations] << ',' << each[q::seconds] << '\n';
+  return line.str();
+}
 
 using space = Kokkos::DefaultExecutionSpace;
 using vector_type = Kokkos::View<float*, space::memory_space>;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "messages.hpp"
 
-#include "oktopk_bench/input_files.hpp"
+#include "oktopk_bench/input.hpp"
 #include "programs/options.hpp"
 
 #include <algorithm>

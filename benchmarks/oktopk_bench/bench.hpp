@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "input_files.hpp"
+#include "input.hpp"
 #include "measure.hpp"
 #include "quality.hpp"
 #include "report.hpp"
 #include "result.hpp"
 #include "run.hpp"
-#include "synthetic.hpp"
 #include "verify.hpp"
 
 #include "programs/pending_file.hpp"

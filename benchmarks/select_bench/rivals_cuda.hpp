@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "vectors.hpp"
+#include "inputs.hpp"
 
 #ifdef KOKKOS_ENABLE_CUDA
 #include <thrust/execution_policy.h>

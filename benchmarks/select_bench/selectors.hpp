@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "inputs.hpp"
 #include "rivals_cuda.hpp"
-#include "vectors.hpp"
 
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <oktopk_bench/input.hpp>
 #include <oktopk_bench/reference.hpp>
-#include <oktopk_bench/synthetic.hpp>
 
 #include "support/catch.hpp"
 

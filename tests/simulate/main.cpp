@@ -4,7 +4,7 @@
 // Runs all algorithms in simulated worlds: every seed stands for an algorithm, its input, orders of events and, with
 // --faults, for what goes wrong. Exits with 1 where a promise was not kept, and says how to see that again.
 
-#include "simulate/run_seed.hpp"
+#include "simulate/scenario.hpp"
 #include "support/processor_time.hpp"
 
 #include <Kokkos_Core.hpp>

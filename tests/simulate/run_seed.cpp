@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "simulate/run_seed.hpp"
+#include "simulate/scenario.hpp"
 
 #include "fuzz/checks/checks.hpp"
 #include "fuzz/subjects.hpp"
