@@ -13,7 +13,7 @@ namespace oktopk_bench {
 
 std::string list_text() {
 #ifdef OKTOPK_BENCH_WITH_ZFP
-  oktopk::list_zfp();
+  oktopk::add_zfp<Kokkos::DefaultHostExecutionSpace, oktopk::self_communicator>();
 #endif
   return oktopk::catalogue_text();
 }

@@ -5,6 +5,7 @@
 #include <oktopk/catalogue/catalogue.hpp>
 #ifdef FASHION_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>
+#include <oktopk/comm/self.hpp>
 #endif
 
 namespace fashion {
@@ -18,7 +19,7 @@ allreduce make_allreduce(execution const& exec, communicator const& comm, option
 
 std::string list_text() {
 #ifdef FASHION_WITH_ZFP
-  oktopk::list_zfp();
+  oktopk::add_zfp<Kokkos::DefaultHostExecutionSpace, oktopk::self_communicator>();
 #endif
   return oktopk::catalogue_text();
 }

@@ -14,9 +14,12 @@ endif()
 set(options -G ${generator} -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
 configured_quietly(${CMAKE_COMMAND} -S ${scratch}/source -B ${scratch}/build ${options}
-  -D WITH_MPI=${with_mpi} -D MPI_CXX_COMPILER=${mpi_compiler})
+  -D WITH_MPI=${with_mpi} -D WITH_CATALOGUE=${with_catalogue} -D MPI_CXX_COMPILER=${mpi_compiler})
 run(${CMAKE_COMMAND} --build ${scratch}/build --config "${config}")
 run(${scratch}/build/alone)
+if(with_catalogue)
+  run(${scratch}/build/by_name)
+endif()
 if(with_mpi)
   separate_arguments(launcher)
   run(${launcher} 2 ${scratch}/build/with_mpi)

@@ -108,16 +108,14 @@ template <execution_space E, communicator Comm, gradient_value Value, gradient_i
 struct making {
   using any = any_allreduce<E, Comm, Value, Index>;
 
-  E const& exec;
-  Comm const& comm;
-  std::string text;
-  std::function<any()> make{};
+  std::function<any(E const&, Comm const&, std::string_view text)> make{}; ///< none where it does not run over `Comm`
 
   template <class Allreduce>
   void operator()(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
     if constexpr (runs_over<Comm, Allreduce>) {
-      make = [this, how] {
-        return any(std::in_place_type<Allreduce>, exec, comm, how, any_description{text, policies_of(how)});
+      make = [how](E const& exec, Comm const& comm, std::string_view text) {
+        return any(std::in_place_type<Allreduce>, exec, comm, how,
+                   any_description{std::string(text), policies_of(how)});
       };
     }
   }
@@ -178,7 +176,7 @@ template <class E, class Comm, class Value, class Index>
 struct added_codec {
   std::string name;
   void (*visit)(std::string_view scheme, option_reader& in, gradient_size const& size,
-                making<E, Comm, Value, Index>* sink); ///< offers the options, and makes where there is a sink
+                making<E, Comm, Value, Index>& sink);
 
   static std::vector<added_codec>& all() {
     static std::vector<added_codec> list;
@@ -202,15 +200,19 @@ struct coded_scheme {
           {std::string(each.name), [&] { visit_over<coded_wire<Codec>, E, Comm, Value, Index>(in, size, sink); }});
     };
     std::apply([&](auto const&... each) { (add(each), ...); }, codecs);
-    making<E, Comm, Value, Index>* made = nullptr;
-    if constexpr (std::is_same_v<std::remove_cvref_t<Sink>, making<E, Comm, Value, Index>>) {
-      made = &sink;
-    }
     for (auto const& each : added_codec<E, Comm, Value, Index>::all()) {
-      list.push_back({each.name, [&, made] { each.visit(name, in, size, made); }});
+      list.push_back({each.name, [&] {
+                        making<E, Comm, Value, Index> made;
+                        each.visit(name, in, size, made);
+                        if constexpr (std::is_same_v<std::remove_cvref_t<Sink>, decltype(made)>) {
+                          sink = made;
+                        }
+                      }});
     }
     in.choose("codec", list, "none", "code of the messages");
   }
+
+  static constexpr bool is_coded = true;
 
   template <class Wire, class E, class Comm, class Value, class Index, class Sink>
   void visit_over(option_reader& in, gradient_size const& size, Sink&& sink) const {

@@ -17,7 +17,7 @@ namespace oktopk {
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, std::string_view text,
                                                     gradient_size const& size) {
-  catalogue::making<E, Comm, Value, Index> sink{exec, comm, std::string(text)};
+  catalogue::making<E, Comm, Value, Index> sink;
   agreement terms("make_allreduce");
   terms.fact("algorithm", text);
   try {
@@ -33,7 +33,7 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
     terms.note(found.code(), found.sentence());
   }
   terms.check_on(comm);
-  return sink.make();
+  return sink.make(exec, comm, text);
 }
 
 template <class>

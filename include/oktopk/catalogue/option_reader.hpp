@@ -222,12 +222,9 @@ public:
       visit_all(key, list);
       return;
     }
-    std::string const chosen = given != nullptr ? *given : std::string(by_default);
-    auto const has_options = chosen.find('(') != chosen.npos;
-    place own{std::string(key), {}, {}};
-    own.request.name = chosen;
-    if (has_options) {
-      own.request = allreduce_request::parse(chosen, "a policy");
+    place own{std::string(key), {given != nullptr ? *given : std::string(by_default), {}}, {}};
+    if (own.request.name.find('(') != std::string::npos) {
+      own.request = allreduce_request::parse(own.request.name, "a policy");
     }
     choice const& found = find_choice(key, list, own.request.name);
     places_.push_back(std::move(own));
