@@ -7,13 +7,15 @@
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/torch/copy_from_root.hpp>
-#include <oktopk/torch/gradient_hook.hpp>
-#include <oktopk/torch/parameters.hpp>
+#include <oktopk/dense/broadcast.hpp>
 #include <oktopk/torch/process_group.hpp>
 #include <oktopk/torch/view.hpp>
-#include <oktopk/training/arrival_order.hpp>
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -38,6 +40,93 @@ struct data_parallel_options {
   /// another one; only with overlap, several buckets and an empty order.
   bool order_from_first_step = true;
 };
+
+namespace detail {
+
+/// Copies a tensor of rank 0 to all ranks, as bits, whatever its type and device. Collective; size and type are the
+/// same on all ranks. Broadcasts the bytes by way of an array of the same size on the execution space's device.
+template <execution_space E, communicator Comm>
+void copy_from_root(E const& exec, Comm& comm, at::Tensor const& tensor) {
+  at::NoGradGuard const not_recorded;
+  auto const bytes = static_cast<std::int64_t>(tensor.nbytes());
+  std::int64_t const words = (bytes + 3) / 4;
+  Kokkos::View<float*, typename E::memory_space> const room(std::string("oktopk::copy_from_root"),
+                                                            static_cast<std::size_t>(words));
+  at::Tensor const image = torch_tensor(room).view(at::kByte).narrow(0, 0, bytes);
+  image.copy_(tensor.detach().contiguous().view(-1).view(at::kByte));
+  broadcast_one_to_all<E, Comm, float>().run(exec, comm, room.data(), words, 0);
+  tensor.detach().copy_(image.view(tensor.scalar_type()).view(tensor.sizes()));
+}
+
+/// The parameters of a module, each once, in the order in which they are registered. Collective; an `error` on every
+/// rank that names the parameter or buffer in which the ranks' modules differ, or a parameter that requires a gradient
+/// and is no dense tensor of `float` on the device of `MemorySpace`.
+template <class MemorySpace, class Comm>
+std::vector<at::Tensor> agreed_parameters(torch::nn::Module& module, Comm& comm) {
+  std::vector<at::Tensor> parameters;
+  agreement terms("data_parallel");
+  for (auto const& each : module.named_parameters()) {
+    at::Tensor const& parameter = each.value();
+    bool const known = std::any_of(parameters.begin(), parameters.end(),
+                                   [&](at::Tensor const& other) { return other.is_same(parameter); });
+    if (known) {
+      continue;
+    }
+    parameters.push_back(parameter);
+    terms.fact("parameter " + each.key(), parameter.numel());
+    terms.fact("gradient of " + each.key(), parameter.requires_grad());
+    if (!parameter.requires_grad()) {
+      terms.fact("bytes of " + each.key(), parameter.nbytes());
+      continue;
+    }
+    if (parameter.scalar_type() != at::kFloat || parameter.layout() != at::kStrided ||
+        parameter.device().type() != torch_device<MemorySpace>) {
+      terms.note(fault::option_out_of_range,
+                 "the parameter " + each.key() + " is no dense tensor of type float on the execution space's device");
+    }
+  }
+  for (auto const& each : module.named_buffers()) {
+    terms.fact("buffer " + each.key(), each.value().nbytes());
+  }
+  terms.check_on(comm);
+  return parameters;
+}
+
+/// Calls a function whenever the backward pass has added to the gradient of a parameter, until it goes out of scope.
+///
+/// It is called by the thread that runs the backward pass. Torch has no public name for this; its own data parallelism
+/// does the same.
+class gradient_hook {
+public:
+  gradient_hook(at::Tensor const& parameter, std::function<void()> call)
+      : accumulator_(torch::autograd::impl::grad_accumulator(parameter)),
+        post_(std::make_unique<post>(std::move(call))), key_(reinterpret_cast<std::uintptr_t>(post_.get())) {
+    accumulator_->add_post_hook(std::move(post_));
+  }
+
+  gradient_hook(gradient_hook const&) = delete;
+  gradient_hook& operator=(gradient_hook const&) = delete;
+  ~gradient_hook() { accumulator_->del_post_hook(key_); }
+
+private:
+  struct post final : torch::autograd::FunctionPostHook {
+    explicit post(std::function<void()> function) : call(std::move(function)) {}
+
+    torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs,
+                                              torch::autograd::variable_list const&) override {
+      call();
+      return outputs;
+    }
+
+    std::function<void()> call;
+  };
+
+  std::shared_ptr<torch::autograd::Node> accumulator_; // torch keeps only a weak pointer
+  std::unique_ptr<post> post_;
+  std::uintptr_t key_;
+};
+
+} // namespace detail
 
 /// Data-parallel training of a module of torch: gradients are reduced while the backward pass runs.
 ///
@@ -132,16 +221,15 @@ public:
 
   /// Ends the step that a backward pass has begun: waits for all buckets; the gradients are averages then. Collective.
   void wait() {
+    std::vector<int> order = buckets_->ready_order();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (has_gradient_[i] != 0 && parameters_[i].grad().defined()) { // it may have been dropped since
         announce(i);
-      } else if (is_frozen(i) && is_announced_[i] == 0) {
+      } else if (is_frozen(i) && !buckets_->is_ready(static_cast<int>(i))) {
         buckets_->withhold(static_cast<int>(i));
       }
       has_gradient_[i] = 0;
     }
-    std::fill(is_announced_.begin(), is_announced_.end(), char(0));
-    std::vector<int> came = learns_order_ ? came_.take(how_.plan.order) : std::vector<int>();
     buckets_->wait();
     times_ = buckets_->last_step();
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -149,10 +237,11 @@ public:
         parameters_[i].mutable_grad() = gradients_[i];
       }
     }
-    if (learns_order_) {
-      learns_order_ = false;
-      detail::copy_from_root(exec_, comm_, at::from_blob(came.data(), {std::ssize(came)}, at::kInt));
-      reorder(came);
+    if (std::exchange(learns_order_, false)) {
+      std::copy_if(how_.plan.order.begin(), how_.plan.order.end(), std::back_inserter(order),
+                   [&](int tensor) { return std::find(order.begin(), order.end(), tensor) == order.end(); });
+      detail::copy_from_root(exec_, comm_, at::from_blob(order.data(), {std::ssize(order)}, at::kInt));
+      reorder(order);
     }
   }
 
@@ -237,7 +326,6 @@ private:
 
   void hook_gradients() {
     has_gradient_.assign(parameters_.size(), 0);
-    is_announced_ = has_gradient_;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       gradients_.push_back(torch_tensor(buckets_->gradient(static_cast<int>(i)), parameters_[i].sizes()));
       hooks_.push_back(std::make_unique<detail::gradient_hook>(parameters_[i], [this, i] { note(i); }));
@@ -254,9 +342,6 @@ private:
   // Of the backward pass, on its thread: for gradients of a device, that is one of torch's own.
   void note(std::size_t i) {
     has_gradient_[i] = 1;
-    if (learns_order_ && reduces_) {
-      came_.note(static_cast<int>(i));
-    }
     if (reduces_ && buckets_->overlaps()) {
       announce(i);
     }
@@ -264,12 +349,12 @@ private:
 
   void announce(std::size_t i) {
     has_gradient_[i] = 0;
-    if (is_announced_[i] == 0 && !lies_in_bucket(i)) {
-      at::NoGradGuard const not_recorded;
-      gradients_[i].copy_(parameters_[i].grad());
-    }
-    is_announced_[i] = 1;
-    buckets_->ready(static_cast<int>(i));
+    buckets_->ready_after(static_cast<int>(i), [&] {
+      if (!lies_in_bucket(i)) {
+        at::NoGradGuard const not_recorded;
+        gradients_[i].copy_(parameters_[i].grad());
+      }
+    });
   }
 
   execution_space exec_;
@@ -281,8 +366,6 @@ private:
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
   std::vector<char> has_gradient_; // that was not announced
-  std::vector<char> is_announced_; // in this step
-  detail::arrival_order came_;     // of the gradients of this step
   overlap_times times_;
   bool reduces_ = true;
   bool takes_order_ = false;  // from the first step or a saved state

@@ -62,38 +62,25 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         """All of this rank's state, for `torch.save`; between two iterations.
 
         A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
-        where that one had done two iterations or more: DDP builds other buckets after its first."""
-        residuals, velocities, buckets = self._native.save()
-        return {
-            "scheme": self.scheme,
-            "residuals": self._by_name(residuals),
-            "velocities": self._by_name(velocities),
-            "buckets": [{"parameters": [self._names[i] for i in parameters], "policies": policies,
-                         "checkpoint": checkpoint} for parameters, policies, checkpoint in buckets],
-        }
+        where that one had done two iterations or more: DDP builds other buckets after its first. "state" has the bytes
+        that `oktopk::save` writes in C++ for buckets over an algorithm by its name, as `data_parallel` makes them."""
+        return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save()}
 
     def load_state_dict(self, saved):
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
         fit on one of them, and then nothing has changed."""
-        index = {name: i for i, name in enumerate(self._names)}
-        residuals, velocities, buckets, fault = [None] * len(index), [None] * len(index), [], ""
+        state, fault = torch.empty(0, dtype=torch.uint8), ""
         try:
-            for key, found in (("residuals", residuals), ("velocities", velocities)):
-                for name, each in saved[key].items():
-                    found[index[name]] = _expect(torch.Tensor, each)
-            for each in saved["buckets"]:
-                buckets.append(([index[name] for name in each["parameters"]], _expect(bytes, each["policies"]),
-                                _expect(bytes, each["checkpoint"])))
-        except KeyError as missing:
-            fault = f"the saved state and the model do not fit: {missing}"
-        except (TypeError, AttributeError) as wrong:  # of this rank alone: the others hear of it
-            fault = f"the saved state is none of oktopk_torch: {wrong}"
-        if fault:
-            residuals, velocities, buckets = [None] * len(index), [None] * len(index), []
-        self._native.load(residuals, velocities, buckets, fault)
-
-    def _by_name(self, tensors):
-        return {name: each for name, each in zip(self._names, tensors) if each is not None}
+            other = set(saved["parameters"]).symmetric_difference(self._names)
+            if saved["parameters"] != self._names:
+                fault = f"the saved state and the model do not fit: {sorted(other) or 'their parameters have another order'}"
+            elif not isinstance(saved["state"], torch.Tensor):
+                fault = "the saved state is none of oktopk_torch: its bytes are no tensor"
+            else:
+                state = saved["state"]
+        except (KeyError, TypeError, AttributeError) as wrong:  # of this rank alone: the others hear of it
+            fault = f"the saved state is none of oktopk_torch: {wrong!r}"
+        self._native.load(state, fault)
 
 
 class _uses:
@@ -132,12 +119,6 @@ class _uses:
 def _drops_averages(ddp):
     """Whether parameters may have no gradient on any rank, and DDP then drops their averages."""
     return ddp.find_unused_parameters or ddp.static_graph
-
-
-def _expect(kind, value):
-    if not isinstance(value, kind):
-        raise TypeError(f"{type(value).__name__} in place of {kind.__name__}")
-    return value
 
 
 def hook(carried, bucket):

@@ -7,16 +7,18 @@
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
-#include <oktopk/torch/broken_pipe.hpp>
-#include <oktopk/torch/call.hpp>
 
 #include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <signal.h> // POSIX: what <csignal> has cannot ask
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,46 @@
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// Ignores SIGPIPE in this process, unless the program has said what becomes of it.
+///
+/// Gloo writes to its connections without MSG_NOSIGNAL (gloo/transport/tcp/pair.cc), from the caller's thread and from
+/// its own. Where the peer has left, the signal would end the program; ignored, it is an error of the call. Python
+/// ignores it too. A signal mask would not do: Gloo's thread has the one that it began with.
+inline void ignore_broken_pipe() {
+#ifdef SIGPIPE // not on Windows
+  struct sigaction now = {};
+  if (sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) {
+    signal(SIGPIPE, SIG_IGN);
+  }
+#endif
+}
+
+/// What an exception of torch or Gloo says, without the call stack that torch adds.
+inline std::string torch_text(std::exception const& caught) {
+  auto const* const own = dynamic_cast<c10::Error const*>(&caught);
+  std::string const text = own != nullptr ? own->what_without_backtrace() : caught.what();
+  return text.substr(0, text.find('\n'));
+}
+
+/// Whether it says that something took too long: neither torch nor Gloo has a type for that.
+inline bool says_timed_out(std::string const& text) {
+  return text.find("imed out") != std::string::npos;
+}
+
+/// Calls torch; what it throws becomes an `error` (communication) with the name of the call.
+template <class Call>
+decltype(auto) torch_call(char const* name, Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (std::exception const& caught) {
+    throw error(fault::communication, std::string(name) + ": " + torch_text(caught));
+  }
+}
+
+} // namespace detail
 
 /// Ranks of a process group of torch (c10d) that moves data of the host: Gloo's.
 ///

@@ -205,11 +205,16 @@ public:
       of.is_done = true;
       average<Values>(of, values);
     } catch (...) {
-      failed_ = std::current_exception();
-      for (auto const& each : parts_) {
-        if (std::exchange(each->is_done, false)) {
-          each->feedback.undo();
-        }
+      fail(std::current_exception());
+    }
+  }
+
+  /// The step has failed, on all ranks alike.
+  void fail(std::exception_ptr why) {
+    failed_ = std::move(why);
+    for (auto const& each : parts_) {
+      if (std::exchange(each->is_done, false)) {
+        each->feedback.undo();
       }
     }
   }
