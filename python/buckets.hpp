@@ -135,7 +135,7 @@ public:
       std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
       state = oktopk::load<engine::state_type>(in);
       order.order.assign(state.bucket_tensors.begin(), state.bucket_tensors.end());
-      if (oktopk::problem_of(lengths_, order) != "" || !has_sound_sizes(state)) {
+      if (state.lengths != lengths_ || !oktopk::problem_of(lengths_, order).empty() || !has_sound_sizes(state)) {
         throw oktopk::error(oktopk::fault::bad_state, "the saved state is of other parameters");
       }
     } catch (oktopk::error const& found) {

@@ -6,6 +6,7 @@ A case that fails ends all of them. It says what it is about; a scheme is one of
 
 import copy
 import io
+import struct
 import sys
 import tempfile
 
@@ -85,10 +86,27 @@ def of_all_ranks(tensor):
     return every
 
 
-def residuals_of(state, module):
-    """In the order of the parameters; zeros where there is none."""
-    saved = state.state_dict()["residuals"]
-    return torch.cat([saved.get(name, torch.zeros(each.numel())) for name, each in module.named_parameters()])
+def carried(state):
+    """Residuals and velocities by parameter, from what `oktopk::save` has written: behind a header of 32 bytes the name of
+    the type, then arrays, each behind its length: lengths, residuals, velocities, and what belongs to the buckets."""
+    saved = state.state_dict()
+    data, at = saved["state"].numpy().tobytes(), 32
+
+    def array(kind):
+        nonlocal at
+        count, = struct.unpack_from("<Q", data, at)
+        found = torch.frombuffer(bytearray(data), dtype=kind, count=count, offset=at + 8) if count else torch.zeros(0, dtype=kind)
+        at += 8 + count * found.element_size()
+        return found
+    assert bytes(array(torch.uint8).tolist()).startswith(b"bucketed, 32-bit values, over any_allreduce")
+    lengths = array(torch.int64).tolist()
+    return [dict(zip(saved["parameters"], found.split(lengths))) if found.numel() else {}
+            for found in (array(torch.float32), array(torch.float32))]
+
+
+def residuals_of(state):
+    """In the order of the parameters."""
+    return torch.cat(list(carried(state)[0].values()))
 
 
 def message_of(call):
@@ -156,7 +174,7 @@ def nothing_is_lost(scheme):
         training.ddp = ddp
         gradients += torch.cat([each.grad.flatten() for each in alone.parameters()])
     assert training.borders[0] != training.borders[1] == training.borders[3]
-    residuals = residuals_of(training.state, training.ddp.module)
+    residuals = residuals_of(training.state)
     assert residuals.count_nonzero() > 0.5 * residuals.numel()
     left = sum(of_all_ranks(residuals)) + dist.get_world_size() * averages
     assert torch.allclose(left, sum(of_all_ranks(gradients)), rtol=1e-4, atol=1e-5)
@@ -220,14 +238,14 @@ def unused_parameters_lose_nothing(scheme):
                 seen[i] += ddp.module.parts[i].grad
             waits += parts - len(together)
         assert waits > 50
-        residuals = residuals_of(state, ddp.module).double().reshape(parts, 40)
+        residuals = residuals_of(state).double().reshape(parts, 40)
         if momentum == 0:  # with factor masking a velocity depends on what was sent
             left = sum(of_all_ranks(residuals)) + ranks * seen
             assert torch.allclose(left, sum(of_all_ranks(went_in)), rtol=1e-4, atol=1e-3), (how, left)
         else:
-            velocities = state.state_dict()["velocities"]
+            velocities = carried(state)[1]
             ddp(inputs_of(200, rank), [0]).backward()
-            after = state.state_dict()["velocities"]
+            after = carried(state)[1]
             assert torch.equal(after["parts.3"], velocities["parts.3"])
             assert not torch.equal(after["parts.0"], velocities["parts.0"])
 
@@ -238,12 +256,12 @@ def a_use_without_synchronisation_is_none(_):
     state = oktopk_torch.state(ddp, "ok_topk(density=0.1)")
     ddp.register_comm_hook(state, oktopk_torch.hook)
     ddp(torch.ones(2, 64), [0, 1]).backward()
-    waiting = state.state_dict()["residuals"]["parts.1"]
+    waiting = carried(state)[0]["parts.1"]
     with ddp.no_sync():
         ddp(torch.ones(2, 64), [0, 1]).backward()
     ddp(torch.ones(2, 64), [0]).backward()
     assert waiting.count_nonzero() > 32
-    assert torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
+    assert torch.equal(carried(state)[0]["parts.1"], waiting)
 
 
 def an_unused_parameter_gets_all_later(_):
@@ -272,10 +290,10 @@ def a_gradient_that_stays_is_not_touched(_):
         state = oktopk_torch.state(ddp, "ok_topk(density=0.7)")
         ddp.register_comm_hook(state, oktopk_torch.hook)
         ddp(torch.ones(2, 64), [0, 1]).backward()
-        before, waiting = ddp.module.parts[1].grad.clone(), state.state_dict()["residuals"]["parts.1"]
+        before, waiting = ddp.module.parts[1].grad.clone(), carried(state)[0]["parts.1"]
         ddp(torch.ones(2, 64), [0]).backward()  # its gradients add up
         assert before.count_nonzero() > 0 and torch.equal(ddp.module.parts[1].grad, before)
-        assert waiting.count_nonzero() > 0 and torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
+        assert waiting.count_nonzero() > 0 and torch.equal(carried(state)[0]["parts.1"], waiting)
 
 
 def a_model_with_a_state_is_copied_and_saved(_):
@@ -294,7 +312,7 @@ def a_static_graph_leaves_residuals_of_unused_parameters(_):
     before.register_comm_hook(saving, oktopk_torch.hook)
     for _step in range(3):
         before(large_second, [0, 1]).backward()
-    waiting = saving.state_dict()["residuals"]["parts.1"]
+    waiting = carried(saving)[0]["parts.1"]
     assert waiting.count_nonzero() > 32
     ddp = DistributedDataParallel(Optional(2, 64), static_graph=True)
     state = oktopk_torch.state(ddp, "ok_topk(density=0.1)")
@@ -303,7 +321,7 @@ def a_static_graph_leaves_residuals_of_unused_parameters(_):
     for _step in range(5):
         ddp(large_second, [0]).backward()
         assert ddp.module.parts[1].grad is None
-    assert torch.equal(state.state_dict()["residuals"]["parts.1"], waiting)
+    assert torch.equal(carried(state)[0]["parts.1"], waiting)
 
 
 def goes_on_to_the_bit(scheme):
@@ -321,15 +339,14 @@ def goes_on_to_the_bit(scheme):
                 assert torch.equal(whole.weights(), again.weights()), step
             assert again.borders[0] != again.borders[1] == whole.borders[-1]
             ours, theirs = again.state.state_dict(), whole.state.state_dict()
-            assert ours["buckets"] == theirs["buckets"] and ours["scheme"] == theirs["scheme"]
-            for kind in ("residuals", "velocities"):
-                assert all(torch.equal(each, theirs[kind][name]) for name, each in ours[kind].items())
-            assert len(ours["residuals"]) == 6 and len(ours["velocities"]) == (6 if optimizer == "corrected" else 0)
+            assert torch.equal(ours["state"], theirs["state"]) and ours["scheme"] == theirs["scheme"]
+            assert [len(each) for each in carried(again.state)] == [6, 6 if optimizer == "corrected" else 0]
             # Without the states of the algorithm it would be another run: what is compared tells.
             without = Training(scheme, optimizer, cap=cap)
-            without.load([saved[0], saved[1], {"residuals": {}, "velocities": {}, "buckets": []}])
+            without.ddp.load_state_dict(saved[0])
+            without.optimizer.load_state_dict(saved[1])
             without.step(5)
-            assert residuals_of(without.state, without.ddp.module).ne(residuals_of(whole.state, whole.ddp.module)).any()
+            assert residuals_of(without.state).ne(residuals_of(whole.state)).any()
 
 
 def says_what_is_wrong(_):
@@ -339,11 +356,11 @@ def says_what_is_wrong(_):
     assert 'there is no algorithm "okk_topk"; there are ok_topk, paper_ok_topk, topk_a' in names
     assert "local_select" in message_of(lambda: oktopk_torch.state(model, "ok_topk(select=exact)"))
     assert "packed" in message_of(lambda: oktopk_torch.state(model, "ok_topk(format=zip)"))
-    for wrong in ("density=2", "density=0", "density=many"):
-        assert "is not in (0, 1]" in message_of(lambda wrong=wrong: oktopk_torch.state(model, f"topk_a({wrong})"))
+    for wrong, words in (("2", "is not in (0, 1]"), ("0", "is not in (0, 1]"), ("many", "is no number")):
+        assert words in message_of(lambda wrong=wrong: oktopk_torch.state(model, f"topk_a(density={wrong})"))
     assert "no algorithm" in message_of(lambda: oktopk_torch.state(model, "topk_b" if last else "topk_a"))
     assert "disagree" in message_of(lambda: oktopk_torch.state(model, "topk_a" if last else "gtopk"))
-    assert "density = " in message_of(lambda: oktopk_torch.state(model, f"topk_a(density={0.1 if last else 0.2})"))
+    assert "density=" in message_of(lambda: oktopk_torch.state(model, f"topk_a(density={0.1 if last else 0.2})"))
     longer = nn.Linear(8, 9 if last else 8)
     assert "length" in message_of(lambda: oktopk_torch.state(longer, "topk_a"))
     assert "momentum" in message_of(lambda: oktopk_torch.state(model, "topk_a", momentum=1.0))
@@ -363,24 +380,24 @@ def refuses_a_state_that_does_not_fit(scheme):
 
     def spoilt(key, value):
         return {**before[2], key: value} if last else before[2]
-    load = training.state.load_state_dict
-    some = next(iter(before[2]["residuals"]))
-    assert "do not fit: 'nobody'" in message_of(lambda: load(spoilt("residuals", {"nobody": torch.zeros(1)})))
-    assert "another length" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1)})))
-    assert "type Double" in message_of(lambda: load(spoilt("residuals", {some: torch.zeros(1).double()})))
-    assert "twice" in message_of(lambda: load(spoilt("buckets", 2 * before[2]["buckets"])))
-    assert "do not name" in message_of(lambda: load(spoilt("buckets", [
-        {**each, "parameters": each["parameters"][:-1]} for each in before[2]["buckets"]])))
+    load, saved = training.state.load_state_dict, before[2]["state"]
+    assert "do not fit: ['nobody']" in message_of(
+        lambda: load(spoilt("parameters", before[2]["parameters"] + ["nobody"])))
+    assert "another order" in message_of(lambda: load(spoilt("parameters", before[2]["parameters"][::-1])))
+    assert "type Float" in message_of(lambda: load(spoilt("state", saved.float())))
+    assert "cut short" in message_of(lambda: load(spoilt("state", saved[:-1])))
+    for at in range(0, saved.numel(), 1 + saved.numel() // 20):
+        damaged = saved.clone()
+        damaged[at] ^= 64
+        assert "checkpoint" in message_of(lambda damaged=damaged: load(spoilt("state", damaged)))
     assert "none of oktopk_torch" in message_of(lambda: load(None if last else before[2]))
-    assert "none of oktopk_torch" in message_of(lambda: load(spoilt("residuals", [])))
-    assert "none of oktopk_torch" in message_of(lambda: load(spoilt("residuals", {some: 1})))
+    assert "none of oktopk_torch" in message_of(lambda: load({} if last else before[2]))
+    assert "none of oktopk_torch" in message_of(lambda: load(spoilt("state", b"")))
+    other_model = oktopk_torch.state(nn.Linear(8, 8), scheme)
+    assert "other" in message_of(lambda: load(spoilt("state", other_model.state_dict()["state"])))
     moving = Training(scheme, "corrected")
-    assert "without momentum" in message_of(lambda: moving.state.load_state_dict(before[2]))
-    cut = [{**each, "checkpoint": each["checkpoint"][:-1]} for each in before[2]["buckets"]]
-    assert "cut short" in message_of(lambda: load(spoilt("buckets", cut)))
-    after = training.saved()
-    assert after[2]["buckets"] == before[2]["buckets"]
-    assert all(torch.equal(each, after[2]["residuals"][name]) for name, each in before[2]["residuals"].items())
+    assert "another momentum" in message_of(lambda: moving.state.load_state_dict(before[2]))
+    assert torch.equal(training.saved()[2]["state"], saved)
 
 
 def a_fault_of_one_rank_comes_to_all(scheme):
