@@ -11,7 +11,10 @@
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <exception>
+#include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -24,7 +27,7 @@ namespace oktopk_torch {
 
 namespace {
 
-/// The one thread that does all work of the module, in the order in which it came.
+/// The one thread that does all work of the module, in the order in which it came, and the `buckets` that it makes.
 ///
 /// Everything of Kokkos happens on it, from initialize to finalize: some backends of old releases launch kernels from
 /// no other thread. Where somebody else has initialised Kokkos, it is left alone.
@@ -42,9 +45,10 @@ public:
   worker(worker const&) = delete;
   worker& operator=(worker const&) = delete;
 
-  /// After the jobs that have come; the objects of Kokkos are gone by then.
+  /// After the jobs that have come.
   ~worker() {
     post([this] {
+      all.clear();
       if (is_ours_) {
         Kokkos::finalize();
       }
@@ -54,26 +58,20 @@ public:
   /// A job throws nothing.
   void post(std::function<void()> job) { thread_.submit(std::move(job)); }
 
+  std::map<int, std::unique_ptr<buckets>> all; ///< of each state by its number; for jobs alone
+
 private:
   bool is_ours_ = false;
-  oktopk::detail::communication_thread thread_; // the last: its work uses the other
+  oktopk::detail::communication_thread thread_; // the last: its work uses the others
 };
 
-/// Made, called and destroyed on the worker's thread; none once Python ends.
-using handle = std::unique_ptr<buckets>;
-
-// All three are used with the GIL held.
+// Both are used with the GIL held.
 std::unique_ptr<worker> the_worker;
-std::vector<std::weak_ptr<handle>> all_handles;
 bool is_shut_down = false;
-
-oktopk::error after_the_end() {
-  return {oktopk::fault::bad_state, "oktopk_torch has been shut down"};
-}
 
 worker& running_worker() {
   if (is_shut_down) {
-    throw after_the_end();
+    throw oktopk::error(oktopk::fault::bad_state, "oktopk_torch has been shut down");
   }
   if (!the_worker) {
     the_worker = std::make_unique<worker>();
@@ -83,19 +81,9 @@ worker& running_worker() {
 
 void shut_down() {
   is_shut_down = true;
-  if (!the_worker) {
-    return;
-  }
-  std::vector<std::weak_ptr<handle>> const ending = std::exchange(all_handles, {});
+  auto ending = std::move(the_worker);
   py::gil_scoped_release const release;
-  the_worker->post([&] {
-    for (auto const& each : ending) {
-      if (auto const alive = each.lock()) {
-        alive->reset();
-      }
-    }
-  });
-  the_worker.reset();
+  ending.reset();
 }
 
 /// The state of a hook.
@@ -105,12 +93,10 @@ public:
                std::vector<std::int64_t> const& lengths) {
     // The type of the pointer that Python holds differs between releases of torch.
     auto const counted = c10::intrusive_ptr<c10d::ProcessGroup>::unsafe_reclaim_from_nonowning(&group);
-    std::erase_if(all_handles, [](auto const& each) { return each.expired(); });
-    all_handles.push_back(handle_);
     oktopk::error_feedback_options how;
     how.momentum = momentum;
     how.nesterov = nesterov;
-    run([&](handle& made) { made = std::make_unique<buckets>(counted, text, how, lengths); });
+    run([&](std::unique_ptr<buckets>& made) { made = std::make_unique<buckets>(counted, text, how, lengths); });
   }
 
   native_state(native_state const&) = delete;
@@ -118,7 +104,7 @@ public:
 
   ~native_state() {
     if (the_worker) {
-      the_worker->post([gone = std::move(handle_)] { gone->reset(); });
+      the_worker->post([on = the_worker.get(), number = number_] { on->all.erase(number); });
     }
   }
 
@@ -127,53 +113,42 @@ public:
              at::Tensor const& buffer, std::shared_ptr<torch::jit::PythonFutureWrapper> const& future) {
     auto const result = torch::jit::toIValue(py::cast(buffer), c10::PyObjectType::get());
     auto const done = [result, future = future->fut](std::exception_ptr const& why) {
-      if (why) {
-        future->setError(why);
-      } else {
-        future->markCompleted(result);
-      }
+      why ? future->setError(why) : future->markCompleted(result);
     };
-    running_worker().post(
-        [self = handle_, what = arrival{buffer, std::move(parameters), std::move(used), index, is_last, done}] {
-          if (*self) {
-            (*self)->arrive(what);
-          }
+    worker& on = running_worker();
+    on.post(
+        [&on, number = number_, what = arrival{buffer, std::move(parameters), std::move(used), index, is_last, done}] {
+          on.all.at(number)->arrive(what);
         });
   }
 
   at::Tensor save() const {
-    return run([](handle& of) { return alive(of).save(); });
+    return run([](auto& of) { return of->save(); });
   }
 
   void load(at::Tensor const& saved, std::string const& fault) const {
-    run([&](handle& of) { alive(of).load(saved, fault); });
+    run([&](auto& of) { of->load(saved, fault); });
   }
 
   double words_sent() const {
-    return run([](handle& of) { return alive(of).words_sent(); });
+    return run([](auto& of) { return of->words_sent(); });
   }
 
 private:
-  static buckets& alive(handle& of) {
-    if (!of) {
-      throw after_the_end();
-    }
-    return *of;
-  }
-
   /// What a job gives or throws on the worker's thread; lets Python go on meanwhile.
   template <class Job>
-  std::invoke_result_t<Job, handle&> run(Job const& job) const {
-    using task_type = std::packaged_task<std::invoke_result_t<Job, handle&>()>;
-    auto const task = std::make_shared<task_type>([this, &job] { return job(*handle_); });
-    auto result = task->get_future();
+  auto run(Job const& job) const {
+    using result_type = std::invoke_result_t<Job, std::unique_ptr<buckets>&>;
     worker& on = running_worker();
+    auto const task = std::make_shared<std::packaged_task<result_type()>>([&] { return job(on.all[number_]); });
+    auto result = task->get_future();
     py::gil_scoped_release const release;
     on.post([task] { (*task)(); });
     return result.get();
   }
 
-  std::shared_ptr<handle> handle_ = std::make_shared<handle>();
+  static inline int count_ = 0; // with the GIL held
+  int number_ = count_++;
 };
 
 } // namespace

@@ -71,6 +71,17 @@ TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
                "k = 5") == "");
 }
 
+TEST_CASE("what was reset is as a new object") {
+  run(2, [](in_process_communicator comm) {
+    any allreduce = made(comm, 4, 1);
+    any_state const fresh = allreduce.state();
+    allreduce(to_view(std::vector<double>{1, 2, 3, 4}));
+    CHECK(!(allreduce.state() == fresh));
+    allreduce.reset();
+    CHECK(allreduce.state() == fresh);
+  });
+}
+
 TEST_CASE("a state that was never saved is refused") {
   CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 1).restore(any_state()); }),
                fault::bad_state, "cut short") == "");
