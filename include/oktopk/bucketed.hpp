@@ -327,7 +327,7 @@ public:
 
   /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
   /// where it does not fit. Residuals and velocities go on always; thresholds and regions where the plans are the same,
-  /// else each bucket's allreduce begins anew.
+  /// else each bucket's allreduce begins anew: by its `reset()`, or with a state that is default-constructed.
   void restore(state_type const& saved) { engine_.restore(saved); }
 
 private:

@@ -27,7 +27,7 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
     Collective. `model` is the DDP module, whose process group is used, or the module inside together with
     `process_group`. The group must move tensors of the CPU (Gloo); gradients are float32 and lie on the CPU.
 
-    `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue, with `density` in (0, 1] as one more key, 0.01 unless
+    `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue; one that selects has a `density` in (0, 1], 0.01 unless
     given. What is wrong with it is an `Error` on every rank, with the names that are right.
 
     `momentum` in [0, 1), and Nesterov's where `nesterov` is set, is that of gradients before their residual (momentum
@@ -69,17 +69,14 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
     def load_state_dict(self, saved):
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
         fit on one of them, and then nothing has changed."""
-        state, fault = torch.empty(0, dtype=torch.uint8), ""
+        state, names, fault = torch.empty(0, dtype=torch.uint8), None, ""
         try:
-            other = set(saved["parameters"]).symmetric_difference(self._names)
-            if saved["parameters"] != self._names:
-                fault = f"the saved state and the model do not fit: {sorted(other) or 'their parameters have another order'}"
-            elif not isinstance(saved["state"], torch.Tensor):
-                fault = "the saved state is none of oktopk_torch: its bytes are no tensor"
-            else:
-                state = saved["state"]
+            state, names = saved["state"].detach(), saved["parameters"]
         except (KeyError, TypeError, AttributeError) as wrong:  # of this rank alone: the others hear of it
             fault = f"the saved state is none of oktopk_torch: {wrong!r}"
+        if not fault and names != self._names:
+            others = sorted(set(names) ^ set(self._names)) or "they have another order"
+            fault = f"the parameters of the saved state and of the model do not fit: {others}"
         self._native.load(state, fault)
 
 

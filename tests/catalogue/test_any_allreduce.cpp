@@ -72,7 +72,7 @@ TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
 }
 
 TEST_CASE("what was reset is as a new object") {
-  run(2, [](in_process_communicator comm) {
+  in_process::run(2, [](in_process_communicator comm) {
     any allreduce = made(comm, 4, 1);
     any_state const fresh = allreduce.state();
     allreduce(to_view(std::vector<double>{1, 2, 3, 4}));
