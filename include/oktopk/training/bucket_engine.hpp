@@ -146,9 +146,7 @@ public:
     if (goes_on) {
       auto state = made->feedback.state();
       for (std::size_t i = 0; i < places.size(); ++i) {
-        carried const& from = waiting_[index(what.tensors[i])];
-        copy(from.residual, 0, state.residual, places[i].offset, places[i].length);
-        copy(from.velocity, 0, state.velocity, places[i].offset, places[i].length);
+        copy(waiting_[index(what.tensors[i])], 0, state, places[i].offset, places[i].length);
       }
       made->feedback.restore(state);
     }
@@ -165,11 +163,8 @@ public:
     auto const state = at(number).feedback.state();
     for (int const tensor : plan_.buckets[index(number)].tensors) {
       tensor_place& place = plan_.places[index(tensor)];
-      carried& to = waiting_[index(tensor)];
-      to = {std::vector<value_type>(static_cast<std::size_t>(place.length)), {}};
-      to.velocity.resize(has_velocity() ? to.residual.size() : 0);
-      copy(state.residual, place.offset, to.residual, 0, place.length);
-      copy(state.velocity, place.offset, to.velocity, 0, place.length);
+      waiting_[index(tensor)] = zeros<carried>(place.length);
+      copy(state, place.offset, waiting_[index(tensor)], 0, place.length);
       place.bucket = -1;
     }
     plan_.buckets.erase(plan_.buckets.begin() + number);
@@ -221,22 +216,17 @@ public:
 
   /// A copy of all that is carried on; between steps.
   state_type state() const {
-    state_type saved;
-    saved.residual.resize(static_cast<std::size_t>(begins_.back()));
-    saved.velocity.resize(has_velocity() ? saved.residual.size() : 0);
+    auto saved = zeros<state_type>(begins_.back());
     for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
-      auto const count = static_cast<std::int64_t>(waiting_[tensor].residual.size());
       saved.lengths.push_back(plan_.places[tensor].length);
-      copy(waiting_[tensor].residual, 0, saved.residual, begins_[tensor], count);
-      copy(waiting_[tensor].velocity, 0, saved.velocity, begins_[tensor], count);
+      copy(waiting_[tensor], 0, saved, begins_[tensor], plan_.places[tensor].length);
     }
     for (std::size_t bucket = 0; bucket < parts_.size(); ++bucket) {
       auto state = parts_[bucket]->feedback.state();
       auto const& tensors = plan_.buckets[bucket].tensors;
       for (int const tensor : tensors) {
         tensor_place const& place = plan_.places[index(tensor)];
-        copy(state.residual, place.offset, saved.residual, begins_[index(tensor)], place.length);
-        copy(state.velocity, place.offset, saved.velocity, begins_[index(tensor)], place.length);
+        copy(state, place.offset, saved, begins_[index(tensor)], place.length);
       }
       saved.bucket_sizes.push_back(static_cast<std::int64_t>(tensors.size()));
       saved.bucket_tensors.insert(saved.bucket_tensors.end(), tensors.begin(), tensors.end());
@@ -264,8 +254,7 @@ public:
         auto next = before[bucket];
         for (int const tensor : plan_.buckets[bucket].tensors) {
           tensor_place const& place = plan_.places[index(tensor)];
-          copy(saved.residual, begins_[index(tensor)], next.residual, place.offset, place.length);
-          copy(saved.velocity, begins_[index(tensor)], next.velocity, place.offset, place.length);
+          copy(saved, begins_[index(tensor)], next, place.offset, place.length);
         }
         next.allreduce = same_plan ? saved.allreduces[bucket] : begun_anew(parts_[bucket]->allreduce);
         parts_[bucket]->feedback.restore(next);
@@ -278,12 +267,8 @@ public:
     }
     for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
       if (plan_.places[tensor].bucket < 0) {
-        auto const part_of = [&](std::vector<value_type> const& all) {
-          return all.empty()
-                     ? all
-                     : std::vector<value_type>(all.begin() + begins_[tensor], all.begin() + begins_[tensor + 1]);
-        };
-        waiting_[tensor] = {part_of(saved.residual), part_of(saved.velocity)};
+        waiting_[tensor] = zeros<carried>(plan_.places[tensor].length);
+        copy(saved, begins_[tensor], waiting_[tensor], 0, plan_.places[tensor].length);
       }
     }
   }
@@ -296,12 +281,25 @@ private:
 
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
-  /// Nothing where `from` has nothing.
-  static void copy(std::vector<value_type> const& from, std::int64_t begin, std::vector<value_type>& to,
-                   std::int64_t at, std::int64_t count) {
-    if (!from.empty()) {
-      std::copy_n(from.begin() + begin, count, to.begin() + at);
-    }
+  /// Of so many values, for any type with a residual and a velocity.
+  template <class Carried>
+  Carried zeros(std::int64_t length) const {
+    Carried made;
+    made.residual.resize(static_cast<std::size_t>(length));
+    made.velocity.resize(has_velocity() ? made.residual.size() : 0);
+    return made;
+  }
+
+  /// Copies values of residual and velocity; nothing where `from` has none.
+  template <class From, class To>
+  static void copy(From const& from, std::int64_t begin, To& to, std::int64_t at, std::int64_t count) {
+    auto const copy_part = [&](std::vector<value_type> const& values, std::vector<value_type>& into) {
+      if (!values.empty()) {
+        std::copy_n(values.begin() + begin, count, into.begin() + at);
+      }
+    };
+    copy_part(from.residual, to.residual);
+    copy_part(from.velocity, to.velocity);
   }
 
   static typename allreduce_type::state_type begun_anew(allreduce_type& allreduce) {
