@@ -10,7 +10,6 @@
 #include "support/delta_coded.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
@@ -80,6 +79,25 @@ TEMPLATE_TEST_CASE("gtopk keeps its bound in any format", "", twelve_bytes, okto
 
 TEMPLATE_TEST_CASE("ok_topk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>) {
   check_bounds<oktopk::ok_topk<execution, counting, TestType>>();
+}
+
+TEST_CASE("the bound of ok_topk's default policies is the documented one") {
+  for (int const ranks : rank_counts) {
+    for (double const k : {0, 1, 1000}) {
+      CAPTURE(ranks, k);
+      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
+        oktopk::ok_topk const allreduce(execution(), comm, {.length = 20000, .k = static_cast<std::int64_t>(k)});
+        double const others = ranks - 1;
+        double const steps = oktopk::detail::ceil_log2(ranks);
+        double const headers_and_sizes = 14 * others;
+        double const histograms = ranks == 1 ? 0 : (steps + 1) * (2 * 31.0 / 4 + 1) * 32;
+        double const boundaries = 3 * 2 * ranks * steps;
+        double const documented = 6 * k * others / ranks + (ranks == 1 ? 0 : k / 2);
+        CHECK(allreduce.bound_words() <= 1e-9 + documented + headers_and_sizes + histograms + boundaries);
+        CHECK(allreduce.bound_words() >= documented);
+      });
+    }
+  }
 }
 
 TEST_CASE("ok_topk keeps its bound however often regions are evened") {

@@ -9,7 +9,6 @@
 #include "support/collect.hpp"
 #include "support/generators.hpp"
 
-#include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>

@@ -10,7 +10,6 @@
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper/paper_ok_topk.hpp>

@@ -7,7 +7,6 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/paper/paper_ok_topk.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>

@@ -4,7 +4,6 @@
 #include "algorithm/suite.hpp"
 #include "algorithm/sums_of_selections.hpp"
 
-#include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 
 #include <algorithm>

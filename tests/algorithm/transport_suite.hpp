@@ -42,8 +42,7 @@ struct transport_subject {
   }
 
   static std::string volume_fault(call_record<float, std::int32_t> const& call, int, shape) {
-    bool const bounded = !std::is_same_v<Algorithm<Comm>, oktopk::paper_ok_topk<execution, Comm>>;
-    return !bounded || call.total().words_sent() <= call.bound_words + 4 * static_cast<double>(call.indices.size())
+    return call.total().words_sent() <= call.bound_words + 4 * static_cast<double>(call.indices.size())
                ? std::string()
                : "more words than the bound";
   }

@@ -251,6 +251,8 @@ public:
       return {{indices_.data(), values_.data(), offsets.back()}, false};
     }
 
+    oktopk::word_bound bound_words(int, std::int64_t, std::int64_t) const { return {}; }
+
   private:
     std::vector<typename Format::index_type> indices_;
     std::vector<typename Format::value_type> values_;
@@ -293,11 +295,21 @@ struct gather_of_entries_alone : archetype_gather {
     step(archetype_gather const&, Format const&);
     template <class... Arguments>
     oktopk::entries_of<Format, E> run(Arguments&&...);
+    oktopk::word_bound bound_words(int, std::int64_t, std::int64_t) const;
+  };
+};
+struct gather_without_bound : archetype_gather {
+  using archetype_gather::archetype_gather;
+  template <class E, class Comm, class Format>
+  struct step : archetype_gather::step<E, Comm, Format> {
+    using archetype_gather::step<E, Comm, Format>::step;
+    void bound_words() = delete;
   };
 };
 static_assert(only_unoptioned<gather_without_options> && only_unoptioned<gather_not_made_from_options>);
 static_assert(only_unoptioned<gather_without_describe> && only_unoptioned<gather_without_fault>);
 static_assert(only_inactive<gather_without_step> && only_inactive<gather_of_entries_alone>);
+static_assert(only_inactive<gather_without_bound>);
 
 } // namespace
 

@@ -6,7 +6,7 @@
 #include "support/call.hpp"
 #include "support/catch.hpp"
 
-#include <oktopk/exchange/all_ranks.hpp>
+#include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>

@@ -63,7 +63,7 @@ std::vector<std::int64_t> one_has_all(std::size_t ranks, std::size_t who, std::i
 
 bool wants_balance(balanced_allgatherv const& policy, std::vector<std::int64_t> const& sizes) {
   std::vector<oktopk::transfer> scheme;
-  return policy.wants_balance(sizes, scheme);
+  return policy.plan(sizes, scheme);
 }
 
 } // namespace

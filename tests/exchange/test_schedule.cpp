@@ -6,6 +6,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/exchange/schedule.hpp>
+#include <oktopk/exchange/split_and_reduce.hpp>
 
 #include <cstdint>
 #include <set>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/exchange/schedule.hpp>
+#include <oktopk/exchange/concept.hpp>
 
 /// Rotated destinations in the other direction, one message each way in flight.
 struct backwards {

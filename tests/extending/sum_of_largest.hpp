@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/count_gathering.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
@@ -41,7 +41,7 @@ public:
 
   double bound_words() const {
     int const ranks = this->comm_.size();
-    return oktopk::allgatherv_words_at_most(Format(), ranks, this->k_, {0, this->length_}) + 2 * (ranks - 1);
+    return (gather_counts_.bound_words(ranks) + allgatherv_.bound_words(ranks, this->k_, {0, this->length_})).total();
   }
 
   state_type const& state() const { return state_; }
@@ -65,9 +65,8 @@ public:
         sum_.add(call.exec, all.slice(position, position + size)); // in the order of ranks
         position += size;
       }
-      auto const sums = sum_.extract(call.exec);
-      call.note(oktopk::detail::non_finite_in(call.exec, sums, oktopk::fault_subject::sum));
-      call.throw_if_faulty(); // every rank has formed the same sums
+      auto const sums = oktopk::detail::extract_sums(call, sum_); // notes an overflow
+      call.throw_if_faulty();                                     // every rank has formed the same sums
       return base::finish_call(call, state_, std::move(next), update_type(sums, mine.indices, {}));
     });
   }

@@ -25,6 +25,12 @@ struct without_balance {
       return {allgatherv_.run(call, mine, sizes), false};
     }
 
+    // Uneven parts are forwarded as they are: in each of ceil(log2 P) steps everything at most.
+    oktopk::word_bound bound_words(int ranks, std::int64_t length, std::int64_t entries) const {
+      double const steps = oktopk::detail::ceil_log2(ranks);
+      return allgatherv_.bound_words(ranks, length, steps * static_cast<double>(entries), ranks - 1);
+    }
+
   private:
     oktopk::allgatherv<E, Comm, Format> allgatherv_;
   };

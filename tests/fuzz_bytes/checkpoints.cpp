@@ -6,7 +6,6 @@
 #include "target.hpp"
 
 #include <oktopk/adam.hpp>
-#include <oktopk/algorithm/gaussian_k.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>

@@ -8,7 +8,7 @@
 #include "support/catch.hpp"
 
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/exchange/all_ranks.hpp>
+#include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
-#include <oktopk/exchange/count_gathering.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>

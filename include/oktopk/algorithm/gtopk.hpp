@@ -7,10 +7,11 @@
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/exchange/contributed_indices.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
+#include <oktopk/exchange/residual.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -60,9 +61,9 @@ public:
   /// Collective.
   gtopk(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
-        local_selection_(LocalSelector(how.local_select)), reduction_tree_(how.format), format_(how.format) {
-    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, format_, local_selection_.selector(),
-                                            comm_,
+        local_selection_(LocalSelector(how.local_select)), reduction_tree_(how.format) {
+    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, how.format,
+                                            local_selection_.selector(), comm_,
                                             [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
   }
 
@@ -70,10 +71,7 @@ public:
 
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
   /// of header a message.
-  double bound_words() const {
-    auto const entries = static_cast<double>(format_.max_encoded_bytes(k_, {0, length_})) / 4;
-    return (entries + 4 + announcement_words<Comm>(1)) * detail::ceil_log2(comm_.size());
-  }
+  double bound_words() const { return reduction_tree_.bound_words(comm_.size(), length_, k_).total(); }
 
   state_type const& state() const { return state_; }
 
@@ -91,13 +89,13 @@ public:
       state_type next = state_;
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
-      auto const tree = reduction_tree_.run(call, own, selection, return_dropped_);
-      if (return_dropped_) {
-        return base::finish_call(call, state_, std::move(next),
-                                 update_type(tree.sums, selection.indices, tree.dropped));
-      }
-      auto const contributed = contributed_indices_.run(call, selection.indices, tree.sums.indices);
+      auto const overflow = [&](entries_type const& dropped) {
+        return detail::overflow_of_residual<E, index_type, value_type>(call.exec, own, selection.indices, dropped);
+      };
+      auto const tree = reduction_tree_.run(call, selection, return_dropped_, overflow);
       // As published, what is dropped is lost; what messages rounded off the result is not.
+      auto const contributed =
+          return_dropped_ ? selection.indices : contributed_indices_.run(call, selection.indices, tree.sums.indices);
       return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, tree.dropped));
     });
   }
@@ -111,7 +109,6 @@ private:
   state_type state_;
   local_selection<E, Format, LocalSelector> local_selection_;
   reduction_tree<E, Comm, Format> reduction_tree_;
-  Format format_;
   contributed_indices<E, index_type> contributed_indices_;
 };
 

@@ -60,6 +60,10 @@ public:
     return std::min(selector_.capacity(k, length), length);
   }
 
+  /// The most entries that a rank selects, for bounds: k, or what this rank selected in its last call where that is
+  /// more and nothing bounds it.
+  std::int64_t most_sent(std::int64_t k) const { return selector_.bounded() ? k : std::max(k, selected_); }
+
   /// Gives the selection, valid until the next run; empty where this rank has a fault.
   template <communicator Comm, class Input>
   entries_type run(call_context<E, Comm>& call, Input const& accumulator, state_type& state) {
@@ -87,13 +91,15 @@ public:
     if (call.faults) {
       return {};
     }
-    call.statistics.local_selected = chosen.entries.size();
+    selected_ = chosen.entries.size();
+    call.statistics.local_selected = selected_;
     call.statistics.local_reevaluated = chosen.reevaluated;
     return chosen.entries;
   }
 
 private:
   LocalSelector selector_;
+  std::int64_t selected_ = 0;
   one_rank alone_;
   selection_workspace<index_type, value_type, E> workspace_;
 };

@@ -9,9 +9,8 @@
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/contributed_indices.hpp>
 #include <oktopk/exchange/global_selection.hpp>
-#include <oktopk/exchange/rounding_losses.hpp>
+#include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/evened.hpp>
@@ -19,8 +18,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,7 +57,7 @@ struct ok_topk_state {
 /// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
 /// Beside these, 2 words a message of headers and sizes, and for the exact global threshold at most 3k/32 words where
 /// one digit of it is searched, as gradients move, in ceil(log2 P) messages more than a reused one takes; k/32 words
-/// and as many messages for every digit more, k/2 where it jumps, or the histograms' least (see `control_words`). Sums
+/// and as many messages for every digit more, k/2 where it jumps, or the histograms' least. Sums
 /// are formed in a fixed order: the same input gives the same bits in every run.
 ///
 /// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds, and regions are
@@ -123,36 +120,19 @@ public:
 
   std::string_view name() const { return name_; }
 
-  /// 6k(P-1)/P for entries of two words (equation 3), for selections of k in balanced regions, k/2 for the histograms
-  /// and candidates of the search for the global threshold, and `control_words`. Whatever the regions, 2k + 4k(P-1)/P
-  /// and P-1 entries of rounding. For a format of another size: the most that it takes for as many entries in as many
-  /// messages, wherever they lie.
+  /// The sum of what the steps send at most, for selections of k in balanced regions: 6k(P-1)/P for entries of two
+  /// words (equation 3), k/2 for the histograms and candidates of the search for the global threshold, headers, sizes
+  /// and boundaries. Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding. A selection that nothing bounds
+  /// beforehand counts as in the last call where it was more than k. For a format of another size: the most that it
+  /// takes for as many entries in as many messages, wherever they lie.
   double bound_words() const {
-    if (comm_.size() == 1) {
-      return 0;
-    }
-    double const to_others = static_cast<double>(k_) * others_share();
-    std::int64_t const most = std::numeric_limits<std::int64_t>::max() / (steps() + 1);
-    // A part is forwarded in each step at most, and balanced before.
-    std::int64_t const forwarded = std::min(length_, most) * (steps() + 1);
-    return split_words_at_most(format_, comm_.size() - 1, to_others, {0, length_}) +
-           split_words_at_most(format_, forwarded_pieces(), 2 * to_others, {0, forwarded}) + control_words() +
-           static_cast<double>(k_) / 2;
-  }
-
-  /// Words that a call sends beside entries, at most: headers, sizes (once more when a threshold has gone stale, and of
-  /// parts where the format leaves them open), the rounding of parts to 8 bytes, undecided candidates, boundaries, and
-  /// the least that the histograms take; what these and the candidates take more is at most k/2, which is not in it.
-  double control_words() const {
-    double const ranks = comm_.size();
-    double const messages = comm_.size() == 1 ? 0 : static_cast<double>(steps()) + 1;
-    // The digits of a search in vain in a range, and of one among all magnitudes.
-    double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    double const rounding = entry_fills_words ? 0 : ranks - 1;
-    double const sizes = Format::exact_size ? 0 : 2 * static_cast<double>(forwarded_pieces());
-    double const unknown = Format::exact_size ? ranks - 1 : 2 * (ranks - 1) + messages; // of reduce; balance, gather
-    return (2 + 2 + 2 * (2 + 4)) * (ranks - 1) + rounding + sizes + messages * (digits + 1) * 16 * 2 +
-           partitioner_.bound_words(comm_.size()) + announcement_words<Comm>(unknown);
+    int const ranks = comm_.size();
+    double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * base::others_share();
+    return (split_and_reduce_.bound_words(ranks, length_, to_others, !local_selection_.selector().bounded()) +
+            global_selection_.bound_words(ranks, length_, k_) +
+            balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
+               .total() +
+           partitioner_.bound_words(ranks);
   }
 
   state_type const& state() const { return state_; }
@@ -181,16 +161,16 @@ public:
       auto const most_selected = local_selection_.most_selected(k_, length_);
       auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
       // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
-      auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, on_all_ranks(most_selected),
-                                                     reduced_topk.checked);
+      auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
       // Line 13: balance_and_allgatherv.
       auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
       call.statistics.balanced = u.balanced;
       // Line 14: the local indexes that are among the global ones.
       auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
+      // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
+      auto const losses = rounding_losses_.run(call, reduced_topk, global_topk.entries, u.entries, global_topk.counts);
       // Line 15.
-      return base::finish_call(call, state_, std::move(next),
-                               update_type(u.entries, indexes, losses(call, reduced_topk, global_topk, u.entries)));
+      return base::finish_call(call, state_, std::move(next), update_type(u.entries, indexes, losses));
     });
   }
 
@@ -199,11 +179,11 @@ protected:
       : base(std::move(exec), std::move(comm), how.length), name_(name), partitioner_(how.partition),
         local_selection_(LocalSelector(how.local_select)), space_repartition_(partitioner_),
         split_and_reduce_(Schedule(how.schedule), how.format), global_selection_(GlobalSelector(how.global_select)),
-        balance_and_allgatherv_(Gather(how.gather), how.format), format_(how.format) {
+        balance_and_allgatherv_(Gather(how.gather), how.format), rounding_losses_(how.format) {
     agreement terms("ok_topk");
     detail::check_length<index_type>(length_, terms);
     k_ = detail::resolve_k(length_, how.k, how.density, terms);
-    terms.fact("length", length_).fact("k", k_).fact("format", format_.name());
+    terms.fact("length", length_).fact("k", k_).fact("format", how.format.name());
     detail::check_policy("local selector", local_selection_.selector(), terms);
     detail::check_policy("global selector", global_selection_.selector(), terms);
     detail::check_policy("partitioner", partitioner_, terms);
@@ -216,42 +196,12 @@ private:
   using base::comm_;
   using base::k_;
   using base::length_;
-  using base::others_share;
-
-  // Whether any number of entries is a multiple of 8 bytes.
-  static constexpr bool entry_fills_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
-
-  // Of the allgatherv.
-  std::int64_t steps() const { return detail::ceil_log2(comm_.size()); }
-
-  // The most encoded pieces that a rank sends to balance and to gather: balancing cuts P parts into 2P-1 pieces at
-  // most.
-  int forwarded_pieces() const { return (comm_.size() - 1) * static_cast<int>(steps() + 2); }
-
-  // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
-  template <class Selection>
-  entries_type losses(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& reduced_topk,
-                      Selection const& global_topk, entries_type const& result) {
-    if (!loses(format_)) {
-      return {};
-    }
-    std::int64_t const position =
-        std::accumulate(global_topk.counts.begin(), global_topk.counts.begin() + comm_.rank(), std::int64_t(0));
-    return rounding_losses_.run(call, reduced_topk, global_topk.entries, result, position);
-  }
 
   void repartition(call_context<E, Comm>& call, entries_type const& selection, std::vector<std::int64_t>& boundaries) {
     detail::profiling_region const profiled("oktopk::space_repartition");
     std::span<std::int64_t const> const found = space_repartition_.run(call, selection.indices);
     boundaries.assign(found.begin(), found.end());
     call.statistics.repartitioned = true;
-  }
-
-  // The most entries on all ranks together where a rank has no more than `of_a_rank`, or any number.
-  std::int64_t on_all_ranks(std::optional<std::int64_t> of_a_rank) const {
-    std::int64_t const most = of_a_rank.value_or(length_);
-    return most > std::numeric_limits<std::int64_t>::max() / comm_.size() ? std::numeric_limits<std::int64_t>::max()
-                                                                          : most * comm_.size();
   }
 
   void check_state(state_type const& saved, agreement& terms) const {
@@ -281,7 +231,6 @@ private:
   typename Gather::template step<E, Comm, Format> balance_and_allgatherv_;
   contributed_indices<E, index_type> contributed_indices_;
   rounding_losses<E, Format> rounding_losses_;
-  Format format_;
 };
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.

@@ -8,16 +8,16 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/count_gathering.hpp>
-#include <oktopk/exchange/rounding_losses.hpp>
+#include <oktopk/exchange/residual.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/exact.hpp>
+#include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,8 +64,14 @@ public:
   std::string_view name() const { return name_; }
 
   /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes; P-1 words of rounding where an entry
-  /// is no multiple of 8 bytes.
-  double bound_words() const { return bound_for(k_); }
+  /// is no multiple of 8 bytes. Where nothing bounds a selection beforehand, for the largest that a rank made in the
+  /// last call in place of k.
+  double bound_words() const {
+    std::int64_t const most = local_selection_.selector().bounded() ? k_ : largest_selection_;
+    return (count_gathering<Comm>::bound_words(comm_.size()) +
+            allgatherv_.bound_words(comm_.size(), most, {0, length_}))
+        .total();
+  }
 
   state_type const& state() const { return state_; }
 
@@ -86,11 +92,7 @@ public:
       largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
       entries_type const selections = allgatherv_.run(call, selection, sizes);
       entries_type const sums = sum_of_parts(call, selections, sizes);
-      entries_type losses;
-      if (loses(format_)) {
-        std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
-        losses = rounding_losses_.run(call, selection, selections.values.data() + mine);
-      }
+      entries_type const losses = rounding_losses_.run(call, selection, selections, sizes);
       return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
     });
   }
@@ -98,23 +100,13 @@ public:
 protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name),
-        local_selection_(LocalSelector(how.local_select)), allgatherv_(how.format), format_(how.format) {
-    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, format_, local_selection_.selector(),
+        local_selection_(LocalSelector(how.local_select)), allgatherv_(how.format), rounding_losses_(how.format) {
+    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, how.format, local_selection_.selector(),
                                             comm_, [](agreement&) {});
   }
 
-  /// The words that a rank sends where no selection has more entries than these.
-  double bound_for(std::int64_t entries) const {
-    return allgatherv_words_at_most(format_, comm_.size(), entries, {0, length_}) + 2 * (comm_.size() - 1) +
-           announcement_words<Comm>(Format::exact_size ? 0 : detail::ceil_log2(comm_.size()));
-  }
-
-  /// The most entries that any rank selected in the last call; 0 before the first.
-  std::int64_t largest_selection() const { return largest_selection_; }
-
-  using base::comm_;
-
 private:
+  using base::comm_;
   using base::k_;
   using base::length_;
 
@@ -126,8 +118,7 @@ private:
       sum_.add(call.exec, all.slice(position, position + size));
       position += size;
     }
-    entries_type sums = sum_.extract(call.exec);
-    call.note(detail::non_finite_in(call.exec, sums, fault_subject::sum));
+    entries_type const sums = detail::extract_sums(call, sum_);
     call.throw_if_faulty();
     return sums;
   }
@@ -139,8 +130,22 @@ private:
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, Format> allgatherv_;
   rounding_losses<E, Format> rounding_losses_;
-  Format format_;
   region_sum<index_type, value_type, E> sum_;
+};
+
+/// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in distributed deep learning"): a threshold from
+/// mean and standard deviation, then as `topk_a`.
+///
+/// The update is the exact sum of what the ranks selected, which may be far from k each: the cost is that of `topk_a`
+/// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
+template <execution_space E, communicator Comm, sparse_format Format = coo<>>
+class gaussian_k : public topk_a<E, Comm, Format, gaussian> {
+public:
+  using options = typename topk_a<E, Comm, Format, gaussian>::options;
+
+  /// Collective.
+  gaussian_k(E exec, Comm comm, options const& how)
+      : topk_a<E, Comm, Format, gaussian>(std::move(exec), std::move(comm), how, "gaussian_k") {}
 };
 
 } // namespace oktopk

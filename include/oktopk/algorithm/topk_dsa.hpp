@@ -8,17 +8,15 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/count_gathering.hpp>
-#include <oktopk/exchange/rounding_losses.hpp>
+#include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,9 +64,9 @@ public:
   /// Collective.
   topk_dsa(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), local_selection_(LocalSelector(how.local_select)),
-        split_and_reduce_(rotated(how.schedule), how.format), allgatherv_(how.format), format_(how.format) {
+        split_and_reduce_(rotated(how.schedule), how.format), allgatherv_(how.format), rounding_losses_(how.format) {
     k_ = detail::agree_on_selection<Format>(
-        "topk_dsa", length_, how.k, how.density, format_, local_selection_.selector(), comm_,
+        "topk_dsa", length_, how.k, how.density, how.format, local_selection_.selector(), comm_,
         [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); });
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
     detail::even_regions(length_, boundaries_);
@@ -80,18 +78,14 @@ public:
   /// most n(P-1)/P in all where it goes dense, each part rounded up to 8 bytes; 4(P-1) of headers and sizes. For even
   /// selections Table 1's upper end, (2k+n)(P-1)/P.
   double bound_words() const {
-    std::int64_t const ranks = comm_.size();
-    if (ranks == 1) {
-      return 0;
-    }
+    int const ranks = comm_.size();
     std::int64_t const width = length_ / ranks + (length_ % ranks != 0 ? 1 : 0);
-    std::int64_t const sums = k_ > width / ranks ? width : k_ * ranks; // no more than are selected, or than there are
-    double const control =
-        local_selection_.selector().bounded() ? 4 : 6; // sizes once more where nothing bounds a selection
-    double const unknown = static_cast<double>(ranks - 1) + (Format::exact_size ? 0 : detail::ceil_log2(comm_.size()));
-    return split_words_at_most(format_, comm_.size() - 1, static_cast<double>(k_), {0, length_}) +
-           control * static_cast<double>(ranks - 1) + announcement_words<Comm>(unknown) +
-           allgatherv_words_at_most(format_, comm_.size(), sums, {0, width});
+    std::int64_t const selected = local_selection_.most_sent(k_);
+    std::int64_t const sums = selected > width / ranks ? width : selected * ranks; // no more than are selected, or are
+    return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected),
+                                          !local_selection_.selector().bounded()) +
+            count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
+        .total();
   }
 
   state_type const& state() const { return state_; }
@@ -111,15 +105,10 @@ public:
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       auto const reduced =
           split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
-      call.note(detail::non_finite_in(call.exec, reduced.sums, fault_subject::sum));
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
       auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
       entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
-      entries_type losses;
-      if (loses(format_)) {
-        std::int64_t const mine = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), std::int64_t(0));
-        losses = rounding_losses_.run(call, reduced, reduced.sums, sums, mine);
-      }
+      entries_type const losses = rounding_losses_.run(call, reduced, reduced.sums, sums, sizes);
       return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
     });
   }
@@ -136,7 +125,6 @@ private:
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, Format> allgatherv_;
   rounding_losses<E, Format> rounding_losses_;
-  Format format_;
 };
 
 } // namespace oktopk

@@ -190,6 +190,10 @@ public:
     return std::visit([](auto const& one) { return one.bounded(); }, this->chosen_);
   }
 
+  bool gathers_candidates() const {
+    return std::visit([](auto const& one) { return detail::gathers_candidates(one); }, this->chosen_);
+  }
+
   std::int64_t capacity(std::int64_t k, std::int64_t length) const {
     return std::visit([&](auto const& one) { return one.capacity(k, length); }, this->chosen_);
   }

@@ -8,13 +8,13 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/balance.hpp>
-#include <oktopk/exchange/encoded_piece.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -64,27 +64,6 @@ inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> si
 }
 
 } // namespace detail
-
-/// Words that so many entries of a region take in so many messages, wherever they lie and however they are cut, at
-/// most. The rounding of messages to 8 bytes is in it where the format leaves their sizes open.
-template <sparse_format Format>
-double split_words_at_most(Format const& format, int messages, double entries, region where) {
-  if constexpr (Format::exact_size) {
-    return entries * (sizeof(typename Format::index_type) + sizeof(typename Format::value_type)) / 4;
-  } else {
-    auto const whole = static_cast<std::int64_t>(std::ceil(entries));
-    auto const bytes = format.max_encoded_bytes(whole, where) + messages * (Format::bytes_per_cut + 8);
-    return whole == 0 ? 0 : static_cast<double>(bytes) / 4;
-  }
-}
-
-/// Words that a rank sends in an allgatherv where each of the other parts has at most so many entries of a region: the
-/// parts, rounded up to 8 bytes, and their sizes where the format leaves them open.
-template <sparse_format Format>
-double allgatherv_words_at_most(Format const& format, int ranks, std::int64_t entries_of_part, region where) {
-  auto const part = static_cast<double>(detail::round_up_to_8(format.max_encoded_bytes(entries_of_part, where)));
-  return (ranks - 1) * (part / 4 + (Format::exact_size ? 0 : 2));
-}
 
 /// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
 /// any P is Bruck's algorithm).
@@ -157,7 +136,30 @@ public:
   /// Room for parts of so many entries together; see `balance::make_room`.
   void make_room_to_balance(call_context<E, Comm>& call, std::int64_t total) { balance_.make_room(call, total); }
 
+  /// Where each part of the others has at most so many entries of a region.
+  word_bound bound_words(int ranks, std::int64_t entries_of_part, region where) const {
+    auto const part =
+        static_cast<double>(detail::round_up_to_8(pieces_.format().max_encoded_bytes(entries_of_part, where)));
+    return {(ranks - 1) * part / 4, Format::exact_size ? 0 : sizes(ranks, ranks - 1)};
+  }
+
+  /// Where a rank forwards at most so many entries of all parts together, in at most so many pieces.
+  word_bound bound_words(int ranks, std::int64_t length, double forwarded, int pieces) const {
+    // A part is forwarded in each step at most, and balanced before.
+    std::int64_t const times = detail::ceil_log2(ranks) + 1;
+    std::int64_t const places = std::min(length, std::numeric_limits<std::int64_t>::max() / times) * times;
+    constexpr bool whole_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
+    double const rounding = whole_words ? 0 : ranks - 1;
+    return {split_words_at_most(pieces_.format(), pieces, forwarded, {0, places}) + rounding,
+            Format::exact_size ? 0 : sizes(ranks, pieces)};
+  }
+
 private:
+  // Of pieces, and of the messages that they come in.
+  static double sizes(int ranks, int pieces) {
+    return 2.0 * pieces + announcement_words<Comm>(detail::ceil_log2(ranks));
+  }
+
   // Of a piece of the scheme.
   struct place {
     std::int64_t offset;

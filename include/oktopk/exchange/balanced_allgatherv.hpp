@@ -54,73 +54,56 @@ struct balanced_allgatherv {
     return options_.ratio >= 1 ? std::string() : "the ratio of balanced_allgatherv is below 1";
   }
 
-  /// Whether parts of these sizes are to be balanced first; the same on every rank. `scheme` is room to find out in.
+  /// Decides whether parts of these sizes are to be balanced first, and leaves the scheme of the pieces in `scheme`;
+  /// the same on every rank.
   ///
   /// Where all parts together are meant to have `expected` entries, a rank that would send more than 8/5 of what so
   /// many balanced entries cost is reason to balance, too. A threshold that lets half as many again through, in regions
   /// that have drifted, stays within the bound that way.
-  bool wants_balance(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme,
-                     std::int64_t expected = 0) const {
-    auto const ranks = static_cast<double>(sizes.size());
-    std::int64_t total = 0;
-    std::int64_t largest = 0;
-    for (std::int64_t const size : sizes) {
-      total += size;
-      largest = std::max(largest, size);
+  bool plan(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme, std::int64_t expected = 0) const {
+    balancing_scheme(sizes, scheme);
+    bool const balances = wants(sizes, cost_of(scheme), expected);
+    if (!balances) {
+      unbalanced_scheme(sizes, scheme);
     }
-    double const mean = static_cast<double>(total) / ranks;
-    if (static_cast<double>(largest) > options_.ratio * mean || balancing_is_quicker(sizes, total, scheme)) {
-      return true;
-    }
-    if (!options_.bound_sent) {
-      return false;
-    }
-    std::int64_t sent = 0;
-    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      sent = std::max(sent, allgatherv_entries_sent(sizes, rank));
-    }
-    double most = 2 * mean * (ranks - 1);
-    if (expected > 0) {
-      most = std::min(most, 1.6 * static_cast<double>(expected) * (ranks - 1) / ranks);
-    }
-    return static_cast<double>(sent) > most || balancing_sends_less(sizes, total, sent, scheme);
+    return balances;
   }
 
   template <execution_space E, communicator Comm, sparse_format Format>
   class step;
 
 private:
-  // Entries that a rank sends in an allgatherv of balanced parts, at most.
-  static std::int64_t sent_balanced(std::span<std::int64_t const> sizes, std::int64_t total) {
+  // `cost`: of balancing.
+  bool wants(std::span<std::int64_t const> sizes, balancing_cost const& cost, std::int64_t expected) const {
     auto const ranks = static_cast<std::int64_t>(sizes.size());
-    return (total + ranks - 1) / ranks * (ranks - 1);
-  }
-
-  // `sent`: by the rank that sends most unless parts are balanced.
-  bool balancing_sends_less(std::span<std::int64_t const> sizes, std::int64_t total, std::int64_t sent,
-                            std::vector<transfer>& scheme) const {
-    std::int64_t const even = sent_balanced(sizes, total);
-    if (options_.message_entries < 0 || static_cast<double>(sent) <= 1.15 * static_cast<double>(even)) {
+    auto const others = static_cast<double>(ranks - 1);
+    std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
+    double const mean = static_cast<double>(total) / static_cast<double>(ranks);
+    auto const message_entries = static_cast<double>(options_.message_entries); // no option is too large for it
+    // Entries that a rank sends in an allgatherv of balanced parts, at most.
+    std::int64_t const even = (total + ranks - 1) / ranks * (ranks - 1);
+    std::int64_t const sooner = detail::allgatherv_critical_entries(sizes) - even;
+    bool const quicker = message_entries >= 0 && sooner > 0 &&
+                         static_cast<double>(sooner) >
+                             static_cast<double>(cost.entries) + static_cast<double>(cost.messages) * message_entries;
+    if (static_cast<double>(*std::max_element(sizes.begin(), sizes.end())) > options_.ratio * mean || quicker) {
+      return true;
+    }
+    if (!options_.bound_sent) {
       return false;
     }
-    balancing_scheme(sizes, scheme);
-    std::int64_t const saved = sent - even - cost_of(scheme).entries;
-    return saved > 0 && static_cast<double>(saved) >= static_cast<double>(options_.message_entries) / 4;
-  }
-
-  bool balancing_is_quicker(std::span<std::int64_t const> sizes, std::int64_t total,
-                            std::vector<transfer>& scheme) const {
-    std::int64_t const even = sent_balanced(sizes, total);
-    std::int64_t const saved = detail::allgatherv_critical_entries(sizes) - even;
-    if (options_.message_entries < 0 || saved <= 0) {
-      return false;
+    std::int64_t sent = 0; // by the rank that sends most unless parts are balanced
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      sent = std::max(sent, allgatherv_entries_sent(sizes, rank));
     }
-    balancing_scheme(sizes, scheme);
-    balancing_cost const cost = cost_of(scheme);
-    // In floating point, where no option is too large; the same on every rank.
-    return static_cast<double>(saved) >
-           static_cast<double>(cost.entries) +
-               static_cast<double>(cost.messages) * static_cast<double>(options_.message_entries);
+    double most = 2 * mean * others;
+    if (expected > 0) {
+      most = std::min(most, 1.6 * static_cast<double>(expected) * others / static_cast<double>(ranks));
+    }
+    std::int64_t const saved = sent - even - cost.entries;
+    bool const sends_less = message_entries >= 0 && static_cast<double>(sent) > 1.15 * static_cast<double>(even) &&
+                            saved > 0 && static_cast<double>(saved) >= message_entries / 4;
+    return static_cast<double>(sent) > most || sends_less;
   }
 
   options options_;
@@ -136,14 +119,30 @@ public:
                           std::span<std::int64_t const> sizes) {
     allgatherv_.make_room_to_balance(call, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
     scheme_.reserve(2 * sizes.size());
-    bool const balances = policy_.wants_balance(sizes, scheme_, call.k);
-    if (!balances) {
-      return {allgatherv_.run(call, mine, sizes), false};
-    }
-    balancing_scheme(sizes, scheme_);
+    bool const balances = policy_.plan(sizes, scheme_, call.k);
     region const everything{0, call.length};
     auto const where = [everything](std::size_t) { return everything; };
-    return {allgatherv_.run(call, mine, std::span<transfer const>(scheme_), where), true};
+    return {allgatherv_.run(call, mine, std::span<transfer const>(scheme_), where), balances};
+  }
+
+  /// 2(P-1)/P of the entries whatever the parts are: P parts are cut into 2P-1 pieces at most. Unless `bound_sent`,
+  /// what uneven parts below `ratio` times the mean may take in each step, where that is more.
+  word_bound bound_words(int ranks, std::int64_t length, std::int64_t entries) const {
+    if (ranks == 1) {
+      return {};
+    }
+    double const all = static_cast<double>(entries);
+    double forwarded = 2 * all * (ranks - 1.0) / ranks;
+    if (!policy_.options_.bound_sent) {
+      double uneven = 0;
+      for (int have = 1; have < ranks; have *= 2) {
+        uneven += all * std::min(1.0, policy_.options_.ratio * std::min(have, ranks - have) / ranks);
+      }
+      forwarded = std::max(forwarded + (ranks - 1), uneven); // balanced parts differ by an entry
+    }
+    int const pieces = (ranks - 1) * static_cast<int>(detail::ceil_log2(ranks) + 2);
+    return allgatherv_.bound_words(ranks, length, forwarded, pieces) +
+           word_bound{0, Format::exact_size ? 0 : announcement_words<Comm>(ranks - 1)};
   }
 
 private:

@@ -4,14 +4,14 @@
 
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/sparse.hpp>
-#include <oktopk/exchange/all_ranks.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/concept.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace oktopk {
 
@@ -34,6 +34,9 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
                       requires(typename G::template step<E, Comm, Format>& step, call_context<E, Comm>& call,
                                entries_of<Format, E> mine, std::span<std::int64_t const> sizes) {
                         { step.run(call, mine, sizes) } -> std::same_as<gathered<Format, E>>;
+                        {
+                          std::as_const(step).bound_words(1, std::int64_t(), std::int64_t())
+                        } -> std::same_as<word_bound>;
                       };
 
 /// How every rank's part of the result reaches all ranks (Algorithm 1, line 13).
@@ -41,26 +44,28 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 /// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
 ///    with it (empty when nothing is).
 /// 2. `step<E, Comm, Format>` — the gather at work, made from the policy and the format; owns its buffers.
-/// 3. `step.run(call, mine, sizes)` — collective; from this rank's entries and the number of entries of each rank,
-/// which
-///    is the same on all ranks, to all entries in rank order, the same on all ranks. They stay valid until the next
-///    run. Indices ascend from rank to rank. Each rank's entries are encoded once, by that rank: of a lossy format
-///    every rank, the sender included, has what was decoded. All parts together are meant to have `call.k` entries, or
-///    0 for no number in particular; the parts may have fewer or more.
+/// 3. `step.run(call, mine, sizes)` — collective; from this rank's entries and the number of entries of each rank, the
+///    same on all ranks, to all entries in rank order, the same on all ranks. They stay valid until the next run.
+///    Indices ascend from rank to rank. Each rank's entries are encoded once, by that rank: of a lossy format every
+///    rank, the sender included, has what was decoded. All parts together are meant to have `call.k` entries, or 0 for
+///    no number in particular; the parts may have fewer or more.
+/// 4. `step.bound_words(ranks, length, entries)` — the most words that one rank sends for so many entries in all.
 template <class G, class E, class Comm, class Format>
 concept gather_policy = has_gather_options<G> && gathers_for<G, E, Comm, Format>;
 
-template <class S, class E, class Comm, class Format>
-concept selects_among_ranks =
-    selects_from<S, E, typename Format::index_type, typename Format::value_type, all_ranks<E, Comm, Format>,
-                 candidates<typename Format::index_type, typename Format::value_type, typename E::memory_space>>;
-
-/// A selector for the sums of all ranks' regions together (Algorithm 1, lines 9 to 12).
+/// In which order a rank talks to the others in split and reduce.
 ///
-/// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
-/// rank that selects alone.
-template <class S, class E, class Comm, class Format>
-concept global_selector = std::copy_constructible<S> && has_selector_options<S> && carries_state<S> &&
-                          selects_among_ranks<S, E, Comm, Format>;
+/// * `destination(rank, step, ranks)`, `source(rank, step, ranks)` — for steps 1 .. P-1; over all steps each other rank
+///   once, and if a sends to b in a step then b receives from a in that same step.
+/// * `bucket()` — steps whose messages are in flight together, at least 1.
+template <class S>
+concept schedule = std::copy_constructible<S> && std::copyable<typename S::options> &&
+                   std::constructible_from<S, typename S::options> && requires(S const& how, int number) {
+                     { how.destination(number, number, number) } -> std::same_as<int>;
+                     { how.source(number, number, number) } -> std::same_as<int>;
+                     { how.bucket() } -> std::same_as<int>;
+                     { how.describe() } -> std::convertible_to<std::string>;
+                     { how.problem() } -> std::convertible_to<std::string>;
+                   };
 
 } // namespace oktopk

@@ -3,17 +3,185 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/exchange/all_ranks.hpp>
+#include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
+#include <oktopk/exchange/step.hpp>
+#include <oktopk/format/coo.hpp>
+#include <oktopk/select/concept.hpp>
+#include <oktopk/select/group.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+/// A format for candidates, which are compared with a threshold: rounded ones would be counted wrongly.
+template <sparse_format Format>
+using candidate_format =
+    std::conditional_t<Format::lossless, Format, coo<typename Format::value_type, typename Format::index_type>>;
+
+} // namespace detail
+
+/// The buffers of `all_ranks`, which outlive it: they hold the counts and entries that it returns.
+template <execution_space E, communicator Comm, sparse_format Format>
+struct all_ranks_workspace {
+  std::vector<std::int64_t> counts; ///< of the rows that were adopted
+  std::vector<std::int64_t> row;
+  std::vector<std::int64_t> rows;
+  std::vector<std::uint16_t> narrow;
+  std::vector<std::uint32_t> wide;
+  std::int64_t gathered = 0; ///< the candidates of all ranks, where the last selection has gathered them
+  collective_workspace collective;
+  count_gathering<Comm> gathering_counts;
+  allgatherv<E, Comm, detail::candidate_format<Format>> gathering;
+};
+
+/// All ranks, each with the sums of its own region: the group of a global selection.
+///
+/// A model of `gathering_group`, made for one selection. A sum of c counts costs about log2 P messages of c half words,
+/// words or double words, as narrow as all ranks' candidates together allow; `gather_counts` sends 2(P-1) words, a row
+/// of c numbers 2c(P-1). A fault of a rank travels with either, which then throws the same `error` on every rank: that
+/// of the lowest faulty rank. What is returned lies in the workspace.
+template <execution_space E, communicator Comm, sparse_format Format>
+class all_ranks {
+public:
+  using index_type = typename Format::index_type;
+  using value_type = typename Format::value_type;
+  using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
+
+  /// `most_candidates`: no more than these on all ranks together; the same on every rank. The call and the workspace
+  /// outlive this object.
+  all_ranks(call_context<E, Comm>& call, std::int64_t most_candidates, all_ranks_workspace<E, Comm, Format>& workspace)
+      : call_(&call), most_candidates_(most_candidates), workspace_(&workspace) {}
+
+  static constexpr bool alone = false;
+
+  /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One is enough
+  /// where the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
+  int kth_digit_bits(std::int64_t k, int bits) const {
+    std::int64_t const messages = detail::ceil_log2(call_->comm.size());
+    int width = std::min(bits, 12);
+    while (width > 4 && messages * (std::int64_t(1) << width) * count_bytes() / 4 > k / 32) {
+      width -= 1;
+    }
+    return width;
+  }
+
+  void sum(std::span<std::int64_t> counts) {
+    if (call_->comm.size() == 1) {
+      return;
+    }
+    switch (count_bytes()) {
+    case 2: sum_as(counts, workspace_->narrow); break;
+    case 4: sum_as(counts, workspace_->wide); break;
+    default: allreduce_integers(call_->comm, counts, reduction::sum, phase::threshold, workspace_->collective);
+    }
+    // Sums of these are formed, which must not overflow.
+    std::int64_t const most = std::min(most_candidates_, std::int64_t(1) << 50);
+    if (std::any_of(counts.begin(), counts.end(), [most](std::int64_t c) { return c < 0 || c > most; })) {
+      throw error(fault::damaged_message, "the ranks count more candidates than there can be");
+    }
+  }
+
+  int rank() const { return call_->comm.rank(); }
+
+  /// The numbers that cost no more than k/16 words to gather, and 4 at least.
+  std::int64_t affordable_row(std::int64_t k) const {
+    std::int64_t const others = std::max(call_->comm.size() - 1, 1);
+    return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
+  }
+
+  std::span<std::int64_t const> gather_counts(std::int64_t count) {
+    return workspace_->gathering_counts.run(*call_, count);
+  }
+
+  std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
+    workspace_->row.assign(row.begin(), row.end());
+    workspace_->row.front() = static_cast<std::int64_t>(call_->header(row.front(), phase::threshold));
+    workspace_->rows.resize(row.size() * static_cast<std::size_t>(call_->comm.size()));
+    allgather(call_->comm, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
+              phase::threshold, workspace_->collective);
+    call_->hear_all(workspace_->rows, row.size(), phase::threshold);
+    return workspace_->rows;
+  }
+
+  std::span<std::int64_t const> adopt_counts(std::span<std::int64_t const> rows, std::size_t width) {
+    workspace_->counts.resize(static_cast<std::size_t>(call_->comm.size()));
+    for (std::size_t rank = 0; rank < workspace_->counts.size(); ++rank) {
+      workspace_->counts[rank] = rows[rank * width];
+    }
+    detail::check_counts(workspace_->counts, call_->length);
+    return workspace_->counts;
+  }
+
+  /// All candidates of all ranks, as the paper re-evaluates (Algorithm 1, line 10). Collective; sends all of them.
+  entries_type gather(E const&, candidates<index_type, value_type, typename E::memory_space> from) {
+    auto const sizes = workspace_->gathering_counts.run(*call_, from.size(), phase::threshold);
+    workspace_->gathered = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
+    return workspace_->gathering.run(*call_, {from.indices.data(), from.values.data(), from.size()}, sizes);
+  }
+
+private:
+  std::int64_t count_bytes() const {
+    if (most_candidates_ <= std::numeric_limits<std::uint16_t>::max()) {
+      return 2;
+    }
+    return most_candidates_ <= std::numeric_limits<std::uint32_t>::max() ? 4 : 8;
+  }
+
+  template <class Count>
+  void sum_as(std::span<std::int64_t> counts, std::vector<Count>& converted) {
+    converted.resize(counts.size());
+    std::transform(counts.begin(), counts.end(), converted.begin(),
+                   [](std::int64_t c) { return static_cast<Count>(c); });
+    allreduce_integers(call_->comm, std::span<Count>(converted), reduction::sum, phase::threshold,
+                       workspace_->collective);
+    std::copy(converted.begin(), converted.end(), counts.begin());
+  }
+
+  call_context<E, Comm>* call_;
+  std::int64_t most_candidates_;
+  all_ranks_workspace<E, Comm, Format>* workspace_;
+};
+
+template <class S, class E, class Comm, class Format>
+concept selects_among_ranks =
+    selects_from<S, E, typename Format::index_type, typename Format::value_type, all_ranks<E, Comm, Format>,
+                 candidates<typename Format::index_type, typename Format::value_type, typename E::memory_space>>;
+
+/// A selector for the sums of all ranks' regions together (Algorithm 1, lines 9 to 12).
+///
+/// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
+/// rank that selects alone. One that may gather all candidates says so: `gathers_candidates()`, for the bound.
+template <class S, class E, class Comm, class Format>
+concept global_selector = std::copy_constructible<S> && has_selector_options<S> && carries_state<S> &&
+                          selects_among_ranks<S, E, Comm, Format>;
+
+namespace detail {
+
+/// Whether a selector gathers all candidates on every rank, as one with `gathers_candidates()` may say.
+template <class S>
+bool gathers_candidates(S const& selector) {
+  if constexpr (requires { selector.gathers_candidates(); }) {
+    return selector.gathers_candidates();
+  }
+  return false;
+}
+
+} // namespace detail
 
 /// Selection of the k largest of all sums, each rank from those of its own region (Algorithm 1, lines 9 to 12, and the
 /// cut that the paper leaves to balance_and_allgatherv).
@@ -31,26 +199,51 @@ public:
   GlobalSelector const& selector() const { return selector_; }
 
   /// Collective. Gives the entries of this rank's region and the counts of all ranks, valid until the next run. `state`
-  /// is the same on all ranks, before and after. `most_candidates`: no more sums than these on all ranks together; the
-  /// same on every rank. A sum that overflows is a fault of its rank, thrown on every rank; `checked` says that it
-  /// would have been noted already.
+  /// is the same on all ranks, before and after. `most_selected`: the most entries that a rank has put into the sums,
+  /// or nothing where nobody can tell; the same on every rank. A fault of a rank is thrown on every rank.
   selection_type run(call_context<E, Comm>& call, entries_of<Format, E> sums, state_type& state,
-                     std::int64_t most_candidates, bool checked = false) {
+                     std::optional<std::int64_t> most_selected) {
     detail::profiling_region const profiled("oktopk::global_selection");
     detail::stopwatch const timed(call.statistics.select_seconds);
-    if (!checked) {
-      call.note(detail::non_finite_in(call.exec, sums, fault_subject::sum));
-    }
+    std::int64_t const most = most_selected.value_or(call.length);
+    std::int64_t const ranks = call.comm.size();
+    std::int64_t const most_candidates = most > std::numeric_limits<std::int64_t>::max() / ranks
+                                             ? std::numeric_limits<std::int64_t>::max()
+                                             : most * ranks;
+    all_ranks_workspace_.gathered = 0;
     all_ranks<E, Comm, Format> everybody(call, most_candidates, all_ranks_workspace_);
     selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{
         call.exec, call.k, call.iteration, everybody, workspace_};
     auto chosen = selector_.select(context, candidates<index_type, value_type, typename E::memory_space>(sums), state);
     call.statistics.global_reevaluated = chosen.reevaluated;
+    found_ = chosen.total();
     return chosen;
+  }
+
+  /// The most entries that are selected: k, or what the last call selected where that is more and nothing bounds it.
+  std::int64_t most_found(std::int64_t k) const { return selector_.bounded() ? k : std::max(k, found_); }
+
+  /// At most k/2 for the histograms and candidates of a search, and the least that these take, twice: in vain in a
+  /// range, and then among all magnitudes. Where candidates are gathered, the union of P selections of k, or what the
+  /// last call gathered where that is more, in each step of the allgatherv.
+  word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
+    if (ranks == 1) {
+      return {};
+    }
+    std::int64_t const steps = detail::ceil_log2(ranks);
+    if (detail::gathers_candidates(selector_)) {
+      auto const all = std::max(k < length / ranks ? k * ranks : length, all_ranks_workspace_.gathered);
+      return word_bound{0, 4.0 * (ranks - 1)} +
+             all_ranks_workspace_.gathering.bound_words(ranks, length, static_cast<double>(all * steps), ranks - 1);
+    }
+    double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
+    return {0,
+            static_cast<double>(k) / 2 + 12.0 * (ranks - 1) + static_cast<double>(steps + 1) * (digits + 1) * 16 * 2};
   }
 
 private:
   GlobalSelector selector_;
+  std::int64_t found_ = 0;
   selection_workspace<index_type, value_type, E> workspace_;
   all_ranks_workspace<E, Comm, Format> all_ranks_workspace_;
 };

@@ -9,6 +9,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
@@ -39,6 +40,8 @@ public:
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<index_type, value_type, memory_space>;
 
+  static constexpr std::int64_t header_bytes = 2 * message_header_bytes;
+
   /// The result on one rank; entries are valid until the next call.
   struct result {
     entries_type sums; ///< the root's, the same on all ranks
@@ -48,20 +51,27 @@ public:
 
   explicit reduction_tree(Format const& format = {}) : format_(format) {}
 
-  /// Collective; whether what is dropped goes back to the accumulators is the same on all ranks. Where it does, a
-  /// residual that overflows by it is a fault of this rank; where not, `dropped` has what was rounded off the entries
-  /// of the result, and no more. Throws the fault of the lowest faulty rank on every rank.
-  result run(call_context<E, Comm>& call, array_ref<value_type const, memory_space> accumulator, entries_type selection,
-             bool return_dropped) {
+  /// Collective; whether what is dropped goes back to the accumulators is the same on all ranks. Where it does,
+  /// `fault_of(dropped)` tells what is wrong with that on this rank; where not, `dropped` has what was rounded off the
+  /// entries of the result, and no more. Throws the fault of the lowest faulty rank on every rank.
+  template <class FaultOf>
+  result run(call_context<E, Comm>& call, entries_type selection, bool return_dropped, FaultOf const& fault_of) {
     detail::profiling_region const profiled("oktopk::reduction_tree");
-    result outcome = reduce(call, accumulator, selection, return_dropped);
+    result outcome = reduce(call, selection, return_dropped, fault_of);
     call.throw_if_faulty();
     return outcome;
   }
 
+  /// 2k ceil(log2 P) for entries of two words: half of Table 1's 4k log2 P, which counts both directions.
+  word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
+    auto const messages = static_cast<double>(detail::ceil_log2(ranks));
+    return {messages * static_cast<double>(format_.max_encoded_bytes(k, {0, length})) / 4,
+            messages * (header_bytes / 4.0 + announcement_words<Comm>(1))};
+  }
+
 private:
-  result reduce(call_context<E, Comm>& call, array_ref<value_type const, memory_space> accumulator,
-                entries_type selection, bool return_dropped) {
+  template <class FaultOf>
+  result reduce(call_context<E, Comm>& call, entries_type selection, bool return_dropped, FaultOf const& fault_of) {
     int const rank = call.comm.rank();
     int const ranks = call.comm.size();
     everything_ = {0, call.length};
@@ -82,8 +92,7 @@ private:
     // Nothing is dropped on the way down, and a fault can still travel with the message on the way up.
     outcome.dropped = dropped_sum_.extract(call.exec);
     if (return_dropped && !call.faults) {
-      call.note(detail::overflow_of_residual<E, index_type, value_type>(call.exec, accumulator, selection.indices,
-                                                                        outcome.dropped));
+      call.note(fault_of(outcome.dropped));
     }
     if (rank != 0) {
       send(call, rank - parent_distance, outgoing_, kept.size(), bytes, phase::reduce);
@@ -102,8 +111,6 @@ private:
     }
     return outcome;
   }
-
-  static constexpr std::int64_t header_bytes = 2 * message_header_bytes;
 
   // All that merging takes, before the first message: k entries meet k at each node, and no more than k are dropped.
   void make_room(call_context<E, Comm>& call, std::int64_t own_entries) {
@@ -135,8 +142,7 @@ private:
     sum_.open(call.exec, everything_);
     sum_.add(call.exec, kept);
     sum_.add(call.exec, theirs);
-    entries_type const merged = sum_.extract(call.exec);
-    call.note(detail::non_finite_in(call.exec, merged, fault_subject::sum));
+    entries_type const merged = detail::extract_sums(call, sum_);
     if (!call.faults) {
       kept = cut(call, merged, return_dropped);
     }

@@ -10,7 +10,9 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/workspace.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/schedule.hpp>
+#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/sparse/positions.hpp>
 #include <oktopk/sparse/region_sum.hpp>
@@ -24,6 +26,30 @@
 
 namespace oktopk {
 
+/// Rotated destinations in buckets (paper, Fig. 2b): in each step every rank receives one message, so none is a hot
+/// spot.
+struct rotated {
+  struct options {
+    int bucket = 4; ///< messages each way in flight together, at least 1
+  };
+
+  rotated() : rotated(options{}) {}
+  explicit rotated(options how) : options_(how) {}
+
+  static int destination(int rank, int step, int ranks) { return (rank + step) % ranks; }
+  static int source(int rank, int step, int ranks) { return (rank + ranks - step) % ranks; }
+  int bucket() const { return options_.bucket; }
+  std::string describe() const { return "rotated (bucket " + std::to_string(options_.bucket) + ")"; }
+
+  std::string problem() const {
+    return options_.bucket < 1 ? "bucket = " + std::to_string(options_.bucket) + " of rotated is not positive"
+                               : std::string();
+  }
+
+private:
+  options options_;
+};
+
 /// The result of split and reduce on one rank; valid until its next call.
 template <sparse_format Format, execution_space E>
 struct split_and_reduce_result {
@@ -33,7 +59,6 @@ struct split_and_reduce_result {
   entries_of<Format, E> losses;
   std::int64_t own_first = 0; ///< the selected entries [own_first, own_last) lie in this rank's region: none was sent
   std::int64_t own_last = 0;
-  bool checked = false; ///< whether the sums have been looked at: an overflow is noted in the call then
 };
 
 /// The first phase (paper, section 3.1.1; Algorithm 1, line 8): every rank sends each region's share of its selection
@@ -54,7 +79,8 @@ public:
 
   explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
-  /// Collective. Throws the fault of the lowest faulty rank on every rank. `boundaries` is identical on all ranks, and
+  /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
+  /// `boundaries` is identical on all ranks, and
   /// so is `most_selected`: the most entries that any rank has selected, or nothing where nobody can tell. Then ranks
   /// announce their sizes first, in P-1 more messages of 2 words.
   result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
@@ -75,12 +101,14 @@ public:
       note_losses(call.exec, selection, result.own_last, selection.size());
       result.losses = {selection.indices.data(), sent_values_.data(), selection.size()};
     }
-    result.sums = sum_.extract(call.exec);
-    result.checked = sum_.checks;
-    if (sum_.checks && sum_.not_finite() >= 0) {
-      call.note({fault::non_finite, sum_.not_finite(), fault_subject::sum});
-    }
+    result.sums = detail::extract_sums(call, sum_);
     return result;
+  }
+
+  /// Where a rank sends at most so many entries; `announced`: sizes first, where nothing bounds a selection.
+  word_bound bound_words(int ranks, std::int64_t length, double to_others, bool announced) const {
+    return {split_words_at_most(format_, ranks - 1, to_others, {0, length}),
+            (announced ? 4.0 : 2.0) * (ranks - 1) + announcement_words<Comm>(ranks - 1)};
   }
 
 private:

@@ -90,10 +90,11 @@ verdict check_ok_topk(seen_call<Value> const& seen, std::vector<entries<Value>> 
     return more;
   }
   // All together, for selections of k in regions that are balanced as far as this rank is concerned.
-  bool const plain =
-      (about.local == choice::exact || (about.local == choice::reused && std::isfinite(how.local_high))) &&
-      (about.global == choice::exact || about.global == choice::reused) && bounded;
-  if (plain && outside <= k * others / ranks && chosen <= 1.5 * k) {
+  // A selection that nothing bounds beforehand counts in the bound as it was.
+  bool const by_last_call = about.local == choice::gaussian || about.local == choice::unguarded ||
+                            (about.local == choice::reused && !std::isfinite(how.local_high));
+  double const selected = by_last_call ? std::max(k, static_cast<double>(indices.size())) : k;
+  if (outside <= selected * others / ranks && (about.paper_gather || chosen <= (bounded ? 1.5 * k : k))) {
     return more_than(rank, "all together", mine.words(), mine.bound_words);
   }
   return {};

@@ -11,8 +11,30 @@
 #include <oktopk/sparse/sorted_sets.hpp>
 
 #include <cstdint>
+#include <numeric>
+#include <span>
 
+// What a rank takes from a call for its residual.
 namespace oktopk {
+
+/// Indices that a rank selected and that made it into the result (Algorithm 1, line 14). Sends nothing.
+template <execution_space E, gradient_index Index>
+class contributed_indices {
+public:
+  using indices_type = array_ref<Index const, typename E::memory_space>;
+
+  /// Both lists ascend; so does the result, which is valid until the next run.
+  template <communicator Comm>
+  indices_type run(call_context<E, Comm>& call, indices_type const& selected, indices_type const& result) {
+    found_.reserve(call.exec, static_cast<std::int64_t>(selected.extent(0)));
+    std::int64_t const count = intersection<E, Index>(call.exec, selected, result, found_.data(), room_);
+    return indices_type(found_.data(), static_cast<std::size_t>(count));
+  }
+
+private:
+  buffer<Index, typename E::memory_space> found_{"oktopk::contributed"};
+  detail::order_room<E> room_;
+};
 
 namespace detail {
 
@@ -43,12 +65,14 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = entries_of<Format, E>;
 
-  /// Ascending, unique and valid until the next run. `sums` are this rank's part of the result before they were
-  /// encoded, `result` is the whole, whose entries from `position` on are this rank's part, decoded.
+  explicit rounding_losses(Format const& format = {}) : loses_(loses(format)) {}
+
+  /// Ascending, unique and valid until the next run; empty where the format loses nothing. `sums` are this rank's part
+  /// of the result before they were encoded, `result` is the whole, decoded, with `counts` entries of each rank.
   template <communicator Comm>
   entries_type run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& sent,
-                   entries_type const& sums, entries_type const& result, std::int64_t position) {
-    if (sent.losses.values.extent(0) == 0 && sums.size() == 0) {
+                   entries_type const& sums, entries_type const& result, std::span<std::int64_t const> counts) {
+    if (!loses_ || (sent.losses.values.extent(0) == 0 && sums.size() == 0)) {
       return {};
     }
     E const& exec = call.exec;
@@ -56,22 +80,34 @@ public:
     values_.reserve(exec, sent.losses.size() + sums.size());
     std::int64_t count =
         add_contributed(exec, sent.losses.slice(0, sent.own_first), result.indices, indices_.data(), values_.data());
-    add_own(exec, sums, result.values.data() + position, indices_.data() + count, values_.data() + count);
+    add_own(exec, sums, own_values(call, result, counts), indices_.data() + count, values_.data() + count);
     count += sums.size();
     count += add_contributed(exec, sent.losses.slice(sent.own_last, sent.losses.size()), result.indices,
                              indices_.data() + count, values_.data() + count);
     return {indices_.data(), values_.data(), count};
   }
 
-  /// The same where a rank sent `entries` to all and nothing else: `rounded` is what the others have of the values.
+  /// The same where a rank sent `entries` to all and nothing else.
   template <communicator Comm>
-  entries_type run(call_context<E, Comm>& call, entries_type const& entries, value_type const* rounded) {
+  entries_type run(call_context<E, Comm>& call, entries_type const& entries, entries_type const& result,
+                   std::span<std::int64_t const> counts) {
+    if (!loses_) {
+      return {};
+    }
     values_.reserve(call.exec, entries.size());
-    detail::losses_of<E, value_type>(call.exec, entries.values.data(), rounded, entries.size(), values_.data());
+    detail::losses_of<E, value_type>(call.exec, entries.values.data(), own_values(call, result, counts), entries.size(),
+                                     values_.data());
     return {entries.indices.data(), values_.data(), entries.size()};
   }
 
 private:
+  // Those of this rank's part, as the others have them.
+  template <communicator Comm>
+  static value_type const* own_values(call_context<E, Comm>& call, entries_type const& result,
+                                      std::span<std::int64_t const> counts) {
+    return result.values.data() + std::accumulate(counts.begin(), counts.begin() + call.comm.rank(), std::int64_t(0));
+  }
+
   static void add_own(E const& exec, entries_type const& sums, value_type const* rounded, index_type* indices,
                       value_type* values) {
     detail::own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(), rounded,
@@ -85,6 +121,7 @@ private:
     return losses.size() == 0 ? 0 : common_entries<E, index_type, value_type>(exec, losses, result, indices, values);
   }
 
+  bool loses_;
   buffer<index_type, typename E::memory_space> indices_{"oktopk::rounding_losses::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::rounding_losses::values"};
 };
