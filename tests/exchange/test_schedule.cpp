@@ -5,7 +5,7 @@
 #include "support/collect.hpp"
 
 #include <oktopk/core/error.hpp>
-#include <oktopk/exchange/schedule.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/schedule.hpp>
 #include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/sparse/positions.hpp>
@@ -31,6 +31,11 @@ namespace oktopk {
 struct rotated {
   struct options {
     int bucket = 4; ///< messages each way in flight together, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("bucket", how.bucket, "messages each way in flight together", at_least(1));
+    }
   };
 
   rotated() : rotated(options{}) {}
@@ -39,12 +44,8 @@ struct rotated {
   static int destination(int rank, int step, int ranks) { return (rank + step) % ranks; }
   static int source(int rank, int step, int ranks) { return (rank + ranks - step) % ranks; }
   int bucket() const { return options_.bucket; }
-  std::string describe() const { return "rotated (bucket " + std::to_string(options_.bucket) + ")"; }
-
-  std::string problem() const {
-    return options_.bucket < 1 ? "bucket = " + std::to_string(options_.bucket) + " of rotated is not positive"
-                               : std::string();
-  }
+  std::string describe() const { return detail::describe_options("rotated", options_); }
+  std::string problem() const { return detail::fault_of_options("rotated", options_); }
 
 private:
   options options_;
