@@ -97,7 +97,8 @@ public:
     sums_.reserve(exec_, length_);
     lost_.reserve(exec_, Reduce::lossless ? 0 : length_);
     indices_.reserve(exec_, length_);
-    number_indices();
+    Kokkos::parallel_for("oktopk::dense::indices", detail::index_range<E>(exec_, 0, length_),
+                         detail::index_numbering<Index>{indices_.data()});
   }
 
   std::string_view name() const { return name_; }
@@ -160,11 +161,6 @@ public:
   }
 
 private:
-  void number_indices() const {
-    Kokkos::parallel_for("oktopk::dense::indices", detail::index_range<E>(exec_, 0, length_),
-                         detail::index_numbering<Index>{indices_.data()});
-  }
-
   bool results_may_differ() const { return comm_.size() > 1 && detail::results_may_differ(reduce_); }
 
   bool losses_may_overflow() const {
