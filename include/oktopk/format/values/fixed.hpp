@@ -27,24 +27,21 @@ struct scale_half {
   static constexpr int shift = 8 * bytes;
 
   /// The least scale that is not below a finite value, or the largest there is.
-  KOKKOS_FORCEINLINE_FUNCTION static type at_least(Value value) {
-    bits_of<Value> const bits = magnitude_bits(value);
-    auto const up = static_cast<bits_of<Value>>((bits + low_bits(shift)) >> shift);
-    bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
-    return static_cast<type>(up < most ? up : most);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION static type at_least(Value value) { return upper_half(value, low_bits(shift)); }
 
   /// The scale next to a finite value, or the largest there is.
-  KOKKOS_FORCEINLINE_FUNCTION static type nearest(Value value) {
-    bits_of<Value> const bits = magnitude_bits(value);
-    bits_of<Value> const near = (bits + (bits_of<Value>(1) << (shift - 1))) >> shift;
-    bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
-    return static_cast<type>(near < most ? near : most);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION static type nearest(Value value) { return upper_half(value, low_bits(shift - 1) + 1); }
 
   KOKKOS_FORCEINLINE_FUNCTION static Value value(type half) {
     return magnitude_from_bits<Value>(static_cast<bits_of<Value>>(half & static_cast<type>(low_bits(shift - 1)))
                                       << shift);
+  }
+
+private:
+  KOKKOS_FORCEINLINE_FUNCTION static type upper_half(Value value, std::uint64_t rounding) {
+    auto const rounded = (magnitude_bits(value) + static_cast<bits_of<Value>>(rounding)) >> shift;
+    bits_of<Value> const most = (infinity_bits<Value> >> shift) - 1;
+    return static_cast<type>(rounded < most ? rounded : most);
   }
 };
 
