@@ -40,6 +40,8 @@ def faults_of(site):
 
 def main():
     site = pathlib.Path(sys.argv[1])
+    if site.is_dir() and any(site.iterdir()) and not (site / "doxygen.css").exists():
+        sys.exit(f"{site} holds something else than a site, and is not replaced")
     shutil.rmtree(site, ignore_errors=True)  # pages of an earlier run
     subprocess.run(sys.argv[2:], check=True)
     faults = list(faults_of(site))
