@@ -18,6 +18,7 @@
 #include <oktopk/sgd.hpp>
 
 #include <sstream>
+#include <tuple>
 
 namespace oktopk_fuzz {
 namespace {
@@ -156,45 +157,31 @@ struct by_name {
   any allreduce;
 };
 
-template <class Visit>
+struct sgd_of_reused : trained<oktopk::sgd<reused>, reused> {
+  sgd_of_reused()
+      : trained(reused::options{.length = length, .k = 7},
+                oktopk::sgd_options{.learning_rate = 0.1, .feedback = {.momentum = 0.9}}) {}
+};
+
+struct adam_of_plain : trained<oktopk::adam<plain>, plain> {
+  adam_of_plain() : trained(plain::options{.length = length, .k = 7}, oktopk::adam_options{}) {}
+};
+
+using all_subjects = std::tuple<sgd_of_reused, adam_of_plain, called<oktopk::gaussian_k<execution, comm>>,
+                                called<oktopk::topk_dsa<execution, comm>>, in_buckets, by_name<false>, by_name<true>>;
+
+template <std::size_t Which = 0, class Visit>
 void with_subject(std::uint8_t which, Visit const& visit) {
-  using sgd_of_reused = trained<oktopk::sgd<reused>, reused>;
-  using adam_of_plain = trained<oktopk::adam<plain>, plain>;
-  typename reused::options const of_reused{.length = length, .k = 7};
-  typename plain::options const of_plain{.length = length, .k = 7};
-  switch (which) {
-  case 0: {
-    sgd_of_reused subject(of_reused, oktopk::sgd_options{.learning_rate = 0.1, .feedback = {.momentum = 0.9}});
-    return visit(subject);
-  }
-  case 1: {
-    adam_of_plain subject(of_plain, oktopk::adam_options{});
-    return visit(subject);
-  }
-  case 2: {
-    called<oktopk::gaussian_k<execution, comm>> subject;
-    return visit(subject);
-  }
-  case 3: {
-    called<oktopk::topk_dsa<execution, comm>> subject;
-    return visit(subject);
-  }
-  case 4: {
-    in_buckets subject;
-    return visit(subject);
-  }
-  case 5: {
-    by_name<false> subject;
-    return visit(subject);
-  }
-  default: {
-    by_name<true> subject;
-    return visit(subject);
-  }
+  if constexpr (Which < std::tuple_size_v<all_subjects>) {
+    if (which == Which) {
+      std::tuple_element_t<Which, all_subjects> subject;
+      return visit(subject);
+    }
+    with_subject<Which + 1>(which, visit);
   }
 }
 
-constexpr std::uint8_t subjects = 7;
+constexpr std::uint8_t subjects = std::tuple_size_v<all_subjects>;
 
 } // namespace
 

@@ -87,13 +87,13 @@ vector accumulator_of(int rank) {
 }
 
 // The library's own counts and indices of an update that a call returned: what a caller would write by.
-template <class Allreduce, class Options>
-void call(damaging comm, Options const& how, plan& changes) {
+template <class Allreduce>
+void call(damaging comm, std::int64_t k, plan& changes) {
   std::map<std::uint8_t, change> planned;
   if (!changes.from_the_start) {
     planned = std::exchange(changes.changes, {});
   }
-  Allreduce allreduce(execution(), comm, how);
+  Allreduce allreduce(execution(), comm, {.length = length, .k = k});
   changes.changes.insert(planned.begin(), planned.end());
   if (comm.rank() == 0 && !changes.from_the_start) {
     changes.sent = 0;
@@ -110,38 +110,18 @@ void call(damaging comm, Options const& how, plan& changes) {
 }
 
 void call_one(std::uint8_t which, damaging const& comm, plan& changes) {
-  using comm_type = damaging;
+  using C = damaging;
+  using E = execution;
   using packed = oktopk::packed<float, std::int32_t, oktopk::fixed_values<4>>;
   using reused = oktopk::reused_threshold;
   switch (which % 7) {
-  case 0: {
-    using type = oktopk::ok_topk<execution, comm_type>;
-    return call<type>(comm, typename type::options{.length = length, .k = 20}, changes);
-  }
-  case 1: {
-    using type = oktopk::ok_topk<execution, comm_type, packed>;
-    return call<type>(comm, typename type::options{.length = length, .k = 20}, changes);
-  }
-  case 2: {
-    using type = oktopk::ok_topk<execution, comm_type, oktopk::coo<>, reused, reused>;
-    return call<type>(comm, typename type::options{.length = length, .k = 20}, changes);
-  }
-  case 3: {
-    using type = oktopk::topk_a<execution, comm_type>;
-    return call<type>(comm, typename type::options{.length = length, .k = 20}, changes);
-  }
-  case 4: {
-    using type = oktopk::topk_dsa<execution, comm_type>;
-    return call<type>(comm, typename type::options{.length = length, .k = 60}, changes);
-  }
-  case 5: {
-    using type = oktopk::gtopk<execution, comm_type>;
-    return call<type>(comm, typename type::options{.length = length, .k = 20}, changes);
-  }
-  default: {
-    using type = oktopk::gtopk<execution, comm_type, packed>;
-    return call<type>(comm, typename type::options{.length = length, .k = 20}, changes);
-  }
+  case 0: return call<oktopk::ok_topk<E, C>>(comm, 20, changes);
+  case 1: return call<oktopk::ok_topk<E, C, packed>>(comm, 20, changes);
+  case 2: return call<oktopk::ok_topk<E, C, oktopk::coo<>, reused, reused>>(comm, 20, changes);
+  case 3: return call<oktopk::topk_a<E, C>>(comm, 20, changes);
+  case 4: return call<oktopk::topk_dsa<E, C>>(comm, 60, changes);
+  case 5: return call<oktopk::gtopk<E, C>>(comm, 20, changes);
+  default: return call<oktopk::gtopk<E, C, packed>>(comm, 20, changes);
   }
 }
 
