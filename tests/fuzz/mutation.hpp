@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <vector>
 
 namespace oktopk_fuzz {
 

@@ -13,7 +13,6 @@
 #include <limits>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 namespace oktopk_fuzz {
