@@ -77,6 +77,10 @@ private:
 
 static_assert(oktopk::selector<fixed_threshold>);
 
+struct my_policies : oktopk::default_policies {
+  using local_selector = fixed_threshold;
+};
+
 using space = Kokkos::DefaultExecutionSpace;
 
 /// Ones and minus ones in some places, small values elsewhere; every rank has other places.
@@ -91,7 +95,7 @@ int main(int argc, char** argv) {
   Kokkos::ScopeGuard const kokkos(argc, argv);
   bool right = true;
   oktopk::in_process::run(3, [&](oktopk::in_process_communicator comm) {
-    using allreduce_type = oktopk::ok_topk<space, oktopk::in_process_communicator, oktopk::coo<>, fixed_threshold>;
+    using allreduce_type = oktopk::ok_topk<space, oktopk::in_process_communicator, my_policies>;
     int const length = 1000; // 20 places of each rank reach the threshold
     allreduce_type allreduce(space(), comm, {.length = length, .k = 60, .local_select = {.threshold = 0.5}});
     Kokkos::View<float*, space> const gradient("gradient", length);

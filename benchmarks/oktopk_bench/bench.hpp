@@ -184,7 +184,8 @@ private:
     if (algorithm.name() == "ok_topk") {
       take_from(std::type_identity<oktopk::catalogue::any_ok_topk<space, decorated, format>>());
     } else if (algorithm.name() == "paper_ok_topk") {
-      take_from(std::type_identity<oktopk::paper_ok_topk<space, decorated, format>>());
+      take_from(std::type_identity<
+                oktopk::paper_ok_topk<space, decorated, oktopk::with_format<format, oktopk::paper_policies>>>());
     }
     return boundaries;
   }

@@ -9,7 +9,7 @@
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/comm/concept.hpp>

@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 #include "support/collect.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/allreduce.hpp>
 
@@ -19,7 +20,9 @@ namespace {
 
 using in_process = oktopk::in_process_communicator;
 // Of many options.
-using usual = oktopk::ok_topk<execution, in_process, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
+using usual =
+    oktopk::ok_topk<execution, in_process,
+                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
 using usual_options = usual::options;
 
 /// Every rank makes an ok_topk with `options(rank)`; what is wrong with what they say, or nothing.
@@ -110,8 +113,8 @@ TEST_CASE("a length that is negative or does not fit the index type is the same 
   auto const make_wide = [](std::int64_t length) {
     return failures_of(3, [length](in_process comm) {
       using format = oktopk::coo<float, std::int64_t>;
-      oktopk::ok_topk<execution, in_process, format> const made_of_it(execution(), comm,
-                                                                      {.length = length, .density = 0.01});
+      oktopk::ok_topk<execution, in_process, oktopk::with_format<format>> const made_of_it(
+          execution(), comm, {.length = length, .density = 0.01});
       CHECK(made_of_it.k() == 1374389535);
     });
   };
@@ -185,13 +188,14 @@ TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
   using oktopk::coo;
   using E = execution;
   using C = in_process;
-  using double_values = oktopk::ok_topk<E, C, coo<double>, oktopk::reused_threshold, oktopk::reused_threshold>;
-  using wide_indices =
-      oktopk::ok_topk<E, C, coo<float, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>;
-  using exact_local = oktopk::ok_topk<E, C, coo<>, oktopk::exact, oktopk::reused_threshold>;
-  using exact_global = oktopk::ok_topk<E, C, coo<>, oktopk::reused_threshold, oktopk::exact>;
-  using uniform_regions =
-      oktopk::ok_topk<E, C, coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::uniform>;
+  using double_values =
+      oktopk::ok_topk<E, C, oktopk_tests::policies_of<coo<double>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using wide_indices = oktopk::ok_topk<
+      E, C, oktopk_tests::policies_of<coo<float, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using exact_local = oktopk::ok_topk<E, C, oktopk_tests::policies_of<coo<>, oktopk::exact, oktopk::reused_threshold>>;
+  using exact_global = oktopk::ok_topk<E, C, oktopk_tests::policies_of<coo<>, oktopk::reused_threshold, oktopk::exact>>;
+  using uniform_regions = oktopk::ok_topk<
+      E, C, oktopk_tests::policies_of<coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::uniform>>;
   using paper = oktopk::paper_ok_topk<E, C>;
   using dense = oktopk::dense<E, C>;
   usual_options const ours{.length = 100, .k = 10};
@@ -228,8 +232,9 @@ TEST_CASE("only the paper's own policies together go by the paper's name") {
   using oktopk::coo;
   oktopk::self_communicator const alone;
   using paper = oktopk::paper_ok_topk<execution, oktopk::self_communicator>;
-  using mixed = oktopk::ok_topk<execution, oktopk::self_communicator, coo<>, oktopk::unguarded_threshold,
-                                oktopk::gathered_threshold>;
+  using mixed =
+      oktopk::ok_topk<execution, oktopk::self_communicator,
+                      oktopk_tests::policies_of<coo<>, oktopk::unguarded_threshold, oktopk::gathered_threshold>>;
   CHECK(paper(execution(), alone, {.length = 10, .k = 1}).name() == "paper_ok_topk");
   CHECK(mixed(execution(), alone, {.length = 10, .k = 1}).name() == "ok_topk");
 }

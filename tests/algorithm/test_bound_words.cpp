@@ -64,21 +64,21 @@ void check_bounds() {
 
 TEMPLATE_TEST_CASE("topk_a and gaussian_k keep their bounds", "", twelve_bytes, oktopk::coo<>,
                    (delta_coded<float, std::int32_t>)) {
-  check_bounds<oktopk::topk_a<execution, counting, TestType>>();
+  check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<TestType>>>();
   check_bounds<oktopk::gaussian_k<execution, counting, TestType>>();
 }
 
 TEMPLATE_TEST_CASE("topk_dsa keeps its bound in any format", "", twelve_bytes, oktopk::coo<>, oktopk::coo_or_dense<>) {
-  check_bounds<oktopk::topk_dsa<execution, counting, TestType>>();
+  check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<TestType>>>();
 }
 
 TEMPLATE_TEST_CASE("gtopk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>,
                    (delta_coded<float, std::int32_t>)) {
-  check_bounds<oktopk::gtopk<execution, counting, TestType>>();
+  check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<TestType>>>();
 }
 
 TEMPLATE_TEST_CASE("ok_topk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>) {
-  check_bounds<oktopk::ok_topk<execution, counting, TestType>>();
+  check_bounds<oktopk::ok_topk<execution, counting, oktopk::with_format<TestType>>>();
 }
 
 TEST_CASE("the bound of ok_topk's default policies is the documented one") {

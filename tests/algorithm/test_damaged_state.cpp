@@ -5,11 +5,12 @@
 
 #include "algorithm/continuation.hpp"
 #include "support/catch.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/select/reused_threshold.hpp>
@@ -50,15 +51,18 @@ struct subject {
 template <class Comm>
 using exact = oktopk::ok_topk<execution, Comm>;
 template <class Comm>
-using reusing = oktopk::ok_topk<execution, Comm, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
+using reusing =
+    oktopk::ok_topk<execution, Comm,
+                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
 template <class Comm>
 using paper = oktopk::paper_ok_topk<execution, Comm>;
 template <class Comm>
-using topk_a = oktopk::topk_a<execution, Comm, oktopk::coo<>, oktopk::reused_threshold>;
+using topk_a = oktopk::topk_a<execution, Comm, oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
 template <class Comm>
-using topk_dsa = oktopk::topk_dsa<execution, Comm, oktopk::coo_or_dense<>, oktopk::reused_threshold>;
+using topk_dsa =
+    oktopk::topk_dsa<execution, Comm, oktopk_tests::policies_of<oktopk::coo_or_dense<>, oktopk::reused_threshold>>;
 template <class Comm>
-using gtopk = oktopk::gtopk<execution, Comm, oktopk::coo<>, oktopk::reused_threshold>;
+using gtopk = oktopk::gtopk<execution, Comm, oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
 
 template <class Part>
 using damage = std::pair<std::string, std::function<void(Part&)>>;
@@ -190,7 +194,7 @@ TEST_CASE("a checkpoint of one scheme is not read as that of another") {
     for (auto const& heard :
          {reading(reusing<comm>::state_type()), reading(paper<comm>::state_type()), reading(topk_a<comm>::state_type()),
           reading(oktopk::dense<execution, comm>::state_type()), reading(oktopk::sgd<exact<comm>>::state_type()),
-          reading(oktopk::ok_topk<execution, comm, oktopk::coo<double>>::state_type())}) {
+          reading(oktopk::ok_topk<execution, comm, oktopk::with_format<oktopk::coo<double>>>::state_type())}) {
       CHECK(heard.code == fault::bad_file);
       CHECK(heard.text.find("the checkpoint holds a state of ok_topk (local exact, global exact, 32-bit values)") !=
             std::string::npos);

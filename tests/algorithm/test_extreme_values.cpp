@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
@@ -32,7 +33,8 @@ using oktopk::in_process_communicator;
 namespace {
 
 template <class Value, class Index = std::int32_t>
-using exact_ok_topk = oktopk::ok_topk<execution, in_process_communicator, oktopk::coo<Value, Index>>;
+using exact_ok_topk =
+    oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<oktopk::coo<Value, Index>>>;
 
 /// What every rank hears when it calls with `first` once and then with `second`.
 template <class Algorithm, class Value>
@@ -102,19 +104,21 @@ TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, dou
   using self = oktopk::self_communicator;
   using format = oktopk::coo<value>;
   SECTION("ok_topk") {
-    using algorithm = oktopk::ok_topk<execution, self, format>;
+    using algorithm = oktopk::ok_topk<execution, self, oktopk::with_format<format>>;
     check([] {
       return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
     });
   }
   SECTION("ok_topk with reused thresholds") {
-    using algorithm = oktopk::ok_topk<execution, self, format, oktopk::reused_threshold, oktopk::reused_threshold>;
+    using algorithm =
+        oktopk::ok_topk<execution, self,
+                        oktopk_tests::policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>>;
     check([] {
       return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
     });
   }
   SECTION("topk_a") {
-    using algorithm = oktopk::topk_a<execution, self, format>;
+    using algorithm = oktopk::topk_a<execution, self, oktopk::with_format<format>>;
     check([] {
       return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
     });

@@ -4,6 +4,7 @@
 #include "algorithm/ok_topk_reference.hpp"
 #include "algorithm/ok_topk_volume.hpp"
 #include "algorithm/suite.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 
@@ -17,7 +18,9 @@ struct subject {
   using value_type = float;
   using index_type = std::int32_t;
   template <class Comm>
-  using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>;
+  using algorithm =
+      oktopk::ok_topk<execution, Comm,
+                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .schedule = {.bucket = 2}};

@@ -4,6 +4,7 @@
 #include "algorithm/ok_topk_reference.hpp"
 #include "algorithm/ok_topk_volume.hpp"
 #include "algorithm/suite.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/partition/balanced.hpp>
@@ -18,8 +19,10 @@ struct subject {
   using value_type = double;
   using index_type = std::int32_t;
   template <class Comm>
-  using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<double, std::int32_t>, oktopk::unguarded_threshold,
-                                    oktopk::exact, oktopk::balanced>;
+  using algorithm =
+      oktopk::ok_topk<execution, Comm,
+                      oktopk_tests::policies_of<oktopk::coo<double, std::int32_t>, oktopk::unguarded_threshold,
+                                                oktopk::exact, oktopk::balanced>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {

@@ -4,6 +4,7 @@
 #include "algorithm/ok_topk_reference.hpp"
 #include "algorithm/ok_topk_volume.hpp"
 #include "algorithm/suite.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/select/reused_threshold.hpp>
@@ -16,8 +17,9 @@ struct subject {
   using value_type = double;
   using index_type = std::int64_t;
   template <class Comm>
-  using algorithm = oktopk::ok_topk<execution, Comm, oktopk::coo<double, std::int64_t>, oktopk::reused_threshold,
-                                    oktopk::reused_threshold>;
+  using algorithm = oktopk::ok_topk<
+      execution, Comm,
+      oktopk_tests::policies_of<oktopk::coo<double, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,

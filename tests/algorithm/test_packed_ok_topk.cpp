@@ -15,7 +15,7 @@ using namespace oktopk_tests;
 // A name of its own: g++ gives what is made of an alias template the same symbols in every file, unnamed namespace or
 // not.
 template <class Comm, class Format>
-using ok_topk_of = oktopk::ok_topk<execution, Comm, Format>;
+using ok_topk_of = oktopk::ok_topk<execution, Comm, oktopk::with_format<Format>>;
 
 TEST_CASE("ok_topk with packed messages: lossless as COO, lossy with every error returned") {
   check_packed<ok_topk_of>();

@@ -10,7 +10,7 @@ using namespace oktopk_tests;
 // A name of its own: g++ gives what is made of an alias template the same symbols in every file, unnamed namespace or
 // not.
 template <class Comm, class Format>
-using topk_a_of = oktopk::topk_a<execution, Comm, Format>;
+using topk_a_of = oktopk::topk_a<execution, Comm, oktopk::with_format<Format>>;
 
 TEST_CASE("topk_a with packed messages: lossless as COO, lossy with every error returned") {
   check_packed<topk_a_of>();

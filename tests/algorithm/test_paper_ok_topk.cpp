@@ -6,7 +6,7 @@
 #include "algorithm/suite.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 
 using namespace oktopk_tests;
 

@@ -6,9 +6,10 @@
 #include "algorithm/invariants.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
@@ -39,7 +40,8 @@ typename Allreduce::options with_k(std::int64_t k) {
 TEMPLATE_TEST_CASE(
     "after set_k an algorithm does what one made with that k does from the same state", "",
     (oktopk::ok_topk<execution, counting>), (oktopk::paper_ok_topk<execution, counting>),
-    (oktopk::ok_topk<execution, counting, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>),
+    (oktopk::ok_topk<execution, counting,
+                     oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>),
     (oktopk::topk_a<execution, counting>), (oktopk::topk_dsa<execution, counting>),
     (oktopk::gtopk<execution, counting>), (oktopk::gaussian_k<execution, counting>)) {
   for (int const ranks : {1, 4}) {

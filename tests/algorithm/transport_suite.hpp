@@ -3,6 +3,7 @@
 #pragma once
 
 #include "algorithm/suite.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
@@ -94,8 +95,10 @@ struct always_balanced : oktopk::balanced_allgatherv {
   explicit always_balanced(options) : balanced_allgatherv({.ratio = 1}) {}
 };
 template <class Comm>
-using ok_topk_of_open_sizes = oktopk::ok_topk<execution, Comm, oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact,
-                                              oktopk::evened, oktopk::rotated, always_balanced>;
+using ok_topk_of_open_sizes =
+    oktopk::ok_topk<execution, Comm,
+                    oktopk_tests::policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact, oktopk::evened,
+                                              oktopk::rotated, always_balanced>>;
 template <class Comm>
 using paper_ok_topk = oktopk::paper_ok_topk<execution, Comm>;
 template <class Comm>

@@ -4,6 +4,7 @@
 // Partitioner, schedule and gather: what is asked of them is enough, and each part of it is asked for.
 
 #include "support/catch.hpp"
+#include "support/policies.hpp"
 #include "support/reference.hpp"
 #include "support/seeded.hpp"
 
@@ -320,8 +321,10 @@ TEST_CASE("a schedule that cannot be copied is none, for the exchange keeps a co
 TEST_CASE("ok_topk runs with a partitioner, a schedule and a gather that have what is asked for and nothing else") {
   constexpr std::int64_t length = 700;
   constexpr std::int64_t k = 30;
-  using algorithm = oktopk::ok_topk<host_execution, ranks_type, oktopk::coo<>, oktopk::exact, oktopk::exact,
-                                    archetype_partitioner, archetype_schedule, archetype_gather>;
+  using algorithm =
+      oktopk::ok_topk<host_execution, ranks_type,
+                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, archetype_partitioner,
+                                                archetype_schedule, archetype_gather>>;
   for (int const ranks : {1, 2, 3, 8}) {
     std::vector<sparse_vector<float>> parts;
     for (int rank = 0; rank < ranks; ++rank) {

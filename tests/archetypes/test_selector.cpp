@@ -4,6 +4,7 @@
 // The concepts `selector` and `selection_group`: what they ask for is enough, and each part of it is asked for.
 
 #include "support/catch.hpp"
+#include "support/policies.hpp"
 #include "support/reference.hpp"
 #include "support/seeded.hpp"
 
@@ -301,8 +302,8 @@ TEST_CASE("a selector that takes no accumulator in the making is none, for sgd h
 
 TEST_CASE("ok_topk runs with selectors that have what the concept asks for and nothing else") {
   constexpr std::int64_t length = 700;
-  using algorithm =
-      oktopk::ok_topk<host_execution, oktopk::in_process_communicator, oktopk::coo<>, archetype, archetype>;
+  using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
+                                    oktopk_tests::policies_of<oktopk::coo<>, archetype, archetype>>;
   for (int const ranks : {1, 3, 8}) {
     std::vector<sparse_vector<float>> parts;
     for (int rank = 0; rank < ranks; ++rank) {

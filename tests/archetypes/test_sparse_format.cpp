@@ -4,6 +4,7 @@
 // The concept `sparse_format`: what it asks for is enough, and each part of it is asked for.
 
 #include "support/catch.hpp"
+#include "support/policies.hpp"
 #include "support/reference.hpp"
 #include "support/seeded.hpp"
 
@@ -148,8 +149,8 @@ static_assert(only_uncoded<decode_tells_too_much> && !oktopk::sparse_format<deco
 TEST_CASE("ok_topk runs with a format that has what the concept asks for and nothing else") {
   constexpr std::int64_t length = 700;
   constexpr std::int64_t k = 30;
-  using algorithm =
-      oktopk::ok_topk<host_execution, oktopk::in_process_communicator, archetype, oktopk::exact, oktopk::exact>;
+  using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
+                                    oktopk_tests::policies_of<archetype, oktopk::exact, oktopk::exact>>;
   for (int const ranks : {1, 3, 8}) {
     std::vector<sparse_vector<double>> parts;
     for (int rank = 0; rank < ranks; ++rank) {

@@ -4,6 +4,8 @@
 // Everything of the library that launches kernels, for the default execution space: what compile.sh hands to compilers
 // for devices. It is compiled and never run.
 
+#include "support/policies.hpp"
+
 #include <oktopk/allreduce.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/codec/block_float.hpp>
@@ -94,19 +96,25 @@ std::int64_t every_algorithm(in_process comm) {
 
 std::int64_t every_policy(in_process comm) {
   using wide = coo<double, std::int64_t>;
-  return all_of<oktopk::ok_topk<space, in_process, coo<>, reused_threshold, reused_threshold>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, coo<>, gaussian, exact, uniform>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, wide, oktopk::chunked>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, coo_or_dense<>>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, oktopk::packed<>>>(comm) +
-         all_of<oktopk::gtopk<space, in_process, oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>>>(comm) +
-         all_of<oktopk::topk_dsa<space, in_process, oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>>>(
+  return all_of<
+             oktopk::ok_topk<space, in_process, oktopk_tests::policies_of<coo<>, reused_threshold, reused_threshold>>>(
              comm) +
-         all_of<oktopk::ok_topk<space, in_process, wide>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, wide, reused_threshold, reused_threshold, balanced>>(comm) +
-         all_of<oktopk::paper_ok_topk<space, in_process, wide>>(comm) +
-         all_of<oktopk::topk_dsa<space, in_process, coo_or_dense<double, std::int64_t>>>(comm) +
-         all_of<oktopk::gtopk<space, in_process, wide>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk_tests::policies_of<coo<>, gaussian, exact, uniform>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk_tests::policies_of<wide, oktopk::chunked>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<coo_or_dense<>>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<oktopk::packed<>>>>(comm) +
+         all_of<oktopk::gtopk<space, in_process,
+                              oktopk::with_format<oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>>>>(
+             comm) +
+         all_of<oktopk::topk_dsa<space, in_process,
+                                 oktopk::with_format<oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>>>>(
+             comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<wide>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process,
+                                oktopk_tests::policies_of<wide, reused_threshold, reused_threshold, balanced>>>(comm) +
+         all_of<oktopk::paper_ok_topk<space, in_process, oktopk::with_format<wide, oktopk::paper_policies>>>(comm) +
+         all_of<oktopk::topk_dsa<space, in_process, oktopk::with_format<coo_or_dense<double, std::int64_t>>>>(comm) +
+         all_of<oktopk::gtopk<space, in_process, oktopk::with_format<wide>>>(comm) +
          all_of<oktopk::dense_rabenseifner<space, in_process, double, std::int64_t>>(comm);
 }
 

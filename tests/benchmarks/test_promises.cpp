@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/collect.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
@@ -25,8 +26,11 @@ using everything = oktopk::dense<execution, C>;
 using rounded = oktopk::dense_bfloat16<execution, C>;
 using local_only = oktopk::topk_a<execution, C>;
 using exact = oktopk::ok_topk<execution, C>;
-using reusing = oktopk::ok_topk<execution, C, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
-using lossy = oktopk::ok_topk<execution, C, oktopk::packed<float, std::int32_t, oktopk::fixed_values<4>>>;
+using reusing =
+    oktopk::ok_topk<execution, C,
+                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using lossy =
+    oktopk::ok_topk<execution, C, oktopk::with_format<oktopk::packed<float, std::int32_t, oktopk::fixed_values<4>>>>;
 
 static_assert(oktopk_bench::sums_everything<everything> && !oktopk_bench::sums_everything<rounded>);
 static_assert(!oktopk_bench::sums_everything<exact>);

@@ -29,9 +29,9 @@ using oktopk_bench::space;
 using comm_type = in_process_communicator;
 using format = catalogue::any_packed<float, std::int32_t>;
 using own = catalogue::any_ok_topk<space, comm_type, format>;
-using all_to_all = topk_a<space, comm_type, format>;
-using scattered = topk_dsa<space, comm_type, format>;
-using tree = gtopk<space, comm_type, format>;
+using all_to_all = topk_a<space, comm_type, oktopk::with_format<format>>;
+using scattered = topk_dsa<space, comm_type, oktopk::with_format<format>>;
+using tree = gtopk<space, comm_type, oktopk::with_format<format>>;
 
 std::vector<std::string> const codes{"bfloat16", "fixed8", "fixed4", "fixed2", "sign"};
 

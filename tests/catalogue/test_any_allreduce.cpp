@@ -19,7 +19,7 @@ using namespace oktopk;
 using namespace oktopk_tests;
 
 using format = coo<double, std::int64_t>;
-using typed = topk_a<execution, counting, format>;
+using typed = topk_a<execution, counting, oktopk::with_format<format>>;
 using any = any_allreduce<execution, counting, double, std::int64_t>;
 static_assert(gradient_allreduce<any>);
 

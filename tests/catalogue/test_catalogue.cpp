@@ -12,6 +12,7 @@
 #include "algorithm/invariants.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
+#include "support/policies.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -88,17 +89,19 @@ void check_twin(std::string const& text, typename Typed::options const& how = {}
   }
 }
 
-using reusing = ok_topk<E, C, coo<>, reused_threshold, reused_threshold, balanced>;
+using reusing = ok_topk<E, C, oktopk_tests::policies_of<coo<>, reused_threshold, reused_threshold, balanced>>;
 using published = paper_ok_topk<E, C>;
 template <class Codec>
 using coded_ring = dense_ring_chunked<E, C, float, std::int32_t, coded_wire<Codec>>;
 
 void compare_sparse_algorithms() {
   check_twin<ok_topk<E, C>>("ok_topk");
-  check_twin<ok_topk<E, C, coo_or_dense<>>>("ok_topk(format=coo_or_dense)");
-  check_twin<ok_topk<E, C, packed<>>>("ok_topk(format=packed)");
-  check_twin<ok_topk<E, C, packed<float, std::int32_t, bfloat16_values>>>("ok_topk(format=packed, values=bfloat16)");
-  check_twin<gtopk<E, C, packed<float, std::int32_t, fixed_values<4>>>>("gtopk(format=packed, values=fixed4)");
+  check_twin<ok_topk<E, C, oktopk::with_format<coo_or_dense<>>>>("ok_topk(format=coo_or_dense)");
+  check_twin<ok_topk<E, C, oktopk::with_format<packed<>>>>("ok_topk(format=packed)");
+  check_twin<ok_topk<E, C, oktopk::with_format<packed<float, std::int32_t, bfloat16_values>>>>(
+      "ok_topk(format=packed, values=bfloat16)");
+  check_twin<gtopk<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<4>>>>>(
+      "gtopk(format=packed, values=fixed4)");
   typename reusing::options reused;
   reused.local_select = {.tau_prime = 2, .low = 0.5};
   reused.global_select = {.tau_prime = 2, .low = 0.5};
@@ -112,9 +115,11 @@ void compare_sparse_algorithms() {
   check_twin<reusing>("ok_topk(local=reused(tau_prime=2, low=0.5), global=reused( low = 0.5, tau_prime=2 ), "
                       "partition=balanced(tau=2), bucket=2, ratio=1.5, message_entries=5)",
                       reused);
-  check_twin<gtopk<E, C, packed<float, std::int32_t, fixed_values<2>>>>("gtopk(format=packed(values=fixed2))");
-  check_twin<ok_topk<E, C, coo<>, gaussian, exact, uniform>>("ok_topk(local_select=gaussian, partition=uniform)");
-  check_twin<ok_topk<E, C, coo<>, chunked, exact>>("ok_topk(local_select=chunked)");
+  check_twin<gtopk<E, C, oktopk::with_format<packed<float, std::int32_t, fixed_values<2>>>>>(
+      "gtopk(format=packed(values=fixed2))");
+  check_twin<ok_topk<E, C, oktopk_tests::policies_of<coo<>, gaussian, exact, uniform>>>(
+      "ok_topk(local_select=gaussian, partition=uniform)");
+  check_twin<ok_topk<E, C, oktopk_tests::policies_of<coo<>, chunked, exact>>>("ok_topk(local_select=chunked)");
   typename published::options paper;
   paper.local_select.tau_prime = 3;
   paper.global_select.tau_prime = 3;
@@ -122,7 +127,7 @@ void compare_sparse_algorithms() {
   check_twin<published>("paper_ok_topk(tau=2, tau_prime=3)", paper);
   check_twin<topk_a<E, C>>("topk_a");
   check_twin<topk_dsa<E, C>>("topk_dsa(bucket=2)", {.schedule = {.bucket = 2}});
-  check_twin<topk_dsa<E, C, coo<>>>("topk_dsa(format=coo)");
+  check_twin<topk_dsa<E, C, oktopk::with_format<coo<>>>>("topk_dsa(format=coo)");
   check_twin<gtopk<E, C>>("gtopk");
   check_twin<gtopk<E, C>>("gtopk(return_dropped=false)", {.return_dropped = false});
   check_twin<gaussian_k<E, C>>("gaussian_k");

@@ -4,6 +4,8 @@
 
 // A gather that keeps its result to itself: what it must give back has to be said in a sentence.
 
+#include "support/policies.hpp"
+
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/self.hpp>
 
@@ -19,8 +21,9 @@ struct silent : oktopk::balanced_allgatherv {
   };
 };
 
-using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, oktopk::exact,
-                                  oktopk::evened, oktopk::rotated, silent>;
+using algorithm = oktopk::ok_topk<
+    E, oktopk::self_communicator,
+    oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::evened, oktopk::rotated, silent>>;
 
 void use(algorithm::options const& how) {
   algorithm(E(), oktopk::self_communicator(), how);

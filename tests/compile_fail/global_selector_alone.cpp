@@ -4,6 +4,8 @@
 
 // A selector that serves one rank alone, in the place of the global one: that must be said in a sentence.
 
+#include "support/policies.hpp"
+
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/self.hpp>
 
@@ -19,7 +21,8 @@ struct hermit : oktopk::exact {
          state<float>&) const;
 };
 
-using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, hermit>;
+using algorithm =
+    oktopk::ok_topk<E, oktopk::self_communicator, oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, hermit>>;
 
 void use(algorithm::options const& how) {
   algorithm(E(), oktopk::self_communicator(), how);

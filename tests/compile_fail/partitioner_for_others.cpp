@@ -4,6 +4,8 @@
 
 // A partitioner that asks for more than the communicator has: the relation of the two must be said in a sentence.
 
+#include "support/policies.hpp"
+
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/self.hpp>
 
@@ -23,7 +25,8 @@ struct for_trees : oktopk::uniform {
   };
 };
 
-using algorithm = oktopk::ok_topk<E, oktopk::self_communicator, oktopk::coo<>, oktopk::exact, oktopk::exact, for_trees>;
+using algorithm = oktopk::ok_topk<E, oktopk::self_communicator,
+                                  oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, for_trees>>;
 
 void use(algorithm::options const& how) {
   algorithm(E(), oktopk::self_communicator(), how);

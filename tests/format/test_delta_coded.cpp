@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/delta_coded.hpp"
 #include "support/kept_update.hpp"
+#include "support/policies.hpp"
 #include "support/ranks.hpp"
 #include "support/seeded.hpp"
 
@@ -40,7 +41,8 @@ struct seen {
 template <class Format>
 seen run(int ranks, double ratio) {
   using algorithm =
-      oktopk::ok_topk<host_execution, counted, Format, oktopk::reused_threshold, oktopk::reused_threshold>;
+      oktopk::ok_topk<host_execution, counted,
+                      oktopk_tests::policies_of<Format, oktopk::reused_threshold, oktopk::reused_threshold>>;
   constexpr std::int64_t length = 20000;
   seen all(ranks);
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {

@@ -4,6 +4,7 @@
 
 #include "fuzz/algorithm_participant.hpp"
 #include "fuzz/case.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
@@ -159,9 +160,10 @@ inline std::vector<typed_file> const& other_files() {
   using namespace oktopk;
   using E = execution;
   using C = communicator;
-  static auto const all =
-      files_of<ok_topk<E, C>, ok_topk<E, C, coo<double>>, ok_topk<E, C, coo<>, reused_threshold, reused_threshold>,
-               topk_a<E, C>, topk_a<E, C, coo<double>>, topk_a<E, C, coo<>, reused_threshold>, dense<E, C>>();
+  static auto const all = files_of<ok_topk<E, C>, ok_topk<E, C, oktopk::with_format<coo<double>>>,
+                                   ok_topk<E, C, oktopk_tests::policies_of<coo<>, reused_threshold, reused_threshold>>,
+                                   topk_a<E, C>, topk_a<E, C, oktopk::with_format<coo<double>>>,
+                                   topk_a<E, C, oktopk_tests::policies_of<coo<>, reused_threshold>>, dense<E, C>>();
   return all;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fuzz/algorithm_participant.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
@@ -60,7 +61,8 @@ std::int64_t most_bytes_of(std::int64_t entries, std::int64_t length) {
 template <class Format, class Local, class Global, class Partitioner, class Gather = oktopk::balanced_allgatherv>
 subject<typename Format::value_type> ok_topk_subject(std::string name) {
   using algorithm =
-      oktopk::ok_topk<execution, communicator, Format, Local, Global, Partitioner, oktopk::rotated, Gather>;
+      oktopk::ok_topk<execution, communicator,
+                      oktopk_tests::policies_of<Format, Local, Global, Partitioner, oktopk::rotated, Gather>>;
   auto made = subject_of<algorithm>("ok_topk." + std::move(name), family::ok_topk);
   made.about.local = choice_of<Local>();
   made.about.global = choice_of<Global>();

@@ -3,6 +3,7 @@
 
 // Whole calls of which some messages arrive other than they were sent: headers, sizes, counts and entries.
 
+#include "support/policies.hpp"
 #include "target.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
@@ -116,12 +117,12 @@ void call_one(std::uint8_t which, damaging const& comm, plan& changes) {
   using reused = oktopk::reused_threshold;
   switch (which % 7) {
   case 0: return call<oktopk::ok_topk<E, C>>(comm, 20, changes);
-  case 1: return call<oktopk::ok_topk<E, C, packed>>(comm, 20, changes);
-  case 2: return call<oktopk::ok_topk<E, C, oktopk::coo<>, reused, reused>>(comm, 20, changes);
+  case 1: return call<oktopk::ok_topk<E, C, oktopk::with_format<packed>>>(comm, 20, changes);
+  case 2: return call<oktopk::ok_topk<E, C, oktopk_tests::policies_of<oktopk::coo<>, reused, reused>>>(comm, 20, changes);
   case 3: return call<oktopk::topk_a<E, C>>(comm, 20, changes);
   case 4: return call<oktopk::topk_dsa<E, C>>(comm, 60, changes);
   case 5: return call<oktopk::gtopk<E, C>>(comm, 20, changes);
-  default: return call<oktopk::gtopk<E, C, packed>>(comm, 20, changes);
+  default: return call<oktopk::gtopk<E, C, oktopk::with_format<packed>>>(comm, 20, changes);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "support/caught.hpp"
 #include "support/kept_update.hpp"
 #include "support/mpi_ranks.hpp"
+#include "support/policies.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
@@ -33,8 +34,9 @@ namespace {
 constexpr std::int64_t length = 4000;
 
 template <class Comm>
-using ok_topk = oktopk::ok_topk<host_execution, oktopk::counted<Comm>, oktopk::coo<>, oktopk::reused_threshold,
-                                oktopk::reused_threshold>;
+using ok_topk =
+    oktopk::ok_topk<host_execution, oktopk::counted<Comm>,
+                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
 template <class Comm>
 using dense = oktopk::dense<host_execution, oktopk::counted<Comm>>;

@@ -204,7 +204,7 @@ TEST_CASE("a message that was never received does not reach a later duplicate") 
 
 TEST_CASE("whichever encoding fails on all ranks, the call leaves no message behind, and another duplicate goes on") {
   on_all_ranks([] {
-    using algorithm = oktopk::ok_topk<host_execution, mpi_communicator, exhausted_coo>;
+    using algorithm = oktopk::ok_topk<host_execution, mpi_communicator, oktopk::with_format<exhausted_coo>>;
     auto const length = std::int64_t(1000);
     auto const accumulator = seeded_accumulator<float>(length, world_rank(), 0);
     auto const call = [&](mpi_communicator comm) {

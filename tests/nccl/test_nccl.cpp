@@ -11,6 +11,7 @@
 #include "support/caught.hpp"
 #include "support/kept_update.hpp"
 #include "support/mpi_ranks.hpp"
+#include "support/policies.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/allreduce.hpp>
@@ -102,7 +103,9 @@ void check_same_as_in_process() {
 template <class Comm>
 using ok_topk = oktopk::ok_topk<device, Comm>;
 template <class Comm>
-using packed_ok_topk = oktopk::ok_topk<device, Comm, oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>;
+using packed_ok_topk =
+    oktopk::ok_topk<device, Comm,
+                    oktopk_tests::policies_of<oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>>;
 template <class Comm>
 using gtopk = oktopk::gtopk<device, Comm>;
 template <class Comm>

@@ -198,7 +198,7 @@ bool run(requests const& how, Comm const& comm, diary const& log) {
     return call_again_and_again<oktopk::ok_topk<E, Comm>>(how, comm, log);
   }
   if (how.algorithm == "packed") {
-    return call_again_and_again<oktopk::ok_topk<E, Comm, oktopk::packed<>>>(how, comm, log);
+    return call_again_and_again<oktopk::ok_topk<E, Comm, oktopk::with_format<oktopk::packed<>>>>(how, comm, log);
   }
   if (how.algorithm == "topk_a") {
     return call_again_and_again<oktopk::topk_a<E, Comm>>(how, comm, log);

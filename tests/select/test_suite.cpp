@@ -3,7 +3,7 @@
 
 #include "select/suite.hpp"
 
-#include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>

@@ -188,7 +188,8 @@ TEMPLATE_TEST_CASE("gradients of any magnitude are clipped, and nothing of them 
     oktopk::in_process::run(ranks, [&, most = largest, to = clip_norm](in_process_communicator comm) {
       constexpr std::int64_t few = 3000;
       using format = oktopk::coo<TestType>;
-      oktopk::ok_topk<execution, in_process_communicator, format> allreduce(execution(), comm, {.length = few, .k = 4});
+      oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<format>> allreduce(
+          execution(), comm, {.length = few, .k = 4});
       error_feedback_options clipped = how;
       clipped.clip_norm = to;
       error_feedback feedback(allreduce, clipped);

@@ -6,6 +6,7 @@
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
+#include "support/policies.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/algorithm/other_ranks.hpp>
@@ -111,7 +112,8 @@ kept train(in_process_communicator comm, int calls) {
 TEMPLATE_TEST_CASE(
     "after a death the survivors go on with P-1 ranks and lose the dead rank's residual alone", "",
     (oktopk::ok_topk<E, in_process_communicator>),
-    (oktopk::ok_topk<E, in_process_communicator, oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>),
+    (oktopk::ok_topk<E, in_process_communicator,
+                     oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>),
     (oktopk::gtopk<E, in_process_communicator>), (oktopk::topk_dsa<E, in_process_communicator>)) {
   // How many messages there are, of a world that ends well.
   oktopk::in_process::simulated_run healthy;

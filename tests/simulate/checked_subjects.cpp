@@ -4,6 +4,8 @@
 #include "fuzz/subjects.hpp"
 #include "simulate/scenario.hpp"
 #include "simulate/story.hpp"
+#include "support/policies.hpp"
+#include <oktopk/comm/collectives.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -50,13 +52,15 @@ std::vector<subject<float>> const& checked_subjects() {
   using entry = coo<float, std::int32_t>;
   using mixed = coo_or_dense<float, std::int32_t>;
   static std::vector<subject<float>> const all = {
-      checked_one<ok_topk<E, C, entry, exact, exact, evened>>("ok_topk.f32_i32.exact.exact.evened"),
-      checked_one<ok_topk<E, C, entry, reused_threshold, reused_threshold, evened>>(
+      checked_one<ok_topk<E, C, oktopk_tests::policies_of<entry, exact, exact, evened>>>(
+          "ok_topk.f32_i32.exact.exact.evened"),
+      checked_one<ok_topk<E, C, oktopk_tests::policies_of<entry, reused_threshold, reused_threshold, evened>>>(
           "ok_topk.f32_i32.reused.reused.evened"),
-      checked_one<ok_topk<E, C, entry, exact, exact, oktopk::balanced>>("ok_topk.f32_i32.exact.exact.balanced"),
-      checked_one<topk_a<E, C, entry, exact>>("topk_a.f32_i32.exact"),
-      checked_one<topk_dsa<E, C, mixed, exact>>("topk_dsa.f32_i32_or_dense.exact"),
-      checked_one<gtopk<E, C, entry, exact>>("gtopk.f32_i32.exact"),
+      checked_one<ok_topk<E, C, oktopk_tests::policies_of<entry, exact, exact, oktopk::balanced>>>(
+          "ok_topk.f32_i32.exact.exact.balanced"),
+      checked_one<topk_a<E, C, oktopk_tests::policies_of<entry, exact>>>("topk_a.f32_i32.exact"),
+      checked_one<topk_dsa<E, C, oktopk_tests::policies_of<mixed, exact>>>("topk_dsa.f32_i32_or_dense.exact"),
+      checked_one<gtopk<E, C, oktopk_tests::policies_of<entry, exact>>>("gtopk.f32_i32.exact"),
       checked_one<dense_ring<E, C, float, std::int32_t>>("dense.ring.f32"),
   };
   return all;

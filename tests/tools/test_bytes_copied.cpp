@@ -5,6 +5,7 @@
 #include "support/collect.hpp"
 #include "support/generators.hpp"
 #include "support/kokkos_events.hpp"
+#include "support/policies.hpp"
 #include "support/unreachable.hpp"
 
 #include <oktopk/allreduce.hpp>
@@ -125,7 +126,8 @@ TEST_CASE("ok_topk: no more bytes are copied than travel") {
 
 TEST_CASE("ok_topk with reused thresholds: no more bytes are copied than travel") {
   using oktopk::reused_threshold;
-  check_copies<oktopk::ok_topk<execution, far_ranks, oktopk::coo<>, reused_threshold, reused_threshold>>(
+  check_copies<oktopk::ok_topk<execution, far_ranks,
+                               oktopk_tests::policies_of<oktopk::coo<>, reused_threshold, reused_threshold>>>(
       {.partition = {.tau = 2}});
 }
 

@@ -6,6 +6,7 @@
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
+#include "support/policies.hpp"
 #include "support/unreachable.hpp"
 
 #include <oktopk/allreduce.hpp>
@@ -30,8 +31,8 @@ using oktopk::in_process_communicator;
 using oktopk::reused_threshold;
 
 using one_kind = oktopk::ok_topk<execution, in_process_communicator>;
-using another_kind =
-    oktopk::ok_topk<execution, in_process_communicator, oktopk::coo<>, reused_threshold, reused_threshold>;
+using another_kind = oktopk::ok_topk<execution, in_process_communicator,
+                                     oktopk_tests::policies_of<oktopk::coo<>, reused_threshold, reused_threshold>>;
 
 constexpr int ranks = 4;
 constexpr int iterations = 12;

@@ -6,6 +6,7 @@
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
+#include "support/policies.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
@@ -215,8 +216,9 @@ TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") 
 }
 
 TEST_CASE("ok_topk with reused thresholds: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::ok_topk<execution, in_process_communicator, oktopk::coo<>, oktopk::reused_threshold,
-                                 oktopk::reused_threshold>;
+  using scheme =
+      oktopk::ok_topk<execution, in_process_communicator,
+                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
   scheme::options const how{.length = length,
                             .k = 300,
                             .local_select = {.tau_prime = 4},

@@ -4,6 +4,7 @@
 // The same algorithm over a process group of Gloo and between ranks of one process: the same bits, the same bulk
 // traffic, the same errors.
 
+#include "support/policies.hpp"
 #include "torch/ranks.hpp"
 
 #include "support/caught.hpp"
@@ -108,11 +109,11 @@ struct exhausted_coo : oktopk::coo<> {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("a rank that runs out of memory leaves a call over Gloo, and the others need not wait for the limit",
-                   "",
-                   (oktopk::ok_topk<host_execution, oktopk::process_group_communicator, oktopk::coo<>, oktopk::exact,
-                                    oktopk::exact, exhausted_between_steps>),
-                   (oktopk::ok_topk<host_execution, oktopk::process_group_communicator, exhausted_coo>)) {
+TEMPLATE_TEST_CASE(
+    "a rank that runs out of memory leaves a call over Gloo, and the others need not wait for the limit", "",
+    (oktopk::ok_topk<host_execution, oktopk::process_group_communicator,
+                     oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>),
+    (oktopk::ok_topk<host_execution, oktopk::process_group_communicator, oktopk::with_format<exhausted_coo>>)) {
   if (world_size() == 1) {
     return;
   }

@@ -22,7 +22,7 @@ namespace oktopk {
 ///
 /// Not to be used by itself; the algorithms inherit its accessors, which `gradient_allreduce` asks for. Keeps copies of
 /// the execution-space instance and of the communicator.
-template <execution_space E, communicator Comm, gradient_index Index, gradient_value Value>
+template <class E, class Comm, class Index, class Value>
 class algorithm_base {
 public:
   using execution_space = E;

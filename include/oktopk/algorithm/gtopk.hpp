@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/policies.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
@@ -29,10 +30,11 @@ namespace oktopk {
 /// nothing is lost, and every selected entry counts as contributed. `return_dropped = false` is the published form. A
 /// rank sends at most 2k ceil(log2 P) words in ceil(log2 P) messages and receives as many: together the 4k log2 P and 2
 /// log2 P of Table 1; beside these 4 words of header a message. Any P. Holds two values and two bits per element.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
-class gtopk : public selecting_base<E, Comm, Format> {
-  using base = selecting_base<E, Comm, Format>;
-  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+template <class E, class Comm, class Policies = default_policies>
+class gtopk : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
+  using Format = typename Policies::format;
+  using LocalSelector = typename Policies::local_selector;
+  using base = selecting_base<E, Comm, Policies>;
 
 public:
   using typename base::entries_type;
@@ -111,5 +113,9 @@ private:
   reduction_tree<E, Comm, Format> reduction_tree_;
   contributed_indices<E, index_type> contributed_indices_;
 };
+
+/// Deduces from options in braces, as `ok_topk` does.
+template <class E, class Comm, class Options = typename gtopk<E, Comm>::options>
+gtopk(E, Comm, Options const&) -> gtopk<E, Comm>;
 
 } // namespace oktopk

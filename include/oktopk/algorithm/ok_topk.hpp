@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/policies.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
@@ -12,9 +13,7 @@
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
-#include <oktopk/format/coo.hpp>
 #include <oktopk/partition/evened.hpp>
-#include <oktopk/select/exact.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -26,6 +25,41 @@
 #include <vector>
 
 namespace oktopk {
+
+template <class P, class E, class Comm>
+concept has_global_selector = requires { typename P::global_selector; } &&
+                              global_selector<typename P::global_selector, E, Comm, typename P::format>;
+
+template <class P, class E, class Comm>
+concept has_partitioner = requires { typename P::partitioner; } && partitioner<typename P::partitioner, E, Comm>;
+
+template <class P>
+concept has_schedule = requires { typename P::schedule; } && schedule<typename P::schedule>;
+
+template <class P, class E, class Comm>
+concept has_gather = requires { typename P::gather; } && gather_policy<typename P::gather, E, Comm, typename P::format>;
+
+/// A policy for each step of `ok_topk`, each a member type; see `default_policies`.
+template <class P, class E, class Comm>
+concept policies_for = has_format<P, E> && has_local_selector<P> && has_global_selector<P, E, Comm> &&
+                       has_partitioner<P, E, Comm> && has_schedule<P> && has_gather<P, E, Comm>;
+
+namespace detail {
+
+template <class E, class Comm, class Policies>
+struct checked_policies : checked_selection<E, Comm, Policies> {
+  static_assert(
+      has_global_selector<Policies, E, Comm>,
+      "oktopk: the global selector does not select among the ranks: P::global_selector is no global_selector");
+  static_assert(has_partitioner<Policies, E, Comm>,
+                "oktopk: the partitioner does not serve this communicator: P::partitioner is no partitioner");
+  static_assert(has_schedule<Policies>, "oktopk: P::schedule is no schedule");
+  static_assert(has_gather<Policies, E, Comm>,
+                "oktopk: the gather does not serve this communicator: P::gather is no gather_policy");
+  static_assert(policies_for<Policies, E, Comm>);
+};
+
+} // namespace detail
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector, class GlobalSelector>
@@ -63,19 +97,18 @@ struct ok_topk_state {
 /// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds, and regions are
 /// `evened`; the paper's choices are `reused_threshold` and `balanced`.
 ///
-/// All ranks make the object together, with the same options and template arguments but for `E`; different ones are an
+/// All ranks make the object together, with the same options and policies; different ones are an
 /// `error` on every rank. The object keeps a copy of the communicator and of the execution-space instance, which is the
 /// only one it launches on and waits for.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact,
-          class GlobalSelector = exact, class Partitioner = evened, schedule Schedule = rotated,
-          class Gather = balanced_allgatherv>
-class ok_topk : public selecting_base<E, Comm, Format> {
-  using base = selecting_base<E, Comm, Format>;
-  static_assert(global_selector<GlobalSelector, E, Comm, Format>,
-                "oktopk: the global selector does not select among the ranks of this communicator");
-  static_assert(partitioner<Partitioner, E, Comm>, "oktopk: the partitioner does not serve this communicator");
-  static_assert(gather_policy<Gather, E, Comm, Format>, "oktopk: the gather does not serve this communicator");
-  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+template <class E, class Comm, class Policies = default_policies>
+class ok_topk : detail::checked_policies<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
+  using Format = typename Policies::format;
+  using LocalSelector = typename Policies::local_selector;
+  using GlobalSelector = typename Policies::global_selector;
+  using Partitioner = typename Policies::partitioner;
+  using Schedule = typename Policies::schedule;
+  using Gather = typename Policies::gather;
+  using base = selecting_base<E, Comm, Policies>;
 
 public:
   using typename base::entries_type;
@@ -235,7 +268,7 @@ private:
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
 /// g++ does not find out by itself, since options in braces have no type to deduce from.
-template <execution_space E, communicator Comm, class Options = typename ok_topk<E, Comm>::options>
+template <class E, class Comm, class Options = typename ok_topk<E, Comm>::options>
 ok_topk(E, Comm, Options const&) -> ok_topk<E, Comm>;
 
 } // namespace oktopk

@@ -14,9 +14,10 @@ namespace oktopk {
 
 /// Common part of the algorithms that select k entries: `algorithm_base` for the values and indices of a sparse format,
 /// and another k from call to call.
-template <execution_space E, communicator Comm, sparse_format Format>
-class selecting_base : public algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type> {
-  using base = algorithm_base<E, Comm, typename Format::index_type, typename Format::value_type>;
+template <class E, class Comm, class Policies>
+class selecting_base
+    : public algorithm_base<E, Comm, typename Policies::format::index_type, typename Policies::format::value_type> {
+  using base = algorithm_base<E, Comm, typename Policies::format::index_type, typename Policies::format::value_type>;
 
 public:
   /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank

@@ -4,14 +4,13 @@
 
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/policies.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/step.hpp>
-#include <oktopk/format/coo.hpp>
-#include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
@@ -32,10 +31,11 @@ namespace oktopk {
 /// The update is the exact sum of all ranks' selections: up to kP entries, every selected entry contributes. For
 /// selections of k each rank sends 2k(P-1) words in ceil(log2 P) messages, and 2(P-1) words of sizes in as many: any P.
 /// The volume grows with P and passes dense's at P about n/k. Holds one value and one bit per element of the gradient.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>, selector LocalSelector = exact>
-class topk_a : public selecting_base<E, Comm, Format> {
-  using base = selecting_base<E, Comm, Format>;
-  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+template <class E, class Comm, class Policies = default_policies>
+class topk_a : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
+  using Format = typename Policies::format;
+  using LocalSelector = typename Policies::local_selector;
+  using base = selecting_base<E, Comm, Policies>;
 
 public:
   using typename base::entries_type;
@@ -133,19 +133,33 @@ private:
   region_sum<index_type, value_type, E> sum_;
 };
 
+template <class Format>
+struct gaussian_policies : with_format<Format> {
+  using local_selector = gaussian;
+};
+
 /// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in distributed deep learning"): a threshold from
 /// mean and standard deviation, then as `topk_a`.
 ///
 /// The update is the exact sum of what the ranks selected, which may be far from k each: the cost is that of `topk_a`
 /// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
-template <execution_space E, communicator Comm, sparse_format Format = coo<>>
-class gaussian_k : public topk_a<E, Comm, Format, gaussian> {
+template <class E, class Comm, class Format = coo<>>
+class gaussian_k : public topk_a<E, Comm, gaussian_policies<Format>> {
+  using base = topk_a<E, Comm, gaussian_policies<Format>>;
+
 public:
-  using options = typename topk_a<E, Comm, Format, gaussian>::options;
+  using options = typename base::options;
 
   /// Collective.
-  gaussian_k(E exec, Comm comm, options const& how)
-      : topk_a<E, Comm, Format, gaussian>(std::move(exec), std::move(comm), how, "gaussian_k") {}
+  gaussian_k(E exec, Comm comm, options const& how) : base(std::move(exec), std::move(comm), how, "gaussian_k") {}
 };
+
+/// Deduces from options in braces, as `ok_topk` does.
+template <class E, class Comm, class Options = typename topk_a<E, Comm>::options>
+topk_a(E, Comm, Options const&) -> topk_a<E, Comm>;
+
+/// Deduces from options in braces, as `ok_topk` does.
+template <class E, class Comm, class Options = typename gaussian_k<E, Comm>::options>
+gaussian_k(E, Comm, Options const&) -> gaussian_k<E, Comm>;
 
 } // namespace oktopk

@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/policies.hpp>
 #include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
@@ -26,6 +27,11 @@
 
 namespace oktopk {
 
+/// The default policies of `topk_dsa`.
+struct topk_dsa_policies : default_policies {
+  using format = coo_or_dense<>;
+};
+
 /// TopkDSA: SparCML's dynamic sparse allreduce (Renggli et al. 2019, DSAR_Split_allgather; Table 1 of the paper).
 ///
 /// Sparse reduce-scatter over uniform regions, then allgather of the sums; a region goes dense on the wire where that
@@ -33,10 +39,11 @@ namespace oktopk {
 /// evenly over the regions each rank sends between 4k(P-1)/P words (selections that overlap fully) and (2k+n)(P-1)/P
 /// (dense regions), in P-1 + ceil(log2 P) messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
 /// P.
-template <execution_space E, communicator Comm, sparse_format Format = coo_or_dense<>, selector LocalSelector = exact>
-class topk_dsa : public selecting_base<E, Comm, Format> {
-  using base = selecting_base<E, Comm, Format>;
-  static_assert(encodes_on<Format, E>, "oktopk: the sparse format does not encode on this execution space");
+template <class E, class Comm, class Policies = topk_dsa_policies>
+class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
+  using Format = typename Policies::format;
+  using LocalSelector = typename Policies::local_selector;
+  using base = selecting_base<E, Comm, Policies>;
 
 public:
   using typename base::entries_type;
@@ -126,5 +133,9 @@ private:
   allgatherv<E, Comm, Format> allgatherv_;
   rounding_losses<E, Format> rounding_losses_;
 };
+
+/// Deduces from options in braces, as `ok_topk` does.
+template <class E, class Comm, class Options = typename topk_dsa<E, Comm>::options>
+topk_dsa(E, Comm, Options const&) -> topk_dsa<E, Comm>;
 
 } // namespace oktopk

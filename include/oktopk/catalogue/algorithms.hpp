@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/paper/paper_ok_topk.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
@@ -228,24 +228,38 @@ template <class Type>
 coded_scheme(std::string_view, std::string_view, Type) -> coded_scheme<Type>;
 
 /// `ok_topk` with policies that are chosen at run time.
+template <sparse_format Format>
+struct any_policies : with_format<Format> {
+  using local_selector = any_local_selector;
+  using global_selector = any_global_selector;
+  using partitioner = any_partitioner;
+};
+
 template <execution_space E, communicator Comm, sparse_format Format>
-using any_ok_topk = ok_topk<E, Comm, Format, any_local_selector, any_global_selector, any_partitioner>;
+using any_ok_topk = ok_topk<E, Comm, any_policies<Format>>;
 
 /// Every algorithm that a text can name: a new one is one entry here.
 inline constexpr std::tuple algorithms{
     sparse_scheme{
         "ok_topk", "near-optimal sparse allreduce, every step a policy", "coo",
         []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<any_ok_topk<E, C, F>>(); }},
-    sparse_scheme{
-        "paper_ok_topk", "the same as published", "coo",
-        []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<paper_ok_topk<E, C, F>>(); }},
+    sparse_scheme{"paper_ok_topk", "the same as published", "coo",
+                  []<class E, class C, class F>(arguments<E, C, F>) {
+                    return std::type_identity<paper_ok_topk<E, C, with_format<F, paper_policies>>>();
+                  }},
     sparse_scheme{"topk_a", "allgather of the selections", "coo",
-                  []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<topk_a<E, C, F>>(); }},
-    sparse_scheme{
-        "topk_dsa", "reduce-scatter and allgather of the selections, dense where that is less", "coo_or_dense",
-        []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<topk_dsa<E, C, F>>(); }},
+                  []<class E, class C, class F>(arguments<E, C, F>) {
+                    return std::type_identity<topk_a<E, C, with_format<F>>>();
+                  }},
+    sparse_scheme{"topk_dsa", "reduce-scatter and allgather of the selections, dense where that is less",
+                  "coo_or_dense",
+                  []<class E, class C, class F>(arguments<E, C, F>) {
+                    return std::type_identity<topk_dsa<E, C, with_format<F>>>();
+                  }},
     sparse_scheme{"gtopk", "a tree that keeps the k largest of its sums", "coo",
-                  []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<gtopk<E, C, F>>(); }},
+                  []<class E, class C, class F>(arguments<E, C, F>) {
+                    return std::type_identity<gtopk<E, C, with_format<F>>>();
+                  }},
     sparse_scheme{
         "gaussian_k", "allgather of what a threshold of a normal distribution selects", "coo",
         []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<gaussian_k<E, C, F>>(); }},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/paper/gathered_threshold.hpp>
+#include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/elementwise.hpp>

@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/core/options.hpp>
+#include <oktopk/partition/balanced.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace oktopk {
 
@@ -69,5 +71,42 @@ struct gathered_threshold {
 private:
   options options_;
 };
+
+/// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
+struct paper_allgatherv : balanced_allgatherv {
+  struct options {
+    double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
+  };
+
+  paper_allgatherv() : paper_allgatherv(options{}) {}
+  explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
+};
+
+/// The paper's choice in every step: thresholds reused for tau' = 32 iterations whatever they select, the global one
+/// from a gather of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance
+/// above 4 x the mean; COO.
+struct paper_policies : default_policies {
+  using local_selector = unguarded_threshold;
+  using global_selector = gathered_threshold;
+  using partitioner = balanced;
+  using gather = paper_allgatherv;
+};
+
+/// Ok-Topk as published, under a name of its own. For comparison: on re-evaluating iterations, and when a threshold has
+/// gone stale, it exceeds 6k(P-1)/P words.
+template <class E, class Comm, class Policies = paper_policies>
+class paper_ok_topk : public ok_topk<E, Comm, Policies> {
+  using base = ok_topk<E, Comm, Policies>;
+
+public:
+  using options = typename base::options;
+
+  /// Collective.
+  paper_ok_topk(E exec, Comm comm, options const& how) : base(std::move(exec), std::move(comm), how, "paper_ok_topk") {}
+};
+
+/// As `ok_topk`'s.
+template <class E, class Comm, class Options = typename paper_ok_topk<E, Comm>::options>
+paper_ok_topk(E, Comm, Options const&) -> paper_ok_topk<E, Comm>;
 
 } // namespace oktopk

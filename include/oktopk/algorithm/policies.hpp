@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/format/coo.hpp>
+#include <oktopk/select/exact.hpp>
+
+namespace oktopk {
+
+struct evened;
+struct rotated;
+struct balanced_allgatherv;
+
+/// The policy of each step of `ok_topk`; other algorithms use the first two. For another one, derive and name it:
+///
+///     struct my_policies : oktopk::default_policies {
+///       using gather = my_gather;
+///     };
+struct default_policies {
+  using format = coo<>;               ///< entries on the wire, and the types of values and indices
+  using local_selector = exact;       ///< lines 2 to 4 of Algorithm 1: which entries of a rank
+  using global_selector = exact;      ///< lines 9 to 12: which of the sums
+  using partitioner = evened;         ///< lines 5 to 7: who owns which region
+  using schedule = rotated;           ///< line 8: in which order ranks send
+  using gather = balanced_allgatherv; ///< line 13: how parts reach all ranks
+};
+
+/// The same policies with another format.
+template <class Format, class Policies = default_policies>
+struct with_format : Policies {
+  using format = Format;
+};
+
+template <class P, class E>
+concept has_format =
+    requires { typename P::format; } && sparse_format<typename P::format> && encodes_on<typename P::format, E>;
+
+template <class P>
+concept has_local_selector = requires { typename P::local_selector; } && selector<typename P::local_selector>;
+
+namespace detail {
+
+/// The template arguments of an algorithm, checked before anything is made of them, so that the first error of a
+/// compiler names the one that does not fit.
+template <class E, class Comm>
+struct checked_ranks {
+  static_assert(execution_space<E>, "oktopk: the first argument is no execution space");
+  static_assert(ranked<Comm>, "oktopk: no communicator: it needs `int rank() const` and `int size() const`");
+  static_assert(sends_and_receives<Comm>, "oktopk: no communicator: it needs `request`, `isend` and `irecv`");
+  static_assert(waits<Comm>, "oktopk: no communicator: it needs `void wait_all(span of request)`");
+  static_assert(cancels<Comm>, "oktopk: no communicator: it needs `void cancel(span of request) noexcept`");
+  static_assert(communicator<Comm>, "oktopk: no communicator: its bulk messages do not fit");
+};
+
+template <class E, class Comm, class Policies>
+struct checked_selection : checked_ranks<E, Comm> {
+  static_assert(has_format<Policies, E>, "oktopk: P::format is no sparse_format that encodes on this execution space");
+  static_assert(has_local_selector<Policies>, "oktopk: P::local_selector is no selector");
+};
+
+} // namespace detail
+
+} // namespace oktopk

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/ok_topk.hpp>
+
+namespace oktopk_tests {
+
+/// Policies in a list, which is shorter in tests of many of them.
+template <class Format, class Local = oktopk::exact, class Global = oktopk::exact, class Partitioner = oktopk::evened,
+          class Schedule = oktopk::rotated, class Gather = oktopk::balanced_allgatherv>
+struct policies_of : oktopk::default_policies {
+  using format = Format;
+  using local_selector = Local;
+  using global_selector = Global;
+  using partitioner = Partitioner;
+  using schedule = Schedule;
+  using gather = Gather;
+};
+
+} // namespace oktopk_tests
