@@ -7,7 +7,7 @@
 // four ranks do not go on with the same bits, when 3 or 6 ranks lose something that was held back, or when a file that
 // is missing is not the same error on every rank.
 
-#include <oktopk/algorithm/other_ranks.hpp>
+#include <oktopk/algorithm/concept.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/agreement.hpp>
 

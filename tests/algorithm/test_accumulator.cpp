@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 
-#include <oktopk/algorithm/accumulator.hpp>
+#include <oktopk/algorithm/concept.hpp>
 
 #include <cstdint>
 

@@ -9,8 +9,8 @@
 #include "support/policies.hpp"
 
 #include <oktopk/algorithm/gtopk.hpp>
+#include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
-#include <oktopk/algorithm/selecting_base.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/catalogue.hpp>

@@ -9,7 +9,7 @@
 #include "support/policies.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/other_ranks.hpp>
+#include <oktopk/algorithm/concept.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>

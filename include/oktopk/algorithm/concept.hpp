@@ -4,13 +4,72 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/sparse.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace oktopk {
+
+template <class Input>
+inline constexpr bool is_accumulation = false;
+
+template <class Index, class Value, class MemorySpace>
+inline constexpr bool is_accumulation<accumulation<Index, Value, MemorySpace>> = true;
+
+template <class Input>
+concept vector_or_accumulation = kokkos_vector<Input> || is_accumulation<Input>;
+
+/// The argument of a call: an accumulator that lies in memory, or one in the making (`accumulation`), which
+/// saves a pass over memory and leaves the accumulator behind. The first two parts are there for the compiler to name.
+template <class Input, class Index, class Value, class E>
+concept accumulator_input =
+    vector_or_accumulation<Input> && same_value_type<Input, Value> &&
+    (accumulator_view<Input, Value, E> || std::same_as<Input, accumulation<Index, Value, typename E::memory_space>>);
+
+namespace detail {
+
+/// The fault in the shape of an accumulator, as this rank sees it; its values are looked at during selection.
+template <kokkos_vector View>
+fault_report check_accumulator(View const& accumulator, std::int64_t length) {
+  auto const size = static_cast<std::int64_t>(accumulator.extent(0));
+  if (size != length) {
+    return {fault::length_mismatch, size};
+  }
+  if (!accumulator.span_is_contiguous()) {
+    return {fault::not_contiguous, 0};
+  }
+  return {};
+}
+
+template <class Index, class Value, class MemorySpace>
+fault_report check_accumulator(accumulation<Index, Value, MemorySpace> const& making, std::int64_t length) {
+  for (std::size_t const size : {making.residual.extent(0), making.gradient.extent(0), making.accumulator.extent(0)}) {
+    if (static_cast<std::int64_t>(size) != length) {
+      return {fault::length_mismatch, static_cast<std::int64_t>(size)};
+    }
+  }
+  return {};
+}
+
+/// An input as a selection reads it.
+template <gradient_index Index, gradient_value Value, execution_space E, class Input>
+auto as_source(Input const& input) {
+  if constexpr (is_accumulation<Input>) {
+    return input;
+  } else {
+    using memory_space = typename E::memory_space;
+    return candidates<Index, Value, memory_space>(array_ref<Value const, memory_space>(input.data(), input.extent(0)),
+                                                  {});
+  }
+}
+
+} // namespace detail
 
 template <class A>
 concept names_allreduce_types = execution_space<typename A::execution_space> &&
@@ -63,5 +122,42 @@ concept reduces_accumulators = requires(
 template <class A>
 concept gradient_allreduce = names_allreduce_types<A> && update_of_entries<typename A::update_type> &&
                              describes_itself<A> && saves_its_state<A> && reduces_accumulators<A>;
+
+/// A state to go on from with another number of ranks, such as those that are left when one has died.
+///
+/// Of an algorithm or of an optimizer, whose residual and learning rate it keeps; so the residual of a rank that is
+/// gone is lost, and nothing else. Forgets the regions, which are P+1 boundaries: the next call makes them anew; of
+/// `bucketed` also the thresholds of its buckets. Thresholds stay otherwise, since sums of fewer ranks are about as
+/// large; where they are not, the next evaluation that is due mends them. Ranks whose last call failed may be one call
+/// behind ranks that had completed it: all go on from the state before the earliest of these calls. Sends nothing.
+template <class State>
+State for_other_ranks(State state) {
+  static_assert(
+      !requires { State::of_any_allreduce; },
+      "oktopk: the state of an any_allreduce is known to it alone: for_other_ranks(state, allreduce)");
+  if constexpr (requires { state.allreduce; }) {
+    state.allreduce = for_other_ranks(state.allreduce);
+  } else if constexpr (requires { state.boundaries.clear(); }) {
+    state.boundaries.clear();
+  } else if constexpr (requires { state.bucket_tensors.clear(); }) {
+    state.bucket_lengths.clear(); // of no plan
+    state.bucket_tensors.clear();
+    state.bytes.clear();
+    state.allreduces.clear();
+  }
+  return state;
+}
+
+/// The same for an algorithm of the catalogue, or an optimizer over one: `of` is an `any_allreduce` with the algorithm
+/// that the state is of, for any number of ranks. An `error` (bad_state) on this rank where it is of another one.
+template <class State, class Allreduce>
+State for_other_ranks(State state, Allreduce const& of) {
+  if constexpr (requires { state.allreduce; }) {
+    state.allreduce = of.for_other_ranks(state.allreduce);
+    return state;
+  } else {
+    return of.for_other_ranks(state);
+  }
+}
 
 } // namespace oktopk

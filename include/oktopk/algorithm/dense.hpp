@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/base.hpp>
+#include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>

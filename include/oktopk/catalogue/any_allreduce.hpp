@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/accumulator.hpp>
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/algorithm/other_ranks.hpp>
+#include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/error.hpp>
