@@ -140,9 +140,8 @@ State for_other_ranks(State state) {
   } else if constexpr (requires { state.boundaries.clear(); }) {
     state.boundaries.clear();
   } else if constexpr (requires { state.bucket_tensors.clear(); }) {
-    state.bucket_lengths.clear(); // of no plan
+    state.bucket_sizes.clear(); // of no plan
     state.bucket_tensors.clear();
-    state.bytes.clear();
     state.allreduces.clear();
   }
   return state;
