@@ -8,13 +8,11 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
-#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/evened.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,41 +22,6 @@
 #include <vector>
 
 namespace oktopk {
-
-template <class P, class E, class Comm>
-concept has_global_selector = requires { typename P::global_selector; } &&
-                              global_selector<typename P::global_selector, E, Comm, typename P::format>;
-
-template <class P, class E, class Comm>
-concept has_partitioner = requires { typename P::partitioner; } && partitioner<typename P::partitioner, E, Comm>;
-
-template <class P>
-concept has_schedule = requires { typename P::schedule; } && schedule<typename P::schedule>;
-
-template <class P, class E, class Comm>
-concept has_gather = requires { typename P::gather; } && gather_policy<typename P::gather, E, Comm, typename P::format>;
-
-/// A policy for each step of `ok_topk`, each a member type; see `default_policies`.
-template <class P, class E, class Comm>
-concept policies_for = has_format<P, E> && has_local_selector<P> && has_global_selector<P, E, Comm> &&
-                       has_partitioner<P, E, Comm> && has_schedule<P> && has_gather<P, E, Comm>;
-
-namespace detail {
-
-template <class E, class Comm, class Policies>
-struct checked_policies : checked_selection<E, Comm, Policies> {
-  static_assert(
-      has_global_selector<Policies, E, Comm>,
-      "oktopk: the global selector does not select among the ranks: P::global_selector is no global_selector");
-  static_assert(has_partitioner<Policies, E, Comm>,
-                "oktopk: the partitioner does not serve this communicator: P::partitioner is no partitioner");
-  static_assert(has_schedule<Policies>, "oktopk: P::schedule is no schedule");
-  static_assert(has_gather<Policies, E, Comm>,
-                "oktopk: the gather does not serve this communicator: P::gather is no gather_policy");
-  static_assert(policies_for<Policies, E, Comm>);
-};
-
-} // namespace detail
 
 /// All that Ok-Topk carries from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector, class GlobalSelector>
@@ -237,17 +200,12 @@ private:
   }
 
   void check_state(state_type const& saved, agreement& terms) const {
-    auto const& b = saved.boundaries;
-    bool const fits = b.empty() || (b.size() == static_cast<std::size_t>(comm_.size()) + 1 && b.front() == 0 &&
-                                    b.back() == length_ && std::is_sorted(b.begin(), b.end()));
     detail::check_iteration(saved.iteration, terms);
-    if (!fits) {
-      terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
-    }
+    detail::check_boundaries(saved.boundaries, comm_.size(), length_, terms);
     detail::check_selector_state("local", saved.local, saved.iteration, terms);
     detail::check_selector_state("global", saved.global, saved.iteration, terms);
     terms.fact("iteration", saved.iteration);
-    for (std::int64_t const boundary : b) {
+    for (std::int64_t const boundary : saved.boundaries) {
       terms.fact("boundary", boundary);
     }
     saved.global.list_facts(terms);

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 
@@ -85,6 +87,15 @@ std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std:
 inline void check_iteration(std::int64_t iteration, agreement& terms) {
   if (iteration < 0 || iteration > std::numeric_limits<std::int64_t>::max() / 2) {
     terms.note(fault::bad_state, "the saved iteration " + std::to_string(iteration) + " is damaged");
+  }
+}
+
+/// Notes saved boundaries of regions that are none, where there are some.
+inline void check_boundaries(std::span<std::int64_t const> saved, int ranks, std::int64_t length, agreement& terms) {
+  bool const fits = saved.empty() || (saved.size() == static_cast<std::size_t>(ranks) + 1 && saved.front() == 0 &&
+                                      saved.back() == length && std::is_sorted(saved.begin(), saved.end()));
+  if (!fits) {
+    terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
   }
 }
 

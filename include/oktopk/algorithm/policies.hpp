@@ -3,7 +3,10 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/exchange/concept.hpp>
+#include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/format/coo.hpp>
+#include <oktopk/partition/concept.hpp>
 #include <oktopk/select/exact.hpp>
 
 namespace oktopk {
@@ -39,6 +42,24 @@ concept has_format =
 template <class P>
 concept has_local_selector = requires { typename P::local_selector; } && selector<typename P::local_selector>;
 
+template <class P, class E, class Comm>
+concept has_global_selector = requires { typename P::global_selector; } &&
+                              global_selector<typename P::global_selector, E, Comm, typename P::format>;
+
+template <class P, class E, class Comm>
+concept has_partitioner = requires { typename P::partitioner; } && partitioner<typename P::partitioner, E, Comm>;
+
+template <class P>
+concept has_schedule = requires { typename P::schedule; } && schedule<typename P::schedule>;
+
+template <class P, class E, class Comm>
+concept has_gather = requires { typename P::gather; } && gather_policy<typename P::gather, E, Comm, typename P::format>;
+
+/// A policy for each step of `ok_topk`, each a member type; see `default_policies`.
+template <class P, class E, class Comm>
+concept policies_for = has_format<P, E> && has_local_selector<P> && has_global_selector<P, E, Comm> &&
+                       has_partitioner<P, E, Comm> && has_schedule<P> && has_gather<P, E, Comm>;
+
 namespace detail {
 
 /// The template arguments of an algorithm, checked before anything is made of them, so that the first error of a
@@ -57,6 +78,19 @@ template <class E, class Comm, class Policies>
 struct checked_selection : checked_ranks<E, Comm> {
   static_assert(has_format<Policies, E>, "oktopk: P::format is no sparse_format that encodes on this execution space");
   static_assert(has_local_selector<Policies>, "oktopk: P::local_selector is no selector");
+};
+
+template <class E, class Comm, class Policies>
+struct checked_policies : checked_selection<E, Comm, Policies> {
+  static_assert(
+      has_global_selector<Policies, E, Comm>,
+      "oktopk: the global selector does not select among the ranks: P::global_selector is no global_selector");
+  static_assert(has_partitioner<Policies, E, Comm>,
+                "oktopk: the partitioner does not serve this communicator: P::partitioner is no partitioner");
+  static_assert(has_schedule<Policies>, "oktopk: P::schedule is no schedule");
+  static_assert(has_gather<Policies, E, Comm>,
+                "oktopk: the gather does not serve this communicator: P::gather is no gather_policy");
+  static_assert(policies_for<Policies, E, Comm>);
 };
 
 } // namespace detail
