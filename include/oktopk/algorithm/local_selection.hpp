@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace oktopk {
 
@@ -57,6 +58,29 @@ struct selection_state {
   static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
     LocalSelector::template state<Value>::each_part(state.local, visit);
+  }
+};
+
+/// All that Ok-Topk carries from one iteration to the next; a plain value.
+template <gradient_value Value, selector LocalSelector, class GlobalSelector>
+struct ok_topk_state {
+  std::int64_t iteration = 0;
+  typename LocalSelector::template state<Value> local;
+  typename GlobalSelector::template state<Value> global;
+  std::vector<std::int64_t> boundaries; ///< P+1 of them once there was a call
+
+  /// For `save` and `load`.
+  static std::string type_name() {
+    return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +
+           ", " + std::to_string(8 * sizeof(Value)) + "-bit values)";
+  }
+
+  template <class State, class Visit>
+  static void each_part(State& state, Visit& visit) {
+    visit(state.iteration);
+    LocalSelector::template state<Value>::each_part(state.local, visit);
+    GlobalSelector::template state<Value>::each_part(state.global, visit);
+    visit(state.boundaries);
   }
 };
 

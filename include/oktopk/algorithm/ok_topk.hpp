@@ -23,29 +23,6 @@
 
 namespace oktopk {
 
-/// All that Ok-Topk carries from one iteration to the next; a plain value.
-template <gradient_value Value, selector LocalSelector, class GlobalSelector>
-struct ok_topk_state {
-  std::int64_t iteration = 0;
-  typename LocalSelector::template state<Value> local;
-  typename GlobalSelector::template state<Value> global;
-  std::vector<std::int64_t> boundaries; ///< P+1 of them once there was a call
-
-  /// For `save` and `load`.
-  static std::string type_name() {
-    return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +
-           ", " + std::to_string(8 * sizeof(Value)) + "-bit values)";
-  }
-
-  template <class State, class Visit>
-  static void each_part(State& state, Visit& visit) {
-    visit(state.iteration);
-    LocalSelector::template state<Value>::each_part(state.local, visit);
-    GlobalSelector::template state<Value>::each_part(state.global, visit);
-    visit(state.boundaries);
-  }
-};
-
 /// Ok-Topk's sparse allreduce (paper, Algorithm 1), every step a policy: each rank selects its k largest gradient
 /// entries, and every rank gets the k largest sums of the selected entries: Topk(sum over ranks of Topk(accumulator)).
 ///
