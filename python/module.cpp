@@ -137,7 +137,7 @@ public:
 private:
   /// What a job gives or throws on the worker's thread; lets Python go on meanwhile.
   template <class Job>
-  auto run(Job const& job) const {
+  std::invoke_result_t<Job, std::unique_ptr<buckets>&> run(Job const& job) const {
     using result_type = std::invoke_result_t<Job, std::unique_ptr<buckets>&>;
     worker& on = running_worker();
     auto const task = std::make_shared<std::packaged_task<result_type()>>([&] { return job(on.all[number_]); });
