@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/catalogue/promises.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/core/error.hpp>
