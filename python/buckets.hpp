@@ -135,7 +135,8 @@ public:
       std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
       state = oktopk::load<engine::state_type>(in);
       order.order.assign(state.bucket_tensors.begin(), state.bucket_tensors.end());
-      if (state.lengths != lengths_ || !oktopk::problem_of(lengths_, order).empty() || !has_sound_sizes(state)) {
+      if (state.lengths != lengths_ || !oktopk::detail::problem_of(lengths_, order).empty() ||
+          !has_sound_sizes(state)) {
         throw oktopk::error(oktopk::fault::bad_state, "the saved state is of other parameters");
       }
     } catch (oktopk::error const& found) {
@@ -222,7 +223,7 @@ private:
     }
     for (std::size_t i = 0; i < uses.size(); ++i) {
       if (uses[i] == 0) {
-        oktopk::tensor_place const& place = engine_->plan().places[index(parameters[i])];
+        oktopk::detail::tensor_place const& place = engine_->plan().places[index(parameters[i])];
         engine_->at(number).withheld.push_back({place.offset, place.offset + place.length});
       }
     }
@@ -250,7 +251,7 @@ private:
     for (arrival const& each : waiting_) {
       float* here = oktopk::torch_view<float>(each.buffer).data();
       for (int const parameter : each.parameters) {
-        oktopk::tensor_place const& place = engine_->plan().places[index(parameter)];
+        oktopk::detail::tensor_place const& place = engine_->plan().places[index(parameter)];
         if (place.bucket == number) {
           float* const there = values.data() + place.offset;
           std::copy_n(back ? there : here, place.length, back ? here : there);

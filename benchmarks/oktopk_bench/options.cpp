@@ -21,7 +21,7 @@ namespace {
 
 // Each algorithm once; whether the catalogue knows them, making them tells.
 std::string fault_of_algorithms(std::string const& list) {
-  auto names = oktopk::split_list(list);
+  auto names = oktopk::detail::split_list(list);
   std::sort(names.begin(), names.end());
   auto const twice = std::adjacent_find(names.begin(), names.end());
   if (names.empty()) {
@@ -69,7 +69,7 @@ std::string fault_of_seed(std::string const& text) {
 
 void declare(CLI::App& app, options& asked) {
   app.add_option_function<std::string>(
-         "--algorithm", [&](std::string const& list) { asked.algorithms = oktopk::split_list(list); },
+         "--algorithm", [&](std::string const& list) { asked.algorithms = oktopk::detail::split_list(list); },
          "Schemes to measure, such as ring,ok_topk(local_select=reused, tau=32); --list tells all")
       ->check(fault_of_algorithms)
       ->type_name("NAME[(KEY=VALUE,...)][,...]");

@@ -93,7 +93,7 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
 inline allreduce_promises promises_of(std::string const& text) {
   allreduce_promises promised;
   oktopk::catalogue::visit_request<Kokkos::DefaultHostExecutionSpace, oktopk::self_communicator, float, std::int32_t>(
-      oktopk::allreduce_request::parse(text), {},
+      oktopk::detail::allreduce_request::parse(text), {},
       [&]<class Allreduce>(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
         promised = promises_of<Allreduce>(how);
       });

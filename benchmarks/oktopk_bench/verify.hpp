@@ -33,7 +33,7 @@ void gather_block(Comm& comm, own_part const& part, std::int64_t begin, std::int
   part.append_contributions(begin, end, parts);
   auto const use = oktopk::phase::control;
   typename Comm::request one;
-  oktopk::cancel_on_unwind const guard(comm, one);
+  oktopk::detail::cancel_on_unwind const guard(comm, one);
   if (comm.rank() != 0) {
     one = comm.isend(std::as_bytes(std::span<contribution const>(parts)), 0, use);
     comm.wait_all(std::span(&one, 1));

@@ -72,7 +72,7 @@ inline int report_failure(char const* program, std::exception const& failure) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   auto const* const known = dynamic_cast<oktopk::error const*>(&failure);
-  if (known == nullptr || oktopk::breaks_communicator(known->code())) {
+  if (known == nullptr || oktopk::detail::breaks_communicator(known->code())) {
     if (known != nullptr && known->code() == oktopk::fault::abandoned) {
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }

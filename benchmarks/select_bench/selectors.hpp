@@ -94,7 +94,7 @@ selection make_whole(space const& exec, vectors const& from, std::int64_t k) {
   };
   auto const own = std::make_shared<kept>();
   return [=, &exec, &from](int repetition) {
-    oktopk::one_rank alone;
+    oktopk::detail::one_rank alone;
     oktopk::selection_context const context{exec, k, repetition, alone, own->room};
     return own->selector.select(context, from.source(repetition), own->state).entries.size();
   };

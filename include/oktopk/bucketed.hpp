@@ -193,7 +193,7 @@ public:
   bucketed(bucketed const&) = delete;
   bucketed& operator=(bucketed const&) = delete;
 
-  bucket_plan const& plan() const { return engine_.plan(); }
+  detail::bucket_plan const& plan() const { return engine_.plan(); }
   /// Whether calls are made in the background.
   bool overlaps() const { return thread_ != nullptr; }
   Allreduce& allreduce(int bucket) { return engine_.at(bucket).allreduce; }
@@ -201,7 +201,7 @@ public:
   /// The values of a tensor: its gradient until it is `ready`, its average after `wait`. The same memory in all steps.
   vector_type gradient(int tensor) const {
     detail::expect_number("tensor", tensor, plan().places.size());
-    tensor_place const& place = place_of(tensor);
+    detail::tensor_place const& place = place_of(tensor);
     return vector_type(gradients_[static_cast<std::size_t>(place.bucket)].data() + place.offset,
                        static_cast<std::size_t>(place.length));
   }
@@ -281,7 +281,7 @@ public:
   /// velocity stay, and its average is zero. For a parameter that is frozen.
   void withhold(int tensor) {
     ready_after(tensor, [&] {
-      tensor_place const& place = place_of(tensor);
+      detail::tensor_place const& place = place_of(tensor);
       engine_.at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
       launch_turn const turn;
       Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // the average, and for the norm that clips
@@ -335,10 +335,11 @@ private:
 
   // Makes the buckets, whose plan this gives.
   template <class Make>
-  bucket_plan const& made(std::span<std::int64_t const> lengths, Make const& make, bucketed_options const& how) {
+  detail::bucket_plan const& made(std::span<std::int64_t const> lengths, Make const& make,
+                                  bucketed_options const& how) {
     agree_on(lengths, how);
     agreement terms("bucketed");
-    for (bucket const& each : plan_buckets(lengths, sizeof(value_type), how.plan).buckets) {
+    for (bucket const& each : detail::plan_buckets(lengths, sizeof(value_type), how.plan).buckets) {
       engine_.add(each, [&](bucket const& of) { return allreduce_for(of, make); });
       auto const number = std::ssize(gradients_);
       if (std::int64_t const length = allreduce(static_cast<int>(number)).length(); length != each.length) {
@@ -355,7 +356,7 @@ private:
   // (Options of `feedback` are compared by `error_feedback`.)
   void agree_on(std::span<std::int64_t const> lengths, bucketed_options const& how) {
     agreement terms("bucketed");
-    std::string const sentence = problem_of(lengths, how.plan);
+    std::string const sentence = detail::problem_of(lengths, how.plan);
     if (std::string const said = sentence.empty() ? how.feedback.problem() : sentence; !said.empty()) {
       terms.note(fault::option_out_of_range, said);
     }
@@ -386,13 +387,13 @@ private:
     }
   }
 
-  tensor_place const& place_of(int tensor) const { return plan().places[static_cast<std::size_t>(tensor)]; }
+  detail::tensor_place const& place_of(int tensor) const { return plan().places[static_cast<std::size_t>(tensor)]; }
 
   // A step begins with the first thing that happens in it.
   void begin_step_if_first() {
     if (!std::exchange(is_running_, true)) {
       began_ = clock::now();
-      times_.buckets.assign(times_.buckets.size(), bucket_times());
+      times_.buckets.assign(times_.buckets.size(), detail::bucket_times());
       times_.absent = 0;
     }
   }
@@ -434,7 +435,7 @@ private:
     if (thread_ && detail::launches_need_turns) {
       turn.emplace();
     }
-    bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
+    detail::bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
     auto const& values = gradients_[static_cast<std::size_t>(bucket)];
     times.began = now();
     // Two threads must not count references to one array.

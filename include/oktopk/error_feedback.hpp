@@ -189,7 +189,7 @@ public:
     try {
       fail_on_all(allreduce_->length() + 1);
     } catch (error const& heard) {
-      if (breaks_communicator(heard.code())) {
+      if (detail::breaks_communicator(heard.code())) {
         throw;
       }
     }
@@ -279,7 +279,7 @@ private:
   template <class Gradient>
   update_type const& call_with(Gradient const& gradient, value_type scale, std::span<entry_range const> withheld) {
     using making = accumulation<index_type, value_type, memory_space>;
-    if constexpr (std::invocable<Allreduce&, making const&> && same_value_type<Gradient, value_type>) {
+    if constexpr (std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>) {
       if (!hook_ && withheld.empty() && gradient.span_is_contiguous() && gradient.data() != accumulator_.data()) {
         making input;
         input.residual = residual_;

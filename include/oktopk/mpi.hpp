@@ -203,8 +203,8 @@ private:
   }
 
   // The messages of a wait, complete or not. A message that completes now is not taken: its wait has failed.
-  static wait_report report(std::span<request> all) {
-    wait_report waited;
+  static detail::wait_report report(std::span<request> all) {
+    detail::wait_report waited;
     for (request& each : all) {
       if (each.peer_ >= 0) {
         int done = 1;

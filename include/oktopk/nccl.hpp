@@ -244,7 +244,7 @@ public:
       if (each.active()) {
         check_order();
         wait_until_reached(shared_->mark(each.group_), [&] {
-          wait_report waited;
+          detail::wait_report waited;
           for (bulk_request const& other : requests) {
             if (other.peer_ >= 0) {
               waited.add(!other.active(), other.receives_, other.peer_, other.use_);
@@ -278,7 +278,7 @@ public:
                                      detail::stream_of(shared_->exec)),
                        "ncclAllReduce");
     wait_until_reached(shared_->mark(shared_->record(shared_->exec)),
-                       [] { return wait_report("for everybody in an allreduce"); });
+                       [] { return detail::wait_report("for everybody in an allreduce"); });
     detail::fence(shared_->exec, "oktopk::nccl_bulk::allreduce");
   }
 
@@ -325,7 +325,7 @@ private:
     int size = 0;
     std::chrono::nanoseconds time_limit{0}; // none
     operation during;
-    breakdown broken;
+    detail::breakdown broken;
     std::uint64_t groups = 0;
     std::array<detail::instance_mark<E>, 16> marks;
   };

@@ -262,7 +262,7 @@ public:
       agreement terms("data_parallel::restore");
       bucket_options of_saved = how_.plan;
       of_saved.order.assign(saved.bucket_tensors.begin(), saved.bucket_tensors.end());
-      std::string const sentence = problem_of(lengths(), of_saved);
+      std::string const sentence = detail::problem_of(lengths(), of_saved);
       if (of_saved.order.size() != parameters_.size() || !sentence.empty()) {
         terms.note(fault::bad_state, "the saved state is of other tensors");
       }

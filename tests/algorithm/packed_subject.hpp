@@ -15,8 +15,9 @@
 
 namespace oktopk_tests {
 
-using every_value_codec = oktopk::one_of_values<oktopk::exact_values, oktopk::bfloat16_values, oktopk::fixed_values<8>,
-                                                oktopk::fixed_values<4>, oktopk::fixed_values<2>, oktopk::sign_values>;
+using every_value_codec =
+    oktopk::detail::one_of_values<oktopk::exact_values, oktopk::bfloat16_values, oktopk::fixed_values<8>,
+                                  oktopk::fixed_values<4>, oktopk::fixed_values<2>, oktopk::sign_values>;
 using packed_of_every_codec = oktopk::packed<float, std::int32_t, every_value_codec>;
 
 /// An algorithm whose messages are packed, with the value codec at that position.

@@ -30,9 +30,9 @@ TEST_CASE("a transport that runs groups in order tells ranks whose orders do not
         ordered_communicator comm(inner);
         Kokkos::View<std::byte*, memory> const room("room", 16);
         int const peer = 1 - comm.rank();
-        oktopk::message_group<ordered_communicator> messages;
+        oktopk::detail::message_group<ordered_communicator> messages;
         messages.reset(2);
-        oktopk::cancel_on_unwind const guard(comm, messages.requests());
+        oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
         messages.send({room.data(), 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
         if (!in_one_group) {
           messages.start(execution(), comm);

@@ -30,17 +30,20 @@ static_assert(oktopk::communicator<oktopk::counted<archetype>>, "decorators ask 
 
 // One defect each: a name in a derived class hides the base's.
 template <class C>
-inline constexpr bool only_unranked = !oktopk::ranked<C> && oktopk::sends_and_receives<C> && oktopk::waits<C>;
+inline constexpr bool only_unranked =
+    !oktopk::detail::ranked<C> && oktopk::detail::sends_and_receives<C> && oktopk::detail::waits<C>;
 template <class C>
-inline constexpr bool only_mute = oktopk::ranked<C> && !oktopk::sends_and_receives<C>;
+inline constexpr bool only_mute = oktopk::detail::ranked<C> && !oktopk::detail::sends_and_receives<C>;
 template <class C>
-inline constexpr bool only_impatient = oktopk::ranked<C> && oktopk::sends_and_receives<C> && !oktopk::waits<C>;
+inline constexpr bool only_impatient =
+    oktopk::detail::ranked<C> && oktopk::detail::sends_and_receives<C> && !oktopk::detail::waits<C>;
 template <class C>
-inline constexpr bool only_persistent = oktopk::waits<C> && !oktopk::cancels<C> && oktopk::reduces_everywhere<C>;
+inline constexpr bool only_persistent =
+    oktopk::detail::waits<C> && !oktopk::detail::cancels<C> && oktopk::detail::reduces_everywhere<C>;
 template <class C>
-inline constexpr bool only_irreducible = oktopk::waits<C> && !oktopk::reduces_everywhere<C>;
+inline constexpr bool only_irreducible = oktopk::detail::waits<C> && !oktopk::detail::reduces_everywhere<C>;
 template <class C>
-inline constexpr bool only_unreaching = oktopk::waits<C> && !oktopk::knows_its_reach<C>;
+inline constexpr bool only_unreaching = oktopk::detail::waits<C> && !oktopk::detail::knows_its_reach<C>;
 
 struct without_rank : archetype {
   int rank() const = delete;
@@ -77,7 +80,7 @@ struct without_irecv : archetype {
 struct irecv_without_phase : archetype {
   request irecv(std::span<std::byte>, int);
 };
-static_assert(oktopk::ranked<without_request> && !oktopk::communicator<without_request>);
+static_assert(oktopk::detail::ranked<without_request> && !oktopk::communicator<without_request>);
 static_assert(only_mute<without_isend> && !oktopk::communicator<without_isend>);
 static_assert(only_mute<isend_tells_nothing> && !oktopk::communicator<isend_tells_nothing>);
 static_assert(only_mute<isend_wants_to_write> && !oktopk::communicator<isend_wants_to_write>);
@@ -130,11 +133,11 @@ static_assert(only_irreducible<without_allreduce> && !oktopk::communicator<witho
 static_assert(only_irreducible<allreduces_float_only> && !oktopk::communicator<allreduces_float_only>);
 static_assert(only_unreaching<without_reaches> && !oktopk::communicator<without_reaches>);
 static_assert(only_unreaching<reaches_tells_a_number> && !oktopk::communicator<reaches_tells_a_number>);
-static_assert(oktopk::waits<uncopyable> && !oktopk::communicator<uncopyable>);
+static_assert(oktopk::detail::waits<uncopyable> && !oktopk::communicator<uncopyable>);
 
 // Requests.
 using good_request = archetype::request;
-static_assert(oktopk::message_request<good_request>);
+static_assert(oktopk::detail::message_request<good_request>);
 struct request_without_default : good_request {
   explicit request_without_default(int);
 };
@@ -145,8 +148,9 @@ struct request_that_stays : good_request {
 struct request_without_active : good_request {
   bool active() const = delete;
 };
-static_assert(!oktopk::message_request<request_without_default> && !oktopk::message_request<request_that_stays>);
-static_assert(!oktopk::message_request<request_without_active>);
+static_assert(!oktopk::detail::message_request<request_without_default> &&
+              !oktopk::detail::message_request<request_that_stays>);
+static_assert(!oktopk::detail::message_request<request_without_active>);
 
 // Bulk data.
 template <class C>

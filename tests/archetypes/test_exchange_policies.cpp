@@ -67,10 +67,10 @@ template <class P>
 inline constexpr bool is_partitioner = oktopk::partitioner<P, host_execution, ranks_type>;
 template <class P>
 inline constexpr bool only_undescribed =
-    !oktopk::has_partitioner_options<P> && oktopk::partitions_for<P, host_execution, ranks_type>;
+    !oktopk::detail::has_partitioner_options<P> && oktopk::detail::partitions_for<P, host_execution, ranks_type>;
 template <class P>
 inline constexpr bool only_idle =
-    oktopk::has_partitioner_options<P> && !oktopk::partitions_for<P, host_execution, ranks_type>;
+    oktopk::detail::has_partitioner_options<P> && !oktopk::detail::partitions_for<P, host_execution, ranks_type>;
 
 static_assert(is_partitioner<archetype_partitioner>);
 
@@ -263,9 +263,9 @@ public:
 template <class G>
 inline constexpr bool is_gather = oktopk::gather_policy<G, host_execution, ranks_type, oktopk::coo<>>;
 template <class G>
-inline constexpr bool only_unoptioned = !oktopk::has_gather_options<G> && !is_gather<G>;
+inline constexpr bool only_unoptioned = !oktopk::detail::has_gather_options<G> && !is_gather<G>;
 template <class G>
-inline constexpr bool only_inactive = oktopk::has_gather_options<G> && !is_gather<G>;
+inline constexpr bool only_inactive = oktopk::detail::has_gather_options<G> && !is_gather<G>;
 
 static_assert(is_gather<archetype_gather> && is_gather<oktopk::balanced_allgatherv>);
 

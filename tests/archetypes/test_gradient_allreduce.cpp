@@ -91,16 +91,17 @@ static_assert(oktopk::gradient_allreduce<archetype>);
 
 // One defect each, of one part each.
 template <class A>
-inline constexpr bool only_untyped = !oktopk::names_allreduce_types<A> && oktopk::saves_its_state<A>;
+inline constexpr bool only_untyped = !oktopk::detail::names_allreduce_types<A> && oktopk::detail::saves_its_state<A>;
 template <class A>
-inline constexpr bool only_undescribed = oktopk::names_allreduce_types<A> && !oktopk::describes_itself<A> &&
-                                         oktopk::saves_its_state<A> && oktopk::reduces_accumulators<A>;
+inline constexpr bool only_undescribed =
+    oktopk::detail::names_allreduce_types<A> && !oktopk::detail::describes_itself<A> &&
+    oktopk::detail::saves_its_state<A> && oktopk::detail::reduces_accumulators<A>;
 template <class A>
-inline constexpr bool only_forgetful =
-    oktopk::describes_itself<A> && !oktopk::saves_its_state<A> && oktopk::reduces_accumulators<A>;
+inline constexpr bool only_forgetful = oktopk::detail::describes_itself<A> && !oktopk::detail::saves_its_state<A> &&
+                                       oktopk::detail::reduces_accumulators<A>;
 template <class A>
-inline constexpr bool only_idle =
-    oktopk::describes_itself<A> && oktopk::saves_its_state<A> && !oktopk::reduces_accumulators<A>;
+inline constexpr bool only_idle = oktopk::detail::describes_itself<A> && oktopk::detail::saves_its_state<A> &&
+                                  !oktopk::detail::reduces_accumulators<A>;
 
 struct runs_nowhere : archetype {
   using execution_space = host_memory;
@@ -174,7 +175,7 @@ struct without_restore : archetype {
 struct restore_answers : archetype {
   bool restore(state_type const&);
 };
-static_assert(!oktopk::names_allreduce_types<state_cannot_be_copied> &&
+static_assert(!oktopk::detail::names_allreduce_types<state_cannot_be_copied> &&
               !oktopk::gradient_allreduce<state_cannot_be_copied>);
 static_assert(only_forgetful<state_is_another> && !oktopk::gradient_allreduce<state_is_another>);
 static_assert(only_forgetful<without_restore> && !oktopk::gradient_allreduce<without_restore>);

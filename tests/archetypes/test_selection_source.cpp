@@ -128,7 +128,7 @@ TEMPLATE_TEST_CASE("selectors read a source that has what the concept asks for a
       archetype const source(from, vector_of<double>("made", size), vector_of<std::int64_t>("indices", size));
       oktopk::selection_workspace<std::int64_t, double, host_execution> workspace;
       typename TestType::template state<double> carried;
-      oktopk::one_rank alone;
+      oktopk::detail::one_rank alone;
       host_execution const exec;
       for (std::int64_t call = 0; call < 2; ++call) {
         oktopk::selection_context const context{exec, k, call, alone, workspace};

@@ -75,16 +75,19 @@ using selection_of =
 
 // One defect each, of one part each.
 template <class S>
-inline constexpr bool only_undescribed = !oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S>;
+inline constexpr bool only_undescribed =
+    !oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S>;
 template <class S>
 inline constexpr bool only_unbounded =
-    oktopk::has_selector_options<S> && !oktopk::bounds_its_selection<S> && oktopk::selects_on<S, host_execution>;
+    oktopk::detail::has_selector_options<S> && !oktopk::detail::bounds_its_selection<S> &&
+    oktopk::detail::selects_on<S, host_execution>;
 template <class S>
-inline constexpr bool only_idle =
-    oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> && !oktopk::selects_on<S, host_execution>;
+inline constexpr bool only_idle = oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> &&
+                                  !oktopk::detail::selects_on<S, host_execution>;
 template <class S>
-inline constexpr bool only_unsound = oktopk::has_selector_options<S> && oktopk::bounds_its_selection<S> &&
-                                     !oktopk::carries_state<S> && oktopk::selects_on<S, host_execution>;
+inline constexpr bool only_unsound =
+    oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> &&
+    !oktopk::detail::carries_state<S> && oktopk::detail::selects_on<S, host_execution>;
 
 struct without_options : archetype {
   using archetype::archetype;

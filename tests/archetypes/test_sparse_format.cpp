@@ -57,13 +57,13 @@ static_assert(oktopk::sparse_format<archetype>);
 
 // One defect each, of one part each.
 template <class F>
-inline constexpr bool only_nameless = !oktopk::names_its_types<F> && oktopk::bounds_its_size<F>;
+inline constexpr bool only_nameless = !oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F>;
 template <class F>
 inline constexpr bool only_boundless =
-    oktopk::names_its_types<F> && !oktopk::bounds_its_size<F> && oktopk::encodes_on<F, host_execution>;
+    oktopk::detail::names_its_types<F> && !oktopk::detail::bounds_its_size<F> && oktopk::encodes_on<F, host_execution>;
 template <class F>
 inline constexpr bool only_uncoded =
-    oktopk::names_its_types<F> && oktopk::bounds_its_size<F> && !oktopk::encodes_on<F, host_execution>;
+    oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> && !oktopk::encodes_on<F, host_execution>;
 
 struct index_is_unsigned : archetype {
   using index_type = std::uint32_t;

@@ -13,8 +13,8 @@
 
 namespace {
 
-using oktopk::allreduce_request;
-using oktopk::split_list;
+using oktopk::detail::allreduce_request;
+using oktopk::detail::split_list;
 using oktopk_tests::outcome_of;
 using items = std::vector<std::string>;
 
@@ -35,12 +35,12 @@ struct options_read {
   int depth = 1;
 
   explicit options_read(std::string const& text) {
-    oktopk::option_reader in(allreduce_request::parse(text));
+    oktopk::detail::option_reader in(allreduce_request::parse(text));
     read(in);
-    in.finish([this](oktopk::option_reader& all) { read(all); });
+    in.finish([this](oktopk::detail::option_reader& all) { read(all); });
   }
 
-  void read(oktopk::option_reader& in) {
+  void read(oktopk::detail::option_reader& in) {
     in("count", count, "how many");
     in("share", share, "how much");
     in("flag", flag, "whether");

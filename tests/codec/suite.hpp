@@ -173,7 +173,7 @@ std::string fault_on_finite(Codec const& codec, double most = std::numeric_limit
     if (!reduced(oktopk::add()) || !reduced(oktopk::larger()) || !reduced(oktopk::smaller())) {
       return name + ": reduces to other values than it decodes to";
     }
-    if constexpr (oktopk::recoding_codec<Codec, Value, execution>) {
+    if constexpr (oktopk::detail::recoding_codec<Codec, Value, execution>) {
       if (!recodes_alike(codec, values, wire, made)) {
         return name + ": recodes to other bytes, or tells other losses, than by decoding and encoding";
       }

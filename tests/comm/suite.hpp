@@ -164,9 +164,9 @@ void check_groups(Comm comm) {
   }
   out.push(exec);
   in.push(exec);
-  oktopk::message_group<Comm> messages;
+  oktopk::detail::message_group<Comm> messages;
   messages.reset(8);
-  oktopk::cancel_on_unwind const guard(comm, messages.requests());
+  oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
   auto const part = [&](bulk_numbers<int, E> const& of, std::size_t which, std::size_t count) {
     return of.bytes().subspan(which * room * sizeof(int), count * sizeof(int));
   };

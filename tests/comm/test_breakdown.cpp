@@ -14,9 +14,9 @@
 #include <string>
 
 using namespace oktopk_tests;
-using oktopk::breakdown;
 using oktopk::fault;
 using oktopk::phase;
+using oktopk::detail::breakdown;
 
 TEST_CASE("a communicator in order lets calls pass") {
   breakdown const none;
@@ -70,7 +70,7 @@ TEST_CASE("a communicator that does not want to know what its messages are for i
 }
 
 TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") {
-  oktopk::wait_report report;
+  oktopk::detail::wait_report report;
   report.add(false, true, 1, phase::gather);
   report.add(true, true, 2, phase::reduce);
   report.add(false, false, 3, phase::gather);
@@ -82,19 +82,19 @@ TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") 
   CHECK(late.sentence() == "rank 0 has waited to receive from rank 1 (gather) and to send to rank 3 (gather) in "
                            "ok_topk, call 5 for more than 1.500000 s, the time limit; complete: from rank 2 (reduce), "
                            "to rank 4 (reduce)");
-  CHECK(oktopk::wait_report("for everybody").timed_out(0, {}, std::chrono::seconds(1)).sentence() ==
+  CHECK(oktopk::detail::wait_report("for everybody").timed_out(0, {}, std::chrono::seconds(1)).sentence() ==
         "rank 0 has waited for everybody for more than 1.000000 s, the time limit; complete: nothing");
 }
 
 TEST_CASE("who hears that another rank has given up says who, what this rank was in, and why") {
-  auto const heard = oktopk::abandoned_by(3, {"gtopk", 2}, "a bit fell over");
+  auto const heard = oktopk::detail::abandoned_by(3, {"gtopk", 2}, "a bit fell over");
   CHECK(heard.code() == oktopk::fault::abandoned);
   CHECK(heard.sentence() == "rank 3 has given up (this rank was in gtopk, call 2): a bit fell over");
-  CHECK(oktopk::abandoned_by(3, {}, "a bit").sentence() == "rank 3 has given up: a bit");
+  CHECK(oktopk::detail::abandoned_by(3, {}, "a bit").sentence() == "rank 3 has given up: a bit");
 }
 
 TEST_CASE("a wait whose messages have all come by the time of its report says so, and names a short limit") {
-  oktopk::wait_report report;
+  oktopk::detail::wait_report report;
   report.add(true, true, 1, phase::gather);
   CHECK(report.timed_out(0, {"ok_topk", 5}, std::chrono::nanoseconds(1)).sentence() ==
         "rank 0 has waited in ok_topk, call 5 for more than 1 ns, the time limit; complete: from rank 1 (gather)");

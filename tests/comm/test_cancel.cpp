@@ -23,10 +23,10 @@
 #include <vector>
 
 using namespace oktopk_tests;
-using oktopk::cancel_on_unwind;
 using oktopk::fault;
 using oktopk::in_process_communicator;
 using oktopk::phase;
+using oktopk::detail::cancel_on_unwind;
 
 namespace {
 

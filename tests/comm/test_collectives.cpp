@@ -140,7 +140,7 @@ TEST_CASE("the most words of a rank in allreduce_integers are what allreduce_wor
       oktopk::allreduce_integers(comm, std::span<std::int64_t>(mine), reduction::sum, phase::control, workspace);
       most = std::max(most, comm.total().words_sent());
     });
-    CHECK(most == oktopk::allreduce_words_at_most(ranks, 3));
+    CHECK(most == oktopk::detail::allreduce_words_at_most(ranks, 3));
   }
 }
 
@@ -232,7 +232,7 @@ std::vector<oktopk::traffic> check_barrier(int ranks, Barrier const& barrier) {
 
 TEST_CASE("barrier_all_to_all: nobody leaves before all have come, a byte to everybody else") {
   for (int const ranks : rank_counts) {
-    for (auto const& traffic : check_barrier(ranks, [](counted& comm) { oktopk::barrier_all_to_all(comm); })) {
+    for (auto const& traffic : check_barrier(ranks, [](counted& comm) { oktopk::detail::barrier_all_to_all(comm); })) {
       CHECK(traffic.messages_sent == ranks - 1);
       CHECK(traffic.bytes_sent == ranks - 1);
       CHECK(traffic.bytes_received == ranks - 1);
@@ -243,7 +243,7 @@ TEST_CASE("barrier_all_to_all: nobody leaves before all have come, a byte to eve
 TEST_CASE("barrier_all_to_one: nobody leaves before all have come, a byte from each and one to each from the root") {
   for (int const ranks : rank_counts) {
     int const root = ranks / 2;
-    auto const sent = check_barrier(ranks, [&](counted& comm) { oktopk::barrier_all_to_one(comm, root); });
+    auto const sent = check_barrier(ranks, [&](counted& comm) { oktopk::detail::barrier_all_to_one(comm, root); });
     for (int rank = 0; rank < ranks; ++rank) {
       std::int64_t const expected = rank == root ? ranks - 1 : 1;
       CHECK(sent[static_cast<std::size_t>(rank)].messages_sent == expected);

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-using oktopk::message_stamp;
 using oktopk::phase;
+using oktopk::detail::message_stamp;
 
 TEST_CASE("a stamp says what differs: version, algorithm, call or phase") {
   message_stamp const expected("ok_topk", 1000, 10, 12, phase::reduce);
@@ -29,10 +29,10 @@ TEST_CASE("a stamp says what differs: version, algorithm, call or phase") {
 
 TEST_CASE("a stamp fits beside the count and the fault of a message") {
   message_stamp const stamp("gtopk", 7, 7, 63, phase::gather);
-  for (std::int64_t const count : {std::int64_t(0), std::int64_t(1), oktopk::fault_report::most_detail}) {
-    std::uint64_t const number = oktopk::fault_report{oktopk::fault::none, count}.packed(stamp.bits());
-    CHECK(message_stamp(oktopk::fault_report::stamp_of(number)) == stamp);
-    CHECK(oktopk::fault_report::unpacked(number).detail == count);
-    CHECK(oktopk::fault_report::unpacked(number).code == oktopk::fault::none);
+  for (std::int64_t const count : {std::int64_t(0), std::int64_t(1), oktopk::detail::fault_report::most_detail}) {
+    std::uint64_t const number = oktopk::detail::fault_report{oktopk::fault::none, count}.packed(stamp.bits());
+    CHECK(message_stamp(oktopk::detail::fault_report::stamp_of(number)) == stamp);
+    CHECK(oktopk::detail::fault_report::unpacked(number).detail == count);
+    CHECK(oktopk::detail::fault_report::unpacked(number).code == oktopk::fault::none);
   }
 }

@@ -65,7 +65,7 @@ history exchange_everything(int ranks, std::uint64_t seed) {
       [&](in_process_communicator comm) {
         std::vector<int> numbers(static_cast<std::size_t>(ranks), -1);
         std::vector<request> requests;
-        oktopk::cancel_on_unwind const guard(comm, requests);
+        oktopk::detail::cancel_on_unwind const guard(comm, requests);
         int const mine = 100 + comm.rank();
         for (int other = 0; other < ranks; ++other) {
           if (other != comm.rank()) {
@@ -122,7 +122,7 @@ TEST_CASE("messages of one phase between two ranks keep their order in every sim
         [&](in_process_communicator comm) {
           std::array<int, 8> numbers{};
           std::vector<request> requests;
-          oktopk::cancel_on_unwind const guard(comm, requests);
+          oktopk::detail::cancel_on_unwind const guard(comm, requests);
           for (int i = 0; i < 8; ++i) {
             int& mine = numbers[static_cast<std::size_t>(i)];
             if (comm.rank() == 0) {

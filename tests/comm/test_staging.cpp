@@ -21,7 +21,7 @@ namespace {
 
 using near_ranks = oktopk::self_communicator;
 using far_ranks = unreachable<oktopk::self_communicator>;
-using message_buffer = oktopk::message_buffer<host_execution>;
+using message_buffer = oktopk::detail::message_buffer<host_execution>;
 
 constexpr std::byte blank{0};
 constexpr std::byte from_kernels{1};

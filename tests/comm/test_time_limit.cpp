@@ -112,7 +112,7 @@ TEST_CASE("who has waited too long says in what, and what is complete, and tells
     comm.begin_operation("ok_topk", comm.rank());
     heard[me] = outcome_of([&] {
       std::vector<in_process_communicator::request> several;
-      oktopk::cancel_on_unwind const guard(comm, several);
+      oktopk::detail::cancel_on_unwind const guard(comm, several);
       if (comm.rank() == 0) {
         several = {comm.irecv(room_in(numbers[0]), 1, phase::gather),
                    comm.irecv(room_in(numbers[1]), 2, phase::gather)};
@@ -151,7 +151,7 @@ TEMPLATE_TEST_CASE("a decorator that counts or checks waits for all messages at 
     heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
       int numbers[2] = {};
       std::vector<typename TestType::request> several;
-      oktopk::cancel_on_unwind const guard(comm, several);
+      oktopk::detail::cancel_on_unwind const guard(comm, several);
       if (comm.rank() == 0) {
         several.push_back(comm.irecv(room_in(numbers[0]), 1, phase::gather));
         several.push_back(comm.irecv(room_in(numbers[1]), 2, phase::gather));

@@ -17,7 +17,7 @@ struct hermit : oktopk::exact {
   using exact::exact;
   template <class Source>
   oktopk::selection<std::int32_t, float, E::memory_space>
-  select(oktopk::selection_context<E, std::int32_t, float, oktopk::one_rank> const&, Source const&,
+  select(oktopk::selection_context<E, std::int32_t, float, oktopk::detail::one_rank> const&, Source const&,
          state<float>&) const;
 };
 

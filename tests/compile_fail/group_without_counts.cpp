@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-struct secretive : oktopk::one_rank {
+struct secretive : oktopk::detail::one_rank {
   std::int64_t gather_counts() = delete;
 };
 

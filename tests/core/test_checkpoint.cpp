@@ -90,9 +90,9 @@ struct never_const : some_state {
 struct not_made_of_nothing : some_state {
   explicit not_made_of_nothing(int);
 };
-static_assert(!oktopk::names_its_type<without_name> && oktopk::visits_its_parts<without_name>);
-static_assert(oktopk::names_its_type<without_parts> && !oktopk::visits_its_parts<without_parts>);
-static_assert(oktopk::names_its_type<never_const> && !oktopk::visits_its_parts<never_const>);
+static_assert(!oktopk::detail::names_its_type<without_name> && oktopk::detail::visits_its_parts<without_name>);
+static_assert(oktopk::detail::names_its_type<without_parts> && !oktopk::detail::visits_its_parts<without_parts>);
+static_assert(oktopk::detail::names_its_type<never_const> && !oktopk::detail::visits_its_parts<never_const>);
 static_assert(!oktopk::state_of_parts<without_name> && !oktopk::state_of_parts<without_parts>);
 static_assert(!oktopk::state_of_parts<never_const> && !oktopk::state_of_parts<not_made_of_nothing>);
 

@@ -35,9 +35,9 @@ static_assert(oktopk::accumulator_view<Kokkos::View<float*, Kokkos::LayoutStride
 // One defect each.
 static_assert(!oktopk::kokkos_vector<std::vector<float>> && !oktopk::kokkos_vector<float*>);
 static_assert(!oktopk::kokkos_vector<Kokkos::View<float**, host>> && !oktopk::kokkos_vector<Kokkos::View<float, host>>);
-static_assert(!oktopk::same_value_type<Kokkos::View<double*, host>, float>);
-static_assert(!oktopk::same_value_type<Kokkos::View<int*, host>, float>);
-static_assert(oktopk::same_value_type<Kokkos::View<float const*, host>, float>);
+static_assert(!oktopk::detail::same_value_type<Kokkos::View<double*, host>, float>);
+static_assert(!oktopk::detail::same_value_type<Kokkos::View<int*, host>, float>);
+static_assert(oktopk::detail::same_value_type<Kokkos::View<float const*, host>, float>);
 static_assert(!oktopk::accumulator_view<Kokkos::View<double*, host>, float, E>);
 static_assert(!oktopk::accumulator_view<Kokkos::View<float**, host>, float, E>);
 static_assert(!oktopk::accumulator_view<std::vector<float>, float, E>);

@@ -70,7 +70,7 @@ TEST_CASE("a zeroed buffer is zero after each growth, whatever was in it") {
 }
 
 using namespace oktopk_tests;
-using numbers = oktopk::shared_numbers<std::int64_t, host_execution>;
+using numbers = oktopk::detail::shared_numbers<std::int64_t, host_execution>;
 
 TEST_CASE("a kernel's numbers reach the host, and the host's reach a kernel") {
   host_execution const exec;

@@ -17,7 +17,7 @@ std::string fault_of_broadcast(int ranks, std::int64_t count, Wrap const& wrap) 
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
     Comm comm = wrap(inner);
     execution const exec;
-    oktopk::broadcast_one_to_all<execution, Comm, double> broadcast;
+    oktopk::detail::broadcast_one_to_all<execution, Comm, double> broadcast;
     for (int const root : {0, ranks - 1}) {
       auto const values = to_view(inputs[static_cast<std::size_t>(inner.rank())]);
       broadcast.run(exec, comm, values.data(), count, root);

@@ -99,14 +99,14 @@ TEST_CASE("a broadcast, barriers and a reduction of several vectors that fail le
   for (int const ranks : {4, 3}) {
     CHECK(fault_of_failing_operations(ranks, [](C& comm) {
             auto const values = whole_numbers<float>(count, comm.rank());
-            oktopk::broadcast_one_to_all<E, C, float> broadcast;
+            oktopk::detail::broadcast_one_to_all<E, C, float> broadcast;
             broadcast.run(E(), comm, values.data(), count, 1);
             broadcast.run(E(), comm, values.data(), count, 2);
             return numbers_of(values);
           }) == "");
     CHECK(fault_of_failing_operations(ranks, [](C& comm) {
-            oktopk::barrier_all_to_all(comm);
-            oktopk::barrier_all_to_one(comm, 1);
+            oktopk::detail::barrier_all_to_all(comm);
+            oktopk::detail::barrier_all_to_one(comm, 1);
             return std::vector<double>();
           }) == "");
     CHECK(fault_of_failing_operations(ranks, [](C& comm) {

@@ -21,8 +21,8 @@
 // What all ranks select together, each from its own region, is what one rank would select that has everything.
 using namespace oktopk_tests;
 using oktopk::fault;
-using oktopk::fault_report;
 using oktopk::phase;
+using oktopk::detail::fault_report;
 
 namespace {
 
@@ -30,12 +30,12 @@ template <class Value>
 using format_of = oktopk::coo<Value, std::int32_t>;
 
 template <class Value>
-using group_of = oktopk::all_ranks<execution, counting, format_of<Value>>;
+using group_of = oktopk::detail::all_ranks<execution, counting, format_of<Value>>;
 
 template <class Value>
-using group_workspace = oktopk::all_ranks_workspace<execution, counting, format_of<Value>>;
+using group_workspace = oktopk::detail::all_ranks_workspace<execution, counting, format_of<Value>>;
 
-static_assert(oktopk::gathering_group<group_of<float>, execution, std::int32_t, float>);
+static_assert(oktopk::detail::gathering_group<group_of<float>, execution, std::int32_t, float>);
 
 using search_of = oktopk::detail::exact_search<execution, std::int32_t, float, group_of<float>>;
 
@@ -90,7 +90,7 @@ std::string group_fault(int ranks, std::vector<std::vector<Value>> const& iterat
   }
   workspace_of<Value> workspace;
   typename Selector::template state<Value> state{};
-  oktopk::one_rank alone;
+  oktopk::detail::one_rank alone;
   execution const exec;
   for (std::size_t i = 0; i < iterations.size(); ++i) {
     auto const view = to_view(iterations[i]);

@@ -45,7 +45,7 @@ void check_sizes(std::vector<std::int64_t> const& sizes, std::uint64_t seed) {
     CHECK((gathered[rank] == everything));
     CHECK(traffic[rank].messages_sent <= log_ranks);
     // Parts start at multiples of 8 bytes on the wire, which every entry of these formats takes.
-    CHECK(traffic[rank].bytes_sent == oktopk::allgatherv_entries_sent(sizes, rank) * Format::entry_bytes);
+    CHECK(traffic[rank].bytes_sent == oktopk::detail::allgatherv_entries_sent(sizes, rank) * Format::entry_bytes);
   }
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("allgatherv of even parts, of no parts, and of one part alone") {
     check_sizes<oktopk::coo<>>(one, 3);
     // Even parts cost each rank all parts but its own.
     for (std::size_t rank = 0; rank < count; ++rank) {
-      CHECK(oktopk::allgatherv_entries_sent(std::vector<std::int64_t>(count, 7), rank) == 7 * (ranks - 1));
+      CHECK(oktopk::detail::allgatherv_entries_sent(std::vector<std::int64_t>(count, 7), rank) == 7 * (ranks - 1));
     }
   }
 }
@@ -105,9 +105,9 @@ TEST_CASE("encoded pieces that cannot be as long as they say are an error") {
   using packed = oktopk::packed<>;
   execution const exec;
   oktopk::in_process::run(1, [&](oktopk::in_process_communicator comm) {
-    oktopk::message_buffer<execution> buffer("buffer");
+    oktopk::detail::message_buffer<execution> buffer("buffer");
     buffer.reserve(exec, comm, 64);
-    oktopk::encoded_pieces<execution, packed> const pieces{packed()};
+    oktopk::detail::encoded_pieces<execution, packed> const pieces{packed()};
     oktopk::region const where{0, 1000};
     auto const refused = [&](std::uint64_t told, std::int64_t available) {
       buffer.put(exec, 0, told);

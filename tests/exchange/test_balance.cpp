@@ -18,7 +18,7 @@ using namespace oktopk_tests;
 namespace {
 
 /// What is wrong with a scheme, by moving every single entry as it says.
-std::string scheme_fault(std::vector<std::int64_t> const& sizes, std::vector<oktopk::transfer> const& scheme) {
+std::string scheme_fault(std::vector<std::int64_t> const& sizes, std::vector<oktopk::detail::transfer> const& scheme) {
   std::vector<int> holder; // of each entry, before
   for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
     holder.insert(holder.end(), static_cast<std::size_t>(sizes[rank]), static_cast<int>(rank));
@@ -58,7 +58,7 @@ std::string scheme_fault(std::vector<std::int64_t> const& sizes, std::vector<okt
 }
 
 /// No rank sends more than it has, nor more than (P-1)/P of everything and the rounding of one entry.
-std::string sent_fault(std::vector<std::int64_t> const& sizes, std::vector<oktopk::transfer> const& scheme) {
+std::string sent_fault(std::vector<std::int64_t> const& sizes, std::vector<oktopk::detail::transfer> const& scheme) {
   auto const ranks = static_cast<double>(sizes.size());
   double const total = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
   for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
@@ -76,10 +76,10 @@ std::string sent_fault(std::vector<std::int64_t> const& sizes, std::vector<oktop
 
 /// The entries of the pieces that lie in a part.
 template <class Format, class Call>
-sparse_vector<float> decoded_part(Call& call, oktopk::message_buffer<execution> const& part, std::int64_t bytes,
-                                  std::vector<oktopk::transfer> const& scheme) {
+sparse_vector<float> decoded_part(Call& call, oktopk::detail::message_buffer<execution> const& part, std::int64_t bytes,
+                                  std::vector<oktopk::detail::transfer> const& scheme) {
   part.pull(call.exec, 0, bytes);
-  oktopk::encoded_pieces<execution, Format> const pieces{Format()};
+  oktopk::detail::encoded_pieces<execution, Format> const pieces{Format()};
   std::int64_t count = 0;
   for (auto const& piece : scheme) {
     count += piece.to == call.comm.rank() ? piece.last - piece.first : 0;
@@ -108,10 +108,10 @@ sparse_vector<float> decoded_part(Call& call, oktopk::message_buffer<execution> 
 } // namespace
 
 TEST_CASE("the balancing scheme moves every entry once, keeps the order, and evens the sizes") {
-  std::vector<oktopk::transfer> scheme;
+  std::vector<oktopk::detail::transfer> scheme;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     auto const sizes = random_sizes(seed);
-    oktopk::balancing_scheme(sizes, scheme);
+    oktopk::detail::balancing_scheme(sizes, scheme);
     INFO("sizes " << Catch::Detail::stringify(sizes));
     std::string const fault = scheme_fault(sizes, scheme) + sent_fault(sizes, scheme);
     if (!fault.empty()) {
@@ -121,15 +121,15 @@ TEST_CASE("the balancing scheme moves every entry once, keeps the order, and eve
 }
 
 TEST_CASE("the balancing scheme of the paper's kind: one rank has everything") {
-  std::vector<oktopk::transfer> scheme;
+  std::vector<oktopk::detail::transfer> scheme;
   std::vector<std::int64_t> const sizes{0, 0, 8, 0};
-  oktopk::balancing_scheme(sizes, scheme);
-  std::vector<oktopk::transfer> const expected{{2, 0, 0, 2}, {2, 1, 2, 4}, {2, 2, 4, 6}, {2, 3, 6, 8}};
+  oktopk::detail::balancing_scheme(sizes, scheme);
+  std::vector<oktopk::detail::transfer> const expected{{2, 0, 0, 2}, {2, 1, 2, 4}, {2, 2, 4, 6}, {2, 3, 6, 8}};
   CHECK((scheme == expected));
-  oktopk::balancing_scheme(std::vector<std::int64_t>{0, 0, 0}, scheme);
+  oktopk::detail::balancing_scheme(std::vector<std::int64_t>{0, 0, 0}, scheme);
   CHECK(scheme.empty());
-  oktopk::balancing_scheme(std::vector<std::int64_t>{5}, scheme);
-  CHECK((scheme == std::vector<oktopk::transfer>{{0, 0, 0, 5}}));
+  oktopk::detail::balancing_scheme(std::vector<std::int64_t>{5}, scheme);
+  CHECK((scheme == std::vector<oktopk::detail::transfer>{{0, 0, 0, 5}}));
 }
 
 TEST_CASE("balance brings every rank its even share of the entries, encoded, in order") {
@@ -138,21 +138,21 @@ TEST_CASE("balance brings every rank its even share of the entries, encoded, in 
     std::vector<std::int64_t> const sizes = random_sizes(seed);
     auto const ranks = static_cast<int>(sizes.size());
     auto const parts = random_parts<float>(sizes, seed);
-    std::vector<oktopk::transfer> scheme;
-    oktopk::balancing_scheme(sizes, scheme);
+    std::vector<oktopk::detail::transfer> scheme;
+    oktopk::detail::balancing_scheme(sizes, scheme);
     std::vector<sparse_vector<float>> balanced(sizes.size());
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       auto const rank = static_cast<std::size_t>(comm.rank());
       counting counted(comm);
       oktopk::balance<execution, counting, format> room;
-      oktopk::message_buffer<execution> part("part");
+      oktopk::detail::message_buffer<execution> part("part");
       oktopk::region const everything{0, length_of_parts};
       for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
         device_part<format> const mine(parts[rank]);
         auto call = call_on(counted, length_of_parts);
         part.reserve(call.exec, counted, 8 * joined(parts).size());
         std::int64_t const bytes = room.run(
-            call, mine.entries, std::span<oktopk::transfer const>(scheme),
+            call, mine.entries, std::span<oktopk::detail::transfer const>(scheme),
             [everything](std::size_t) { return everything; }, part);
         balanced[rank] = decoded_part<format>(call, part, bytes, scheme);
       }

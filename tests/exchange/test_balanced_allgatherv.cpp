@@ -62,7 +62,7 @@ std::vector<std::int64_t> one_has_all(std::size_t ranks, std::size_t who, std::i
 }
 
 bool wants_balance(balanced_allgatherv const& policy, std::vector<std::int64_t> const& sizes) {
-  std::vector<oktopk::transfer> scheme;
+  std::vector<oktopk::detail::transfer> scheme;
   return policy.plan(sizes, scheme);
 }
 
@@ -100,8 +100,8 @@ TEST_CASE("balanced_allgatherv also balances where a rank would send more than t
     bool over = false;
     double largest = 0;
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      over =
-          over || static_cast<double>(oktopk::allgatherv_entries_sent(sizes, rank)) > 2 * total * (ranks - 1) / ranks;
+      over = over || static_cast<double>(oktopk::detail::allgatherv_entries_sent(sizes, rank)) >
+                         2 * total * (ranks - 1) / ranks;
       largest = std::max(largest, static_cast<double>(sizes[rank]));
     }
     if (wants_balance(ours, sizes) != (over || largest > 4 * total / ranks)) {
@@ -170,14 +170,14 @@ TEST_CASE("what the steps and the balancing take one after the other is what the
     }
     std::int64_t most = 0;
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      most = std::max(most, oktopk::allgatherv_entries_sent(sizes, rank));
+      most = std::max(most, oktopk::detail::allgatherv_entries_sent(sizes, rank));
     }
     std::int64_t const steps = oktopk::detail::allgatherv_critical_entries(sizes);
     CHECK(steps >= most);
     CHECK(steps <= 5 * total);
 
-    std::vector<oktopk::transfer> scheme;
-    oktopk::balancing_scheme(sizes, scheme);
+    std::vector<oktopk::detail::transfer> scheme;
+    oktopk::detail::balancing_scheme(sizes, scheme);
     std::vector<std::int64_t> entries(2 * sizes.size(), 0);
     std::vector<std::int64_t> messages(2 * sizes.size(), 0);
     for (auto const& each : scheme) {
@@ -188,7 +188,7 @@ TEST_CASE("what the steps and the balancing take one after the other is what the
         }
       }
     }
-    auto const cost = oktopk::cost_of(scheme);
+    auto const cost = oktopk::detail::cost_of(scheme);
     CHECK(cost.entries == *std::max_element(entries.begin(), entries.end()));
     CHECK(cost.messages == *std::max_element(messages.begin(), messages.end()));
   }
@@ -218,7 +218,7 @@ TEST_CASE("balanced_allgatherv balances where the rank that sends most sends not
     std::int64_t const total = std::accumulate(drifted.begin(), drifted.end(), std::int64_t(0));
     if (!wants_balance(ours, drifted)) {
       for (std::size_t rank = 0; rank < drifted.size(); ++rank) {
-        CHECK(static_cast<double>(oktopk::allgatherv_entries_sent(drifted, rank)) <
+        CHECK(static_cast<double>(oktopk::detail::allgatherv_entries_sent(drifted, rank)) <
               1.15 * static_cast<double>(total + 16) * 15 / 16 + 512 + 2000);
       }
     }

@@ -23,7 +23,7 @@ namespace {
 template <class Format, class Comm>
 void check_pieces(Comm const& comm) {
   execution const exec;
-  oktopk::encoded_pieces<execution, Format> const pieces{Format()};
+  oktopk::detail::encoded_pieces<execution, Format> const pieces{Format()};
   oktopk::region const where{0, 7};
   for (std::int64_t count = 0; count <= 7; ++count) {
     CAPTURE(count);
@@ -35,7 +35,7 @@ void check_pieces(Comm const& comm) {
           indices(i) = static_cast<std::int32_t>(i);
           values(i) = 1.0F + 0.3F * static_cast<float>(i * i);
         });
-    oktopk::message_buffer<execution> message("oktopk::tests::message");
+    oktopk::detail::message_buffer<execution> message("oktopk::tests::message");
     std::int64_t const room = pieces.room(count, where) + 32;
     message.reserve(exec, comm, room);
     Kokkos::View<std::byte*, memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const all(message.data(),

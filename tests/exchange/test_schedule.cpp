@@ -14,7 +14,7 @@
 
 using namespace oktopk_tests;
 using oktopk::fault;
-using oktopk::fault_report;
+using oktopk::detail::fault_report;
 
 TEST_CASE("rotated: in each step everybody sends to somebody else, and over all steps to everybody") {
   for (int const ranks : rank_counts) {

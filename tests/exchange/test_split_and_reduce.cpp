@@ -18,7 +18,7 @@
 
 using namespace oktopk_tests;
 using oktopk::fault;
-using oktopk::fault_report;
+using oktopk::detail::fault_report;
 
 namespace {
 
@@ -74,7 +74,7 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
     auto& mine = all[static_cast<std::size_t>(comm.rank())];
-    oktopk::split_and_reduce<execution, counting, Format, oktopk::rotated> phase(oktopk::rotated({how.bucket}));
+    oktopk::detail::split_and_reduce<execution, counting, Format, oktopk::rotated> phase(oktopk::rotated({how.bucket}));
     auto const selection = selection_of<value_type>(comm.rank(), how.seed, how.offset);
     device_part<Format> const given(selection);
     std::optional<std::int64_t> const most = how.announced ? std::nullopt : std::optional<std::int64_t>(length);

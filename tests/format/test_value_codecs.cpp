@@ -17,7 +17,8 @@ using namespace oktopk_tests;
 
 namespace {
 
-using chosen_at_run_time = oktopk::one_of_values<oktopk::exact_values, oktopk::fixed_values<2>, oktopk::sign_values>;
+using chosen_at_run_time =
+    oktopk::detail::one_of_values<oktopk::exact_values, oktopk::fixed_values<2>, oktopk::sign_values>;
 
 } // namespace
 

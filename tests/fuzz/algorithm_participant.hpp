@@ -129,7 +129,7 @@ public:
     }
   }
 
-  void meet() override { oktopk::barrier_all_to_all(comm_); }
+  void meet() override { oktopk::detail::barrier_all_to_all(comm_); }
 
   state_numbers<value_type> state() const override {
     return on(*this, [](auto const& one, auto const&) { return numbers_of<value_type>(one.state()); });

@@ -33,11 +33,11 @@ std::vector<bytes> seeds() {
   auto const add = [&](std::string const& text) { made.push_back(written().number(std::uint64_t(96)).text(text)); };
   for (oktopk::listed_allreduce const& each : oktopk::list_allreduces()) {
     add(each.name);
-    for (oktopk::listed_option const& option : each.options) {
+    for (oktopk::detail::listed_option const& option : each.options) {
       add(each.name + "(" + option.key + "=" + option.value + ")");
       // The alternatives stand at the end of what is said of the option.
       if (auto const colon = option.about.rfind(": "); colon != std::string::npos) {
-        for (std::string const& value : oktopk::split_list(option.about.substr(colon + 2))) {
+        for (std::string const& value : oktopk::detail::split_list(option.about.substr(colon + 2))) {
           add(each.name + "( " + option.key + " = " + value + " )");
         }
       }

@@ -33,7 +33,7 @@ void decode(Codec const& codec, drawn& from) {
   execution const exec;
   codec.decode(exec, in.data(), count, values.data());
   codec.decode_and_reduce(exec, oktopk::add(), in.data(), count, values.data());
-  if constexpr (oktopk::recoding_codec<Codec, Value, execution>) {
+  if constexpr (oktopk::detail::recoding_codec<Codec, Value, execution>) {
     codec.recode(exec, oktopk::add(), in.data(), count, values.data(), out.data(), lost.data());
   }
   exec.fence();

@@ -118,7 +118,8 @@ void call_one(std::uint8_t which, damaging const& comm, plan& changes) {
   switch (which % 7) {
   case 0: return call<oktopk::ok_topk<E, C>>(comm, 20, changes);
   case 1: return call<oktopk::ok_topk<E, C, oktopk::with_format<packed>>>(comm, 20, changes);
-  case 2: return call<oktopk::ok_topk<E, C, oktopk_tests::policies_of<oktopk::coo<>, reused, reused>>>(comm, 20, changes);
+  case 2:
+    return call<oktopk::ok_topk<E, C, oktopk_tests::policies_of<oktopk::coo<>, reused, reused>>>(comm, 20, changes);
   case 3: return call<oktopk::topk_a<E, C>>(comm, 20, changes);
   case 4: return call<oktopk::topk_dsa<E, C>>(comm, 60, changes);
   case 5: return call<oktopk::gtopk<E, C>>(comm, 20, changes);
@@ -140,7 +141,7 @@ void run(std::span<std::byte const> input) {
     one.at = from.number<std::uint16_t>();
     one.value = from.number<std::uint64_t>();
     changes.changes[message] = one;
-    auto const report = oktopk::fault_report::unpacked(one.value);
+    auto const report = oktopk::detail::fault_report::unpacked(one.value);
     require(report.as_error("messages", 0, length).what() != nullptr, "a fault without words");
   }
   try {

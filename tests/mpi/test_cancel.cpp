@@ -78,7 +78,7 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
     auto freed = std::make_unique<std::vector<std::byte>>(few);
     std::vector<request> receives;
     try {
-      oktopk::cancel_on_unwind const guard(comm, receives);
+      oktopk::detail::cancel_on_unwind const guard(comm, receives);
       receives.push_back(comm.irecv(std::span(rooms).first(few), previous_rank(), phase::reduce));
       receives.push_back(comm.irecv(std::span(rooms).subspan(few), previous_rank(), phase::gather));
       receives.push_back(comm.irecv(*freed, previous_rank(), phase::balance));
@@ -144,7 +144,7 @@ TEST_CASE("sends that nobody takes are given up after a second in all, and other
     auto const begin = clock::now();
     try {
       request single;
-      oktopk::cancel_on_unwind const guard(comm, single, sends);
+      oktopk::detail::cancel_on_unwind const guard(comm, single, sends);
       single = comm.isend(many, next_rank(), phase::reduce);
       sends.push_back(comm.isend(many, next_rank(), phase::gather));
       throw std::runtime_error("in between");

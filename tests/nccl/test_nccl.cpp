@@ -127,9 +127,9 @@ std::span<std::byte> bytes_of(numbers const& all) {
 
 /// Sends to the next rank and receives from the one before, in one group.
 void pass_on(nccl& comm, device const& exec, numbers const& out, numbers const& in) {
-  oktopk::message_group<nccl> messages;
+  oktopk::detail::message_group<nccl> messages;
   messages.reset(2);
-  oktopk::cancel_on_unwind const guard(comm, messages.requests());
+  oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
   messages.receive(bytes_of(in), previous_rank(), oktopk::phase::reduce, oktopk::message_size::known);
   messages.send(bytes_of(out), next_rank(), oktopk::phase::reduce, oktopk::message_size::known);
   messages.start(exec, comm);
@@ -207,9 +207,9 @@ TEST_CASE("a call that nccl refuses is an error that says why, and the communica
     device const exec;
     numbers const room = filled(exec, 0);
     auto const refused = outcome_of([&] {
-      oktopk::message_group<nccl> messages;
+      oktopk::detail::message_group<nccl> messages;
       messages.reset(1);
-      oktopk::cancel_on_unwind const guard(comm, messages.requests());
+      oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
       messages.receive(bytes_of(room), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
       messages.start(exec, comm);
     });

@@ -167,7 +167,7 @@ bool call_again_and_again(requests const& how, Comm comm, diary const& log) {
     auto const begun = std::chrono::steady_clock::now();
     std::string const heard = attempt([&] {
       if (call == how.calls) { // who has all its messages hears of faults here
-        oktopk::barrier_all_to_all(comm);
+        oktopk::detail::barrier_all_to_all(comm);
         return;
       }
       auto const& update = allreduce(accumulator);

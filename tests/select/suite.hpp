@@ -165,7 +165,7 @@ template <class Index, class Value, class Selector>
 void check_one_rank(Selector const& selector, std::vector<std::vector<Value>> const& iterations, std::int64_t k,
                     promises const& given, bool finite = true) {
   using subject_type = subject<Index, Value, Selector>;
-  oktopk::one_rank alone;
+  oktopk::detail::one_rank alone;
   subject_type first{selector};
   subject_type forming{selector};
   CHECK(first.state.is_sound(0));
@@ -211,7 +211,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
     counting comm(inner);
     auto const rank = static_cast<std::size_t>(comm.rank());
     subject<Index, Value, Selector> mine{selector};
-    oktopk::all_ranks_workspace<execution, counting, format> room;
+    oktopk::detail::all_ranks_workspace<execution, counting, format> room;
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       auto const& values = iterations[i];
       sparse_vector<Value> region; // uneven: the first of several ranks has nothing
@@ -224,7 +224,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
       device_part<format> const own(region);
       auto const length = static_cast<std::int64_t>(values.size());
       auto call = call_on(comm, length);
-      oktopk::all_ranks<execution, counting, format> group(call, length, room);
+      oktopk::detail::all_ranks<execution, counting, format> group(call, length, room);
       chosen[i][rank] = mine.select(group, oktopk::candidates<Index, Value, memory>(own.entries), k,
                                     static_cast<std::int64_t>(i), length);
       states[i].push_back(saved(mine.state));
@@ -252,7 +252,8 @@ void check_types(Selector const& selector, promises const& given) {
            std::set<std::int64_t>{0, std::min<std::int64_t>(1, size), size / 20, size / 2, size}) {
         CAPTURE(name, size, k);
         using source = oktopk::candidates<Index, Value, memory>;
-        if constexpr (oktopk::selects_from<Selector, execution, Index, Value, oktopk::one_rank, source>) {
+        if constexpr (oktopk::detail::selects_from<Selector, execution, Index, Value, oktopk::detail::one_rank,
+                                                   source>) {
           check_one_rank<Index, Value>(selector, iterations, k, given, finite);
         }
         if (given.several_ranks && finite && size < 1000) {
@@ -269,8 +270,8 @@ void check_types(Selector const& selector, promises const& given) {
 /// All that `selector` promises, and what is promised beside; see there.
 template <class Selector>
 void check_selector(Selector const& selector = Selector(), promises const& given = {}) {
-  static_assert(oktopk::has_selector_options<Selector> && oktopk::bounds_its_selection<Selector>);
-  static_assert(oktopk::carries_state<Selector> && std::copy_constructible<Selector>);
+  static_assert(oktopk::detail::has_selector_options<Selector> && oktopk::detail::bounds_its_selection<Selector>);
+  static_assert(oktopk::detail::carries_state<Selector> && std::copy_constructible<Selector>);
   CHECK(std::string(selector.problem()).empty());
   CHECK(!std::string(selector.describe()).empty());
   CHECK(!std::string(Selector::name()).empty());

@@ -22,7 +22,7 @@ std::vector<float> heavy(std::int64_t length, std::uint64_t seed) {
 
 sparse_vector<float> chosen_by(oktopk::chunked const& selector, std::vector<float> const& values, std::int64_t k) {
   auto const view = to_view(values);
-  oktopk::one_rank alone;
+  oktopk::detail::one_rank alone;
   selecting::subject<std::int32_t, float, oktopk::chunked> subject{selector};
   return subject.select(alone, candidates_in(view), k, 0, static_cast<std::int64_t>(values.size()));
 }

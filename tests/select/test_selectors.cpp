@@ -26,7 +26,7 @@ struct bench {
   Selector selector{};
   typename Selector::template state<Value> state{};
   workspace_of<Value> workspace{};
-  oktopk::one_rank alone{};
+  oktopk::detail::one_rank alone{};
 
   struct outcome {
     bool reevaluated;

@@ -89,7 +89,7 @@ public:
     }
     if (is_broken()) {
       auto const before = comm_.elapsed();
-      told_.again = oktopk_tests::outcome_of([&] { oktopk::barrier_all_to_all(comm_); });
+      told_.again = oktopk_tests::outcome_of([&] { oktopk::detail::barrier_all_to_all(comm_); });
       told_.again_took = comm_.elapsed() - before;
       told_.resuming = oktopk_tests::outcome_of([&] { go_on(made, deadline); });
     }

@@ -143,7 +143,8 @@ TEST_CASE("entries are parted by whether their indices are in another list") {
     };
     check(oktopk::difference<execution, std::int32_t, float>(exec, given, list, found.data(), found_values.data()),
           expected[0]);
-    check(oktopk::common_entries<execution, std::int32_t, float>(exec, given, list, found.data(), found_values.data()),
+    check(oktopk::detail::common_entries<execution, std::int32_t, float>(exec, given, list, found.data(),
+                                                                         found_values.data()),
           expected[1]);
   }
 }

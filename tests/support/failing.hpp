@@ -75,7 +75,7 @@ public:
     plan_->step(rank());
     std::vector<T> theirs(data.size());
     request one;
-    oktopk::cancel_on_unwind const guard(inner_, one);
+    oktopk::detail::cancel_on_unwind const guard(inner_, one);
     auto const finish = [&](request started) {
       one = started;
       inner_.wait_all(std::span(&one, 1));

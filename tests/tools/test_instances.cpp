@@ -133,8 +133,8 @@ TEST_CASE("an array is made on its own instance, and no other is waited for") {
   };
   oktopk::buffer<float, memory> room("oktopk::tests::room");
   oktopk::buffer<float, memory> zeros("oktopk::tests::zeros", true);
-  oktopk::message_buffer<execution> messages("oktopk::tests::messages");
-  oktopk::shared_numbers<std::int64_t, execution> numbers("oktopk::tests::numbers");
+  oktopk::detail::message_buffer<execution> messages("oktopk::tests::messages");
+  oktopk::detail::shared_numbers<std::int64_t, execution> numbers("oktopk::tests::numbers");
   watch([&] { room.reserve(exec, 1000); });
   watch([&] { zeros.reserve(exec, 1000); });
   watch([&] { numbers.reserve(exec, 10); });

@@ -79,7 +79,7 @@ auto make_dense(comm_type const& comm) {
   return [comm](bucket const& of) { return everything(execution(), comm, {.length = of.length}); };
 }
 
-std::vector<int> order_of(oktopk::bucket_plan const& plan) {
+std::vector<int> order_of(oktopk::detail::bucket_plan const& plan) {
   std::vector<int> order;
   for (bucket const& each : plan.buckets) {
     order.insert(order.end(), each.tensors.begin(), each.tensors.end());

@@ -21,7 +21,7 @@ namespace {
 // Three buckets: tensors 0 and 1, tensor 2, tensors 3 and 4.
 announced_tensors three_buckets() {
   std::vector<std::int64_t> const lengths{3, 4, 9, 5, 2};
-  return announced_tensors(oktopk::plan_buckets(lengths, 1, {.bucket_bytes = 8}));
+  return announced_tensors(oktopk::detail::plan_buckets(lengths, 1, {.bucket_bytes = 8}));
 }
 
 std::string misuse_of(announced_tensors const& step, int bucket) {
@@ -113,7 +113,7 @@ TEST_CASE("a misuse that comes after all calls spoils the first one of the next 
 }
 
 TEST_CASE("without tensors there is no bucket, and a misuse is kept until it is taken") {
-  announced_tensors step(oktopk::plan_buckets({}, 4, {}));
+  announced_tensors step(oktopk::detail::plan_buckets({}, 4, {}));
   CHECK(given_out(step).empty());
   CHECK(step.take_late() == std::nullopt);
   CHECK(step.announce(0) == std::nullopt);

@@ -379,7 +379,7 @@ TEST_CASE("a misuse does not hide that the communicator has broken down") {
       buckets.ready(0);
       buckets.wait();
     });
-    CHECK(oktopk::breaks_communicator(heard.code));
+    CHECK(oktopk::detail::breaks_communicator(heard.code));
   });
 }
 

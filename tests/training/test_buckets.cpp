@@ -11,12 +11,12 @@
 #include <vector>
 
 using oktopk::bucket_options;
-using oktopk::plan_buckets;
-using oktopk::problem_of;
+using oktopk::detail::plan_buckets;
+using oktopk::detail::problem_of;
 
 namespace {
 
-std::vector<std::int64_t> lengths_of(oktopk::bucket_plan const& plan) {
+std::vector<std::int64_t> lengths_of(oktopk::detail::bucket_plan const& plan) {
   std::vector<std::int64_t> lengths;
   for (oktopk::bucket const& each : plan.buckets) {
     lengths.push_back(each.length);

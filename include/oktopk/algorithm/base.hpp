@@ -59,7 +59,7 @@ protected:
     try {
       return steps(call);
     } catch (error const& why) {
-      if (breaks_communicator(why.code())) {
+      if (detail::breaks_communicator(why.code())) {
         leave(comm_, why); // this rank alone may have found it
       }
       throw;

@@ -22,14 +22,18 @@ inline constexpr bool is_accumulation = false;
 template <class Index, class Value, class MemorySpace>
 inline constexpr bool is_accumulation<accumulation<Index, Value, MemorySpace>> = true;
 
+namespace detail {
+
 template <class Input>
 concept vector_or_accumulation = kokkos_vector<Input> || is_accumulation<Input>;
+
+} // namespace detail
 
 /// The argument of a call: an accumulator that lies in memory, or one in the making (`accumulation`), which
 /// saves a pass over memory and leaves the accumulator behind. The first two parts are there for the compiler to name.
 template <class Input, class Index, class Value, class E>
 concept accumulator_input =
-    vector_or_accumulation<Input> && same_value_type<Input, Value> &&
+    detail::vector_or_accumulation<Input> && detail::same_value_type<Input, Value> &&
     (accumulator_view<Input, Value, E> || std::same_as<Input, accumulation<Index, Value, typename E::memory_space>>);
 
 namespace detail {
@@ -69,8 +73,6 @@ auto as_source(Input const& input) {
   }
 }
 
-} // namespace detail
-
 template <class A>
 concept names_allreduce_types = execution_space<typename A::execution_space> &&
                                 communicator<typename A::communicator_type> && gradient_value<typename A::value_type> &&
@@ -109,6 +111,8 @@ concept reduces_accumulators = requires(
   { algorithm(accumulator) } -> std::same_as<typename A::update_type const&>;
 };
 
+} // namespace detail
+
 /// A scheme that turns every rank's accumulator into one sparse update: the interface for `sgd`, tests and benchmarks.
 ///
 /// 1. Call operator — collective; an accumulator of `length()` values in, the update out. The update lies in the
@@ -120,8 +124,9 @@ concept reduces_accumulators = requires(
 /// 5. `length()`, `k()`, `name()`, `last_call()`, `comm()` — the options it was made with, the scheme's name, the
 ///    figures of the last call, the communicator.
 template <class A>
-concept gradient_allreduce = names_allreduce_types<A> && update_of_entries<typename A::update_type> &&
-                             describes_itself<A> && saves_its_state<A> && reduces_accumulators<A>;
+concept gradient_allreduce =
+    detail::names_allreduce_types<A> && detail::update_of_entries<typename A::update_type> &&
+    detail::describes_itself<A> && detail::saves_its_state<A> && detail::reduces_accumulators<A>;
 
 /// A state to go on from with another number of ranks, such as those that are left when one has died.
 ///

@@ -23,6 +23,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The state of every dense scheme between two iterations; a plain value.
 struct dense_state {
   std::int64_t iteration = 0;
@@ -35,8 +37,6 @@ struct dense_state {
     visit(state.iteration);
   }
 };
-
-namespace detail {
 
 /// The name of a dense scheme that is not that of its allreduce. Results that users have recorded bear these names.
 template <class Reduce>
@@ -80,7 +80,7 @@ public:
     }
   };
 
-  using state_type = dense_state;
+  using state_type = detail::dense_state;
 
   /// Collective.
   dense(E exec, Comm comm, options const& how)
@@ -93,7 +93,7 @@ public:
     }
     terms.fact("length", length_).fact("value bits", 8 * sizeof(Value)).fact("index bits", 8 * sizeof(Index));
     terms.check_on(comm_);
-    cancel_on_unwind const alone(comm_); // room may be missing on one rank
+    detail::cancel_on_unwind const alone(comm_); // room may be missing on one rank
     sums_.reserve(exec_, length_);
     lost_.reserve(exec_, Reduce::lossless ? 0 : length_);
     indices_.reserve(exec_, length_);
@@ -107,7 +107,7 @@ public:
   /// instead, and where its losses may overflow, and a few where ranks may have different results.
   double bound_words() const {
     double const asking = 2.0 * (comm_.size() - 1) * ((length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
-    double const agreeing = results_may_differ() ? allreduce_words_at_most(comm_.size(), 1) : 0;
+    double const agreeing = results_may_differ() ? detail::allreduce_words_at_most(comm_.size(), 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
 
@@ -189,7 +189,8 @@ private:
   [[noreturn]] void throw_overflow(Input const& accumulator, std::int64_t spoiled) {
     std::int64_t const place = Reduce::lossless ? spoiled : place_of_overflow(accumulator);
     if (place < length_) {
-      throw fault_report{fault::non_finite, place, fault_subject::sum}.as_error(std::string(name()), 0, length_);
+      throw detail::fault_report{fault::non_finite, place, fault_subject::sum}.as_error(std::string(name()), 0,
+                                                                                        length_);
     }
     throw error(fault::non_finite, std::string(name()) + ": a partial sum overflows among the values that are coded " +
                                        "together with index " + std::to_string(spoiled));
@@ -223,10 +224,11 @@ private:
   }
 
   // A fault where some loss is not finite: every entry contributes, so losses are all that the residual becomes.
-  fault_report fault_of_losses() const {
+  detail::fault_report fault_of_losses() const {
     array_ref<Value const, memory_space> const lost(lost_.data(), static_cast<std::size_t>(length_));
     std::int64_t const bad = detail::first_non_finite<E, Value>(exec_, lost);
-    return bad < length_ ? fault_report{fault::non_finite, bad, fault_subject::returned} : fault_report{};
+    return bad < length_ ? detail::fault_report{fault::non_finite, bad, fault_subject::returned}
+                         : detail::fault_report{};
   }
 
   state_type state_;

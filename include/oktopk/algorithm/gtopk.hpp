@@ -109,8 +109,8 @@ private:
   bool return_dropped_;
   state_type state_;
   local_selection<E, Format, LocalSelector> local_selection_;
-  reduction_tree<E, Comm, Format> reduction_tree_;
-  contributed_indices<E, index_type> contributed_indices_;
+  detail::reduction_tree<E, Comm, Format> reduction_tree_;
+  detail::contributed_indices<E, index_type> contributed_indices_;
 };
 
 /// Deduces from options in braces, as `ok_topk` does.

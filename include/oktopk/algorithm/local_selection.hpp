@@ -123,13 +123,14 @@ public:
       return {};
     }
     auto const source = detail::as_source<index_type, value_type, E>(accumulator);
-    selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
-                                                                         workspace_};
+    selection_context<E, index_type, value_type, detail::one_rank> const context{call.exec, call.k, call.iteration,
+                                                                                 alone_, workspace_};
     auto const chosen = selector_.select(context, source, state);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
     if (chosen.entries.size() > 0 && chosen.checked) {
-      call.note(chosen.not_finite < 0 ? fault_report() : fault_report{fault::non_finite, chosen.not_finite});
+      call.note(chosen.not_finite < 0 ? detail::fault_report()
+                                      : detail::fault_report{fault::non_finite, chosen.not_finite});
     } else if (chosen.entries.size() > 0) {
       call.note(detail::non_finite_in(call.exec, chosen.entries, fault_subject::value));
     } else if (std::int64_t const bad =
@@ -149,7 +150,7 @@ public:
 private:
   LocalSelector selector_;
   std::int64_t selected_ = 0;
-  one_rank alone_;
+  detail::one_rank alone_;
   selection_workspace<index_type, value_type, E> workspace_;
 };
 

@@ -193,11 +193,11 @@ private:
   Partitioner partitioner_;
   local_selection<E, Format, LocalSelector> local_selection_;
   typename Partitioner::template step<E, Comm> space_repartition_;
-  split_and_reduce<E, Comm, Format, Schedule> split_and_reduce_;
-  global_selection<E, Comm, Format, GlobalSelector> global_selection_;
+  detail::split_and_reduce<E, Comm, Format, Schedule> split_and_reduce_;
+  detail::global_selection<E, Comm, Format, GlobalSelector> global_selection_;
   typename Gather::template step<E, Comm, Format> balance_and_allgatherv_;
-  contributed_indices<E, index_type> contributed_indices_;
-  rounding_losses<E, Format> rounding_losses_;
+  detail::contributed_indices<E, index_type> contributed_indices_;
+  detail::rounding_losses<E, Format> rounding_losses_;
 };
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.

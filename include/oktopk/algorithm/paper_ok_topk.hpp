@@ -45,7 +45,7 @@ struct gathered_threshold {
   static std::int64_t capacity(std::int64_t, std::int64_t length) { return length; }
 
   template <execution_space E, gradient_index Index, gradient_value Value, class Group, selection_source Source>
-    requires gathering_group<Group, E, Index, Value>
+    requires detail::gathering_group<Group, E, Index, Value>
   selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
                                                            Source const& from, state<Value>& carried) const {
     auto const& [exec, k, iteration, group, workspace] = context;

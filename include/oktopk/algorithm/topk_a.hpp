@@ -128,7 +128,7 @@ private:
   local_selection<E, Format, LocalSelector> local_selection_;
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, Format> allgatherv_;
-  rounding_losses<E, Format> rounding_losses_;
+  detail::rounding_losses<E, Format> rounding_losses_;
   region_sum<index_type, value_type, E> sum_;
 };
 

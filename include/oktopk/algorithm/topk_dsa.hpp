@@ -127,10 +127,10 @@ private:
   state_type state_;
   std::vector<std::int64_t> boundaries_;
   local_selection<E, Format, LocalSelector> local_selection_;
-  split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
+  detail::split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, Format> allgatherv_;
-  rounding_losses<E, Format> rounding_losses_;
+  detail::rounding_losses<E, Format> rounding_losses_;
 };
 
 /// Deduces from options in braces, as `ok_topk` does.

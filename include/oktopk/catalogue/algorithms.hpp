@@ -42,7 +42,7 @@ inline constexpr bool runs_over<Comm, dense<E, Comm, Value, Index, Reduce>> =
 
 /// Offers a reader the options of an algorithm and of its policies.
 struct policy_reader {
-  option_reader& in;
+  oktopk::detail::option_reader& in;
 
   template <class T, class... About>
   void operator()(std::string_view key, T& value, std::string_view about, About const&... more) {
@@ -79,7 +79,7 @@ private:
   void read_values(Format& format) {
     auto values = format.values();
     std::int32_t position = 0;
-    std::vector<option_reader::choice> list;
+    std::vector<oktopk::detail::option_reader::choice> list;
     for (std::string const& name : oktopk::detail::names_of(value_codecs)) {
       list.push_back({name, [&values, position] { values.chosen = position; }});
       position += 1;
@@ -114,7 +114,7 @@ struct making {
     if constexpr (runs_over<Comm, Allreduce>) {
       make = [how](E const& exec, Comm const& comm, std::string_view text) {
         return any(std::in_place_type<Allreduce>, exec, comm, how,
-                   any_description{std::string(text), policies_of(how)});
+                   oktopk::detail::any_description{std::string(text), policies_of(how)});
       };
     }
   }
@@ -129,7 +129,7 @@ struct sparse_scheme {
   Type type;
 
   template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(option_reader& in, gradient_size const& size, Sink&& sink) const {
+  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
       using chosen = typename Format::template type<Value, Index>;
       using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, chosen>()))::type;
@@ -158,7 +158,7 @@ struct dense_scheme {
   Type type;
 
   template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(option_reader& in, gradient_size const& size, Sink&& sink) const {
+  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, Value, Index>()))::type;
     typename allreduce::options how{};
     how.length = size.length;
@@ -174,7 +174,7 @@ dense_scheme(std::string_view, std::string_view, Type) -> dense_scheme<Type>;
 template <class E, class Comm, class Value, class Index>
 struct added_codec {
   std::string name;
-  void (*visit)(std::string_view scheme, option_reader& in, gradient_size const& size,
+  void (*visit)(std::string_view scheme, oktopk::detail::option_reader& in, gradient_size const& size,
                 making<E, Comm, Value, Index>& sink);
 
   static std::vector<added_codec>& all() {
@@ -191,8 +191,8 @@ struct coded_scheme {
   Type type;
 
   template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(option_reader& in, gradient_size const& size, Sink&& sink) const {
-    std::vector<option_reader::choice> list{
+  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
+    std::vector<oktopk::detail::option_reader::choice> list{
         {"none", [&] { visit_over<plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
     auto const add = [&]<class Codec>(alternative<Codec> const& each) {
       list.push_back(
@@ -214,7 +214,7 @@ struct coded_scheme {
   static constexpr bool is_coded = true;
 
   template <class Wire, class E, class Comm, class Value, class Index, class Sink>
-  void visit_over(option_reader& in, gradient_size const& size, Sink&& sink) const {
+  void visit_over(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     auto const with_wire = [this]<class Space, class Ranks, class V, class I>(arguments<Space, Ranks, V, I>) {
       return type(arguments<Space, Ranks, V, I, Wire>());
     };
@@ -316,12 +316,13 @@ void with_algorithm(std::string_view name, Visit const& visit) {
 
 /// Visits the algorithm and options that a request asks for. Throws where it has a name, key or value that is unknown.
 template <class E, class Comm, class Value, class Index, class Sink>
-void visit_request(allreduce_request request, gradient_size const& size, Sink&& sink) {
-  option_reader in(std::move(request));
+void visit_request(oktopk::detail::allreduce_request request, gradient_size const& size, Sink&& sink) {
+  oktopk::detail::option_reader in(std::move(request));
   with_algorithm(in.name(), [&](auto const& scheme) {
     scheme.template visit<E, Comm, Value, Index>(in, size, sink);
-    in.finish(
-        [&](option_reader& all) { scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {}); });
+    in.finish([&](oktopk::detail::option_reader& all) {
+      scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {});
+    });
   });
 }
 

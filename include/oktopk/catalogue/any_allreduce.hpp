@@ -48,11 +48,15 @@ struct gradient_size {
   std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
 };
 
+namespace detail {
+
 /// The names under which an algorithm goes.
 struct any_description {
   std::string text;     ///< as the algorithm was asked for; its own name where empty
   std::string policies; ///< that its state depends on beside the state's type
 };
+
+} // namespace detail
 
 /// A gradient allreduce whose type is chosen at run time: one virtual call per call of the algorithm inside.
 ///
@@ -74,7 +78,7 @@ public:
     requires std::same_as<typename Allreduce::update_type, update_type> &&
                  state_of_parts<typename Allreduce::state_type>
   any_allreduce(std::in_place_type_t<Allreduce>, E const& exec, Comm const& comm,
-                typename Allreduce::options const& how, any_description description = {})
+                typename Allreduce::options const& how, detail::any_description description = {})
       : inside_(std::make_unique<holder<Allreduce>>(exec, comm, how)), description_(std::move(description)) {
     if (description_.text.empty()) {
       description_.text = std::string(name());
@@ -248,7 +252,7 @@ private:
   }
 
   std::unique_ptr<holder_base> inside_;
-  any_description description_;
+  detail::any_description description_;
   mutable any_state state_; // what `state` gave last
 };
 

@@ -16,7 +16,7 @@ namespace oktopk {
 struct listed_allreduce {
   std::string name;
   std::string about;
-  std::vector<listed_option> options;
+  std::vector<detail::listed_option> options;
 };
 
 /// Makes the gradient allreduce that a text names: `ok_topk`, `ok_topk(local=reused(tau_prime=16),

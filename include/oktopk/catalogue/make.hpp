@@ -21,7 +21,7 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
   agreement terms("make_allreduce");
   terms.fact("algorithm", text);
   try {
-    auto request = allreduce_request::parse(text);
+    auto request = detail::allreduce_request::parse(text);
     std::string const name = request.name;
     catalogue::visit_request<E, Comm, Value, Index>(std::move(request), size, sink);
     if (!sink.make) {
@@ -40,7 +40,7 @@ template <class>
 std::vector<listed_allreduce> list_allreduces() {
   std::vector<listed_allreduce> list;
   auto const add = [&](auto const& scheme) {
-    option_reader in;
+    detail::option_reader in;
     scheme.template visit<Kokkos::DefaultHostExecutionSpace, self_communicator, float, std::int32_t>(
         in, gradient_size{}, [](auto const&...) {});
     listed_allreduce found; // nvcc breaks an initialiser in braces here
@@ -58,7 +58,7 @@ std::string catalogue_text() {
   std::string text;
   for (listed_allreduce const& each : list_allreduces()) {
     text += each.name + ": " + each.about + "\n";
-    for (listed_option const& option : each.options) {
+    for (detail::listed_option const& option : each.options) {
       std::string const choices = detail::joined(option.goes_with, " or ");
       text += "  " + option.key + "=" + option.value + "  " + option.about +
               (choices.empty() ? "" : "; goes with " + choices) + "\n";

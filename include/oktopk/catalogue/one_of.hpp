@@ -82,8 +82,6 @@ protected:
   std::variant<Policies...> chosen_;
 };
 
-} // namespace detail
-
 /// A partitioner that is one of several.
 template <class... Partitioners>
 class one_of_partitioners : public detail::one_of<Partitioners...> {
@@ -258,4 +256,5 @@ struct one_of_values {
   }
 };
 
+} // namespace detail
 } // namespace oktopk

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// One option of an algorithm of the catalogue.
 struct listed_option {
@@ -27,8 +27,6 @@ struct listed_option {
   std::string about;
   std::vector<std::string> goes_with{}; ///< the choices that have it, such as `format=packed`; none where all have it
 };
-
-namespace detail {
 
 inline std::string trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\n\r";
@@ -73,8 +71,6 @@ std::vector<std::string> names_of(std::tuple<Alternatives...> const& list) {
 inline bool has(std::vector<std::string> const& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
-
-} // namespace detail
 
 /// Splits a list at its commas; a comma inside parentheses belongs to the item. Items are without blanks at the ends.
 /// An empty text has no item.
@@ -411,4 +407,4 @@ private:
   std::ptrdiff_t inside_ = nowhere; // the place whose options are offered
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

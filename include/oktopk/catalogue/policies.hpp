@@ -66,7 +66,7 @@ inline constexpr std::tuple value_codecs{
     alternative<sign_values>{"sign", "one magnitude a block"},
 };
 
-using any_values = detail::one_of_list<one_of_values, decltype(value_codecs)>::type;
+using any_values = detail::one_of_list<oktopk::detail::one_of_values, decltype(value_codecs)>::type;
 
 /// `packed` with values that are chosen at run time.
 template <gradient_value Value, gradient_index Index>
@@ -85,9 +85,9 @@ inline constexpr std::tuple codecs{
     alternative<block_float>{"block_float", "rate bits a value, and an exponent of 64 values"},
 };
 
-using any_local_selector = detail::one_of_list<one_of_selectors, decltype(local_selectors)>::type;
-using any_global_selector = detail::one_of_list<one_of_selectors, decltype(global_selectors)>::type;
-using any_partitioner = detail::one_of_list<one_of_partitioners, decltype(partitioners)>::type;
+using any_local_selector = detail::one_of_list<oktopk::detail::one_of_selectors, decltype(local_selectors)>::type;
+using any_global_selector = detail::one_of_list<oktopk::detail::one_of_selectors, decltype(global_selectors)>::type;
+using any_partitioner = detail::one_of_list<oktopk::detail::one_of_partitioners, decltype(partitioners)>::type;
 
 constexpr auto const& alternatives_of(any_local_selector::options const&) {
   return local_selectors;

@@ -26,13 +26,14 @@ void add_zfp() {
   bool const known = std::any_of(all.begin(), all.end(), [](added const& each) { return each.name == "zfp"; });
   if constexpr (!detail::is_device<E>) {
     if (!known) {
-      all.push_back({"zfp", [](std::string_view name, option_reader& in, gradient_size const& size, auto& sink) {
-                       catalogue::with_algorithm(name, [&](auto const& scheme) {
-                         if constexpr (requires { &std::decay_t<decltype(scheme)>::is_coded; }) {
-                           scheme.template visit_over<coded_wire<zfp>, E, Comm, Value, Index>(in, size, sink);
-                         }
-                       });
-                     }});
+      all.push_back(
+          {"zfp", [](std::string_view name, detail::option_reader& in, gradient_size const& size, auto& sink) {
+             catalogue::with_algorithm(name, [&](auto const& scheme) {
+               if constexpr (requires { &std::decay_t<decltype(scheme)>::is_coded; }) {
+                 scheme.template visit_over<coded_wire<zfp>, E, Comm, Value, Index>(in, size, sink);
+               }
+             });
+           }});
     }
   }
 }

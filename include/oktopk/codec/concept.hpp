@@ -61,6 +61,8 @@ concept codec =
       { c.template error_bound<Value>(largest) } -> std::same_as<double>;
     };
 
+namespace detail {
+
 /// A lossy codec that decodes, reduces and encodes in one kernel.
 ///
 /// 1. `recode(exec, operation, in, count, values, out, lost)` enqueues the same as `decode_and_reduce` on a copy of
@@ -72,4 +74,5 @@ concept recoding_codec = codec<C, Value, E> && !C::lossless &&
                            { c.recode(exec, add(), in, count, values, out, lost) } -> std::same_as<void>;
                          };
 
+} // namespace detail
 } // namespace oktopk

@@ -100,7 +100,7 @@ private:
   }
 
   [[noreturn]] void report(std::vector<std::string> const& records) const {
-    first_fault first;
+    detail::first_fault first;
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
       unsigned char code = 0;
       auto const* const begin = records[rank].data();

@@ -31,6 +31,8 @@ struct operation {
   std::string text() const { return name + (number < 0 ? std::string() : ", call " + std::to_string(number)); }
 };
 
+namespace detail {
+
 /// Why a communicator is of no more use to this rank; the first reason stays.
 ///
 /// Part of a communicator, shared by its copies. Not for several threads at once.
@@ -102,8 +104,6 @@ inline error abandoned_by(int teller, operation const& during, std::string const
                                 reason};
 }
 
-namespace detail {
-
 /// The error of a communicator that has been told to cancel a message.
 inline error order_is_lost(int rank) {
   return {fault::communication,
@@ -113,5 +113,4 @@ inline error order_is_lost(int rank) {
 }
 
 } // namespace detail
-
 } // namespace oktopk

@@ -16,6 +16,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The origin of a message, in the 18 bits that its first number has for that (`fault_report::packed`): the version of
 /// the messages, the phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
 ///
@@ -71,6 +73,8 @@ private:
   std::uint32_t bits_;
 };
 
+} // namespace detail
+
 /// One call of an algorithm: all that its steps share, made by the call operator and handed from step to step.
 ///
 /// A step is an object that owns its buffers; `run(call, input)` returns everything that later steps need. The
@@ -86,18 +90,18 @@ struct call_context {
   std::int64_t length = 0;    ///< of the gradient
   std::int64_t k = 0;         ///< entries to select
   std::int64_t iteration = 0; ///< calls before this one
-  first_fault faults;         ///< of this rank, and of others as soon as an exchange has told of them
+  detail::first_fault faults; ///< of this rank, and of others as soon as an exchange has told of them
   call_statistics statistics; ///< what the steps did; each writes its own part
 
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
-  void note(fault_report const& what) { faults.hear(what, comm.rank()); }
+  void note(detail::fault_report const& what) { faults.hear(what, comm.rank()); }
 
   /// Stamp of the messages of this call and phase.
-  message_stamp stamp(phase use) const { return {algorithm, length, k, iteration, use}; }
+  detail::message_stamp stamp(phase use) const { return {algorithm, length, k, iteration, use}; }
 
   /// The number in front of a message: this rank's fault as it was when `known` was kept, or how many entries the
   /// message has.
-  std::uint64_t header(first_fault const& known, std::int64_t count, phase use) const {
+  std::uint64_t header(detail::first_fault const& known, std::int64_t count, phase use) const {
     return known.packed_or(count, stamp(use).bits());
   }
 
@@ -105,8 +109,8 @@ struct call_context {
 
   /// The fault or the count of entries in the number in front of a message. A message that is not of this call ends it
   /// for all ranks that can be told (`give_up`), with fault::damaged_message.
-  fault_report read_header(std::uint64_t number, int from, phase use) const {
-    message_stamp const theirs(fault_report::stamp_of(number));
+  detail::fault_report read_header(std::uint64_t number, int from, phase use) const {
+    detail::message_stamp const theirs(detail::fault_report::stamp_of(number));
     if (!(theirs == stamp(use))) {
       give_up(comm, error(fault::damaged_message, std::string(algorithm) + ", call " + std::to_string(iteration) +
                                                       ": rank " + std::to_string(comm.rank()) +
@@ -114,7 +118,7 @@ struct call_context {
                                                       " that is not of this call: " + theirs.difference(stamp(use)) +
                                                       "; the ranks do not make the same calls in the same order"));
     }
-    return fault_report::unpacked(number);
+    return detail::fault_report::unpacked(number);
   }
 
   /// Hears the faults that ranks have put in the first place of their rows, a row of `width` numbers each and the same
@@ -122,7 +126,7 @@ struct call_context {
   void hear_all(std::span<std::int64_t> rows, std::size_t width, phase use) {
     for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
       std::int64_t& first = rows[rank * width];
-      fault_report const theirs = read_header(static_cast<std::uint64_t>(first), static_cast<int>(rank), use);
+      detail::fault_report const theirs = read_header(static_cast<std::uint64_t>(first), static_cast<int>(rank), use);
       faults.hear(theirs, static_cast<int>(rank));
       first = theirs.detail;
     }
@@ -150,5 +154,4 @@ private:
 };
 
 } // namespace detail
-
 } // namespace oktopk

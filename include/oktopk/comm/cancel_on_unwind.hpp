@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Ends the messages of a collective that is left by an exception, so that none arrives in memory that is gone.
 ///
@@ -57,4 +57,4 @@ private:
   int exceptions_;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -45,7 +45,7 @@ private:
 template <communicator Comm>
 void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std::byte> in, int from, phase use) {
   std::array<typename Comm::request, 2> requests{};
-  cancel_on_unwind const guard(comm, requests);
+  detail::cancel_on_unwind const guard(comm, requests);
   requests[0] = comm.irecv(in, from, use);
   requests[1] = comm.isend(out, to, use);
   comm.wait_all(std::span<typename Comm::request>(requests));
@@ -148,15 +148,12 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
   }
 }
 
+namespace detail {
+
 /// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
 inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
   return 2.0 * static_cast<double>(integers) * detail::ceil_log2(ranks);
 }
-
-// Barriers: points that no rank passes before all have come to them (Gloo's `barrier_all_to_all` and
-// `barrier_all_to_one`). Host work only: what is enqueued on an execution space is not waited for.
-
-namespace detail {
 
 /// Sends a byte to, and awaits one from, every rank but this one.
 template <communicator Comm>
@@ -181,8 +178,6 @@ void notify_all(Comm& comm, bool send, bool receive, phase use) {
   comm.wait_all(std::span<typename Comm::request>(requests));
 }
 
-} // namespace detail
-
 /// Every rank tells every other one: one step, P-1 messages of one byte each way. Collective.
 template <communicator Comm>
 void barrier_all_to_all(Comm& comm, phase use = phase::control) {
@@ -204,4 +199,5 @@ void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
   detail::receive_alone(comm, std::span(&here, 1), root, use);
 }
 
+} // namespace detail
 } // namespace oktopk

@@ -45,13 +45,13 @@ T reduce_two(reduction op, T a, T b) {
   }
 }
 
-} // namespace detail
-
 /// A handle of one message under way; a default-made one is inactive.
 template <class R>
 concept message_request = std::default_initializable<R> && std::movable<R> && requires(R const& request) {
   { request.active() } -> std::same_as<bool>;
 };
+
+} // namespace detail
 
 /// One of the bulk messages that start together.
 struct bulk_message {
@@ -60,6 +60,8 @@ struct bulk_message {
   phase use = phase::control; ///< what it is for
   bool receives = false;      ///< whether this rank receives it
 };
+
+namespace detail {
 
 template <class C>
 concept ranked = requires(C const& comm) {
@@ -85,6 +87,8 @@ concept cancels = requires(C& comm, std::span<typename C::request> requests) {
   { comm.cancel(requests) } noexcept -> std::same_as<void>;
 };
 
+} // namespace detail
+
 /// Control: messages of a few numbers of the host, such as sizes, faults, thresholds, boundaries and agreements.
 ///
 /// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
@@ -108,8 +112,10 @@ concept cancels = requires(C& comm, std::span<typename C::request> requests) {
 ///
 /// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
 template <class C>
-concept control_communicator =
-    std::copy_constructible<C> && ranked<C> && sends_and_receives<C> && waits<C> && cancels<C>;
+concept control_communicator = std::copy_constructible<C> && detail::ranked<C> && detail::sends_and_receives<C> &&
+                               detail::waits<C> && detail::cancels<C>;
+
+namespace detail {
 
 template <class C>
 concept starts_groups = requires { typename C::bulk_request; } && message_request<typename C::bulk_request> &&
@@ -138,6 +144,8 @@ concept knows_its_reach = requires(C const& comm) {
   { comm.template reaches<Kokkos::HostSpace>() } -> std::same_as<bool>;
 };
 
+} // namespace detail
+
 /// Bulk: groups of messages of data in the memory of kernels, where the transport reaches that.
 ///
 /// 1. `reaches<MemorySpace>()` — whether bulk messages may lie in that memory; the rest goes through `comm/staging`.
@@ -159,8 +167,9 @@ concept knows_its_reach = requires(C const& comm) {
 ///    length, operation and phase on all ranks; the result is bit-identical on all of them. It is the communicator's
 ///    own: the yardstick that `dense` measures.
 template <class C>
-concept bulk_communicator = std::copy_constructible<C> && ranked<C> && starts_groups<C> && knows_what_arrived<C> &&
-                            reduces_everywhere<C> && knows_its_reach<C>;
+concept bulk_communicator =
+    std::copy_constructible<C> && detail::ranked<C> && detail::starts_groups<C> && detail::knows_what_arrived<C> &&
+    detail::reduces_everywhere<C> && detail::knows_its_reach<C>;
 
 /// Ranks that exchange messages: the only way in which the library talks between processes.
 ///
@@ -181,7 +190,7 @@ void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1
 /// True if calls of a communicator may come from another thread than the one that has made it, one at a time.
 ///
 /// Asks its member `takes_other_threads()`; a communicator without one takes none.
-template <ranked Comm>
+template <detail::ranked Comm>
 bool takes_other_threads([[maybe_unused]] Comm const& comm) {
   if constexpr (requires { comm.takes_other_threads(); }) {
     return comm.takes_other_threads();

@@ -173,8 +173,8 @@ private:
     }
   }
 
-  static wait_report report_of(std::span<request const> requests) {
-    wait_report report;
+  static detail::wait_report report_of(std::span<request const> requests) {
+    detail::wait_report report;
     for (request const& each : requests) {
       if (each.active()) {
         report.add(each.message_->done, each.message_->receive, each.message_->peer, each.message_->use);

@@ -22,6 +22,8 @@ enum class message_size : std::uint8_t {
   unknown, ///< the room is at least as large
 };
 
+namespace detail {
+
 /// Words that announce the sizes of so many messages of unknown size over a communicator.
 template <communicator Comm>
 constexpr double announcement_words(double messages) {
@@ -148,8 +150,6 @@ private:
   std::size_t started_ = 0;
 };
 
-namespace detail {
-
 /// Starts one bulk message; none where there is nothing to move. The caller has waited for what touches its bytes.
 template <execution_space E, communicator Comm>
 typename Comm::bulk_request start_single(E const& exec, Comm& comm, bulk_message const& message) {
@@ -189,5 +189,4 @@ void finish(Comm& comm, typename Comm::bulk_request one) {
 }
 
 } // namespace detail
-
 } // namespace oktopk

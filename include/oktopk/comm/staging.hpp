@@ -14,7 +14,7 @@
 #include <cstring>
 #include <span>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// A grow-only array of bytes that kernels of `E` write and read, and that messages travel from and to.
 ///
@@ -124,4 +124,4 @@ private:
   bool staged_ = false;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

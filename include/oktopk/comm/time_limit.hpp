@@ -13,6 +13,8 @@ namespace oktopk {
 /// Time limit of each wait of a communicator unless it was set; zero stands for none.
 inline constexpr std::chrono::nanoseconds usual_time_limit = std::chrono::minutes(10);
 
+namespace detail {
+
 /// The time limits of a communicator of two halves.
 template <class Control, class Bulk>
 struct paired_time_limits {
@@ -22,8 +24,6 @@ struct paired_time_limits {
 
 template <class Control, class Bulk>
 paired_time_limits(Control, Bulk) -> paired_time_limits<Control, Bulk>;
-
-namespace detail {
 
 /// "0.020000 s"; in nanoseconds where it is no whole number of microseconds.
 inline std::string duration_text(std::chrono::nanoseconds time) {

@@ -25,8 +25,6 @@ struct any_part {
   void operator()(T&) const {}
 };
 
-} // namespace detail
-
 template <class S>
 concept names_its_type = requires {
   { S::type_name() } -> std::convertible_to<std::string>;
@@ -38,13 +36,15 @@ concept visits_its_parts = requires(S& state, S const& fixed, detail::any_part v
   S::each_part(fixed, visit);
 };
 
+} // namespace detail
+
 /// A state that can be written to a file.
 ///
 /// * `type_name()` — tells it from every other type of state: algorithm, policies and value type.
 /// * `each_part(state, visit)` — calls `visit` with every number, and every vector of numbers, of a state that is const
 ///   or not; always in the same order.
 template <class S>
-concept state_of_parts = std::default_initializable<S> && names_its_type<S> && visits_its_parts<S>;
+concept state_of_parts = std::default_initializable<S> && detail::names_its_type<S> && detail::visits_its_parts<S>;
 
 namespace detail {
 

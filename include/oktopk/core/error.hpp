@@ -53,6 +53,8 @@ constexpr std::string_view name(fault what) noexcept {
   return "unknown";
 }
 
+namespace detail {
+
 /// True of errors after which a communicator is of no more use: messages were given up, so the rank that has the error
 /// may be the only one, and it names another error than the others do. All other errors of collective calls are on all
 /// ranks, with the same sentence, and everybody can go on.
@@ -60,6 +62,8 @@ constexpr bool breaks_communicator(fault what) noexcept {
   return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
          what == fault::abandoned || what == fault::damaged_message;
 }
+
+} // namespace detail
 
 /// The one exception type of the library.
 ///
@@ -84,6 +88,8 @@ enum class fault_subject : std::uint8_t {
   sum,      ///< a sum over ranks, or a part of one
   returned, ///< what a rank's residual would become with what is returned to it
 };
+
+namespace detail {
 
 /// A fault that a rank found during a call, small enough to travel in front of every message.
 ///
@@ -172,4 +178,5 @@ private:
   int rank_ = 0;
 };
 
+} // namespace detail
 } // namespace oktopk

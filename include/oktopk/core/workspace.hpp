@@ -61,6 +61,8 @@ private:
   view_type view_;
 };
 
+namespace detail {
+
 /// A few numbers that a kernel writes and the host reads, or the other way round, on one instance.
 template <class T, execution_space E>
 class shared_numbers {
@@ -112,4 +114,5 @@ private:
   buffer<T, wire_space> host_;
 };
 
+} // namespace detail
 } // namespace oktopk

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Copies one rank's vector to all others directly (Gloo's `broadcast_one_to_all`): one step, P-1 messages of n values
 /// from the root, none from the others.
@@ -51,4 +51,4 @@ private:
   detail::bound_plain_wire<E, Value> wire_;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

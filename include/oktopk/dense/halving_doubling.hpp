@@ -184,13 +184,13 @@ public:
     place_ = comm.rank() - at.base;
     std::int64_t const all = steps_.all();
     std::int64_t const slots = std::max<std::int64_t>(1, std::min(options_.ahead, all));
-    cancel_on_unwind const alone(comm); // room may be missing on one rank
+    detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, steps_.longest_piece()});
     reductions_.assign(static_cast<std::size_t>(slots), {});
     sends_.assign(static_cast<std::size_t>(2 * all), {});
     gathers_.assign(static_cast<std::size_t>(all), {});
     between_.clear();
-    cancel_on_unwind const guard(comm, reductions_, sends_, gathers_, between_);
+    detail::cancel_on_unwind const guard(comm, reductions_, sends_, gathers_, between_);
     reduce_scatter(exec, comm);
     between_blocks(exec, comm, at, count);
     allgather(exec, comm);

@@ -34,7 +34,7 @@ public:
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     detail::begin_lossless(exec, op, lost, count);
     auto const size = static_cast<std::size_t>(count);
-    cancel_on_unwind const guard(comm);
+    detail::cancel_on_unwind const guard(comm);
     if (comm.template reaches<typename E::memory_space>()) {
       detail::fence(exec, "oktopk::native_allreduce::ready");
       comm.allreduce(std::span<Value>(values, size), op, phase::reduce);

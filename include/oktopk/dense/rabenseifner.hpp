@@ -73,7 +73,7 @@ public:
         std::int64_t const grain = grain_of(count);
         std::int64_t const longest =
             at.in_pair ? count : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
-        cancel_on_unwind const alone(comm); // room may be missing on one rank
+        detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
         bind(comm, {2, longest, 1, longest});
         if (at.is_guest) {
           run_as_guest(exec, comm, wire, count);
@@ -103,7 +103,7 @@ private:
   // The odd rank of a pair: gives its values away and gets the result.
   template <class BoundWire>
   void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
-    cancel_on_unwind const guard(comm); // also between its messages
+    detail::cancel_on_unwind const guard(comm); // also between its messages
     int const host = comm.rank() - 1;
     detail::piece const mine{sent_image, 0, count};
     wire.prepare(exec, mine);
@@ -114,7 +114,7 @@ private:
 
   template <class BoundWire>
   void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
-    cancel_on_unwind const guard(comm, both_);
+    detail::cancel_on_unwind const guard(comm, both_);
     std::int64_t const grain = grain_of(count);
     auto const part = [&](std::int64_t image, std::int64_t begin, std::int64_t end) {
       std::int64_t const first = std::min(count, begin * grain);

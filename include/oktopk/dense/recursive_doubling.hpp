@@ -57,7 +57,7 @@ public:
     bool const coded = base::codes(count) && comm.size() > 1 && count > 0;
     base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
       if (comm.size() > 1 && count > 0) {
-        cancel_on_unwind const alone(comm); // room may be missing on one rank
+        detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
         bind(comm, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
         if (at.is_guest) {
@@ -77,7 +77,7 @@ private:
   template <class BoundWire>
   void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
     std::array<typename Comm::bulk_request, 2> received{};
-    cancel_on_unwind const guard(comm, received);
+    detail::cancel_on_unwind const guard(comm, received);
     int const host = comm.rank() - 1;
     detail::piece const mine = whole(0, count);
     wire.prepare(exec, mine);
@@ -97,7 +97,7 @@ private:
   void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
     typename Comm::bulk_request received;
     std::array<typename Comm::bulk_request, 2> sent{}; // of this step and of the one before
-    cancel_on_unwind const guard(comm, received, sent);
+    detail::cancel_on_unwind const guard(comm, received, sent);
     auto const partner = [&](int step) { return at.rank_at(at.place ^ (1 << step)); };
     auto const receive = [&](int step) {
       return detail::start_receive(exec, comm, wire.slot(step % 2, whole(0, count)), partner(step), phase::reduce);
@@ -144,7 +144,7 @@ private:
                    int steps) {
     int const guest = comm.rank() + 1;
     std::array<typename Comm::bulk_request, 2> sent{};
-    cancel_on_unwind const guard(comm, sent);
+    detail::cancel_on_unwind const guard(comm, sent);
     if (wire.result_messages() == 2) {
       if (at.in_pair) {
         int const last = (steps - 1) % 2;

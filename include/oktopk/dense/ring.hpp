@@ -284,7 +284,7 @@ public:
     }
     std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
-    cancel_on_unwind const alone(comm); // room may be missing on one rank
+    detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
     op_ = op;
     ranks_ = ranks;
@@ -297,7 +297,7 @@ public:
     waiting_.reserve(static_cast<std::size_t>(slots) + 1);
     typename Comm::bulk_request received;
     typename Comm::bulk_request sent;
-    cancel_on_unwind const guard(comm, received, sent);
+    detail::cancel_on_unwind const guard(comm, received, sent);
     int const right = static_cast<int>((rank + 1) % ranks);
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
     std::int64_t arriving = take_slot();

@@ -20,6 +20,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// Entries that a rank sends in an allgatherv of parts with these sizes: Bruck's algorithm forwards the parts that
 /// follow its own, so a large part is sent up to ceil(log2 P) times.
 inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes, std::size_t rank) {
@@ -41,8 +43,6 @@ inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes,
   }
   return sent;
 }
-
-namespace detail {
 
 /// Entries one after the other that an allgatherv of parts with these sizes takes: the largest message of each step.
 inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> sizes) {
@@ -92,20 +92,20 @@ public:
     requires std::invocable<Where, std::size_t>
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes,
                    Where const& where) {
-    unbalanced_scheme(sizes, scheme_);
-    return run(call, mine, std::span<transfer const>(scheme_), where);
+    detail::unbalanced_scheme(sizes, scheme_);
+    return run(call, mine, std::span<detail::transfer const>(scheme_), where);
   }
 
   /// The same after the pieces of a scheme have been brought to other ranks, so that parts are even.
   template <class Where>
     requires std::invocable<Where, std::size_t>
-  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<transfer const> scheme,
+  entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where) {
     detail::profiling_region const profiled("oktopk::allgatherv");
     auto const ranks = static_cast<std::size_t>(call.comm.size());
     auto const rank = static_cast<std::size_t>(call.comm.rank());
     std::int64_t const total = make_room(call, scheme, where);
-    cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
+    detail::cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
     // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
     std::int64_t const own_bytes = balance_.run(call, mine, scheme, where, parts_);
     detail::fence(call.exec, "oktopk::allgatherv::encoded");
@@ -125,7 +125,7 @@ public:
     std::int64_t const known = own_alone ? own_bytes : 0;
     parts_.pull(call.exec, known, offsets_[ranks] - known);
     for (std::size_t i = 0; i < scheme.size(); ++i) {
-      transfer const& piece = scheme[i];
+      detail::transfer const& piece = scheme[i];
       pieces_.decode(call.exec, parts_, places_[i].offset, places_[i].bytes, piece.last - piece.first,
                      where(static_cast<std::size_t>(piece.from)), indices_.data() + piece.first,
                      values_.data() + piece.first);
@@ -150,14 +150,14 @@ public:
     std::int64_t const places = std::min(length, std::numeric_limits<std::int64_t>::max() / times) * times;
     constexpr bool whole_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
     double const rounding = whole_words ? 0 : ranks - 1;
-    return {split_words_at_most(pieces_.format(), pieces, forwarded, {0, places}) + rounding,
+    return {detail::split_words_at_most(pieces_.format(), pieces, forwarded, {0, places}) + rounding,
             Format::exact_size ? 0 : sizes(ranks, pieces)};
   }
 
 private:
   // Of pieces, and of the messages that they come in.
   static double sizes(int ranks, int pieces) {
-    return 2.0 * pieces + announcement_words<Comm>(detail::ceil_log2(ranks));
+    return 2.0 * pieces + detail::announcement_words<Comm>(detail::ceil_log2(ranks));
   }
 
   // Of a piece of the scheme.
@@ -168,12 +168,12 @@ private:
 
   // Gives the number of all entries.
   template <class Where>
-  std::int64_t make_room(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where) {
+  std::int64_t make_room(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where) {
     auto const ranks = static_cast<std::size_t>(call.comm.size());
     std::int64_t const total = scheme.empty() ? 0 : scheme.back().last;
     std::int64_t most = 0;
     rooms_.assign(ranks, 0);
-    for (transfer const& piece : scheme) {
+    for (detail::transfer const& piece : scheme) {
       std::int64_t const room = pieces_.room(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
       rooms_[static_cast<std::size_t>(piece.to)] += room;
       most += room;
@@ -191,21 +191,21 @@ private:
   // Finds the pieces of the parts [first, last) that have arrived, of which the bytes before `end` are there. Whether
   // they are one piece, encoded by the rank of its part.
   template <class Where>
-  bool find_pieces(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where, std::size_t first,
-                   std::size_t last, std::int64_t end) {
+  bool find_pieces(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where,
+                   std::size_t first, std::size_t last, std::int64_t end) {
     auto const ranks = static_cast<std::size_t>(call.comm.size());
     std::size_t pieces = 0;
     for (std::size_t step = first; step < last; ++step) {
       auto const part = static_cast<int>((static_cast<std::size_t>(call.comm.rank()) + step) % ranks);
       std::int64_t offset = offsets_[step];
       auto const begin = std::lower_bound(scheme.begin(), scheme.end(), part,
-                                          [](transfer const& piece, int rank) { return piece.to < rank; });
+                                          [](detail::transfer const& piece, int rank) { return piece.to < rank; });
       for (auto piece = begin; piece != scheme.end() && piece->to == part; ++piece) {
         std::int64_t const bytes =
             pieces_.encoded_bytes(call.exec, piece->last - piece->first, where(static_cast<std::size_t>(piece->from)),
                                   parts_, offset, end - offset);
         places_[static_cast<std::size_t>(piece - scheme.begin())] = {offset, bytes};
-        offset += encoded_pieces<E, Format>::header_bytes + detail::round_up_to_8(bytes);
+        offset += detail::encoded_pieces<E, Format>::header_bytes + detail::round_up_to_8(bytes);
         pieces += piece->from == part ? 1U : 2U; // what another rank has encoded is not there for kernels
       }
       offsets_[step + 1] = offset;
@@ -229,13 +229,13 @@ private:
     return in.empty() ? 0 : messages_.bytes(0);
   }
 
-  encoded_pieces<E, Format> pieces_;
+  detail::encoded_pieces<E, Format> pieces_;
   balance<E, Comm, Format> balance_;
-  message_group<Comm> messages_;
-  message_buffer<E> parts_{"oktopk::allgatherv::parts"};
+  detail::message_group<Comm> messages_;
+  detail::message_buffer<E> parts_{"oktopk::allgatherv::parts"};
   buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
-  std::vector<transfer> scheme_;
+  std::vector<detail::transfer> scheme_;
   std::vector<place> places_;         // of the pieces
   std::vector<std::int64_t> rooms_;   // of the parts
   std::vector<std::int64_t> offsets_; // of the parts, rotated

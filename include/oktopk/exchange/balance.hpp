@@ -21,6 +21,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// One piece of the balancing scheme: positions [first, last) of all entries, in rank order, go from one rank to
 /// another.
 struct transfer {
@@ -170,6 +172,8 @@ private:
   Format format_;
 };
 
+} // namespace detail
+
 /// Brings every piece of a scheme, encoded, to the rank of its part (paper, section 3.1.2, Fig. 3).
 ///
 /// Entries are encoded once, by the rank that has them, and stay encoded: a lossy format rounds once. Point to point;
@@ -186,8 +190,8 @@ public:
   /// same on all ranks. Leaves the pieces of this rank's part one after the other at the front of `part`, as messages
   /// see them, and tells their bytes; its own pieces as kernels see them, too, where no other piece is in its part.
   template <class Where>
-  std::int64_t run(call_context<E, Comm>& call, entries_type mine, std::span<transfer const> scheme, Where const& where,
-                   message_buffer<E>& part) {
+  std::int64_t run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
+                   Where const& where, detail::message_buffer<E>& part) {
     int const rank = call.comm.rank();
     auto const kept =
         std::find_if(scheme.begin(), scheme.end(), [rank](auto const& piece) { return piece.to == rank; });
@@ -196,13 +200,13 @@ public:
         kept->from == rank;
     make_room_for_pieces(call, scheme, where);
     messages_.reset(scheme.size());
-    cancel_on_unwind const guard(call.comm, messages_.requests());
+    detail::cancel_on_unwind const guard(call.comm, messages_.requests());
     places_.clear();
     std::int64_t out = 0;
     std::int64_t in = 0;
     std::int64_t taken = 0; // of this rank's entries
     std::int64_t filled = 0;
-    for (transfer const& piece : scheme) {
+    for (detail::transfer const& piece : scheme) {
       std::int64_t const count = piece.last - piece.first;
       region const source = where(static_cast<std::size_t>(piece.from));
       if (piece.from == rank) {
@@ -254,7 +258,7 @@ public:
 private:
   // A piece of this rank's part, before it is put in its place.
   struct place {
-    message_buffer<E> const* from;
+    detail::message_buffer<E> const* from;
     std::int64_t offset;
     std::int64_t bytes;
     std::size_t message;
@@ -267,10 +271,10 @@ private:
 
   // More than `make_room` makes where the regions of the parts are not disjoint.
   template <class Where>
-  void make_room_for_pieces(call_context<E, Comm>& call, std::span<transfer const> scheme, Where const& where) {
+  void make_room_for_pieces(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where) {
     std::int64_t out = 0;
     std::int64_t in = 0;
-    for (transfer const& piece : scheme) {
+    for (detail::transfer const& piece : scheme) {
       std::int64_t const room = pieces_.room(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
       out += piece.from == call.comm.rank() ? room : 0;
       in += piece.to == call.comm.rank() && piece.from != piece.to ? room : 0;
@@ -279,11 +283,11 @@ private:
     incoming_.reserve(call.exec, call.comm, in);
   }
 
-  encoded_pieces<E, Format> pieces_;
-  message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
-  message_buffer<E> incoming_{"oktopk::balance::incoming"};
+  detail::encoded_pieces<E, Format> pieces_;
+  detail::message_buffer<E> outgoing_{"oktopk::balance::outgoing"};
+  detail::message_buffer<E> incoming_{"oktopk::balance::incoming"};
   std::vector<place> places_;
-  message_group<Comm> messages_;
+  detail::message_group<Comm> messages_;
 };
 
 } // namespace oktopk

@@ -60,11 +60,12 @@ struct balanced_allgatherv {
   /// Where all parts together are meant to have `expected` entries, a rank that would send more than 8/5 of what so
   /// many balanced entries cost is reason to balance, too. A threshold that lets half as many again through, in regions
   /// that have drifted, stays within the bound that way.
-  bool plan(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme, std::int64_t expected = 0) const {
-    balancing_scheme(sizes, scheme);
-    bool const balances = wants(sizes, cost_of(scheme), expected);
+  bool plan(std::span<std::int64_t const> sizes, std::vector<detail::transfer>& scheme,
+            std::int64_t expected = 0) const {
+    detail::balancing_scheme(sizes, scheme);
+    bool const balances = wants(sizes, detail::cost_of(scheme), expected);
     if (!balances) {
-      unbalanced_scheme(sizes, scheme);
+      detail::unbalanced_scheme(sizes, scheme);
     }
     return balances;
   }
@@ -74,7 +75,7 @@ struct balanced_allgatherv {
 
 private:
   // `cost`: of balancing.
-  bool wants(std::span<std::int64_t const> sizes, balancing_cost const& cost, std::int64_t expected) const {
+  bool wants(std::span<std::int64_t const> sizes, detail::balancing_cost const& cost, std::int64_t expected) const {
     auto const ranks = static_cast<std::int64_t>(sizes.size());
     auto const others = static_cast<double>(ranks - 1);
     std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
@@ -94,7 +95,7 @@ private:
     }
     std::int64_t sent = 0; // by the rank that sends most unless parts are balanced
     for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
-      sent = std::max(sent, allgatherv_entries_sent(sizes, rank));
+      sent = std::max(sent, detail::allgatherv_entries_sent(sizes, rank));
     }
     double most = 2 * mean * others;
     if (expected > 0) {
@@ -122,7 +123,7 @@ public:
     bool const balances = policy_.plan(sizes, scheme_, call.k);
     region const everything{0, call.length};
     auto const where = [everything](std::size_t) { return everything; };
-    return {allgatherv_.run(call, mine, std::span<transfer const>(scheme_), where), balances};
+    return {allgatherv_.run(call, mine, std::span<detail::transfer const>(scheme_), where), balances};
   }
 
   /// 2(P-1)/P of the entries whatever the parts are: P parts are cut into 2P-1 pieces at most. Unless `bound_sent`,
@@ -142,13 +143,13 @@ public:
     }
     int const pieces = (ranks - 1) * static_cast<int>(detail::ceil_log2(ranks) + 2);
     return allgatherv_.bound_words(ranks, length, forwarded, pieces) +
-           word_bound{0, Format::exact_size ? 0 : announcement_words<Comm>(ranks - 1)};
+           word_bound{0, Format::exact_size ? 0 : detail::announcement_words<Comm>(ranks - 1)};
   }
 
 private:
   balanced_allgatherv policy_;
   allgatherv<E, Comm, Format> allgatherv_;
-  std::vector<transfer> scheme_;
+  std::vector<detail::transfer> scheme_;
 };
 
 } // namespace oktopk

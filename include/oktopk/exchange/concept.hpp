@@ -22,6 +22,8 @@ struct gathered {
   bool balanced = false; ///< whether parts were balanced before they were gathered
 };
 
+namespace detail {
+
 template <class G>
 concept has_gather_options =
     std::copyable<typename G::options> && std::constructible_from<G, typename G::options> && requires(G const& gather) {
@@ -39,6 +41,8 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
                         } -> std::same_as<word_bound>;
                       };
 
+} // namespace detail
+
 /// How every rank's part of the result reaches all ranks (Algorithm 1, line 13).
 ///
 /// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
@@ -51,7 +55,7 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 ///    no number in particular; the parts may have fewer or more.
 /// 4. `step.bound_words(ranks, length, entries)` — the most words that one rank sends for so many entries in all.
 template <class G, class E, class Comm, class Format>
-concept gather_policy = has_gather_options<G> && gathers_for<G, E, Comm, Format>;
+concept gather_policy = detail::has_gather_options<G> && detail::gathers_for<G, E, Comm, Format>;
 
 /// In which order a rank talks to the others in split and reduce.
 ///

@@ -33,8 +33,6 @@ template <sparse_format Format>
 using candidate_format =
     std::conditional_t<Format::lossless, Format, coo<typename Format::value_type, typename Format::index_type>>;
 
-} // namespace detail
-
 /// The buffers of `all_ranks`, which outlive it: they hold the counts and entries that it returns.
 template <execution_space E, communicator Comm, sparse_format Format>
 struct all_ranks_workspace {
@@ -162,13 +160,15 @@ concept selects_among_ranks =
     selects_from<S, E, typename Format::index_type, typename Format::value_type, all_ranks<E, Comm, Format>,
                  candidates<typename Format::index_type, typename Format::value_type, typename E::memory_space>>;
 
+} // namespace detail
+
 /// A selector for the sums of all ranks' regions together (Algorithm 1, lines 9 to 12).
 ///
 /// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
 /// rank that selects alone. One that may gather all candidates says so: `gathers_candidates()`, for the bound.
 template <class S, class E, class Comm, class Format>
-concept global_selector = std::copy_constructible<S> && has_selector_options<S> && carries_state<S> &&
-                          selects_among_ranks<S, E, Comm, Format>;
+concept global_selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::carries_state<S> &&
+                          detail::selects_among_ranks<S, E, Comm, Format>;
 
 namespace detail {
 
@@ -180,8 +180,6 @@ bool gathers_candidates(S const& selector) {
   }
   return false;
 }
-
-} // namespace detail
 
 /// Selection of the k largest of all sums, each rank from those of its own region (Algorithm 1, lines 9 to 12, and the
 /// cut that the paper leaves to balance_and_allgatherv).
@@ -248,4 +246,5 @@ private:
   all_ranks_workspace<E, Comm, Format> all_ranks_workspace_;
 };
 
+} // namespace detail
 } // namespace oktopk

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Sums of sparse vectors up a binomial tree, cut to the k largest at every node, and the root's result down again.
 ///
@@ -247,4 +247,4 @@ private:
   region_sum<index_type, value_type, E> dropped_sum_;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -15,7 +15,7 @@
 #include <span>
 
 // What a rank takes from a call for its residual.
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Indices that a rank selected and that made it into the result (Algorithm 1, line 14). Sends nothing.
 template <execution_space E, gradient_index Index>
@@ -36,8 +36,6 @@ private:
   detail::order_room<E> room_;
 };
 
-namespace detail {
-
 template <gradient_index Index, gradient_value Value>
 struct own_rounding_losses {
   Index const* from;
@@ -51,8 +49,6 @@ struct own_rounding_losses {
     values[i] = exact[i] - rounded[i];
   }
 };
-
-} // namespace detail
 
 /// Entries that return to this rank's residual where a format is lossy: what its own messages rounded off.
 ///
@@ -126,4 +122,4 @@ private:
   buffer<value_type, typename E::memory_space> values_{"oktopk::rounding_losses::values"};
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

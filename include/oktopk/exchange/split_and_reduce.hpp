@@ -51,6 +51,8 @@ private:
   options options_;
 };
 
+namespace detail {
+
 /// The result of split and reduce on one rank; valid until its next call.
 template <sparse_format Format, execution_space E>
 struct split_and_reduce_result {
@@ -281,4 +283,5 @@ private:
   std::int64_t slot_bytes_ = 0;
 };
 
+} // namespace detail
 } // namespace oktopk

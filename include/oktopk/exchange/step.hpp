@@ -31,6 +31,8 @@ struct word_bound {
   }
 };
 
+namespace detail {
+
 /// Words that so many entries of a region take in so many messages, wherever they lie and however they are cut, at
 /// most. The rounding of messages to 8 bytes is in it where the format leaves their sizes open.
 template <sparse_format Format>
@@ -43,8 +45,6 @@ double split_words_at_most(Format const& format, int messages, double entries, r
     return whole == 0 ? 0 : static_cast<double>(bytes) / 4;
   }
 }
-
-namespace detail {
 
 /// Throws `damaged_message` where a rank tells of more entries than its vector has: no room is made for them.
 inline void check_counts(std::span<std::int64_t const> counts, std::int64_t length) {

@@ -14,6 +14,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 template <class F>
 concept names_its_types =
     gradient_index<typename F::index_type> && gradient_value<typename F::value_type> && requires(F const& format) {
@@ -27,6 +29,8 @@ concept bounds_its_size = requires(F const& format, std::int64_t count, region w
   { F::bytes_per_cut } -> std::convertible_to<std::int64_t>;
   { format.max_encoded_bytes(count, where) } -> std::same_as<std::int64_t>;
 };
+
+} // namespace detail
 
 template <class F, class E>
 concept encodes_on =
@@ -61,8 +65,8 @@ concept encodes_on =
 ///    may repeat), and what cannot be decoded has a value that is not finite, or is an `error` (damaged_message), as
 ///    are more entries than the region has places. The caller sees to it that `count` entries fit the arrays.
 template <class F>
-concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && names_its_types<F> &&
-                        bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && detail::names_its_types<F> &&
+                        detail::bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 
 /// True where a format may change the values that it encodes.
 template <sparse_format Format>

@@ -67,7 +67,7 @@ struct balanced {
   std::string problem() const { return detail::fault_of_options("balanced", options_); }
 
   bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
-  static double bound_words(int ranks) { return allreduce_words_at_most(ranks, ranks); }
+  static double bound_words(int ranks) { return detail::allreduce_words_at_most(ranks, ranks); }
 
   template <execution_space E, communicator Comm>
   class step {
@@ -108,7 +108,7 @@ struct balanced {
 
   private:
     std::vector<std::int64_t> boundaries_;
-    shared_numbers<std::int64_t, E> numbers_{"oktopk::partition::numbers"};
+    detail::shared_numbers<std::int64_t, E> numbers_{"oktopk::partition::numbers"};
     collective_workspace collective_;
   };
 

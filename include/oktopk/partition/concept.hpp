@@ -13,6 +13,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 template <class P>
 concept has_partitioner_options =
     std::copyable<typename P::options> && std::constructible_from<P, typename P::options> &&
@@ -30,6 +32,8 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
                            { step.run(call, selected) } -> std::same_as<std::span<std::int64_t const>>;
                          };
 
+} // namespace detail
+
 /// Which rank owns which region of the gradient (paper, section 3.1.1; Algorithm 1, lines 5 to 7).
 ///
 /// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
@@ -41,6 +45,6 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
 ///    they ascend from 0 to the length, are the same on all ranks, and stay valid until the next run. Region r is
 ///    [boundaries[r], boundaries[r + 1]); it may be empty.
 template <class P, class E, class Comm>
-concept partitioner = has_partitioner_options<P> && partitions_for<P, E, Comm>;
+concept partitioner = detail::has_partitioner_options<P> && detail::partitions_for<P, E, Comm>;
 
 } // namespace oktopk

@@ -88,7 +88,9 @@ struct evened {
   std::string problem() const { return detail::fault_of_options("evened", options_); }
 
   bool due(std::int64_t iteration) const { return averaged_.due(iteration); }
-  double bound_words(int ranks) const { return (1.0 + options_.rounds) * allreduce_words_at_most(ranks, ranks); }
+  double bound_words(int ranks) const {
+    return (1.0 + options_.rounds) * detail::allreduce_words_at_most(ranks, ranks);
+  }
 
   template <execution_space E, communicator Comm>
   class step {
@@ -128,7 +130,7 @@ struct evened {
     std::vector<std::int64_t> boundaries_;
     std::vector<std::int64_t> counts_;
     std::vector<detail::known_count> known_;
-    shared_numbers<std::int64_t, E> positions_{"oktopk::partition::numbers"};
+    detail::shared_numbers<std::int64_t, E> positions_{"oktopk::partition::numbers"};
     collective_workspace collective_;
   };
 

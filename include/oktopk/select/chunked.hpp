@@ -44,7 +44,7 @@ struct chunked {
   };
 
   template <gradient_value Value>
-  using state = no_state;
+  using state = detail::no_state;
 
   chunked() : chunked(options{}) {}
   explicit chunked(options how) : options_(how) {}
@@ -85,7 +85,7 @@ struct chunked {
     workspace.reserve(exec, std::max<std::int64_t>(count, 1));
     detail::select_chunks(exec, source, each, workspace.indices.data(), workspace.values.data());
     if (is_any_overlooked<E, Index, Value>(exec, source.materialized(), each.first_without_share())) {
-      one_rank alone;
+      detail::one_rank alone;
       detail::search_alone<E, Index, Value> search({exec, k, iteration, alone, workspace});
       count = search.select_all(source.materialized()).entries.size();
     }

@@ -16,6 +16,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The state of a selector that carries nothing from call to call.
 struct no_state {
   static bool is_sound(std::int64_t) { return true; }
@@ -25,6 +27,8 @@ struct no_state {
   template <class State, class Visit>
   static void each_part(State&, Visit&) {}
 };
+
+} // namespace detail
 
 /// The result of a selection.
 ///
@@ -59,6 +63,8 @@ template <class E, class Index, class Value, class Group>
 selection_context(E const&, std::int64_t, std::int64_t, Group&, selection_workspace<Index, Value, E>&)
     -> selection_context<E, Index, Value, Group>;
 
+namespace detail {
+
 template <class S>
 concept has_selector_options = std::copyable<typename S::options> && std::constructible_from<S, typename S::options> &&
                                requires(S const& selector) {
@@ -92,6 +98,8 @@ concept selects_on =
     selects_from<S, E, std::int32_t, float, one_rank, candidates<std::int32_t, float, typename E::memory_space>> &&
     selects_from<S, E, std::int32_t, float, one_rank, accumulation<std::int32_t, float, typename E::memory_space>>;
 
+} // namespace detail
+
 /// From candidates and k to an ascending selection of about k of them, or of exactly k.
 ///
 /// One rule for all: an entry is selected if `|x| >= threshold`. Where exactly k are promised, ties go to the lower
@@ -112,7 +120,7 @@ concept selects_on =
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
 ///    serves every group, unless its documentation says otherwise.
 template <class S>
-concept selector = std::copy_constructible<S> && has_selector_options<S> && bounds_its_selection<S> &&
-                   carries_state<S> && selects_on<S, Kokkos::DefaultHostExecutionSpace>;
+concept selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::bounds_its_selection<S> &&
+                   detail::carries_state<S> && detail::selects_on<S, Kokkos::DefaultHostExecutionSpace>;
 
 } // namespace oktopk

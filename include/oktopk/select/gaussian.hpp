@@ -14,6 +14,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The quantile function (percent-point function) of the standard normal distribution, for p in (0, 1).
 ///
 /// Newton's method on the complementary error function from a logarithmic first guess; relative error near that of
@@ -36,8 +38,6 @@ inline double normal_quantile(double p) {
   }
   return x;
 }
-
-namespace detail {
 
 /// Sums a stretch of scaled values in eight parts, which a CPU adds at the same time.
 template <gradient_value Value>
@@ -121,7 +121,7 @@ struct magnitude_maximum {
 struct gaussian {
   struct options {};
   template <gradient_value Value>
-  using state = no_state;
+  using state = detail::no_state;
 
   gaussian() = default;
   explicit gaussian(options) {}
@@ -173,7 +173,7 @@ struct gaussian {
       }
     }
     double const tail = static_cast<double>(k) / (2 * static_cast<double>(from.size()));
-    return std::ldexp(std::abs(fit.mean) - std::sqrt(fit.variance) * normal_quantile(tail), -exponent);
+    return std::ldexp(std::abs(fit.mean) - std::sqrt(fit.variance) * detail::normal_quantile(tail), -exponent);
   }
 };
 

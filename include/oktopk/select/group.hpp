@@ -12,6 +12,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The further members of a group of several ranks: rows of numbers that reach all of its ranks.
 template <class G>
 concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std::int64_t k, std::size_t width) {
@@ -19,6 +21,8 @@ concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std
   { group.gather_rows(row) } -> std::same_as<std::span<std::int64_t>>;
   { group.adopt_counts(row, width) } -> std::same_as<std::span<std::int64_t const>>;
 };
+
+} // namespace detail
 
 /// The ranks that select together, each from candidates of its own.
 ///
@@ -51,7 +55,9 @@ concept selection_group = requires(G& group, std::span<std::int64_t> counts, std
   { group.sum(counts) } -> std::same_as<void>;
   { group.kth_digit_bits(count, 31) } -> std::same_as<int>;
   { group.gather_counts(count) } -> std::same_as<std::span<std::int64_t const>>;
-} && (G::alone || gathers_rows<G>);
+} && (G::alone || detail::gathers_rows<G>);
+
+namespace detail {
 
 /// A group that can bring all candidates to every rank, as the paper's re-evaluation does.
 ///
@@ -89,4 +95,5 @@ private:
   std::int64_t count_ = 0;
 };
 
+} // namespace detail
 } // namespace oktopk

@@ -254,6 +254,8 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
   return detail::entries_by_membership<false, E, Index, Value>(exec, entries, those, indices, values);
 }
 
+namespace detail {
+
 /// Writes the entries whose indices are among `those`, in the same way.
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
@@ -261,4 +263,5 @@ std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::
   return detail::entries_by_membership<true, E, Index, Value>(exec, entries, those, indices, values);
 }
 
+} // namespace detail
 } // namespace oktopk

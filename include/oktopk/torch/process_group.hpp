@@ -196,7 +196,7 @@ public:
                                           : c10d::ReduceOp::MAX;
     auto const work = detail::torch_call("allreduce", [&] { return shared_->group->allreduce(tensors, how); });
     try {
-      wait_for(*work, [] { return wait_report("for everybody in an allreduce"); });
+      wait_for(*work, [] { return detail::wait_report("for everybody in an allreduce"); });
     } catch (error const& failed) {
       give_up(failed);
       throw;
@@ -223,7 +223,7 @@ private:
     int first_tag;
     std::chrono::nanoseconds time_limit{0}; // the group's own
     operation during;
-    breakdown broken;
+    detail::breakdown broken;
     bool is_closed = false;
   };
 
@@ -249,8 +249,8 @@ private:
   }
 
   // What of the messages of a wait is complete.
-  static wait_report report(std::span<request> requests) {
-    wait_report waited;
+  static detail::wait_report report(std::span<request> requests) {
+    detail::wait_report waited;
     for (request const& each : requests) {
       if (each.peer_ >= 0) {
         waited.add(!each.active() || (each.work_->isCompleted() && each.work_->isSuccess()), each.receives_, each.peer_,

@@ -19,6 +19,8 @@ struct bucket {
   double density = 0;       ///< of the selection; 0 where none was given
 };
 
+namespace detail {
+
 /// The place of a tensor.
 struct tensor_place {
   int bucket = 0;
@@ -32,12 +34,16 @@ struct bucket_plan {
   std::vector<tensor_place> places; ///< of each tensor, by its number
 };
 
+} // namespace detail
+
 /// What a plan is made from.
 struct bucket_options {
   std::int64_t bucket_bytes = std::int64_t(25) << 20; ///< the most of a bucket, unless one tensor alone takes more
   std::vector<int> order{};        ///< of the tensors, as their gradients become ready; empty: as they are numbered
   std::vector<double> densities{}; ///< of each tensor's selection, or one for all; tensors of a bucket share it
 };
+
+namespace detail {
 
 /// The fault of such options in words; empty where there is none.
 inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_options const& how) {
@@ -111,17 +117,19 @@ struct bucket_times {
   double ended = 0;
 };
 
+} // namespace detail
+
 /// How much of a step's communication the backward pass has hidden.
 struct overlap_times {
-  std::vector<bucket_times> buckets; ///< in the order of their calls
-  double wait_began = 0;             ///< the backward pass was over: `wait` was called
-  double wait_ended = 0;             ///< all averages were there
-  int absent = 0;                    ///< tensors that this rank did not announce, which counted as zeros
+  std::vector<detail::bucket_times> buckets; ///< in the order of their calls
+  double wait_began = 0;                     ///< the backward pass was over: `wait` was called
+  double wait_ended = 0;                     ///< all averages were there
+  int absent = 0;                            ///< tensors that this rank did not announce, which counted as zeros
 
   /// Seconds of all calls: selection, messages and sums.
   double communication() const {
     double sum = 0;
-    for (bucket_times const& each : buckets) {
+    for (detail::bucket_times const& each : buckets) {
       sum += each.ended - each.began;
     }
     return sum;
@@ -130,7 +138,7 @@ struct overlap_times {
   /// Seconds of calls that ran before `wait` was called.
   double hidden() const {
     double sum = 0;
-    for (bucket_times const& each : buckets) {
+    for (detail::bucket_times const& each : buckets) {
       sum += std::max(0.0, std::min(each.ended, wait_began) - std::min(each.began, wait_began));
     }
     return sum;
@@ -141,7 +149,7 @@ struct overlap_times {
   double hideable() const {
     double free_at = 0;
     double sum = 0;
-    for (bucket_times const& each : buckets) {
+    for (detail::bucket_times const& each : buckets) {
       double const begin = std::max(free_at, each.ready);
       double const end = begin + (each.ended - each.began);
       sum += std::max(0.0, std::min(end, wait_began) - std::min(begin, wait_began));

@@ -26,27 +26,35 @@ concept gradient_index = std::same_as<I, std::int32_t> || std::same_as<I, std::i
 template <class V>
 concept kokkos_vector = bool(Kokkos::is_view<V>::value) && (std::size_t(V::rank) == 1);
 
+namespace detail {
+
 /// The elements of a view, or of an `accumulation`, are those that an algorithm was made for: a view of doubles goes to
 /// one whose format or type has double, such as `coo<double>`.
 template <class V, class Value>
 concept same_value_type = std::same_as<std::remove_const_t<typename V::value_type>, Value>;
+
+} // namespace detail
 
 template <class V, class E>
 concept accessible_from = bool(Kokkos::SpaceAccessibility<E, typename V::memory_space>::accessible);
 
 /// A rank-1 view of `Value` that kernels of `E` can read: an algorithm takes it as accumulator.
 template <class V, class Value, class E>
-concept accumulator_view = kokkos_vector<V> && same_value_type<V, Value> && accessible_from<V, E>;
+concept accumulator_view = kokkos_vector<V> && detail::same_value_type<V, Value> && accessible_from<V, E>;
+
+namespace detail {
 
 template <class V, class Value>
 concept holds_narrower =
     !std::integral<typename V::non_const_value_type> && sizeof(typename V::non_const_value_type) < sizeof(Value) &&
     std::constructible_from<Value, typename V::non_const_value_type const&>;
 
+} // namespace detail
+
 /// A rank-1 view of gradients that are summed as `Value`: of `Value`, or of a narrower floating-point type, such as
 /// `Kokkos::Experimental::half_t` and `bhalf_t`, or any class of that size that converts to `Value`.
 template <class V, class Value, class E>
 concept gradient_view =
-    kokkos_vector<V> && (same_value_type<V, Value> || holds_narrower<V, Value>)&&accessible_from<V, E>;
+    kokkos_vector<V> && (detail::same_value_type<V, Value> || detail::holds_narrower<V, Value>)&&accessible_from<V, E>;
 
 } // namespace oktopk

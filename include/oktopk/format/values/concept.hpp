@@ -18,8 +18,6 @@ inline constexpr int block_values = 256;
 /// The most bytes that a block of values may take more than the values themselves.
 inline constexpr int most_value_overhead = 64;
 
-} // namespace detail
-
 template <class C, class Value>
 concept codes_blocks_of =
     requires(C const& codec, Value const* values, int count, std::byte* out, std::byte const* in, Value* decoded) {
@@ -27,6 +25,8 @@ concept codes_blocks_of =
       { codec.encode(values, count, out) } -> std::same_as<std::byte*>;
       { codec.decode(in, in, count, decoded) } -> std::same_as<std::byte const*>;
     };
+
+} // namespace detail
 
 /// How a block of values lies on the wire, for formats that have blocks.
 ///
@@ -41,10 +41,11 @@ concept codes_blocks_of =
 ///    where the bytes are none. May read 8 bytes behind `end`. Writes `count` values at most, whatever the bytes are.
 ///    What it gives for the bytes of `encode` is finite.
 template <class C>
-concept value_codec = std::copy_constructible<C> && std::default_initializable<C> && codes_blocks_of<C, float> &&
-                      codes_blocks_of<C, double> && requires(C const& codec) {
-                        { codec.name() } -> std::convertible_to<std::string>;
-                        { C::lossless } -> std::convertible_to<bool>;
-                      };
+concept value_codec =
+    std::copy_constructible<C> && std::default_initializable<C> && detail::codes_blocks_of<C, float> &&
+    detail::codes_blocks_of<C, double> && requires(C const& codec) {
+      { codec.name() } -> std::convertible_to<std::string>;
+      { C::lossless } -> std::convertible_to<bool>;
+    };
 
 } // namespace oktopk

@@ -99,7 +99,7 @@ struct selection_workspace {
   buffer<Index, memory_space> chunk_indices{"oktopk::select::chunk_indices"}; ///< what each thread wrote, to be joined
   buffer<Value, memory_space> chunk_values{"oktopk::select::chunk_values"};
   buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
-  shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"}; ///< from kernels to the host
+  detail::shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"}; ///< from kernels to the host
   detail::device_selection_room<E> on_device;
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
   std::vector<std::int64_t> row;       ///< what this rank tells the others of its undecided candidates
