@@ -52,7 +52,7 @@ std::set<std::string>& names_seen() {
 /// The first difference between the calls of an algorithm by its text and by its type.
 template <class Typed>
 std::string twin_fault(std::string const& text, typename Typed::options how, int ranks) {
-  names_seen().insert(allreduce_request::parse(text).name);
+  names_seen().insert(oktopk::detail::allreduce_request::parse(text).name);
   std::vector<std::string> faults(static_cast<std::size_t>(ranks));
   how.length = length;
   if constexpr (requires { how.k; }) {
@@ -171,7 +171,7 @@ TEST_CASE("every algorithm of the list gives by text what its type gives") {
 
 TEST_CASE("the list has every option with its default") {
   for (listed_allreduce const& each : list_allreduces()) {
-    for (listed_option const& option : each.options) {
+    for (oktopk::detail::listed_option const& option : each.options) {
       CHECK_FALSE(option.value.empty());
       CHECK_FALSE(option.about.empty());
     }
@@ -192,9 +192,9 @@ namespace {
 /// The rows of a table of all options, each key once, as docs/policies.md has it.
 std::string table_of_options() {
   std::vector<std::string> keys;
-  std::map<std::string, listed_option> of_key;
+  std::map<std::string, oktopk::detail::listed_option> of_key;
   for (listed_allreduce const& each : list_allreduces()) {
-    for (listed_option const& option : each.options) {
+    for (oktopk::detail::listed_option const& option : each.options) {
       auto const [found, is_new] = of_key.emplace(option.key, option);
       if (is_new) {
         keys.push_back(option.key);
@@ -205,7 +205,7 @@ std::string table_of_options() {
   }
   std::string rows;
   for (std::string const& key : keys) {
-    listed_option& option = of_key[key];
+    oktopk::detail::listed_option& option = of_key[key];
     std::erase(option.goes_with, "codec=zfp"); // not of every build
     if (option.about.ends_with(", zfp")) {
       option.about.resize(option.about.size() - 5);

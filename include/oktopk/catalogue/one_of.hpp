@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
+#include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/format/values/concept.hpp>
 #include <oktopk/partition/concept.hpp>
 #include <oktopk/select/concept.hpp>
