@@ -145,7 +145,7 @@ public:
                                     Kokkos::WithoutInitializing),
                  size()) {
     agreement terms("adam");
-    if (std::string const sentence = detail::problem_of(how); !sentence.empty()) {
+    if (std::string const sentence = problem_of(how); !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);
     }
     terms.fact("learning rate", how.learning_rate).fact("beta1", how.beta1).fact("beta2", how.beta2);
@@ -159,7 +159,7 @@ public:
   void set_learning_rate(double rate) {
     adam_options changed = how_;
     changed.learning_rate = rate;
-    if (std::string const sentence = detail::problem_of(changed); !sentence.empty()) {
+    if (std::string const sentence = problem_of(changed); !sentence.empty()) {
       throw error(fault::option_out_of_range, "adam: " + sentence);
     }
     how_ = changed;
@@ -225,7 +225,7 @@ private:
   using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   // Of the options, and of what kernels make of them.
-  static std::string detail::problem_of(adam_options const& how) {
+  static std::string problem_of(adam_options const& how) {
     std::vector<std::string> const sentences = {
         how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
         detail::value_fault<value_type>("epsilon", how.epsilon), detail::decay_fault<value_type>("beta1", how.beta1),

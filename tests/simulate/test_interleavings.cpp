@@ -9,6 +9,7 @@
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/simulation.hpp>
 
 #include <cstddef>
 #include <cstdint>
