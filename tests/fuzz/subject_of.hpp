@@ -74,9 +74,10 @@ subject<typename Format::value_type> ok_topk_subject(std::string name) {
   return made;
 }
 
-template <template <class, class, class, class> class Algorithm, class Format, class Local>
+template <template <class, class, class> class Algorithm, class Format, class Local>
 subject<typename Format::value_type> selecting_subject(std::string name, family kind) {
-  auto made = subject_of<Algorithm<execution, communicator, Format, Local>>(std::move(name), kind);
+  auto made =
+      subject_of<Algorithm<execution, communicator, oktopk_tests::policies_of<Format, Local>>>(std::move(name), kind);
   made.about.local = choice_of<Local>();
   return made;
 }

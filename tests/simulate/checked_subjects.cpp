@@ -3,20 +3,11 @@
 
 #include "fuzz/subjects.hpp"
 #include "simulate/scenario.hpp"
-#include "simulate/story.hpp"
-#include "support/policies.hpp"
-#include <oktopk/comm/collectives.hpp>
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <oktopk/comm/collectives.hpp>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 #ifdef OKTOPK_TESTS_WITH_XXHASH
 #include "fuzz/subject_of.hpp"
+#include "support/policies.hpp"
+
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/allreduce.hpp>
 #include <oktopk/comm/checked.hpp>
