@@ -87,9 +87,6 @@ protected:
   /// (P-1)/P, the share of everything that lies on other ranks.
   double others_share() const { return (comm_.size() - 1.0) / comm_.size(); }
 
-  /// Words of 4 bytes that an entry of index and value takes.
-  static constexpr double words_per_entry = (sizeof(Index) + sizeof(Value)) / 4.0;
-
   E exec_;
   Comm comm_;
   std::int64_t length_;

@@ -5,17 +5,13 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
 #include <oktopk/exchange/residual.hpp>
-#include <oktopk/format/coo.hpp>
-#include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 

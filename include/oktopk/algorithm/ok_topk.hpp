@@ -5,7 +5,6 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
@@ -16,7 +15,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -5,20 +5,17 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/step.hpp>
 #include <oktopk/select/gaussian.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/residual.hpp>
@@ -13,13 +12,10 @@
 #include <oktopk/exchange/step.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
-#include <oktopk/select/exact.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -27,11 +27,6 @@
 /// them: `sink(type_identity<Allreduce>, options)`, for each alternative where it makes a list.
 namespace oktopk::catalogue {
 
-/// Template arguments for an algorithm, as the argument of a function: nvcc warns of functions that have them as
-/// template parameters alone.
-template <class... Arguments>
-struct arguments {};
-
 /// Whether an algorithm starts its messages in groups that fit such a communicator, or starts none.
 template <class Comm, class Allreduce>
 inline constexpr bool runs_over = true;
@@ -120,19 +115,17 @@ struct making {
   }
 };
 
-/// An algorithm that selects; `type` names it for an execution space, a communicator and a sparse format.
-template <class Type>
+/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`.
+template <template <class, class, class> class Type, template <sparse_format> class Policies>
 struct sparse_scheme {
   std::string_view name;
   std::string_view about;
-  std::string_view format; ///< by default
-  Type type;
+  std::string_view format = "coo"; ///< by default
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
-      using chosen = typename Format::template type<Value, Index>;
-      using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, chosen>()))::type;
+      using allreduce = Type<E, Comm, Policies<typename Format::template type<Value, Index>>>;
       typename allreduce::options how{};
       how.length = size.length;
       policy_reader{in}.read(how);
@@ -147,28 +140,25 @@ struct sparse_scheme {
   }
 };
 
-template <class Type>
-sparse_scheme(std::string_view, std::string_view, std::string_view, Type) -> sparse_scheme<Type>;
+template <class Allreduce, class Sink>
+void visit_dense(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) {
+  typename Allreduce::options how{};
+  how.length = size.length;
+  policy_reader{in}.read(how);
+  sink(std::type_identity<Allreduce>(), how);
+}
 
-/// An algorithm that sums whole gradients; `type` names it for an execution space, a communicator, value and index.
-template <class Type>
+/// An algorithm that sums whole gradients: `Type<E, Comm, Value, Index>`.
+template <template <execution_space, communicator, gradient_value, gradient_index> class Type>
 struct dense_scheme {
   std::string_view name;
   std::string_view about;
-  Type type;
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    using allreduce = typename decltype(std::declval<Type const&>()(arguments<E, Comm, Value, Index>()))::type;
-    typename allreduce::options how{};
-    how.length = size.length;
-    policy_reader{in}.read(how);
-    sink(std::type_identity<allreduce>(), how);
+    visit_dense<Type<E, Comm, Value, Index>>(in, size, sink);
   }
 };
-
-template <class Type>
-dense_scheme(std::string_view, std::string_view, Type) -> dense_scheme<Type>;
 
 /// A codec that a program adds to the built-in ones, for algorithms of these types: see `catalogue/with_zfp.hpp`.
 template <class E, class Comm, class Value, class Index>
@@ -183,12 +173,11 @@ struct added_codec {
   }
 };
 
-/// A dense algorithm that codes its messages, or not; `type` names it for a wire as well.
-template <class Type>
+/// A dense algorithm that codes its messages, or not: `Type<E, Comm, Value, Index, Wire>`.
+template <template <execution_space, communicator, gradient_value, gradient_index, class> class Type>
 struct coded_scheme {
   std::string_view name;
   std::string_view about;
-  Type type;
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
@@ -215,17 +204,9 @@ struct coded_scheme {
 
   template <class Wire, class E, class Comm, class Value, class Index, class Sink>
   void visit_over(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    auto const with_wire = [this]<class Space, class Ranks, class V, class I>(arguments<Space, Ranks, V, I>) {
-      return type(arguments<Space, Ranks, V, I, Wire>());
-    };
-    in.within("codec", [&] {
-      dense_scheme{name, about, with_wire}.template visit<E, Comm, Value, Index>(in, size, sink);
-    });
+    in.within("codec", [&] { visit_dense<Type<E, Comm, Value, Index, Wire>>(in, size, sink); });
   }
 };
-
-template <class Type>
-coded_scheme(std::string_view, std::string_view, Type) -> coded_scheme<Type>;
 
 /// `ok_topk` with policies that are chosen at run time.
 template <sparse_format Format>
@@ -238,63 +219,36 @@ struct any_policies : with_format<Format> {
 template <execution_space E, communicator Comm, sparse_format Format>
 using any_ok_topk = ok_topk<E, Comm, any_policies<Format>>;
 
+template <sparse_format Format>
+using default_with = with_format<Format>;
+
+template <sparse_format Format>
+using paper_with = with_format<Format, paper_policies>;
+
+template <sparse_format Format>
+using format_alone = Format;
+
+template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
+using dense_native = dense<E, Comm, Value, Index>;
+
 /// Every algorithm that a text can name: a new one is one entry here.
 inline constexpr std::tuple algorithms{
-    sparse_scheme{
-        "ok_topk", "near-optimal sparse allreduce, every step a policy", "coo",
-        []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<any_ok_topk<E, C, F>>(); }},
-    sparse_scheme{"paper_ok_topk", "the same as published", "coo",
-                  []<class E, class C, class F>(arguments<E, C, F>) {
-                    return std::type_identity<paper_ok_topk<E, C, with_format<F, paper_policies>>>();
-                  }},
-    sparse_scheme{"topk_a", "allgather of the selections", "coo",
-                  []<class E, class C, class F>(arguments<E, C, F>) {
-                    return std::type_identity<topk_a<E, C, with_format<F>>>();
-                  }},
-    sparse_scheme{"topk_dsa", "reduce-scatter and allgather of the selections, dense where that is less",
-                  "coo_or_dense",
-                  []<class E, class C, class F>(arguments<E, C, F>) {
-                    return std::type_identity<topk_dsa<E, C, with_format<F>>>();
-                  }},
-    sparse_scheme{"gtopk", "a tree that keeps the k largest of its sums", "coo",
-                  []<class E, class C, class F>(arguments<E, C, F>) {
-                    return std::type_identity<gtopk<E, C, with_format<F>>>();
-                  }},
-    sparse_scheme{
-        "gaussian_k", "allgather of what a threshold of a normal distribution selects", "coo",
-        []<class E, class C, class F>(arguments<E, C, F>) { return std::type_identity<gaussian_k<E, C, F>>(); }},
-    dense_scheme{"dense", "the communicator's own allreduce",
-                 []<class E, class C, class V, class I>(arguments<E, C, V, I>) {
-                   return std::type_identity<dense<E, C, V, I>>();
-                 }},
-    coded_scheme{"dense_rabenseifner", "reduce-scatter by halving and allgather by doubling",
-                 []<class E, class C, class V, class I, class W>(arguments<E, C, V, I, W>) {
-                   return std::type_identity<dense_rabenseifner<E, C, V, I, W>>();
-                 }},
-    dense_scheme{"dense_bfloat16", "the same with 16 bits a value, whatever the length",
-                 []<class E, class C, class V, class I>(arguments<E, C, V, I>) {
-                   return std::type_identity<dense_bfloat16<E, C, V, I>>();
-                 }},
-    dense_scheme{"ring", "a ring of whole blocks",
-                 []<class E, class C, class V, class I>(arguments<E, C, V, I>) {
-                   return std::type_identity<dense_ring<E, C, V, I>>();
-                 }},
-    coded_scheme{"ring_chunked", "a ring of blocks in two pieces each",
-                 []<class E, class C, class V, class I, class W>(arguments<E, C, V, I, W>) {
-                   return std::type_identity<dense_ring_chunked<E, C, V, I, W>>();
-                 }},
-    dense_scheme{"ring_pipelined", "a ring of blocks in many pieces",
-                 []<class E, class C, class V, class I>(arguments<E, C, V, I>) {
-                   return std::type_identity<dense_ring_pipelined<E, C, V, I>>();
-                 }},
-    dense_scheme{"halving_doubling", "halving and doubling, ranks in binary blocks",
-                 []<class E, class C, class V, class I>(arguments<E, C, V, I>) {
-                   return std::type_identity<dense_halving_doubling<E, C, V, I>>();
-                 }},
-    coded_scheme{"recursive_doubling", "whole vectors between pairs",
-                 []<class E, class C, class V, class I, class W>(arguments<E, C, V, I, W>) {
-                   return std::type_identity<dense_recursive_doubling<E, C, V, I, W>>();
-                 }},
+    sparse_scheme<ok_topk, any_policies>{"ok_topk", "near-optimal sparse allreduce, every step a policy"},
+    sparse_scheme<paper_ok_topk, paper_with>{"paper_ok_topk", "the same as published"},
+    sparse_scheme<topk_a, default_with>{"topk_a", "allgather of the selections"},
+    sparse_scheme<topk_dsa, default_with>{
+        "topk_dsa", "reduce-scatter and allgather of the selections, dense where that is less", "coo_or_dense"},
+    sparse_scheme<gtopk, default_with>{"gtopk", "a tree that keeps the k largest of its sums"},
+    sparse_scheme<gaussian_k, format_alone>{"gaussian_k",
+                                            "allgather of what a threshold of a normal distribution selects"},
+    dense_scheme<dense_native>{"dense", "the communicator's own allreduce"},
+    coded_scheme<dense_rabenseifner>{"dense_rabenseifner", "reduce-scatter by halving and allgather by doubling"},
+    dense_scheme<dense_bfloat16>{"dense_bfloat16", "the same with 16 bits a value, whatever the length"},
+    dense_scheme<dense_ring>{"ring", "a ring of whole blocks"},
+    coded_scheme<dense_ring_chunked>{"ring_chunked", "a ring of blocks in two pieces each"},
+    dense_scheme<dense_ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
+    dense_scheme<dense_halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
+    coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
 };
 
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.

@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -26,20 +28,10 @@ namespace detail {
 /// follow its own, so a large part is sent up to ceil(log2 P) times.
 inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes, std::size_t rank) {
   std::int64_t sent = 0;
-  std::int64_t window = 0;
-  std::size_t counted = 0;
   for (std::size_t have = 1; have < sizes.size(); have *= 2) {
-    std::size_t const moved = std::min(have, sizes.size() - have);
-    for (; counted < moved; ++counted) {
-      window += sizes[(rank + counted) % sizes.size()];
+    for (std::size_t part = 0; part < std::min(have, sizes.size() - have); ++part) {
+      sent += sizes[(rank + part) % sizes.size()];
     }
-    if (moved < counted) { // the last step moves fewer parts than it has
-      window = 0;
-      for (std::size_t part = 0; part < moved; ++part) {
-        window += sizes[(rank + part) % sizes.size()];
-      }
-    }
-    sent += window;
   }
   return sent;
 }
@@ -49,10 +41,8 @@ inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> si
   std::int64_t critical = 0;
   for (std::size_t have = 1; have < sizes.size(); have *= 2) {
     std::size_t const moved = std::min(have, sizes.size() - have);
-    std::int64_t window = 0;
-    for (std::size_t part = 0; part < moved; ++part) {
-      window += sizes[part];
-    }
+    std::int64_t window =
+        std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(moved), std::int64_t(0));
     std::int64_t largest = window;
     for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
       window += sizes[(rank + moved - 1) % sizes.size()] - sizes[rank - 1];

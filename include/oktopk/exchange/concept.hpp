@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
 

@@ -13,7 +13,6 @@
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/group.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -18,9 +18,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace oktopk::detail {
 
