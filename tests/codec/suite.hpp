@@ -8,7 +8,7 @@
 
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/reduce.hpp>
-#include <oktopk/dense/coding_level.hpp>
+#include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
 #include <cmath>

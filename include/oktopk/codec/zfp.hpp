@@ -38,7 +38,7 @@ namespace oktopk {
 /// decode to NaN. Runs on the calling thread, which waits for `exec` first.
 struct zfp {
   static constexpr bool lossless = false;
-  static constexpr bool stable = false; ///< see dense/coding_level.hpp
+  static constexpr bool stable = false; ///< see `codec_level`
   static constexpr std::int64_t grain = 64;
 
   struct options {

@@ -7,7 +7,6 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/options.hpp>
-#include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
@@ -36,7 +35,7 @@ class bound_coded_wire {
 public:
   static constexpr bool keeps_images = true;
   static constexpr bool joins_images = false;
-  bool codes_each_message() const { return !by_collective(); }            // see coding_level.hpp
+  bool codes_each_message() const { return !by_collective(); }
   std::int64_t receives_ahead() const { return by_collective() ? 3 : 2; } // two while one that has arrived is recoded
   int result_messages() const { return by_collective() ? 2 : 1; }
 
@@ -220,7 +219,7 @@ public:
     return of_options.empty() && options_.level == codec_level::message ? detail::fault_of_coding_anew(*this) : of_options;
   }
 
-  static constexpr bool loses_again() { return detail::loses_again<Codec>; } // see coding_level.hpp, as the next
+  static constexpr bool loses_again() { return detail::loses_again<Codec>; }
   bool lets_ranks_differ() const { return options_.ranks_may_differ; }
 
   template <gradient_value Value>

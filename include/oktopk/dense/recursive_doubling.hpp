@@ -102,7 +102,7 @@ private:
     auto const receive = [&](int step) {
       return detail::start_receive(exec, comm, wire.slot(step % 2, whole(0, count)), partner(step), phase::reduce);
     };
-    bool const early = !detail::codes_each_message(wire);
+    bool const early = !wire.codes_each_message();
     if (at.in_pair) {
       detail::finish(comm,
                      detail::start_receive(exec, comm, wire.slot(1, whole(0, count)), comm.rank() + 1, phase::reduce));

@@ -89,7 +89,7 @@ public:
         post(k);
       }
     };
-    bool const each_message = codes_each_message(wire);
+    bool const each_message = wire.codes_each_message();
     if (!each_message) {
       post_first();
     }

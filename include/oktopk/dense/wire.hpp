@@ -6,7 +6,6 @@
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/dense/coding_level.hpp>
 #include <oktopk/dense/combine.hpp>
 
 #include <algorithm>
@@ -20,7 +19,45 @@
 
 namespace oktopk {
 
+/// The level at which a collective codes what it sends. That of messages, the naive form to compare with, codes values
+/// again after they were decoded; with a codec that is not stable, results may then differ between ranks.
+enum class codec_level : std::uint8_t {
+  collective, ///< a piece is coded once, and goes on as it was coded when it is finished
+  message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
+};
+
 namespace detail {
+
+inline std::string name_of(codec_level level) {
+  return level == codec_level::collective ? "collective" : "message";
+}
+
+/// A codec that loses more each time that a block is coded again: its constant `stable` is false.
+template <class Codec>
+inline constexpr bool loses_again = requires { requires !Codec::stable; };
+
+/// A wire whose codec loses more each time, and whose options let ranks end with different results (`anew`: the
+/// algorithm codes finished values again; else it does so at the level of messages only).
+template <class Wire>
+bool ranks_may_differ(Wire const& wire, bool anew = false) {
+  if constexpr (requires { wire.loses_again(); }) {
+    return wire.loses_again() && (anew || (wire.level() == codec_level::message && wire.lets_ranks_differ()));
+  } else {
+    return false;
+  }
+}
+
+/// A sentence where coding again what was decoded would let ranks end with different results, and may not.
+template <class Wire>
+std::string fault_of_coding_anew(Wire const& wire) {
+  if constexpr (requires { wire.loses_again(); }) {
+    if (wire.loses_again() && !wire.lets_ranks_differ()) {
+      return std::string(wire.codec().name()) + " cannot code each message by itself: it loses more each time that a "
+                                                "block is coded again, and ranks would end with different results";
+    }
+  }
+  return {};
+}
 
 /// A stretch of a vector, and its number among the stretches that the vector was cut into.
 struct piece {
@@ -129,6 +166,8 @@ namespace detail {
 /// 10. `joins_images` tells whether images of neighbouring pieces make up the image of both.
 /// 11. `result_messages()` is the number of messages that hold a result of two partners: 2 where each has coded its
 ///     half of the sum and no message has the whole.
+/// 12. `codes_each_message()` is true at the level of messages: a receive waits until the next message is encoded, and
+///     what has arrived is decoded, and encoded again where it is sent on.
 template <class B, class E>
 concept bound_wire = requires(B& wire, B const& ready, E const& exec, piece p) {
   { ready.image(p) } -> std::same_as<std::span<std::byte>>;
@@ -141,6 +180,7 @@ concept bound_wire = requires(B& wire, B const& ready, E const& exec, piece p) {
   { wire.adopt_rounding(exec, p) } -> std::same_as<void>;
   { ready.receives_ahead() } -> std::same_as<std::int64_t>;
   { ready.result_messages() } -> std::same_as<int>;
+  { ready.codes_each_message() } -> std::same_as<bool>;
   { B::keeps_images } -> std::convertible_to<bool>;
   { B::joins_images } -> std::convertible_to<bool>;
 };
@@ -160,6 +200,7 @@ public:
   static constexpr bool joins_images = true;
   static constexpr std::int64_t receives_ahead() { return 2; }
   static constexpr int result_messages() { return 1; }
+  static constexpr bool codes_each_message() { return false; }
 
   template <communicator Comm>
   void bind(E const& exec, Comm const& comm, plain_wire const&, reduction_call<Value> const& call,
