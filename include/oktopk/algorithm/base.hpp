@@ -18,10 +18,8 @@
 
 namespace oktopk {
 
-/// Common part of every algorithm: where it launches, with whom it talks, for which length and k, and its last call.
-///
-/// Not to be used by itself; the algorithms inherit its accessors, which `gradient_allreduce` asks for. Keeps copies of
-/// the execution-space instance and of the communicator.
+/// Base of every algorithm, with the accessors that `gradient_allreduce` asks for. Keeps copies of the execution-space
+/// instance and of the communicator.
 template <class E, class Comm, class Index, class Value>
 class algorithm_base {
 public:
@@ -83,9 +81,6 @@ protected:
     statistics_ = call.statistics;
     return update_;
   }
-
-  /// (P-1)/P, the share of everything that lies on other ranks.
-  double others_share() const { return (comm_.size() - 1.0) / comm_.size(); }
 
   E exec_;
   Comm comm_;

@@ -27,7 +27,6 @@ namespace detail {
 struct dense_state {
   std::int64_t iteration = 0;
 
-  /// For `save` and `load`.
   static std::string type_name() { return "dense"; }
 
   template <class State, class Visit>
@@ -133,7 +132,15 @@ public:
         source.materialize(exec_);
         own = source.materialized().values.data();
       }
-      reduce(own);
+      Value* const lost = Reduce::lossless ? nullptr : lost_.data();
+      if constexpr (dense_allreduce_out_of_place<Reduce, E, Comm, Value>) {
+        reduce_.run_from(exec_, comm_, own, sums.data(), lost, length_);
+      } else {
+        if (own != sums.data()) {
+          detail::copy_values(exec_, own, length_, sums.data());
+        }
+        reduce_.run(exec_, comm_, sums.data(), lost, length_);
+      }
       std::int64_t bad = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
       if (results_may_differ()) {
         collective_workspace room;
@@ -174,40 +181,25 @@ private:
     return false;
   }
 
-  // Sums what every rank has of its own.
-  void reduce(Value const* own) {
-    Value* const lost = Reduce::lossless ? nullptr : lost_.data();
-    if constexpr (dense_allreduce_out_of_place<Reduce, E, Comm, Value>) {
-      reduce_.run_from(exec_, comm_, own, sums_.data(), lost, length_);
-    } else {
-      if (own != sums_.data()) {
-        detail::copy_values(exec_, own, length_, sums_.data());
-      }
-      reduce_.run(exec_, comm_, sums_.data(), lost, length_);
-    }
-  }
-
   // A codec may spoil the neighbours of a sum that overflows; where it was, the exact sums show, unless the values as
   // they were coded overflow and the exact ones do not. All ranks are here.
   template <class Input>
   [[noreturn]] void throw_overflow(Input const& accumulator, std::int64_t spoiled) {
-    std::int64_t const place = Reduce::lossless ? spoiled : place_of_overflow(accumulator);
+    std::int64_t place = spoiled;
+    if constexpr (!Reduce::lossless) {
+      array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
+      detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values.data(), length_,
+                          sums_.data());
+      native_allreduce<E, Comm, Value> exact; // lives until the sums have been read
+      exact.run(exec_, comm_, sums_.data(), nullptr, length_);
+      place = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
+    }
     if (place < length_) {
       throw detail::fault_report{fault::non_finite, place, fault_subject::sum}.as_error(std::string(name()), 0,
                                                                                         length_);
     }
     throw error(fault::non_finite, std::string(name()) + ": a partial sum overflows among the values that are coded " +
                                        "together with index " + std::to_string(spoiled));
-  }
-
-  template <class Input>
-  std::int64_t place_of_overflow(Input const& accumulator) {
-    array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
-    detail::copy_values(exec_, detail::as_source<Index, Value, E>(accumulator).materialized().values.data(), length_,
-                        sums_.data());
-    native_allreduce<E, Comm, Value> exact; // lives until the sums have been read
-    exact.run(exec_, comm_, sums_.data(), nullptr, length_);
-    return detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
   }
 
   using base::comm_;

@@ -48,7 +48,6 @@ struct selection_state {
   std::int64_t iteration = 0;
   typename LocalSelector::template state<Value> local;
 
-  /// For `save` and `load`.
   static std::string type_name() {
     return "local selection (" + std::string(LocalSelector::name()) + ", " + std::to_string(8 * sizeof(Value)) +
            "-bit values)";
@@ -69,7 +68,6 @@ struct ok_topk_state {
   typename GlobalSelector::template state<Value> global;
   std::vector<std::int64_t> boundaries; ///< P+1 of them once there was a call
 
-  /// For `save` and `load`.
   static std::string type_name() {
     return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +
            ", " + std::to_string(8 * sizeof(Value)) + "-bit values)";
@@ -103,10 +101,7 @@ public:
 
   /// Most entries that a rank selects, or nothing where nobody can tell; the same on all ranks.
   std::optional<std::int64_t> most_selected(std::int64_t k, std::int64_t length) const {
-    if (!selector_.bounded()) {
-      return std::nullopt;
-    }
-    return std::min(selector_.capacity(k, length), length);
+    return selector_.bounded() ? std::optional(std::min(selector_.capacity(k, length), length)) : std::nullopt;
   }
 
   /// The most entries that a rank selects, for bounds: k, or what this rank selected in its last call where that is

@@ -97,7 +97,7 @@ public:
   /// takes for as many entries in as many messages, wherever they lie.
   double bound_words() const {
     int const ranks = comm_.size();
-    double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * base::others_share();
+    double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
     return (split_and_reduce_.bound_words(ranks, length_, to_others, !local_selection_.selector().bounded()) +
             global_selection_.bound_words(ranks, length_, k_) +
             balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
@@ -110,7 +110,15 @@ public:
   /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit or differs between ranks.
   void restore(state_type const& saved) {
     agreement terms("ok_topk::restore");
-    check_state(saved, terms);
+    detail::check_iteration(saved.iteration, terms);
+    detail::check_boundaries(saved.boundaries, comm_.size(), length_, terms);
+    detail::check_selector_state("local", saved.local, saved.iteration, terms);
+    detail::check_selector_state("global", saved.global, saved.iteration, terms);
+    terms.fact("iteration", saved.iteration);
+    for (std::int64_t const boundary : saved.boundaries) {
+      terms.fact("boundary", boundary);
+    }
+    saved.global.list_facts(terms);
     terms.check_on(comm_);
     state_ = saved;
   }
@@ -172,18 +180,6 @@ private:
     std::span<std::int64_t const> const found = space_repartition_.run(call, selection.indices);
     boundaries.assign(found.begin(), found.end());
     call.statistics.repartitioned = true;
-  }
-
-  void check_state(state_type const& saved, agreement& terms) const {
-    detail::check_iteration(saved.iteration, terms);
-    detail::check_boundaries(saved.boundaries, comm_.size(), length_, terms);
-    detail::check_selector_state("local", saved.local, saved.iteration, terms);
-    detail::check_selector_state("global", saved.global, saved.iteration, terms);
-    terms.fact("iteration", saved.iteration);
-    for (std::int64_t const boundary : saved.boundaries) {
-      terms.fact("boundary", boundary);
-    }
-    saved.global.list_facts(terms);
   }
 
   char const* name_;

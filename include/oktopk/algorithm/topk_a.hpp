@@ -150,11 +150,10 @@ public:
   gaussian_k(E exec, Comm comm, options const& how) : base(std::move(exec), std::move(comm), how, "gaussian_k") {}
 };
 
-/// Deduces from options in braces, as `ok_topk` does.
+/// These deduce from options in braces, as `ok_topk` does.
 template <class E, class Comm, class Options = typename topk_a<E, Comm>::options>
 topk_a(E, Comm, Options const&) -> topk_a<E, Comm>;
 
-/// Deduces from options in braces, as `ok_topk` does.
 template <class E, class Comm, class Options = typename gaussian_k<E, Comm>::options>
 gaussian_k(E, Comm, Options const&) -> gaussian_k<E, Comm>;
 

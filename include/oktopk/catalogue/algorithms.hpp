@@ -254,14 +254,8 @@ inline constexpr std::tuple algorithms{
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.
 template <class Visit>
 void with_algorithm(std::string_view name, Visit const& visit) {
-  bool found = false;
-  auto const visit_if_named = [&](auto const& scheme) {
-    if (scheme.name == name) {
-      found = true;
-      visit(scheme);
-    }
-  };
-  std::apply([&](auto const&... each) { (visit_if_named(each), ...); }, algorithms);
+  bool const found =
+      std::apply([&](auto const&... each) { return ((each.name == name && (visit(each), true)) || ...); }, algorithms);
   if (!found) {
     throw error(fault::option_out_of_range, "there is no algorithm \"" + std::string(name) + "\"; there are " +
                                                 oktopk::detail::joined(oktopk::detail::names_of(algorithms)));

@@ -20,9 +20,8 @@
 
 namespace oktopk {
 
-/// The state of an `any_allreduce`: a plain value, to be saved and restored as other states.
-///
-/// Holds the checkpoint (`save`) of the state of the algorithm inside, and the policies that this state belongs to.
+/// The state of an `any_allreduce`, a plain value: the checkpoint (`save`) of the state of the algorithm inside, and the
+/// policies that this state belongs to.
 struct any_state {
   std::vector<char> policies;
   std::vector<char> checkpoint;
@@ -31,7 +30,6 @@ struct any_state {
 
   bool operator==(any_state const&) const = default;
 
-  /// For `save` and `load`.
   static std::string type_name() { return "any_allreduce"; }
 
   template <class State, class Visit>

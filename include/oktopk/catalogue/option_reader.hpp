@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,9 +37,8 @@ inline std::string trimmed(std::string_view text) {
 }
 
 inline bool is_word(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  constexpr std::string_view in_words = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  return !text.empty() && text.find_first_not_of(in_words) == text.npos;
 }
 
 /// Whether the text ends with the parenthesis that closes its first one.
@@ -62,7 +62,6 @@ inline std::string joined(std::vector<std::string> const& names, char const* sep
   return text;
 }
 
-/// The names of a list of alternatives.
 template <class... Alternatives>
 std::vector<std::string> names_of(std::tuple<Alternatives...> const& list) {
   return std::apply([](auto const&... each) { return std::vector<std::string>{std::string(each.name)...}; }, list);
@@ -165,7 +164,6 @@ public:
     }
   }
 
-  /// A number.
   template <class Number>
     requires std::integral<Number> || std::floating_point<Number>
   void operator()(std::string_view key, Number& value, std::string_view about, option_range const& range = {}) {
@@ -241,8 +239,7 @@ public:
   /// Offers in `action` the options of the policy that was chosen with this key.
   template <class Action>
   void within(std::string_view key, Action const& action) {
-    auto const found = std::find_if(places_.begin(), places_.end(), [&](place const& each) { return each.key == key; });
-    auto const outer = std::exchange(inside_, found == places_.end() ? nowhere : found - places_.begin());
+    place* const outer = std::exchange(inside_, find_key(places_, key));
     action();
     inside_ = outer;
   }
@@ -260,7 +257,7 @@ public:
         }
         option_reader all;
         offer_all(all);
-        listed_option const* const elsewhere = all.find(key);
+        auto const* const elsewhere = find_key(all.known_, key);
         if (elsewhere != nullptr && !elsewhere->goes_with.empty()) {
           throw error(fault::option_out_of_range,
                       request_.name + ": " + key + " goes with " + detail::joined(elsewhere->goes_with, " or "));
@@ -298,8 +295,6 @@ private:
 
     std::string text() const { return key + "=" + request.name; }
   };
-
-  static constexpr std::ptrdiff_t nowhere = -1;
 
   static std::string names_of(std::vector<choice> const& list) {
     std::vector<std::string> names;
@@ -361,15 +356,16 @@ private:
     }
   }
 
-  listed_option const* find(std::string_view key) const {
-    auto const found =
-        std::find_if(known_.begin(), known_.end(), [&](listed_option const& each) { return each.key == key; });
-    return found == known_.end() ? nullptr : &*found;
+  // Null where there is none.
+  template <class List>
+  static auto find_key(List& list, std::string_view key) {
+    auto const found = std::find_if(list.begin(), list.end(), [&](auto const& each) { return each.key == key; });
+    return found == list.end() ? nullptr : &*found;
   }
 
   static void merge(std::vector<listed_option>& list, listed_option const& option) {
-    auto const known = std::find_if(list.begin(), list.end(), [&](auto const& each) { return each.key == option.key; });
-    if (known == list.end()) {
+    auto* const known = find_key(list, option.key);
+    if (known == nullptr) {
       list.push_back(option);
     } else if (option.goes_with.empty()) {
       known->goes_with.clear();
@@ -383,13 +379,12 @@ private:
   }
 
   std::string const* offer(std::string_view key, std::string value, std::string about) {
-    if (find(key) == nullptr) {
+    if (find_key(known_, key) == nullptr) {
       known_.push_back({std::string(key), std::move(value), std::move(about)});
     }
-    if (inside_ != nowhere) {
-      place& here = places_[static_cast<std::size_t>(inside_)];
-      here.keys.emplace_back(key);
-      if (std::string const* const own = here.request.find(key)) {
+    if (inside_ != nullptr) {
+      inside_->keys.emplace_back(key);
+      if (std::string const* const own = inside_->request.find(key)) {
         return own;
       }
     }
@@ -403,8 +398,8 @@ private:
   allreduce_request request_;
   bool reads_ = false; // else it lists
   std::vector<listed_option> known_;
-  std::vector<place> places_;
-  std::ptrdiff_t inside_ = nowhere; // the place whose options are offered
+  std::list<place> places_;
+  place* inside_ = nullptr; // the place whose options are offered
 };
 
 } // namespace oktopk::detail

@@ -14,11 +14,9 @@ namespace oktopk {
 
 namespace detail {
 
-struct no_options {};
-
 template <class T>
 struct options_of {
-  using type = no_options;
+  struct type {};
 };
 
 template <class T>

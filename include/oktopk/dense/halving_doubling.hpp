@@ -11,6 +11,7 @@
 #include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,12 +29,8 @@ struct binary_blocks {
   int smaller = 0; ///< size of the block behind, 0 where there is none
 
   binary_blocks(int rank, int ranks) {
-    int bit = 1;
-    while (bit * 2 <= ranks) {
-      bit *= 2;
-    }
     int begin = 0;
-    for (; bit > 0; bit /= 2) {
+    for (int bit = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))); bit > 0; bit /= 2) {
       if ((ranks & bit) == 0) {
         continue;
       }
@@ -165,9 +162,8 @@ public:
     for (int rank = 0; rank < ranks; ++rank) {
       detail::binary_blocks const at(rank, ranks);
       auto const n = static_cast<double>(count);
-      double const parts = (at.larger > 0 ? 1.0 : 0.0) + (at.smaller > 0 ? 1.0 : 0.0);
-      double const sent = 2 * n * (at.size - 1) / at.size + parts * n / at.size;
-      most = sent > most ? sent : most;
+      int const parts = (at.larger > 0 ? 1 : 0) + (at.smaller > 0 ? 1 : 0);
+      most = std::max(most, 2 * n * (at.size - 1) / at.size + parts * n / at.size);
     }
     // Rounding to whole values adds as much, once a message of a step.
     return (most + (ranks > 1 ? 2.0 * ranks : 0.0)) * (sizeof(Value) / 4.0);

@@ -28,10 +28,6 @@ enum class codec_level : std::uint8_t {
 
 namespace detail {
 
-inline std::string name_of(codec_level level) {
-  return level == codec_level::collective ? "collective" : "message";
-}
-
 /// A codec that loses more each time that a block is coded again: its constant `stable` is false.
 template <class Codec>
 inline constexpr bool loses_again = requires { requires !Codec::stable; };

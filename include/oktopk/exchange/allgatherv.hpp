@@ -12,7 +12,6 @@
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -79,7 +78,6 @@ public:
 
   /// The same for parts that lie in narrower regions, `where(rank)`, the same on all ranks; formats can make use of it.
   template <class Where>
-    requires std::invocable<Where, std::size_t>
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes,
                    Where const& where) {
     detail::unbalanced_scheme(sizes, scheme_);
@@ -88,7 +86,6 @@ public:
 
   /// The same after the pieces of a scheme have been brought to other ranks, so that parts are even.
   template <class Where>
-    requires std::invocable<Where, std::size_t>
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where) {
     detail::profiling_region const profiled("oktopk::allgatherv");

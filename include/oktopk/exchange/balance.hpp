@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,10 +42,7 @@ struct transfer {
 /// sends (P-1)/P of it.
 inline void balancing_scheme(std::span<std::int64_t const> sizes, std::vector<transfer>& scheme) {
   auto const ranks = static_cast<std::int64_t>(sizes.size());
-  std::int64_t total = 0;
-  for (std::int64_t const size : sizes) {
-    total += size;
-  }
+  std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
   scheme.clear();
   int to = 0;
   std::int64_t position = 0;
@@ -193,11 +191,9 @@ public:
   std::int64_t run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where, detail::message_buffer<E>& part) {
     int const rank = call.comm.rank();
-    auto const kept =
-        std::find_if(scheme.begin(), scheme.end(), [rank](auto const& piece) { return piece.to == rank; });
-    bool const alone =
-        std::count_if(scheme.begin(), scheme.end(), [rank](auto const& piece) { return piece.to == rank; }) == 1 &&
-        kept->from == rank;
+    auto const stays = [rank](detail::transfer const& piece) { return piece.to == rank; };
+    bool const alone = std::count_if(scheme.begin(), scheme.end(), stays) == 1 &&
+                       std::find_if(scheme.begin(), scheme.end(), stays)->from == rank;
     make_room_for_pieces(call, scheme, where);
     messages_.reset(scheme.size());
     detail::cancel_on_unwind const guard(call.comm, messages_.requests());

@@ -105,7 +105,12 @@ private:
       }
     }
     if (!return_dropped && loses(format_) && !call.faults) {
-      outcome.dropped = restrict_to(call, outcome.dropped, outcome.sums);
+      std::int64_t const count =
+          outcome.dropped.size() == 0
+              ? 0
+              : common_entries<E, index_type, value_type>(call.exec, outcome.dropped, outcome.sums.indices,
+                                                          losses_.indices.data(), losses_.values.data());
+      outcome.dropped = losses_.entries(count);
     }
     return outcome;
   }
@@ -185,14 +190,6 @@ private:
     format_.decode(call.exec, static_cast<std::byte const*>(message.data() + header_bytes), bytes, count, everything_,
                    decoded_.indices.data(), decoded_.values.data());
     return decoded_.entries(count);
-  }
-
-  entries_type restrict_to(call_context<E, Comm>& call, entries_type const& entries, entries_type const& kept) {
-    std::int64_t const count =
-        entries.size() == 0 ? 0
-                            : common_entries<E, index_type, value_type>(call.exec, entries, kept.indices,
-                                                                        losses_.indices.data(), losses_.values.data());
-    return losses_.entries(count);
   }
 
   // Sends encoded entries that lie in a message, behind room for the header.

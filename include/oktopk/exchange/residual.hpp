@@ -76,7 +76,10 @@ public:
     values_.reserve(exec, sent.losses.size() + sums.size());
     std::int64_t count =
         add_contributed(exec, sent.losses.slice(0, sent.own_first), result.indices, indices_.data(), values_.data());
-    add_own(exec, sums, own_values(call, result, counts), indices_.data() + count, values_.data() + count);
+    detail::own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(),
+                                                                     own_values(call, result, counts),
+                                                                     indices_.data() + count, values_.data() + count};
+    Kokkos::parallel_for("oktopk::rounding_losses::add_own", detail::index_range<E>(exec, 0, sums.size()), kernel);
     count += sums.size();
     count += add_contributed(exec, sent.losses.slice(sent.own_last, sent.losses.size()), result.indices,
                              indices_.data() + count, values_.data() + count);
@@ -102,13 +105,6 @@ private:
   static value_type const* own_values(call_context<E, Comm>& call, entries_type const& result,
                                       std::span<std::int64_t const> counts) {
     return result.values.data() + std::accumulate(counts.begin(), counts.begin() + call.comm.rank(), std::int64_t(0));
-  }
-
-  static void add_own(E const& exec, entries_type const& sums, value_type const* rounded, index_type* indices,
-                      value_type* values) {
-    detail::own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(), rounded,
-                                                                     indices, values};
-    Kokkos::parallel_for("oktopk::rounding_losses::add_own", detail::index_range<E>(exec, 0, sums.size()), kernel);
   }
 
   static std::int64_t add_contributed(E const& exec, entries_type const& losses,

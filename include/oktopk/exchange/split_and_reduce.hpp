@@ -83,9 +83,8 @@ public:
   explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
   /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
-  /// `boundaries` is identical on all ranks, and
-  /// so is `most_selected`: the most entries that any rank has selected, or nothing where nobody can tell. Then ranks
-  /// announce their sizes first, in P-1 more messages of 2 words.
+  /// `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any rank has selected, or
+  /// nothing where nobody can tell. Then ranks announce their sizes first, in P-1 more messages of 2 words.
   result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
                   std::optional<std::int64_t> most_selected) {
     detail::profiling_region const profiled("oktopk::split_and_reduce");
@@ -142,8 +141,8 @@ private:
     for (int first = 1; first <= steps; first += bucket_) {
       int const last = std::min(first + bucket_ - 1, steps);
       post_until(last);
-      if constexpr (!Comm::ordered_by_instance) { // there a wait for a kernel would be one for the next bucket, without
-                                                  // a time limit
+      // There a wait for a kernel would be one for the next bucket, without a time limit.
+      if constexpr (!Comm::ordered_by_instance) {
         post_until(last + bucket_);
       }
       for (int step = first; step <= last; ++step) {

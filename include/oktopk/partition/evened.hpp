@@ -22,17 +22,13 @@ namespace detail {
 struct known_count {
   std::int64_t index = 0;
   std::int64_t below = 0;
-
-  bool operator<(known_count const& other) const { return index < other.index; }
-  bool operator==(known_count const& other) const { return index == other.index; }
 };
 
 /// Throws `damaged_message` for counts that do not ascend, or are more than arithmetic below has room for.
 inline void check_known(std::span<known_count const> known) {
   constexpr auto most = std::int64_t(1) << 43;
-  bool const ascends =
-      std::is_sorted(known.begin(), known.end(), [](auto const& a, auto const& b) { return a.below < b.below; });
-  if (!ascends || known.front().below < 0 || known.back().below >= most) {
+  if (!std::ranges::is_sorted(known, {}, &known_count::below) || known.front().below < 0 ||
+      known.back().below >= most) {
     throw error(fault::damaged_message, "the ranks' sums of counts of entries are none");
   }
 }
@@ -113,8 +109,9 @@ struct evened {
         for (std::size_t r = 0; r < regions; ++r) {
           known_.push_back({boundaries_[r + 1], counts_[r]});
         }
-        std::sort(known_.begin(), known_.end());
-        known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
+        std::ranges::sort(known_, {}, &detail::known_count::index);
+        auto const repeated = std::ranges::unique(known_, {}, &detail::known_count::index);
+        known_.erase(repeated.begin(), repeated.end());
         detail::check_known(known_);
         if (known_.size() == known_before) {
           break; // no boundary is new, on any rank: more rounds would change nothing
