@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The MPI adapter; with the headers in mpi/, the only ones that include <mpi.h>.
+/// The MPI adapter; the only header that includes <mpi.h>.
 
 #if !__has_include(<mpi.h>)
 #error "oktopk: <mpi.h> was not found; link oktopk::mpi, of find_package(oktopk COMPONENTS mpi), or compile by mpicxx"
@@ -14,13 +14,20 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/mpi/ranks.hpp>
 
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h> // Open MPI says there what of its extensions it has
+#endif
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <exception>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +35,343 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+namespace oktopk::detail {
+
+/// MPI's sentence for a code that a call returns.
+inline std::string mpi_text(int code) {
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return std::string(text, static_cast<std::size_t>(length));
+}
+
+/// Throws the error of a call of MPI, with the name of the call.
+inline void check_mpi(int code, char const* call) {
+  if (code != MPI_SUCCESS) {
+    throw error(fault::communication, std::string(call) + ": " + mpi_text(code));
+  }
+}
+
+/// MPI's counts are ints.
+inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max();
+
+/// Any number of bytes as an MPI count and datatype: bytes where they can be counted, else one element that is made of
+/// blocks of `largest` bytes and the rest. Messages of n bytes match whatever either side made of its bytes, for MPI
+/// compares the elementary types. The datatype is freed with this; a message under way may still use it.
+class mpi_bytes {
+public:
+  explicit mpi_bytes(std::size_t bytes, std::size_t largest = largest_mpi_count) {
+    if (bytes <= largest) {
+      count_ = static_cast<int>(bytes);
+      return;
+    }
+    if (bytes / largest > largest_mpi_count) {
+      throw error(fault::communication, std::to_string(bytes / largest) + " exceeds what MPI can count");
+    }
+    std::array<int, 2> const counts{static_cast<int>(bytes / largest), static_cast<int>(bytes % largest)};
+    MPI_Datatype block = MPI_DATATYPE_NULL;
+    check_mpi(MPI_Type_contiguous(static_cast<int>(largest), MPI_BYTE, &block), "MPI_Type_contiguous");
+    std::array<MPI_Aint, 2> const places{0, static_cast<MPI_Aint>(bytes - bytes % largest)};
+    std::array<MPI_Datatype, 2> const types{block, MPI_BYTE};
+    int code = MPI_Type_create_struct(counts[1] > 0 ? 2 : 1, counts.data(), places.data(), types.data(), &type_);
+    MPI_Type_free(&block);
+    check_mpi(code, "MPI_Type_create_struct");
+    code = MPI_Type_commit(&type_);
+    if (code != MPI_SUCCESS) {
+      MPI_Type_free(&type_);
+    }
+    check_mpi(code, "MPI_Type_commit");
+    count_ = 1;
+  }
+
+  ~mpi_bytes() {
+    if (type_ != MPI_BYTE) {
+      MPI_Type_free(&type_);
+    }
+  }
+
+  mpi_bytes(mpi_bytes const&) = delete;
+  mpi_bytes& operator=(mpi_bytes const&) = delete;
+
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+private:
+  int count_ = 0;
+  MPI_Datatype type_ = MPI_BYTE;
+};
+
+/// True if this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
+/// was built for a device may run without; one that cannot be asked is taken to say no. MPI must be initialised.
+inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
+#if defined(MPIX_GPU_SUPPORT_CUDA)
+  if (int yes = 0; family == device_family::cuda) {
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &yes) == MPI_SUCCESS && yes != 0;
+  }
+#elif defined(MPIX_CUDA_AWARE_SUPPORT)
+  if (family == device_family::cuda) {
+    return MPIX_Query_cuda_support() == 1;
+  }
+#endif
+#if defined(MPIX_GPU_SUPPORT_HIP)
+  if (int yes = 0; family == device_family::hip) {
+    return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &yes) == MPI_SUCCESS && yes != 0;
+  }
+#elif defined(MPIX_ROCM_AWARE_SUPPORT)
+  if (family == device_family::hip) {
+    return MPIX_Query_rocm_support() == 1;
+  }
+#endif
+  return false;
+}
+
+/// One wait with a time limit.
+///
+/// `try_again` is for a loop that asks MPI in between: it gives the core away, and now and then does `look`.
+class timed_wait {
+public:
+  using clock = std::chrono::steady_clock;
+
+  explicit timed_wait(std::chrono::nanoseconds limit) : limit_(limit) {}
+
+  /// True while there is time left.
+  template <class Look>
+  bool try_again(Look const& look) {
+    std::this_thread::yield();
+    auto const now = clock::now();
+    if (begun_ == clock::time_point()) { // the first question is asked without a clock
+      begun_ = now;
+      next_look_ = now + between_looks;
+    }
+    if (now >= next_look_) {
+      look();
+      next_look_ = now + between_looks;
+    }
+    return now - begun_ <= limit_;
+  }
+
+private:
+  static constexpr std::chrono::milliseconds between_looks{1};
+
+  std::chrono::nanoseconds limit_;
+  clock::time_point begun_{};
+  clock::time_point next_look_{};
+};
+
+/// Memory of messages that were given up, and that MPI may still read or write: it is kept until the program ends.
+inline std::vector<std::unique_ptr<std::byte[]>>& left_to_mpi() {
+  static std::vector<std::unique_ptr<std::byte[]>> kept;
+  return kept;
+}
+
+/// A duplicate of a communicator of MPI, and how long its ranks wait for each other; shared by the copies of an
+/// `mpi_communicator`.
+class mpi_ranks {
+public:
+  using clock = std::chrono::steady_clock;
+
+  explicit mpi_ranks(MPI_Comm user) {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (initialized == 0) {
+      throw error(fault::communication, "MPI is not initialised");
+    }
+    check_mpi(MPI_Comm_dup(user, &comm), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  }
+
+  ~mpi_ranks() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    // Messages of one that was given up may still be under way: MPI must not give its number to another.
+    if (finalized == 0 && comm != MPI_COMM_NULL && !broken) {
+      MPI_Comm_free(&comm);
+    }
+  }
+
+  mpi_ranks(mpi_ranks const&) = delete;
+  mpi_ranks& operator=(mpi_ranks const&) = delete;
+
+  bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
+
+  void check_usable() const { broken.throw_if_happened(); }
+
+  /// " in ok_topk, call 12"
+  std::string where() const { return during.name.empty() ? "" : " in " + during.text(); }
+
+  /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
+  /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
+  void give_up(error const& why) noexcept {
+    broken.note(why.code(), why.sentence());
+    tell(broken.reason()); // of what began it, not of what it led to
+  }
+
+  [[noreturn]] void fail(error const& why) {
+    give_up(why);
+    throw why;
+  }
+
+  /// Throws where another rank has given up: it does not answer any more.
+  void hear_notices() {
+    int there = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, notice_tag, comm, &there, &status) != MPI_SUCCESS || there == 0) {
+      return;
+    }
+    int const teller = status.MPI_SOURCE;
+    std::array<char, longest_notice> text{};
+    int length = 0;
+    if (MPI_Recv(text.data(), static_cast<int>(text.size()), MPI_CHAR, teller, notice_tag, comm, &status) !=
+            MPI_SUCCESS ||
+        MPI_Get_count(&status, MPI_CHAR, &length) != MPI_SUCCESS) {
+      length = 0;
+    }
+    std::size_t const known = static_cast<std::size_t>(std::max(length, 0));
+    error const why = abandoned_by(teller, during, std::string(text.data(), known));
+    broken.note(why.code(), why.sentence());
+    throw why;
+  }
+
+  /// Asks again and again; `done()` says whether it is enough, `report()` what was waited for.
+  template <class Done, class Report>
+  void wait_until(timed_wait& patience, Done const& done, Report const& report) {
+    while (!done()) {
+      if (!patience.try_again([this] { hear_notices(); })) {
+        fail(report().timed_out(rank, during, time_limit));
+      }
+    }
+  }
+
+  /// Leaves a collective by an exception. Gives the time at which MPI has had enough of it to end messages: a second
+  /// after the first was cancelled, or a quarter of the time limit where that is less.
+  clock::time_point begin_cancelling() noexcept {
+    if (patient_until_ == clock::time_point()) {
+      std::chrono::nanoseconds const second = std::chrono::seconds(1);
+      patient_until_ = clock::now() + (has_limit() ? std::min(second, time_limit / 4) : second);
+    }
+    give_up(order_is_lost(rank));
+    return patient_until_;
+  }
+
+  /// MPI's own allreduce, in the time limit.
+  ///
+  /// Up to `most_copied` bytes are reduced in a copy, which can be left at any time. For more, all ranks meet first;
+  /// once they have, MPI cannot be left any more, since Open MPI's allreduce that can be (MPI_Iallreduce) takes four
+  /// times as long.
+  template <class T>
+  void allreduce(std::span<T> data, reduction op) {
+    MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
+    MPI_Op const mpi_op = op == reduction::sum ? MPI_SUM : op == reduction::min ? MPI_MIN : MPI_MAX;
+    if (has_limit() && data.size_bytes() <= most_copied) {
+      return reduce_copy(data, type, mpi_op);
+    }
+    if (has_limit()) {
+      MPI_Request all_are_here = MPI_REQUEST_NULL;
+      check_mpi(MPI_Ibarrier(comm, &all_are_here), "MPI_Ibarrier");
+      wait_for_all(all_are_here, "MPI_Ibarrier");
+    }
+    while (!data.empty()) {
+      std::size_t const part = std::min(data.size(), largest_mpi_count);
+      check_mpi(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(part), type, mpi_op, comm), "MPI_Allreduce");
+      data = data.subspan(part);
+    }
+  }
+
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0;
+  int size = 0;
+  std::chrono::nanoseconds time_limit = usual_time_limit;
+  operation during;
+  breakdown broken;
+
+private:
+  static constexpr int notice_tag = phase_count;
+  static constexpr std::size_t longest_notice = 1024;
+  static constexpr std::size_t most_copied = std::size_t(64) << 10U;
+
+  // Tells every other rank, once; later reasons are not told. Waits for a tenth of a second at most.
+  void tell(std::string_view reason) noexcept {
+    if (told_ || size == 1) {
+      return;
+    }
+    told_ = true;
+    try {
+      std::size_t const length = std::min(reason.size(), longest_notice);
+      std::byte* const text = left_to_mpi().emplace_back(std::make_unique<std::byte[]>(longest_notice)).get();
+      std::memcpy(text, reason.data(), length);
+      notices_.reserve(static_cast<std::size_t>(size));
+      for (int step = 1; step < size; ++step) {
+        MPI_Request& handle = notices_.emplace_back(MPI_REQUEST_NULL);
+        if (MPI_Isend(text, static_cast<int>(length), MPI_CHAR, (rank + step) % size, notice_tag, comm, &handle) !=
+            MPI_SUCCESS) {
+          notices_.pop_back();
+        }
+      }
+    } catch (std::exception const&) { // who has heard nothing has a time limit
+    }
+    auto const end = clock::now() + std::chrono::milliseconds(100);
+    while (tells() && clock::now() < end) {
+    }
+  }
+
+  // Whether some notices are under way.
+  bool tells() noexcept {
+    bool some = false;
+    for (MPI_Request& each : notices_) {
+      int done = 1;
+      if (each != MPI_REQUEST_NULL && MPI_Test(&each, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        each = MPI_REQUEST_NULL;
+        done = 1;
+      }
+      some = some || done == 0;
+    }
+    return some;
+  }
+
+  template <class T>
+  void reduce_copy(std::span<T> data, MPI_Datatype type, MPI_Op op) {
+    if (data.empty()) {
+      return;
+    }
+    if (!copy_) {
+      copy_ = std::make_unique_for_overwrite<std::byte[]>(most_copied);
+    }
+    std::memcpy(copy_.get(), data.data(), data.size_bytes());
+    MPI_Request handle = MPI_REQUEST_NULL;
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, copy_.get(), static_cast<int>(data.size()), type, op, comm, &handle),
+              "MPI_Iallreduce");
+    try {
+      wait_for_all(handle, "MPI_Iallreduce");
+    } catch (...) {
+      left_to_mpi().push_back(std::move(copy_));
+      throw;
+    }
+    std::memcpy(data.data(), copy_.get(), data.size_bytes());
+  }
+
+  void wait_for_all(MPI_Request& handle, char const* call) {
+    timed_wait patience(time_limit);
+    wait_until(
+        patience,
+        [&] {
+          int done = 0;
+          check_mpi(MPI_Test(&handle, &done, MPI_STATUS_IGNORE), call);
+          return done != 0;
+        },
+        [] { return wait_report("for everybody in an allreduce"); });
+  }
+
+  clock::time_point patient_until_{}; // once messages were cancelled
+  std::unique_ptr<std::byte[]> copy_; // of what is reduced
+  std::vector<MPI_Request> notices_;
+  bool told_ = false;
+};
+
+} // namespace oktopk::detail
 
 namespace oktopk {
 

@@ -6,7 +6,6 @@
 #include "support/catch.hpp"
 
 #include <oktopk/comm/in_process_group.hpp>
-#include <oktopk/comm/in_process_schedule.hpp>
 
 #include <array>
 #include <chrono>

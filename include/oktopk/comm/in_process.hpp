@@ -5,7 +5,6 @@
 #include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process_group.hpp>
-#include <oktopk/comm/in_process_schedule.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 

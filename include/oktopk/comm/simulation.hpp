@@ -7,7 +7,6 @@
 
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/in_process_group.hpp>
-#include <oktopk/comm/in_process_schedule.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 

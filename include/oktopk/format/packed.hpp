@@ -247,12 +247,6 @@ private:
   }
 };
 
-} // namespace oktopk::detail
-
-namespace oktopk {
-
-namespace detail {
-
 /// Where the table and the blocks of a packed message lie: the first index of each block, relative to the region, then
 /// the size of each in bytes, then the blocks, each aligned to 4 bytes.
 struct packed_layout {
@@ -352,7 +346,9 @@ struct packed_decoding {
   }
 };
 
-} // namespace detail
+} // namespace oktopk::detail
+
+namespace oktopk {
 
 /// Entries in blocks of 256: gaps of indices as a Rice code of each block, and values by a codec.
 ///

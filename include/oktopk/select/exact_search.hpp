@@ -2,23 +2,251 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/decision.hpp>
-#include <oktopk/select/guess.hpp>
 #include <oktopk/select/kernel/digits.hpp>
-#include <oktopk/select/kernel/queries.hpp>
 #include <oktopk/select/kernel/select.hpp>
+#include <oktopk/select/kernel/source.hpp>
+#include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace oktopk::detail {
+
+/// Throws where a row tells of more candidates than it lists, or of numbers that are none.
+inline void check_rows(std::span<std::int64_t const> rows, std::size_t width, bool listed) {
+  constexpr auto countable = std::int64_t(1) << 56; // what travels in the place of a count
+  for (std::size_t row = 0; row < rows.size(); row += width) {
+    std::int64_t const most = listed ? static_cast<std::int64_t>(width) - 2 : countable;
+    if (rows[row] < 0 || rows[row] > countable || rows[row + 1] < 0 || rows[row + 1] > most) {
+      throw error(fault::damaged_message, "rank " + std::to_string(row / width) + " tells of " +
+                                              std::to_string(rows[row + 1]) + " candidates, where " +
+                                              std::to_string(most) + " are the most");
+    }
+  }
+}
+
+/// Decides which of all ranks' undecided candidates belong to the k largest, the same on every rank: the k-th
+/// magnitude, and of this rank's candidates how many have it and how many of these are kept. A row a rank: its
+/// candidates above the bracket, how many it has inside, and their patterns unless they are all the same. Replaces each
+/// row's first number by what the rank keeps. Throws `damaged_message` for rows that no ranks can have sent.
+template <gradient_value Value>
+kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> rows, std::size_t width, int rank,
+                  std::vector<std::int64_t>& undecided) {
+  std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
+  std::int64_t wanted_ties = bracket.wanted;
+  bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
+  check_rows(rows, width, listed);
+  if (listed) {
+    undecided.clear();
+    for (std::size_t row = 0; row < rows.size(); row += width) {
+      auto const first = rows.begin() + static_cast<std::ptrdiff_t>(row) + 2;
+      undecided.insert(undecided.end(), first, first + static_cast<std::ptrdiff_t>(rows[row + 1]));
+    }
+    if (static_cast<std::int64_t>(undecided.size()) < std::max<std::int64_t>(bracket.wanted, 1)) {
+      throw error(fault::damaged_message, "the ranks list fewer candidates than they have counted");
+    }
+    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(std::max<std::int64_t>(bracket.wanted, 1) - 1);
+    std::nth_element(undecided.begin(), place, undecided.end(), std::greater<>());
+    threshold = *place;
+    wanted_ties -= std::count_if(undecided.begin(), place, [&](std::int64_t each) { return each > threshold; });
+  }
+  kth<Value> result;
+  result.threshold = static_cast<bits_of<Value>>(threshold);
+  for (std::size_t row = 0; row < rows.size(); row += width) {
+    auto const inside = rows.subspan(row + 2, listed ? static_cast<std::size_t>(rows[row + 1]) : 0);
+    std::int64_t const ties = listed ? std::count(inside.begin(), inside.end(), threshold) : rows[row + 1];
+    std::int64_t const above =
+        std::count_if(inside.begin(), inside.end(), [&](std::int64_t each) { return each > threshold; });
+    std::int64_t const kept = std::clamp<std::int64_t>(wanted_ties, 0, ties);
+    wanted_ties -= kept;
+    rows[row] += above + kept;
+    if (static_cast<std::size_t>(rank) == row / width) {
+      result.ties = ties;
+      result.ties_wanted = kept;
+    }
+  }
+  return result;
+}
+
+// Questions about candidates that one read of them answers.
+
+template <gradient_value Value>
+struct reaching_count {
+  Value const* values;
+  bits_of<Value> magnitude;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& sum) const {
+    sum += magnitude_bits(values[i]) >= magnitude ? 1 : 0;
+  }
+};
+
+/// The number of candidates that reach a magnitude. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::memory_space> from,
+                            bits_of<Value> magnitude) {
+  std::int64_t count = 0;
+  Kokkos::parallel_reduce("oktopk::select::count_at_least", index_range<E>(exec, 0, from.size()),
+                          reaching_count<Value>{from.values.data(), magnitude}, count);
+  return count;
+}
+
+/// The size of a sample of so many values.
+inline std::int64_t sample_size(std::int64_t values) {
+  return std::min<std::int64_t>(values, 1 << 15);
+}
+
+template <selection_source Source>
+struct sample_copying {
+  Source from;
+  std::int64_t stretch;
+  value_of<Source>* out;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    std::uint64_t h = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15U;
+    h = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9U;
+    out[i] = from.peek(i * stretch + static_cast<std::int64_t>((h >> 33) % static_cast<std::uint64_t>(stretch)));
+  }
+};
+
+/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
+/// The same values give the same sample. Does not load them.
+template <execution_space E, selection_source Source>
+void copy_sample(E const& exec, Source const& from, std::int64_t samples, value_of<Source>* out) {
+  Kokkos::parallel_for("oktopk::select::sample", index_range<E>(exec, 0, samples),
+                       sample_copying<Source>{from, from.size() / samples, out});
+}
+
+/// The candidates in a bracket, in order; no more than fit are written.
+template <gradient_value Value>
+struct inside_items {
+  static constexpr bool single = true;
+
+  Value const* values;
+  kth_bracket<Value> bracket;
+  std::int64_t* out;
+
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t i) const {
+    return bracket.holds(magnitude_bits(values[i])) ? 1 : 0;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t i, std::int64_t place) const {
+    if (place < bracket.inside) {
+      out[place] = static_cast<std::int64_t>(magnitude_bits(values[i]));
+    }
+    return 1;
+  }
+};
+
+/// Writes the patterns of this rank's candidates in the bracket to the host's numbers, in the order of their indices;
+/// never more of them than `bracket.inside`. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+void list_inside(E const& exec, candidates<Index, Value, typename E::memory_space> from, kth_bracket<Value> bracket,
+                 selection_workspace<Index, Value, E>& workspace) {
+  workspace.numbers.reserve(exec, bracket.inside); // allocates nothing where the bracket was made for that room
+  workspace.on_device.order.reserve(exec, from.size());
+  enqueue_in_order("oktopk::select::list_inside", exec, from.size(),
+                   inside_items<Value>{from.values.data(), bracket, workspace.numbers.device().data()},
+                   workspace.on_device.order);
+  workspace.numbers.to_host(exec, bracket.inside, "oktopk::select::list_inside");
+}
+
+/// The guess of one rank alone: a magnitude that about 5/4 k values reach.
+template <gradient_value Value>
+struct prefilter_guess {
+  Value magnitude = 0; ///< none yet when 0
+
+  bool is_sound() const { return is_finite_magnitude(magnitude); }
+
+  /// Learns from a search: k values reach `threshold`, and `count` reached the guess, none where it failed. Between two
+  /// magnitudes the tail of gradients is about a power law.
+  void learn(Value threshold, std::int64_t k, std::int64_t count) {
+    double exponent = 3; // of a typical tail, where the two do not tell
+    if (magnitude > 0 && magnitude < threshold && count > k) {
+      exponent = std::log(static_cast<double>(count) / static_cast<double>(k)) /
+                 std::log(double(threshold) / double(magnitude));
+    }
+    double const factor = std::pow(1.25, -1 / exponent);
+    magnitude = static_cast<Value>(double(threshold) * std::clamp(factor, 0.5, 0.9999));
+  }
+
+  bool operator==(prefilter_guess const&) const = default;
+};
+
+/// The guess of several ranks, the same on all of them: patterns of magnitudes around the last k-th one.
+template <gradient_value Value>
+struct bracket_guess {
+  Value magnitude = 0;            ///< the last k-th
+  signed_bits_of<Value> bits = 0; ///< 2^bits patterns; none yet when 0
+
+  /// The widest range that is worth a guess: half of the exponents of float, an eighth of those of double.
+  static constexpr int most_bits = magnitude_bit_count<Value> - 7;
+
+  bool is_sound() const { return is_finite_magnitude(magnitude) && bits >= 0 && bits <= most_bits; }
+
+  /// Where the k-th magnitude is looked for: as far from the last one as it has moved of late.
+  magnitude_range<Value> range() const {
+    bits_of<Value> const middle = magnitude_bits(magnitude);
+    int const width = std::min(static_cast<int>(bits), magnitude_bit_count<Value> - 1);
+    bits_of<Value> const reach = bits_of<Value>(1) << (width - 1);
+    return {middle > reach ? middle - reach : 0, width};
+  }
+
+  /// Learns from a search: four times the last move is in reach at once, and reach is given up bit by bit.
+  void learn(bits_of<Value> found) {
+    constexpr int least = 12;
+    bits_of<Value> const last = magnitude_bits(magnitude);
+    bits_of<Value> const moved = found > last ? found - last : last - found;
+    int wide = least;
+    while (wide < most_bits && (moved >> (wide - 3)) != 0) {
+      wide += 1;
+    }
+    int const kept = bits > 0 ? std::min(static_cast<int>(bits) - 1, most_bits) : most_bits;
+    magnitude = magnitude_from_bits<Value>(found);
+    bits = static_cast<signed_bits_of<Value>>(std::max(wide, kept));
+  }
+
+  bool operator==(bracket_guess const&) const = default;
+};
+
+/// The part of a selector's state with which the next exact search begins. A search of one rank uses one of the two
+/// guesses, a search of several ranks the other.
+template <gradient_value Value>
+struct search_guess {
+  prefilter_guess<Value> prefilter;
+  bracket_guess<Value> bracket;
+
+  /// True where a search can have left it behind.
+  bool is_sound() const { return prefilter.is_sound() && bracket.is_sound(); }
+
+  /// Only ranks that search together compare their guesses.
+  void list_facts(agreement& terms) const {
+    terms.fact("guess", bracket.magnitude).fact("range of the guess", bracket.bits);
+    terms.fact("guess of one rank", prefilter.magnitude); // the same, too: a search of several ranks leaves it alone
+  }
+
+  bool operator==(search_guess const&) const = default;
+
+  /// For `save` and `load`.
+  template <class Guess, class Visit>
+  static void each_part(Guess& guess, Visit& visit) {
+    visit(guess.prefilter.magnitude);
+    visit(guess.bracket.magnitude);
+    visit(guess.bracket.bits);
+  }
+};
 
 /// The most candidates that a guess may leave, for a selection of k.
 inline std::int64_t candidate_limit(std::int64_t k) {

@@ -78,11 +78,6 @@ KOKKOS_FORCEINLINE_FUNCTION std::uint64_t bits_from(std::byte const* stream, std
   return load_from<std::uint64_t>(stream + (bit >> 3)) >> (bit & 7);
 }
 
-/// Bytes of a stream of so many bits.
-KOKKOS_FORCEINLINE_FUNCTION constexpr std::int64_t stream_bytes(std::int64_t bits) {
-  return (bits + 7) / 8;
-}
-
 /// Appends `count` numbers below 2^width; gives the end of the stream.
 template <class Word>
 KOKKOS_FORCEINLINE_FUNCTION std::byte* put_all(std::byte* to, Word const* numbers, int count, int width) {
@@ -119,12 +114,9 @@ KOKKOS_FORCEINLINE_FUNCTION Word number_at(std::byte const* stream, std::int64_t
   return static_cast<Word>(bits_from(stream, i * width) & low_bits(width));
 }
 
-} // namespace oktopk::detail
-
 // 256 numbers of one width as 8 streams side by side (vertical layout; Lemire and Boytsov 2015, simdcomp): number i
 // lies in stream i mod 8, and the words of the streams take turns. All 8 numbers of a row have the same shifts, so that
 // the compiler's vectors hold them.
-namespace oktopk::detail {
 
 inline constexpr int row_lanes = 8;
 inline constexpr int rows_of_block = 32;

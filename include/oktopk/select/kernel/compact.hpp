@@ -8,7 +8,6 @@
 #include <oktopk/select/kernel/gather.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/kernel/workspace.hpp>
-#include <oktopk/select/kernel/write.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -8,6 +8,249 @@
 
 #include <cstdint>
 
+// From pieces of candidates to a selection in ascending order, on a device: each piece's kept ones are counted, the
+// last team adds the counts up, and a second kernel writes.
+namespace oktopk::detail {
+
+/// The rule of a selection: it keeps all above the threshold, and of those with it so many, of the lowest indices.
+template <gradient_value Value>
+struct kept_magnitudes {
+  bits_of<Value> threshold = 0;
+  std::int64_t ties = 0;
+};
+
+/// A threshold that the host knows.
+template <gradient_value Value>
+struct known_threshold {
+  kept_magnitudes<Value> what;
+  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const&) const { return true; }
+  KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return what; }
+};
+
+/// One that kernels have found, in a range from `floor` on. Where they have not, nothing is kept.
+template <gradient_value Value>
+struct found_threshold {
+  bits_of<Value> floor = 0;
+  std::int64_t wanted = 0;
+  std::int64_t room = 0;
+
+  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const {
+    return record.count >= wanted && record.count <= room && record.below_last != 0;
+  }
+  KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const& record) const {
+    return {floor + static_cast<bits_of<Value>>(record.prefix), record.wanted};
+  }
+};
+
+// One lane reads for its warp.
+template <class Warp, class Threshold>
+KOKKOS_INLINE_FUNCTION auto told_to_all(Warp const& warp, Threshold const& threshold, selection_record const& record) {
+  decltype(threshold(record)) what;
+  what.threshold = warp.from_one([&] { return threshold(record).threshold; });
+  what.ties = warp.from_one([&] { return threshold(record).ties; });
+  return what;
+}
+
+template <class Warp, class Pieces>
+KOKKOS_INLINE_FUNCTION candidate_run run_for_all(Warp const& warp, Pieces const& pieces, std::int64_t which) {
+  return {warp.from_one([&] { return pieces(which).begin; }), warp.from_one([&] { return pieces(which).size; })};
+}
+
+/// All that was gathered, unless it was too much.
+template <gradient_value Value>
+struct all_gathered {
+  std::int64_t room = 0;
+
+  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const { return record.count <= room; }
+  KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return {0, every_entry}; }
+};
+
+/// The second task of the gathering pass where all that passes is kept: finds out where each tile is written.
+struct place_tiles {
+  std::int64_t tiles = 0;
+  candidate_run const* list = nullptr;
+  std::int64_t* numbers = nullptr; ///< as of `count_kept_kernel`
+
+  template <class Bits>
+  KOKKOS_INLINE_FUNCTION void see(Bits) const {}
+
+  template <class Warp, class Team>
+  KOKKOS_INLINE_FUNCTION void finish(Team const& team, selection_record& record) const {
+    auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
+    for (std::int64_t at = team.team_rank(); at < tiles; at += team.team_size()) {
+      numbers[at] = list[at].size;
+      numbers[tiles + at] = 0;
+    }
+    team.team_barrier();
+    std::int64_t const kept = add_up<Warp>(team, numbers, tiles, room);
+    if (team.team_rank() == 0) {
+      record.kept = kept;
+    }
+  }
+};
+
+/// Counts what is kept of each piece, and lets the last team find out where each is written.
+///
+/// A piece has two numbers. First: how many of it are above the threshold, and how many have it. Then: where its first
+/// entry is written, and how many ties come before it.
+template <class Warp, execution_space E, class Pieces, gradient_value Value, class Threshold>
+struct count_kept_kernel {
+  using team_type = team_of<E>;
+
+  Pieces pieces;
+  Value const* values;
+  Threshold threshold;
+  std::int64_t* numbers; ///< above, of all pieces; then ties
+  selection_record* record;
+
+  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
+    Warp const warp = warp_in<Warp>(team);
+    if (!warp.from_one([&] { return threshold.is_known(*record) ? 1 : 0; })) {
+      return;
+    }
+    kept_magnitudes<Value> const what = told_to_all(warp, threshold, *record);
+    std::int64_t const which = warp_number_in_league<Warp>(team);
+    std::int64_t const count = pieces.count();
+    if (which < count) {
+      candidate_run const mine = run_for_all(warp, pieces, which);
+      int above = 0;
+      int ties = 0;
+      for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
+        typename Warp::template per_lane<bits_of<Value>> magnitude;
+        warp.each([&](int lane) {
+          magnitude[lane] = first + lane < mine.size ? magnitude_bits(values[mine.begin + first + lane]) : 0;
+        });
+        above += popcount(warp.ballot([&](int lane) { return magnitude[lane] > what.threshold; }));
+        ties += popcount(
+            warp.ballot([&](int lane) { return first + lane < mine.size && magnitude[lane] == what.threshold; }));
+      }
+      warp.once([&] {
+        numbers[which] = above;
+        numbers[count + which] = ties;
+      });
+    }
+    if (is_last_team(team, &record->arrived)) {
+      // Ties first: of a piece so many are kept as are still wanted.
+      auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
+      std::int64_t* const all_ties = numbers + count;
+      std::int64_t const ties = add_up<Warp>(team, all_ties, count, room);
+      team.team_barrier();
+      for (std::int64_t at = team.team_rank(); at < count; at += team.team_size()) {
+        std::int64_t const next = at + 1 < count ? all_ties[at + 1] : ties;
+        numbers[at] += smaller_of(next, what.ties) - smaller_of(all_ties[at], what.ties);
+      }
+      team.team_barrier();
+      std::int64_t const kept = add_up<Warp>(team, numbers, count, room);
+      if (team.team_rank() == 0) {
+        record->kept = kept;
+      }
+    }
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION static std::int64_t smaller_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+};
+
+/// Writes what is kept of each piece to its place. The last team copies the record for the host, and clears it.
+template <class Warp, execution_space E, class Pieces, selection_source Source, class Threshold>
+struct write_kept_kernel {
+  using team_type = team_of<E>;
+  using index_type = typename Source::index_type;
+  using value_type = typename Source::value_type;
+
+  Pieces pieces;
+  Source from;
+  Threshold threshold;
+  std::int64_t const* numbers;
+  index_type* indices;
+  value_type* values;
+  std::int64_t room; ///< nothing is written past it
+  selection_record* record;
+  selection_record* told;
+
+  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
+    if (warp_in<Warp>(team).from_one([&] { return threshold.is_known(*record) ? 1 : 0; })) {
+      write(team);
+    }
+    if (is_last_team(team, &record->arrived) && team.team_rank() == 0) {
+      *told = *record;
+      *record = selection_record();
+    }
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION void write(team_type const& team) const {
+    std::int64_t const which = warp_number_in_league<Warp>(team);
+    if (which >= pieces.count()) {
+      return;
+    }
+    Warp const warp = warp_in<Warp>(team);
+    kept_magnitudes<value_type> const what = told_to_all(warp, threshold, *record);
+    candidate_run const mine = run_for_all(warp, pieces, which);
+    std::int64_t out = warp.from_one([&] { return numbers[which]; });
+    std::int64_t ties = warp.from_one([&] { return numbers[pieces.count() + which]; });
+    for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
+      typename Warp::template per_lane<value_type> x;
+      warp.each([&](int lane) {
+        x[lane] = first + lane < mine.size ? from.loaded(mine.begin + first + lane) : value_type(0);
+      });
+      auto const tied =
+          warp.ballot([&](int lane) { return first + lane < mine.size && magnitude_bits(x[lane]) == what.threshold; });
+      auto const kept = warp.ballot([&](int lane) {
+        bits_of<value_type> const magnitude = magnitude_bits(x[lane]);
+        return magnitude > what.threshold ||
+               ((tied >> lane & 1) != 0 && ties + rank_in<Warp::lanes>(tied, lane) < what.ties);
+      });
+      warp.each([&](int lane) {
+        std::int64_t const place = out + rank_in<Warp::lanes>(kept, lane);
+        if ((kept >> lane & 1) != 0 && place < room) {
+          index_type const index = from.index(mine.begin + first + lane);
+          indices[place] = index;
+          values[place] = x[lane];
+          if (magnitude_bits(x[lane]) >= infinity_bits<value_type>) {
+            Kokkos::atomic_fetch_max(&record->not_finite, every_entry - static_cast<std::int64_t>(index));
+          }
+        }
+      });
+      out += popcount(kept);
+      ties += popcount(tied);
+    }
+  }
+};
+
+/// Warps are dealt to pieces one each.
+template <class Warp>
+std::int64_t teams_for_pieces(std::int64_t pieces) {
+  return (pieces + warps_in_team<Warp> - 1) / warps_in_team<Warp>;
+}
+
+/// Enqueues the count of what is kept of each piece; the workspace must have device room for them.
+template <class Warp, execution_space E, class Pieces, gradient_index Index, gradient_value Value, class Threshold>
+void count_kept(E const& exec, Pieces const& pieces, Value const* values, Threshold const& threshold,
+                selection_workspace<Index, Value, E> const& workspace) {
+  auto const& device = workspace.on_device;
+  for_teams<Warp>("oktopk::select::count_kept", exec, teams_for_pieces<Warp>(pieces.count()),
+                  numbers_to_add_up<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
+                  count_kept_kernel<Warp, E, Pieces, Value, Threshold>{pieces, values, threshold, device.numbers.data(),
+                                                                       device.record.data()});
+}
+
+/// Writes what is kept, in order, no more than `room` entries; waits for `exec` and gives the record of the selection.
+template <class Warp, execution_space E, class Pieces, selection_source Source, class Threshold>
+selection_record const& write_kept(char const* label, E const& exec, Pieces const& pieces, Source const& from,
+                                   Threshold const& threshold, std::int64_t room,
+                                   workspace_for<Source, E> const& workspace) {
+  auto const& device = workspace.on_device;
+  for_teams<Warp>("oktopk::select::write_kept", exec, teams_for_pieces<Warp>(pieces.count()), 0,
+                  write_kept_kernel<Warp, E, Pieces, Source, Threshold>{
+                      pieces, from, threshold, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
+                      room, device.record.data(), device.told.device().data()});
+  device.told.to_host(exec, 1, label);
+  return *device.told.host();
+}
+
+} // namespace oktopk::detail
+
 // The one pass over a source on a device. Each team loads a tile, row after row of its warps' lanes, and keeps it in
 // registers until it knows how many candidates pass; then it takes room for them and writes them side by side.
 namespace oktopk::detail {
