@@ -272,13 +272,13 @@ TEMPLATE_LIST_TEST_CASE("a block has the same bytes and the same entries with AV
   if (!oktopk::detail::processor_has_avx2()) {
     return;
   }
-  auto const codec = TestType().values();
+  TestType const format;
   for (int count = 1; count <= 256; ++count) {
     auto const sent = selected_entries<TestType>(count, 1 + count % 9 * 30, {7, 8}, static_cast<std::uint64_t>(count));
     std::vector<std::byte> plain(16384, std::byte{0xab});
     std::vector<std::byte> wide(16384, std::byte{0xab});
-    auto const size = TestType::encode_block(codec, sent.indices.data(), sent.values.data(), count, plain.data());
-    REQUIRE(TestType::encode_with_avx2(codec, sent.indices.data(), sent.values.data(), count, wide.data()) == size);
+    auto const size = format.encode_block(sent.indices.data(), sent.values.data(), count, plain.data());
+    REQUIRE(format.encode_with_avx2(sent.indices.data(), sent.values.data(), count, wide.data()) == size);
     REQUIRE(std::equal(plain.begin(), plain.begin() + size, wide.begin()));
     std::vector<index> indices(256);
     std::vector<index> wide_indices(256);
@@ -287,8 +287,8 @@ TEMPLATE_LIST_TEST_CASE("a block has the same bytes and the same entries with AV
     region const where{0, sent.indices.back() + 1};
     auto const first = static_cast<std::uint64_t>(sent.indices.front());
     std::byte const* const in = plain.data();
-    REQUIRE(TestType::decode_block(codec, in, size, where, first, count, indices.data(), values.data()));
-    REQUIRE(TestType::decode_with_avx2(codec, in, size, where, first, count, wide_indices.data(), wide_values.data()));
+    REQUIRE(format.decode_block(in, size, where, first, count, indices.data(), values.data()));
+    REQUIRE(format.decode_with_avx2(in, size, where, first, count, wide_indices.data(), wide_values.data()));
     REQUIRE(indices == wide_indices);
     REQUIRE(same_bits(values, wide_values));
   }

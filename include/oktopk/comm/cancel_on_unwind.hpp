@@ -4,11 +4,9 @@
 
 #include <oktopk/comm/concept.hpp>
 
-#include <cstddef>
 #include <exception>
 #include <span>
 #include <tuple>
-#include <utility>
 
 namespace oktopk::detail {
 
@@ -31,17 +29,12 @@ public:
   ~cancel_on_unwind() {
     if (std::uncaught_exceptions() > exceptions_) {
       comm_.cancel(std::span<request>()); // also where none is under way: the other ranks still expect some
-      cancel_all(std::index_sequence_for<Requests...>());
+      std::apply([this](auto&... each) { (cancel_each(each), ...); }, requests_);
     }
   }
 
 private:
   using request = typename Comm::request;
-
-  template <std::size_t... Which>
-  void cancel_all(std::index_sequence<Which...>) noexcept {
-    (cancel_each(std::get<Which>(requests_)), ...);
-  }
 
   template <class R>
   void cancel_each(R& requests) noexcept {

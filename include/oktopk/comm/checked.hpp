@@ -9,6 +9,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/workspace.hpp>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,7 +19,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -232,31 +232,15 @@ public:
   }
 
 private:
-  // Seals that are under way have their place here: requests may be moved.
   struct shared {
     explicit shared(int ranks)
         : sent(static_cast<std::size_t>(ranks * phase_count)), received(static_cast<std::size_t>(ranks * phase_count)) {
     }
 
-    detail::message_seal* take() {
-      if (spare.empty()) {
-        if (spare.capacity() <= seals.size()) {
-          spare.reserve(2 * seals.size() + 8); // for all that will be released
-        }
-        spare.push_back(&seals.emplace_back());
-      }
-      detail::message_seal* const taken = spare.back();
-      spare.pop_back();
-      return taken;
-    }
-
-    void release(detail::message_seal* seal) noexcept { spare.push_back(seal); }
-
     operation during;
-    std::vector<std::uint32_t> sent;     // messages so far, by peer and phase
-    std::vector<std::uint32_t> received; // those started
-    std::deque<detail::message_seal> seals;
-    std::vector<detail::message_seal*> spare;
+    std::vector<std::uint32_t> sent;                 // messages so far, by peer and phase
+    std::vector<std::uint32_t> received;             // those started
+    detail::object_pool<detail::message_seal> seals; // those under way, for requests may be moved
     std::vector<typename Comm::request> control;
     std::vector<typename Comm::bulk_request> bulk;
     std::vector<typename Comm::request> of_seals;
@@ -266,7 +250,7 @@ private:
   template <class Request, class Start>
   Request sealed(Start const& start_bytes, std::span<std::byte const> bytes, int peer, phase use, bool receives) {
     Request message;
-    message.sealed_ = shared_->take();
+    message.sealed_ = shared_->seals.take({});
     message.room_ = bytes;
     message.peer_ = peer;
     message.use_ = use;
@@ -305,7 +289,7 @@ private:
         if (each.receives_) {
           verify(each);
         }
-        shared_->release(std::exchange(each.sealed_, nullptr));
+        shared_->seals.release(std::exchange(each.sealed_, nullptr));
       }
     }
   }

@@ -41,38 +41,6 @@ private:
   std::vector<unit> units_;
 };
 
-/// Sends to one peer and receives from another at once; both messages have the same phase.
-template <communicator Comm>
-void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std::byte> in, int from, phase use) {
-  std::array<typename Comm::request, 2> requests{};
-  detail::cancel_on_unwind const guard(comm, requests);
-  requests[0] = comm.irecv(in, from, use);
-  requests[1] = comm.isend(out, to, use);
-  comm.wait_all(std::span<typename Comm::request>(requests));
-}
-
-/// Every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
-///
-/// Bruck's algorithm (Bruck et al. 1997): ceil(log2 P) messages, P-1 times `mine` sent, for any P.
-template <communicator Comm, class T>
-void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use, collective_workspace& workspace) {
-  auto const ranks = static_cast<std::size_t>(comm.size());
-  auto const rank = static_cast<std::size_t>(comm.rank());
-  std::size_t const width = mine.size();
-  std::span<T> const rotated = workspace.room<T>(width * ranks); // this rank's first, then the next rank's, ...
-  std::copy(mine.begin(), mine.end(), rotated.begin());
-  for (std::size_t have = 1; have < ranks; have *= 2) {
-    std::size_t const moved = std::min(have, ranks - have);
-    exchange(comm, std::as_bytes(rotated.first(moved * width)), static_cast<int>((rank + ranks - have) % ranks),
-             std::as_writable_bytes(rotated.subspan(have * width, moved * width)),
-             static_cast<int>((rank + have) % ranks), use);
-  }
-  for (std::size_t step = 0; step < ranks; ++step) {
-    auto const block = rotated.subspan(step * width, width);
-    std::copy(block.begin(), block.end(), all.begin() + static_cast<std::ptrdiff_t>((rank + step) % ranks * width));
-  }
-}
-
 namespace detail {
 
 template <communicator Comm>
@@ -113,7 +81,88 @@ struct folded_ranks {
   int rank_at(int p) const { return p < folded ? 2 * p : p + folded; }
 };
 
+/// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
+inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
+  return 2.0 * static_cast<double>(integers) * ceil_log2(ranks);
+}
+
+/// Sends a byte to, and awaits one from, every rank but this one.
+template <communicator Comm>
+void notify_all(Comm& comm, bool send, bool receive, phase use) {
+  std::byte const mine{1};
+  auto const ranks = static_cast<std::size_t>(comm.size());
+  std::vector<std::byte> theirs(ranks);
+  std::vector<typename Comm::request> requests;
+  requests.reserve(2 * ranks);
+  cancel_on_unwind const guard(comm, requests);
+  // Each rank begins with its next neighbour, so that not all turn to the same one at once.
+  for (int step = 1; step < comm.size(); ++step) {
+    int const below = (comm.rank() + comm.size() - step) % comm.size();
+    int const above = (comm.rank() + step) % comm.size();
+    if (receive) {
+      requests.push_back(comm.irecv(std::span(&theirs[static_cast<std::size_t>(below)], 1), below, use));
+    }
+    if (send) {
+      requests.push_back(comm.isend(std::span(&mine, 1), above, use));
+    }
+  }
+  comm.wait_all(std::span<typename Comm::request>(requests));
+}
+
+/// Every rank tells every other one: one step, P-1 messages of one byte each way. Collective.
+template <communicator Comm>
+void barrier_all_to_all(Comm& comm, phase use = phase::control) {
+  notify_all(comm, true, true, use);
+}
+
+/// Every rank tells `root`, the same on all ranks, which then tells everyone: two steps, one message of one byte each
+/// way, P-1 at the root. Collective.
+template <communicator Comm>
+void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
+  if (comm.rank() == root) {
+    cancel_on_unwind const guard(comm); // between the steps, too
+    notify_all(comm, false, true, use);
+    notify_all(comm, true, false, use);
+    return;
+  }
+  std::byte here{1};
+  send_alone(comm, std::span<std::byte const>(&here, 1), root, use);
+  receive_alone(comm, std::span(&here, 1), root, use);
+}
+
 } // namespace detail
+
+/// Sends to one peer and receives from another at once; both messages have the same phase.
+template <communicator Comm>
+void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std::byte> in, int from, phase use) {
+  std::array<typename Comm::request, 2> requests{};
+  detail::cancel_on_unwind const guard(comm, requests);
+  requests[0] = comm.irecv(in, from, use);
+  requests[1] = comm.isend(out, to, use);
+  comm.wait_all(std::span<typename Comm::request>(requests));
+}
+
+/// Every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
+///
+/// Bruck's algorithm (Bruck et al. 1997): ceil(log2 P) messages, P-1 times `mine` sent, for any P.
+template <communicator Comm, class T>
+void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use, collective_workspace& workspace) {
+  auto const ranks = static_cast<std::size_t>(comm.size());
+  auto const rank = static_cast<std::size_t>(comm.rank());
+  std::size_t const width = mine.size();
+  std::span<T> const rotated = workspace.room<T>(width * ranks); // this rank's first, then the next rank's, ...
+  std::copy(mine.begin(), mine.end(), rotated.begin());
+  for (std::size_t have = 1; have < ranks; have *= 2) {
+    std::size_t const moved = std::min(have, ranks - have);
+    exchange(comm, std::as_bytes(rotated.first(moved * width)), static_cast<int>((rank + ranks - have) % ranks),
+             std::as_writable_bytes(rotated.subspan(have * width, moved * width)),
+             static_cast<int>((rank + have) % ranks), use);
+  }
+  for (std::size_t step = 0; step < ranks; ++step) {
+    auto const block = rotated.subspan(step * width, width);
+    std::copy(block.begin(), block.end(), all.begin() + static_cast<std::ptrdiff_t>((rank + step) % ranks * width));
+  }
+}
 
 /// Element-wise reduction of integers, in place, the same on every rank.
 ///
@@ -148,56 +197,4 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
   }
 }
 
-namespace detail {
-
-/// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
-inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
-  return 2.0 * static_cast<double>(integers) * detail::ceil_log2(ranks);
-}
-
-/// Sends a byte to, and awaits one from, every rank but this one.
-template <communicator Comm>
-void notify_all(Comm& comm, bool send, bool receive, phase use) {
-  std::byte const mine{1};
-  auto const ranks = static_cast<std::size_t>(comm.size());
-  std::vector<std::byte> theirs(ranks);
-  std::vector<typename Comm::request> requests;
-  requests.reserve(2 * ranks);
-  cancel_on_unwind const guard(comm, requests);
-  // Each rank begins with its next neighbour, so that not all turn to the same one at once.
-  for (int step = 1; step < comm.size(); ++step) {
-    int const below = (comm.rank() + comm.size() - step) % comm.size();
-    int const above = (comm.rank() + step) % comm.size();
-    if (receive) {
-      requests.push_back(comm.irecv(std::span(&theirs[static_cast<std::size_t>(below)], 1), below, use));
-    }
-    if (send) {
-      requests.push_back(comm.isend(std::span(&mine, 1), above, use));
-    }
-  }
-  comm.wait_all(std::span<typename Comm::request>(requests));
-}
-
-/// Every rank tells every other one: one step, P-1 messages of one byte each way. Collective.
-template <communicator Comm>
-void barrier_all_to_all(Comm& comm, phase use = phase::control) {
-  detail::notify_all(comm, true, true, use);
-}
-
-/// Every rank tells `root`, the same on all ranks, which then tells everyone: two steps, one message of one byte each
-/// way, P-1 at the root. Collective.
-template <communicator Comm>
-void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
-  if (comm.rank() == root) {
-    cancel_on_unwind const guard(comm); // between the steps, too
-    detail::notify_all(comm, false, true, use);
-    detail::notify_all(comm, true, false, use);
-    return;
-  }
-  std::byte here{1};
-  detail::send_alone(comm, std::span<std::byte const>(&here, 1), root, use);
-  detail::receive_alone(comm, std::span(&here, 1), root, use);
-}
-
-} // namespace detail
 } // namespace oktopk

@@ -28,6 +28,14 @@ constexpr std::string_view name(phase p) noexcept {
 /// Element-wise operation of a reduction.
 enum class reduction : std::uint8_t { sum, min, max };
 
+/// One of the bulk messages that start together.
+struct bulk_message {
+  std::span<std::byte> bytes; ///< what is sent, or room for what arrives, in memory that the communicator reaches
+  int peer = 0;               ///< the rank it goes to or comes from
+  phase use = phase::control; ///< what it is for
+  bool receives = false;      ///< whether this rank receives it
+};
+
 namespace detail {
 
 /// One element of a reduction. Sums of integers that do not fit wrap: damaged numbers may give any.
@@ -50,18 +58,6 @@ template <class R>
 concept message_request = std::default_initializable<R> && std::movable<R> && requires(R const& request) {
   { request.active() } -> std::same_as<bool>;
 };
-
-} // namespace detail
-
-/// One of the bulk messages that start together.
-struct bulk_message {
-  std::span<std::byte> bytes; ///< what is sent, or room for what arrives, in memory that the communicator reaches
-  int peer = 0;               ///< the rank it goes to or comes from
-  phase use = phase::control; ///< what it is for
-  bool receives = false;      ///< whether this rank receives it
-};
-
-namespace detail {
 
 template <class C>
 concept ranked = requires(C const& comm) {
@@ -86,36 +82,6 @@ template <class C>
 concept cancels = requires(C& comm, std::span<typename C::request> requests) {
   { comm.cancel(requests) } noexcept -> std::same_as<void>;
 };
-
-} // namespace detail
-
-/// Control: messages of a few numbers of the host, such as sizes, faults, thresholds, boundaries and agreements.
-///
-/// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
-/// 1. `rank()`, `size()` — do not change.
-/// 2. `isend(bytes, peer, phase)`, `irecv(bytes, peer, phase)` — start a message of contiguous bytes in host memory.
-///    Both sides know its size. The bytes belong to the communicator until a wait says that the request is complete.
-///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
-/// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive. A
-///    communicator may have a time limit (`set_time_limit`, `time_limit`; each says what it is at first and what zero
-///    stands for; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
-///    ranks were doing (`begin_operation`), the phase, the peers that have not answered and what is complete; the
-///    request stays active, to be cancelled. A wait lends this thread's turn to launch kernels (`launch_pause`), or
-///    other threads cannot launch any.
-/// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
-///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
-///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read
-///    when its peer asks for them. What the other ranks send from now on, and expect, belongs to a collective that this
-///    rank has left: so the communicator is of no more use to it (`breakdown`), and on all copies of it on this rank
-///    every call that starts a message is an `error` at once, with the first reason. A communicator that can tells the
-///    other ranks (`give_up`): their waits end with an `error` (fault::abandoned) that says who has given up, and why.
-///
-/// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
-template <class C>
-concept control_communicator = std::copy_constructible<C> && detail::ranked<C> && detail::sends_and_receives<C> &&
-                               detail::waits<C> && detail::cancels<C>;
-
-namespace detail {
 
 template <class C>
 concept starts_groups = requires { typename C::bulk_request; } && message_request<typename C::bulk_request> &&
@@ -145,6 +111,32 @@ concept knows_its_reach = requires(C const& comm) {
 };
 
 } // namespace detail
+
+/// Control: messages of a few numbers of the host, such as sizes, faults, thresholds, boundaries and agreements.
+///
+/// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
+/// 1. `rank()`, `size()` — do not change.
+/// 2. `isend(bytes, peer, phase)`, `irecv(bytes, peer, phase)` — start a message of contiguous bytes in host memory.
+///    Both sides know its size. The bytes belong to the communicator until a wait says that the request is complete.
+///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
+/// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive. A
+///    communicator may have a time limit (`set_time_limit`, `time_limit`; each says what it is at first and what zero
+///    stands for; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
+///    ranks were doing (`begin_operation`), the phase, the peers that have not answered and what is complete; the
+///    request stays active, to be cancelled. A wait lends this thread's turn to launch kernels (`launch_pause`), or
+///    other threads cannot launch any.
+/// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
+///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
+///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read
+///    when its peer asks for them. What the other ranks send from now on, and expect, belongs to a collective that this
+///    rank has left: so the communicator is of no more use to it (`breakdown`), and on all copies of it on this rank
+///    every call that starts a message is an `error` at once, with the first reason. A communicator that can tells the
+///    other ranks (`give_up`): their waits end with an `error` (fault::abandoned) that says who has given up, and why.
+///
+/// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
+template <class C>
+concept control_communicator = std::copy_constructible<C> && detail::ranked<C> && detail::sends_and_receives<C> &&
+                               detail::waits<C> && detail::cancels<C>;
 
 /// Bulk: groups of messages of data in the memory of kernels, where the transport reaches that.
 ///

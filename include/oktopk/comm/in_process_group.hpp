@@ -7,13 +7,13 @@
 #include <oktopk/comm/fiber.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/workspace.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -288,28 +288,7 @@ inline void deliver(in_process_message& from, in_process_message& to) {
   from.done = true;
 }
 
-/// Room for messages, which stays where it is; it only grows.
-class in_process_messages {
-public:
-  in_process_message* take(in_process_message const& message) {
-    if (spare_.empty()) {
-      if (spare_.capacity() <= storage_.size()) {
-        spare_.reserve(2 * storage_.size() + 8); // room for all that will be released
-      }
-      spare_.push_back(&storage_.emplace_back());
-    }
-    in_process_message* const slot = spare_.back();
-    spare_.pop_back();
-    *slot = message;
-    return slot;
-  }
-
-  void release(in_process_message* message) noexcept { spare_.push_back(message); } // `take` has made room
-
-private:
-  std::deque<in_process_message> storage_;
-  std::vector<in_process_message*> spare_;
-};
+using in_process_messages = object_pool<in_process_message>;
 
 /// The place where ranks of one process hand their numbers over for an allreduce: the last one reduces for all.
 class in_process_rendezvous {

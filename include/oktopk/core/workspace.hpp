@@ -9,7 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <vector>
 
 namespace oktopk {
 
@@ -62,6 +64,30 @@ private:
 };
 
 namespace detail {
+
+/// Objects that stay where they are and are used again; it only grows.
+template <class T>
+class object_pool {
+public:
+  T* take(T const& value) {
+    if (spare_.empty()) {
+      if (spare_.capacity() <= storage_.size()) {
+        spare_.reserve(2 * storage_.size() + 8); // room for all that will be released
+      }
+      spare_.push_back(&storage_.emplace_back());
+    }
+    T* const taken = spare_.back();
+    spare_.pop_back();
+    *taken = value;
+    return taken;
+  }
+
+  void release(T* taken) noexcept { spare_.push_back(taken); } // `take` has made room
+
+private:
+  std::deque<T> storage_;
+  std::vector<T*> spare_;
+};
 
 /// A few numbers that a kernel writes and the host reads, or the other way round, on one instance.
 template <class T, execution_space E>

@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 // Items give entries, which are written one after the other in the order of the items. On a CPU one scan of Kokkos; on
 // a device, where that takes hundreds of instructions an item, two launches and one wait.
@@ -24,6 +25,11 @@ struct order_record {
 /// Rows of items of one warp: warps are many where items are few.
 inline constexpr int ordered_rows = 4;
 
+/// The warp of the kernels that write: one that is named, or that of a device; void on a CPU.
+template <class Named, class E>
+using writing_warp =
+    typename std::conditional_t<std::is_void_v<Named> && is_device<E>, warp_on<E>, std::type_identity<Named>>::type;
+
 /// The buffers of `write_in_order`, used again in each call. Nothing is in them where there is no device.
 template <execution_space E>
 struct order_room {
@@ -35,19 +41,16 @@ struct order_room {
   std::int64_t* noted() const { return record.data() == nullptr ? nullptr : &record.data()->noted; }
 
   /// Makes room for so many items; to be called before each call. Nothing on a CPU, unless a warp is named.
+  template <class Named = void>
   void reserve(E const& exec, std::int64_t items) {
-    if constexpr (is_device<E>) {
-      reserve<warp_of<E>>(exec, items);
+    using warp = writing_warp<Named, E>;
+    if constexpr (!std::is_void_v<warp>) {
+      std::int64_t const rows = items / warp::lanes + 2 * ordered_rows;
+      numbers.reserve(exec, rows / ordered_rows);
+      masks.reserve(exec, rows);
+      record.reserve(exec, 1);
+      told.reserve(exec, 1);
     }
-  }
-
-  template <class Warp>
-  void reserve(E const& exec, std::int64_t items) {
-    std::int64_t const rows = items / Warp::lanes + 2 * ordered_rows;
-    numbers.reserve(exec, rows / ordered_rows);
-    masks.reserve(exec, rows);
-    record.reserve(exec, 1);
-    told.reserve(exec, 1);
   }
 };
 
@@ -188,52 +191,37 @@ struct write_in_order_kernel {
   }
 };
 
-/// On a device: enqueues the writing of the entries of all items in order.
-template <class Warp, execution_space E, ordered_items Items>
-void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items const& items, order_room<E>& room) {
-  std::int64_t const each = std::int64_t(ordered_rows) * Warp::lanes;
-  std::int64_t const runs = (size + each - 1) / each;
-  std::int64_t const teams = (runs + warps_in_team<Warp> - 1) / warps_in_team<Warp>;
-  for_teams<Warp>(label, exec, teams, numbers_to_add_up<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
-                  count_in_order_kernel<Warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
-                                                        room.record.data()});
-  for_teams<Warp>(label, exec, teams, 0,
-                  write_in_order_kernel<Warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
-                                                        room.record.data(), room.told.device().data()});
-}
-
-/// The same, and waits for `exec`; gives the number of entries and what was noted.
-template <class Warp, execution_space E, ordered_items Items>
-order_record write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
-                            order_room<E>& room) {
-  if (size == 0) {
-    return {};
-  }
-  enqueue_in_order<Warp>(label, exec, size, items, room);
-  room.told.to_host(exec, 1, label);
-  return *room.told.host();
-}
-
 /// Enqueues the writing of the entries of all items in order.
-template <execution_space E, ordered_items Items>
+template <class Named = void, execution_space E, ordered_items Items>
 void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
                       [[maybe_unused]] order_room<E>& room) {
-  if constexpr (is_device<E>) {
-    enqueue_in_order<warp_of<E>>(label, exec, size, items, room);
-  } else {
+  using warp = writing_warp<Named, E>;
+  if constexpr (std::is_void_v<warp>) {
     Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), scan_in_order_kernel<Items>{items});
+  } else {
+    std::int64_t const each = std::int64_t(ordered_rows) * warp::lanes;
+    std::int64_t const runs = (size + each - 1) / each;
+    std::int64_t const teams = (runs + warps_in_team<warp> - 1) / warps_in_team<warp>;
+    for_teams<warp>(label, exec, teams, numbers_to_add_up<warp> * std::int64_t(sizeof(std::int64_t)) + 64,
+                    count_in_order_kernel<warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
+                                                          room.record.data()});
+    for_teams<warp>(label, exec, teams, 0,
+                    write_in_order_kernel<warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
+                                                          room.record.data(), room.told.device().data()});
   }
 }
 
-/// The same, and waits for `exec`; gives the number of entries and, on a device, what was noted.
-template <execution_space E, ordered_items Items>
+/// The same, and waits for `exec`; gives the number of entries and, where warps write, what was noted.
+template <class Named = void, execution_space E, ordered_items Items>
 order_record write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
                             [[maybe_unused]] order_room<E>& room) {
   order_record written;
-  if constexpr (is_device<E>) {
-    written = write_in_order<warp_of<E>>(label, exec, size, items, room);
-  } else {
+  if constexpr (std::is_void_v<writing_warp<Named, E>>) {
     Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), scan_in_order_kernel<Items>{items}, written.total);
+  } else if (size > 0) {
+    enqueue_in_order<Named>(label, exec, size, items, room);
+    room.told.to_host(exec, 1, label);
+    written = *room.told.host();
   }
   return written;
 }

@@ -288,14 +288,13 @@ private:
   }
 };
 
-template <class Format, class Values>
+template <class Format, class Entries>
 struct packed_encoding {
-  Values codec;
+  Format format;
   packed_layout layout;
   region where;
+  Entries entries;
   std::int64_t count;
-  typename Format::index_type const* indices;
-  typename Format::value_type const* values;
   std::byte* out;
   bool has_avx2;
 
@@ -303,19 +302,21 @@ struct packed_encoding {
     alignas(8) std::byte room[Format::block_room];
     std::int64_t const first = block * block_values;
     auto const many = static_cast<int>(count - first < block_values ? count - first : block_values);
-    std::int64_t const size = has_avx2 ? Format::encode_with_avx2(codec, indices + first, values + first, many, room)
-                                       : Format::encode_block(codec, indices + first, values + first, many, room);
+    auto const* const indices = entries.indices.data() + first;
+    auto const* const values = entries.values.data() + first;
+    std::int64_t const size = has_avx2 ? format.encode_with_avx2(indices, values, many, room)
+                                       : format.encode_block(indices, values, many, room);
     if (final) {
-      layout.put(out, block, static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[first]) - where.begin), size);
+      layout.put(out, block, static_cast<std::uint64_t>(static_cast<std::int64_t>(*indices) - where.begin), size);
       __builtin_memcpy(out + layout.table + position, room, static_cast<std::size_t>(size));
     }
     position += size;
   }
 };
 
-template <class Format, class Values>
+template <class Format>
 struct packed_decoding {
-  Values codec;
+  Format format;
   packed_layout layout;
   region where;
   std::byte const* in;
@@ -334,9 +335,8 @@ struct packed_decoding {
       std::uint64_t const first_index = layout.first_index(in, block);
       bool const sound =
           layout.table + position + size <= bytes &&
-          (has_avx2
-               ? Format::decode_with_avx2(codec, from, size, where, first_index, many, indices + first, values + first)
-               : Format::decode_block(codec, from, size, where, first_index, many, indices + first, values + first));
+          (has_avx2 ? format.decode_with_avx2(from, size, where, first_index, many, indices + first, values + first)
+                    : format.decode_block(from, size, where, first_index, many, indices + first, values + first));
       for (std::int64_t i = first; !sound && i < first + many; ++i) {
         indices[i] = static_cast<typename Format::index_type>(where.begin);
         values[i] = spoilt_value<typename Format::value_type>();
@@ -413,14 +413,8 @@ public:
       return 0;
     }
     detail::packed_layout const layout(count, where);
-    detail::packed_encoding<packed, Values> const kernel{values_,
-                                                         layout,
-                                                         where,
-                                                         count,
-                                                         entries.indices.data(),
-                                                         entries.values.data(),
-                                                         out,
-                                                         detail::processor_has_avx2()};
+    detail::packed_encoding<packed, decltype(entries)> const kernel{
+        *this, layout, where, entries, count, out, detail::processor_has_avx2()};
     std::int64_t bytes = 0;
     Kokkos::parallel_scan("oktopk::packed::encode", detail::index_range<E>(exec, 0, layout.blocks), kernel, bytes);
     return layout.table + bytes;
@@ -434,8 +428,8 @@ public:
     }
     detail::packed_layout const layout(count, where);
     detail::expect_bytes(bytes, layout.table, count, where);
-    detail::packed_decoding<packed, Values> const kernel{
-        values_, layout, where, in, bytes, count, indices, values, detail::processor_has_avx2()};
+    detail::packed_decoding<packed> const kernel{
+        *this, layout, where, in, bytes, count, indices, values, detail::processor_has_avx2()};
     Kokkos::parallel_scan("oktopk::packed::decode", detail::index_range<E>(exec, 0, layout.blocks), kernel);
   }
 
@@ -445,9 +439,9 @@ public:
                                             detail::most_value_overhead + 4 + detail::stream_slack;
 
   /// Encodes a block into `room`; gives its bytes.
-  KOKKOS_FORCEINLINE_FUNCTION static std::int64_t encode_block(Values const& codec, Index const* indices,
-                                                               Value const* values, int count, std::byte* room) {
-    std::byte* end = codec.encode(values, count, room);
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t encode_block(Index const* indices, Value const* values, int count,
+                                                        std::byte* room) const {
+    std::byte* end = values_.encode(values, count, room);
     end = gap_block::encode(indices, count, end);
     while ((end - room) % 4 != 0) {
       *end++ = std::byte(0);
@@ -456,9 +450,9 @@ public:
   }
 
   /// Decodes a block; true where it was one, with ascending indices in the region.
-  KOKKOS_FORCEINLINE_FUNCTION static bool decode_block(Values const& codec, std::byte const* in, std::int64_t size,
-                                                       region where, std::uint64_t first_index, int count,
-                                                       Index* indices, Value* values) {
+  KOKKOS_FORCEINLINE_FUNCTION bool decode_block(std::byte const* in, std::int64_t size, region where,
+                                                std::uint64_t first_index, int count, Index* indices,
+                                                Value* values) const {
     if (size > static_cast<std::int64_t>(block_room) - detail::stream_slack ||
         first_index >= static_cast<std::uint64_t>(where.end - where.begin)) {
       return false;
@@ -467,20 +461,19 @@ public:
     alignas(8) std::byte room[block_room];
     __builtin_memcpy(room, in, static_cast<std::size_t>(size));
     std::byte const* const end = room + size;
-    std::byte const* const gaps = codec.decode(static_cast<std::byte const*>(room), end, count, values);
+    std::byte const* const gaps = values_.decode(static_cast<std::byte const*>(room), end, count, values);
     return gaps != nullptr && gap_block::decode(gaps, end, where.begin + static_cast<std::int64_t>(first_index),
                                                 where.end, count, indices);
   }
 
-  OKTOPK_FOR_AVX2 static std::int64_t encode_with_avx2(Values const& codec, Index const* indices, Value const* values,
-                                                       int count, std::byte* room) {
-    return encode_block(codec, indices, values, count, room);
+  OKTOPK_FOR_AVX2 std::int64_t encode_with_avx2(Index const* indices, Value const* values, int count,
+                                                std::byte* room) const {
+    return encode_block(indices, values, count, room);
   }
 
-  OKTOPK_FOR_AVX2 static bool decode_with_avx2(Values const& codec, std::byte const* in, std::int64_t size,
-                                               region where, std::uint64_t first_index, int count, Index* indices,
-                                               Value* values) {
-    return decode_block(codec, in, size, where, first_index, count, indices, values);
+  OKTOPK_FOR_AVX2 bool decode_with_avx2(std::byte const* in, std::int64_t size, region where, std::uint64_t first_index,
+                                        int count, Index* indices, Value* values) const {
+    return decode_block(in, size, where, first_index, count, indices, values);
   }
 
 private:

@@ -22,8 +22,7 @@ namespace oktopk {
 /// 1. With `per_chunk`: that many of every chunk, whatever k is, unless k is 0. A shorter chunk at the end gives as
 ///    many, or all it has.
 /// 2. Without: exactly k in all. The shorter chunk at the end, of r values, gives floor(k r / n); each whole chunk
-/// gives
-///    the same number, or one more, and those with one more lie evenly among the others. With fewer entries than
+///    gives the same number, or one more, and those with one more lie evenly among the others. With fewer entries than
 ///    chunks, some chunks give nothing.
 ///
 /// In a chunk, ties go to the lower index, and values that are not finite come first. Where a chunk gives nothing and

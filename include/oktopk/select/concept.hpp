@@ -114,8 +114,7 @@ concept selects_on =
 ///    `restore`. `list_facts(agreement)` — lists what is the same on ranks that select together. An `each_part`, as
 ///    other states have it (`core/checkpoint.hpp`), makes it a state that can be saved.
 /// 4. `capacity(k, n)` — the most entries that are ever selected out of n on a rank. `bounded()` — true where that is
-/// less
-///    than n by some multiple of k, so that a receiver can make room before it is told the size.
+///    less than n by some multiple of k, so that a receiver can make room before it is told the size.
 /// 5. `select(context, source, state)` — collective over `context.group`. Loads the whole source, writes the selection
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
 ///    serves every group, unless its documentation says otherwise.

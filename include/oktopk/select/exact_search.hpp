@@ -266,9 +266,8 @@ struct sampled_guess {
 /// `select_above`, once, and after it `threshold()`; or one of the searches for a magnitude. The result does not depend
 /// on any guess, only the price does. Kernels alone differ between a CPU and a device.
 ///
-/// * One rank alone: guess, verify, refine (after the idea of arXiv 2604.22312). `write_near_guess` loads the source
-/// and
-///   gathers what reaches the guess, in one read; if that is at least k and not too many, it selects from these few. A
+/// * One rank alone: guess, verify, refine (after arXiv 2604.22312). `write_near_guess` loads the source and gathers
+///   what reaches the guess, in one read; if that is at least k and not too many, it selects from these few. A
 ///   guess that fails costs another read, with a guess from a sample of the values themselves, and only where that
 ///   fails too (most values tie) all are looked at again.
 /// * Several ranks: `bracket` narrows the k-th magnitude down by histograms of a range around the last one, summed over

@@ -174,6 +174,58 @@ struct common_stretches {
   }
 };
 
+template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+struct membership_selection {
+  static constexpr std::int64_t width = search_block<E>;
+
+  sparse_ref<Index, Value, typename E::memory_space> entries;
+  array_ref<Index const, typename E::memory_space> those;
+  std::int64_t size;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
+    Index const* const mine = entries.indices.data();
+    Index const* const theirs = those.data();
+    auto const those_size = static_cast<std::int64_t>(those.extent(0));
+    std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
+    std::int64_t other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
+    for (std::int64_t at = block * width; at < end; ++at) {
+      while (other < those_size && theirs[other] < mine[at]) {
+        other += 1;
+      }
+      if ((other < those_size && theirs[other] == mine[at]) != Among) {
+        continue;
+      }
+      if (final) {
+        indices[position] = mine[at];
+        values[position] = entries.values.data()[at];
+      }
+      position += 1;
+    }
+  }
+};
+
+/// Writes the entries whose indices are among `those`, or are not, ascending, to arrays with room for all; gives their
+/// number.
+template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                                   array_ref<Index const, typename E::memory_space> those, Index* indices,
+                                   Value* values) {
+  membership_selection<Among, E, Index, Value> const kernel{entries, those, entries.size(), indices, values};
+  std::int64_t const blocks = (kernel.size + kernel.width - 1) / kernel.width;
+  std::int64_t count = 0;
+  Kokkos::parallel_scan(Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, blocks),
+                        kernel, count);
+  return count;
+}
+
+template <execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                            array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
+  return entries_by_membership<true, E, Index, Value>(exec, entries, those, indices, values);
+}
+
 } // namespace detail
 
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
@@ -192,61 +244,6 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
       .total;
 }
 
-namespace detail {
-
-template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
-struct membership_selection {
-  static constexpr std::int64_t width = search_block<E>;
-
-  std::int64_t size;
-  std::int64_t those_size;
-  Index const* mine;
-  Value const* my_values;
-  Index const* theirs;
-  Index* indices;
-  Value* values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
-    std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
-    std::int64_t other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
-    for (std::int64_t at = block * width; at < end; ++at) {
-      while (other < those_size && theirs[other] < mine[at]) {
-        other += 1;
-      }
-      if ((other < those_size && theirs[other] == mine[at]) != Among) {
-        continue;
-      }
-      if (final) {
-        indices[position] = mine[at];
-        values[position] = my_values[at];
-      }
-      position += 1;
-    }
-  }
-};
-
-/// Writes the entries whose indices are among `those`, or are not, ascending; gives their number.
-template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
-                                   array_ref<Index const, typename E::memory_space> those, Index* indices,
-                                   Value* values) {
-  using membership = membership_selection<Among, E, Index, Value>;
-  membership const kernel{entries.size(),
-                          static_cast<std::int64_t>(those.extent(0)),
-                          entries.indices.data(),
-                          entries.values.data(),
-                          those.data(),
-                          indices,
-                          values};
-  std::int64_t const blocks = (kernel.size + membership::width - 1) / membership::width;
-  std::int64_t count = 0;
-  Kokkos::parallel_scan(Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, blocks),
-                        kernel, count);
-  return count;
-}
-
-} // namespace detail
-
 /// Writes the entries whose indices are not among `those`, ascending, to arrays with room for all; gives their number.
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
@@ -254,14 +251,4 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
   return detail::entries_by_membership<false, E, Index, Value>(exec, entries, those, indices, values);
 }
 
-namespace detail {
-
-/// Writes the entries whose indices are among `those`, in the same way.
-template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
-                            array_ref<Index const, typename E::memory_space> those, Index* indices, Value* values) {
-  return detail::entries_by_membership<true, E, Index, Value>(exec, entries, those, indices, values);
-}
-
-} // namespace detail
 } // namespace oktopk

@@ -33,6 +33,11 @@ namespace detail {
 template <class V, class Value>
 concept same_value_type = std::same_as<std::remove_const_t<typename V::value_type>, Value>;
 
+template <class V, class Value>
+concept holds_narrower =
+    !std::integral<typename V::non_const_value_type> && sizeof(typename V::non_const_value_type) < sizeof(Value) &&
+    std::constructible_from<Value, typename V::non_const_value_type const&>;
+
 } // namespace detail
 
 template <class V, class E>
@@ -41,15 +46,6 @@ concept accessible_from = bool(Kokkos::SpaceAccessibility<E, typename V::memory_
 /// A rank-1 view of `Value` that kernels of `E` can read: an algorithm takes it as accumulator.
 template <class V, class Value, class E>
 concept accumulator_view = kokkos_vector<V> && detail::same_value_type<V, Value> && accessible_from<V, E>;
-
-namespace detail {
-
-template <class V, class Value>
-concept holds_narrower =
-    !std::integral<typename V::non_const_value_type> && sizeof(typename V::non_const_value_type) < sizeof(Value) &&
-    std::constructible_from<Value, typename V::non_const_value_type const&>;
-
-} // namespace detail
 
 /// A rank-1 view of gradients that are summed as `Value`: of `Value`, or of a narrower floating-point type, such as
 /// `Kokkos::Experimental::half_t` and `bhalf_t`, or any class of that size that converts to `Value`.

@@ -13,6 +13,23 @@
 
 namespace oktopk {
 
+namespace detail {
+
+template <class Source>
+struct source_loading {
+  Source source;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { source.load(i); }
+};
+
+template <class Source>
+using index_of = typename Source::index_type;
+
+template <class Source>
+using value_of = typename Source::value_type;
+
+} // namespace detail
+
 /// The values to select from, and the index each of them stands for.
 ///
 /// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
@@ -51,17 +68,6 @@ struct candidates {
   template <execution_space E>
   void materialize(E const&) const {}
 };
-
-namespace detail {
-
-template <class Source>
-struct source_loading {
-  Source source;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { source.load(i); }
-};
-
-} // namespace detail
 
 /// An accumulator in the making: `accumulator = residual + rate * gradient`, formed while it is being selected from
 /// (Algorithm 2, lines 4 and 5, in one pass over memory).
@@ -136,15 +142,5 @@ concept selection_source = gradient_index<typename S::index_type> && gradient_va
                              } -> std::same_as<void>;
                              source.materialized();
                            };
-
-namespace detail {
-
-template <class Source>
-using index_of = typename Source::index_type;
-
-template <class Source>
-using value_of = typename Source::value_type;
-
-} // namespace detail
 
 } // namespace oktopk
