@@ -33,10 +33,10 @@ namespace oktopk {
 /// exchange has the same form whatever the types, the version and the byte order are.
 class agreement {
 public:
-  explicit agreement(std::string_view what) : agreement(what, version(), std::endian::native) {}
-
-  /// As a rank with another library or on another machine has it, for tests.
-  agreement(std::string_view what, std::string_view library, std::endian order) : what_(what) {
+  /// Tests name another library or machine.
+  explicit agreement(std::string_view what, std::string_view library = version(),
+                     std::endian order = std::endian::native)
+      : what_(what) {
     if (!Kokkos::is_initialized()) { // every object of the library is made by an agreement, so each of them hears it
       note(fault::bad_state, "Kokkos is not initialised: a Kokkos::ScopeGuard comes before the first object of oktopk");
     }

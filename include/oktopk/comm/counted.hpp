@@ -185,7 +185,13 @@ private:
     }
     for (Request& each : requests) {
       if (std::exchange(each.receives_, false)) {
-        note_arrived(each);
+        traffic& t = of(each.use_);
+        t.messages_received += 1;
+        if constexpr (requires { each.inner_.bytes(); }) {
+          t.bytes_received += static_cast<std::int64_t>(each.inner_.bytes());
+        } else { // there was room for exactly what arrived
+          t.bytes_received += static_cast<std::int64_t>(each.room_);
+        }
       }
     }
   }
@@ -195,18 +201,6 @@ private:
     inner_.cancel(std::span<typename Comm::request>()); // also where none is under way
     for (Request& each : requests) {
       inner_.cancel(std::span(&each.inner_, 1));
-    }
-  }
-
-  // A receive that cannot tell what arrived has room for exactly that.
-  template <class Request>
-  void note_arrived(Request const& message) {
-    traffic& t = of(message.use_);
-    t.messages_received += 1;
-    if constexpr (requires { message.inner_.bytes(); }) {
-      t.bytes_received += static_cast<std::int64_t>(message.inner_.bytes());
-    } else {
-      t.bytes_received += static_cast<std::int64_t>(message.room_);
     }
   }
 

@@ -133,14 +133,8 @@ private:
     if (peer < 0 || peer >= group_->size() || peer == rank_) {
       throw error(fault::communication, "rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer));
     }
-    detail::in_process_message message;
-    message.receive = receive;
-    message.owner = rank_;
-    message.peer = peer;
-    message.use = use;
-    message.data = data;
-    message.size = size;
-    return request(group_->post(message));
+    return request(
+        group_->post({.receive = receive, .owner = rank_, .peer = peer, .use = use, .data = data, .size = size}));
   }
 
   // True if all are complete, or one of them is a message that did not fit.
@@ -158,17 +152,13 @@ private:
   }
 
   void complete(request& finished) {
-    detail::in_process_message* const message = finished.message_;
-    finished.bytes_ = message->arrived;
-    finished.message_ = nullptr;
-    bool const truncated = message->truncated;
-    std::string const what = truncated ? std::to_string(message->arrived) + " bytes from rank " +
-                                             std::to_string(message->peer) + " exceed the " +
-                                             std::to_string(message->size) + " bytes of room for them"
-                                       : std::string();
-    group_->release(message);
-    if (truncated) {
-      throw error(fault::communication, what);
+    detail::in_process_message const message = *finished.message_;
+    finished.bytes_ = message.arrived;
+    group_->release(std::exchange(finished.message_, nullptr));
+    if (message.truncated) {
+      throw error(fault::communication, std::to_string(message.arrived) + " bytes from rank " +
+                                            std::to_string(message.peer) + " exceed the " +
+                                            std::to_string(message.size) + " bytes of room for them");
     }
   }
 

@@ -437,7 +437,9 @@ public:
     member& mine = of(rank);
     mine.broken.throw_if_happened();
     if (mine.teller >= 0) {
-      throw abandoned(mine);
+      error const why = abandoned_by(mine.teller, mine.doing, mine.told.reason());
+      mine.broken.note(why.code(), why.sentence());
+      throw why;
     }
   }
 
@@ -570,12 +572,6 @@ private:
         }
       }
     }
-  }
-
-  static error abandoned(member& mine) {
-    error why = abandoned_by(mine.teller, mine.doing, mine.told.reason());
-    mine.broken.note(why.code(), why.sentence());
-    return why;
   }
 
   in_process_schedule& schedule_;

@@ -39,12 +39,10 @@ public:
     if constexpr (accessible_from<view_type, E>) {
       // Given the instance, Kokkos writes what it keeps beside the array there; without, on the default instance, and
       // waits for that.
-      view_ = zeroed_ ? made(grown, exec, std::string(label_))
-                      : made(grown, exec, Kokkos::WithoutInitializing, std::string(label_));
+      view_ = made(static_cast<std::size_t>(grown), exec);
     } else {
       // Host memory, for which Kokkos takes no instance of the device.
-      view_ =
-          zeroed_ ? made(grown, std::string(label_)) : made(grown, Kokkos::WithoutInitializing, std::string(label_));
+      view_ = made(static_cast<std::size_t>(grown));
     }
   }
 
@@ -53,9 +51,11 @@ public:
   T* data() const { return view_.data(); }
 
 private:
-  template <class... Properties>
-  static view_type made(std::int64_t size, Properties const&... properties) {
-    return view_type(Kokkos::view_alloc(properties...), static_cast<std::size_t>(size));
+  template <class... Instance>
+  view_type made(std::size_t size, Instance const&... exec) const {
+    std::string const label(label_);
+    return zeroed_ ? view_type(Kokkos::view_alloc(exec..., label), size)
+                   : view_type(Kokkos::view_alloc(exec..., Kokkos::WithoutInitializing, label), size);
   }
 
   char const* label_;

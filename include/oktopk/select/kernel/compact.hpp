@@ -232,7 +232,7 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
   auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, room,
                                                place_tiles{tiles, device.pieces.data(), device.numbers.data()});
   return write_kept<Warp>("oktopk::select::compact", exec, listed_pieces{device.pieces.data(), tiles}, gathered,
-                          all_gathered<value_type>{capacity}, capacity, room)
+                          known_threshold<value_type>{{0, every_entry}, capacity}, capacity, room)
       .count;
 }
 

@@ -19,11 +19,13 @@ struct kept_magnitudes {
   std::int64_t ties = 0;
 };
 
-/// A threshold that the host knows.
+/// A threshold that the host knows. Nothing is kept where more was gathered than there was room for.
 template <gradient_value Value>
 struct known_threshold {
   kept_magnitudes<Value> what;
-  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const&) const { return true; }
+  std::int64_t room = every_entry;
+
+  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const { return record.count <= room; }
   KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return what; }
 };
 
@@ -55,15 +57,6 @@ template <class Warp, class Pieces>
 KOKKOS_INLINE_FUNCTION candidate_run run_for_all(Warp const& warp, Pieces const& pieces, std::int64_t which) {
   return {warp.from_one([&] { return pieces(which).begin; }), warp.from_one([&] { return pieces(which).size; })};
 }
-
-/// All that was gathered, unless it was too much.
-template <gradient_value Value>
-struct all_gathered {
-  std::int64_t room = 0;
-
-  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const { return record.count <= room; }
-  KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return {0, every_entry}; }
-};
 
 /// The second task of the gathering pass where all that passes is kept: finds out where each tile is written.
 struct place_tiles {
