@@ -5,6 +5,7 @@
 #include <oktopk/format/values/magnitude_block.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace oktopk {

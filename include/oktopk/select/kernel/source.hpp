@@ -9,7 +9,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <string>
 
 namespace oktopk {
 
