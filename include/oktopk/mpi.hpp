@@ -198,11 +198,6 @@ public:
 
   bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
 
-  void check_usable() const { broken.throw_if_happened(); }
-
-  /// " in ok_topk, call 12"
-  std::string where() const { return during.name.empty() ? "" : " in " + during.text(); }
-
   /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
   /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
   void give_up(error const& why) noexcept {
@@ -425,7 +420,7 @@ public:
   MPI_Comm get() const { return shared_->comm; }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
-    shared_->check_usable();
+    shared_->broken.throw_if_happened();
     request started(false, peer, use);
     detail::mpi_bytes const bytes(out.size());
     detail::check_mpi(MPI_Isend(out.data(), bytes.count(), bytes.type(), peer, static_cast<int>(use), shared_->comm,
@@ -435,7 +430,7 @@ public:
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) {
-    shared_->check_usable();
+    shared_->broken.throw_if_happened();
     request started(true, peer, use);
     detail::mpi_bytes const room(in.size());
     detail::check_mpi(
@@ -470,7 +465,7 @@ public:
     }
     if (first_error != MPI_SUCCESS) {
       shared_->fail(error(fault::communication, "rank " + std::to_string(rank()) + ", a message of rank " +
-                                                    std::to_string(of_peer) + shared_->where() +
+                                                    std::to_string(of_peer) + shared_->during.where() +
                                                     ": MPI_Wait: " + detail::mpi_text(first_error)));
     }
   }
@@ -512,7 +507,7 @@ public:
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
-    shared_->check_usable();
+    shared_->broken.throw_if_happened();
     launch_pause const lent;
     shared_->allreduce(data, op);
   }

@@ -260,7 +260,7 @@ public:
   template <execution_space Caller>
   void start(Caller const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     static_assert(std::is_same_v<Caller, E>, "oktopk: the bulk messages of NCCL lie in the memory of its own device");
-    check_order();
+    shared_->broken.throw_if_happened();
     auto const stream = detail::stream_of(exec);
     detail::nccl_group group;
     for (bulk_message const& each : messages) {
@@ -288,7 +288,7 @@ public:
   void wait_all(std::span<bulk_request> requests) {
     for (bulk_request& each : requests) {
       if (each.active()) {
-        check_order();
+        shared_->broken.throw_if_happened();
         wait_until_reached(shared_->mark(each.group_), [&] {
           detail::wait_report waited;
           for (bulk_request const& other : requests) {
@@ -317,7 +317,7 @@ public:
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> values, reduction op, phase) {
-    check_order();
+    shared_->broken.throw_if_happened();
     ncclRedOp_t const operation = op == reduction::sum ? ncclSum : op == reduction::min ? ncclMin : ncclMax;
     detail::check_nccl(ncclAllReduce(values.data(), values.data(), values.size(),
                                      std::is_same_v<T, float> ? ncclFloat32 : ncclFloat64, operation, shared_->comm,
@@ -377,8 +377,6 @@ private:
   };
 
   nccl_bulk(E const& exec, ncclComm_t made) : shared_(std::make_shared<shared>(exec, made)) {}
-
-  void check_order() const { shared_->broken.throw_if_happened(); }
 
   [[noreturn]] void fail(error const& why) {
     shared_->broken.note(why.code(), why.sentence());

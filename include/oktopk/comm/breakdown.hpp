@@ -29,6 +29,9 @@ struct operation {
 
   /// "ok_topk, call 12"
   std::string text() const { return name + (number < 0 ? std::string() : ", call " + std::to_string(number)); }
+
+  /// " in ok_topk, call 12"; empty before the first
+  std::string where() const { return name.empty() ? std::string() : " in " + text(); }
 };
 
 namespace detail {
@@ -86,9 +89,8 @@ public:
   /// The error of a rank that has waited longer than the limit; all may be complete by now.
   error timed_out(int rank, operation const& during, std::chrono::nanoseconds limit) const {
     std::string const what = open_.empty() ? "" : " " + open_;
-    std::string const where = during.name.empty() ? "" : " in " + during.text();
-    return {fault::timed_out, "rank " + std::to_string(rank) + " has waited" + what + where + " for more than " +
-                                  detail::duration_text(limit) +
+    return {fault::timed_out, "rank " + std::to_string(rank) + " has waited" + what + during.where() +
+                                  " for more than " + detail::duration_text(limit) +
                                   ", the time limit; complete: " + (complete_.empty() ? "nothing" : complete_)};
   }
 
@@ -100,8 +102,7 @@ private:
 /// The error of a rank whom another one has told that it has given up.
 inline error abandoned_by(int teller, operation const& during, std::string const& reason) {
   return {fault::abandoned, "rank " + std::to_string(teller) + " has given up" +
-                                (during.name.empty() ? "" : " (this rank was in " + during.text() + ")") + ": " +
-                                reason};
+                                (during.name.empty() ? "" : " (this rank was" + during.where() + ")") + ": " + reason};
 }
 
 /// The error of a communicator that has been told to cancel a message.

@@ -45,13 +45,11 @@ struct message_seal {
   std::int32_t use = 0;
   std::uint64_t own_digest = 0; ///< of all above
 
-  static std::uint64_t digest_of(std::span<std::byte const> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
-
   static message_seal of(std::span<std::byte const> bytes, std::uint32_t number, phase use, operation const& during) {
     message_seal seal;
     seal.number = number;
     seal.bytes = bytes.size();
-    seal.digest = digest_of(bytes);
+    seal.digest = XXH3_64bits(bytes.data(), bytes.size());
     seal.call = during.number;
     std::copy_n(during.name.begin(), std::min(during.name.size(), seal.during.size()), seal.during.begin());
     seal.use = static_cast<std::int32_t>(use);

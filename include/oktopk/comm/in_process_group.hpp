@@ -23,6 +23,10 @@
 #include <utility>
 #include <vector>
 
+namespace oktopk::in_process {
+struct planned_fault;
+}
+
 namespace oktopk::detail {
 
 /// A function object of somebody else, without its type and without memory of its own, as `std::function` would take
@@ -224,14 +228,6 @@ private:
   bool stuck_ = false;
   std::string stuck_report_;
 };
-
-} // namespace oktopk::detail
-
-namespace oktopk::in_process {
-struct planned_fault;
-}
-
-namespace oktopk::detail {
 
 /// One side of a message: what a rank sends, or its room for what it receives.
 struct in_process_message {
@@ -560,16 +556,15 @@ private:
   }
 
   void drop_messages_of(int rank) noexcept {
+    auto const drop = [](in_process_line& unmatched, bool receives) {
+      if (!unmatched.empty() && unmatched.receives() == receives) {
+        unmatched.clear();
+      }
+    };
     for (int peer = 0; peer < size(); ++peer) {
       for (int use = 0; use < phase_count; ++use) {
-        in_process_line& to_rank = line(peer, rank, static_cast<phase>(use));
-        if (!to_rank.empty() && to_rank.receives()) {
-          to_rank.clear();
-        }
-        in_process_line& from_rank = line(rank, peer, static_cast<phase>(use));
-        if (!from_rank.empty() && !from_rank.receives()) {
-          from_rank.clear();
-        }
+        drop(line(peer, rank, static_cast<phase>(use)), true);
+        drop(line(rank, peer, static_cast<phase>(use)), false);
       }
     }
   }
