@@ -39,7 +39,6 @@
 
 namespace oktopk::detail {
 
-/// MPI's sentence for a code that a call returns.
 inline std::string mpi_text(int code) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
@@ -47,7 +46,6 @@ inline std::string mpi_text(int code) {
   return std::string(text, static_cast<std::size_t>(length));
 }
 
-/// Throws the error of a call of MPI, with the name of the call.
 inline void check_mpi(int code, char const* call) {
   if (code != MPI_SUCCESS) {
     throw error(fault::communication, std::string(call) + ": " + mpi_text(code));
@@ -476,7 +474,6 @@ public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
-  /// The purpose of messages from now on.
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// Leaves all ranks: this one can use the communicator no more, and the waits of the others end. A rank that waits

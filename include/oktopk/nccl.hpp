@@ -45,7 +45,6 @@ inline std::string nccl_text(ncclResult_t code, std::string const& call, ncclCom
   return text;
 }
 
-/// Throws what a call of NCCL reports, with the name of the call.
 inline void check_nccl(ncclResult_t code, char const* call) {
   if (code != ncclSuccess) {
     throw error(fault::communication, nccl_text(code, call));
@@ -253,7 +252,6 @@ public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
-  /// The purpose of messages from now on.
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// A message of no bytes, of which both sides know that, is not started.

@@ -75,7 +75,6 @@ public:
   /// `what`: the aim of a wait that is for no messages: "for everybody in an allreduce".
   explicit wait_report(std::string const& what = {}) : open_(what) {}
 
-  /// One message of the wait.
   void add(bool complete, bool receives, int peer, phase use) {
     std::string& text = complete ? complete_ : open_;
     text += text.empty() ? "" : complete ? ", " : " and ";

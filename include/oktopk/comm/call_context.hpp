@@ -96,7 +96,6 @@ struct call_context {
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(detail::fault_report const& what) { faults.hear(what, comm.rank()); }
 
-  /// Stamp of the messages of this call and phase.
   detail::message_stamp stamp(phase use) const { return {algorithm, length, k, iteration, use}; }
 
   /// The number in front of a message: this rank's fault as it was when `known` was kept, or how many entries the

@@ -59,7 +59,6 @@ public:
 
   bool finished() const { return finished_; }
 
-  /// The exception that the body threw, if any.
   std::exception_ptr failure() const { return failure_; }
 
 private:

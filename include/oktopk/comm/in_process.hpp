@@ -207,7 +207,6 @@ inline int distance_from_cause(std::exception_ptr const& thrown) {
 
 namespace in_process {
 
-/// Options of `run`.
 struct options {
   std::size_t stack_bytes = std::size_t(8) << 20; ///< per rank, at least `least_stack_bytes`; committed as it is used
   /// A `simulation` (`comm/simulation.hpp`), if any: the order of events, and planned faults.

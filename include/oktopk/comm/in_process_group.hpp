@@ -66,7 +66,6 @@ public:
 
   /// Time since the world began.
   virtual std::chrono::nanoseconds now() const = 0;
-  /// Runs all ranks to their end.
   virtual void run(in_process_schedule& ranks) = 0;
   /// A rank comes to a wait, or leaves it; throws `rank_died` where it may not go on.
   virtual void step(int fiber) = 0;
@@ -81,7 +80,6 @@ public:
   virtual void recall(int fiber, void const* group) noexcept = 0;
 };
 
-/// The end of a wait.
 enum class wait_end : std::uint8_t { ready, late, stuck };
 
 /// Ranks as fibres of one thread: the one that runs goes on until it waits for something that is not there yet, unless
@@ -98,7 +96,6 @@ public:
     time until = never; ///< when the wait is late
     bool late = false;
 
-    /// True if it is ready, or late.
     bool is_over(time at) {
       bool const is_ready = ready();
       late = !is_ready && until < at;

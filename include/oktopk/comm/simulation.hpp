@@ -138,7 +138,6 @@ struct simulation {
     return {};
   }
 
-  /// The events of one run.
   std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
 };
 

@@ -29,7 +29,6 @@ enum class fault : std::uint8_t {
   damaged_message,      ///< a message that is not what its sender sent, or not the one that was expected
 };
 
-/// The name of a fault as it is spelled in the enumeration.
 constexpr std::string_view name(fault what) noexcept {
   switch (what) {
   case fault::none: return "none";
@@ -111,7 +110,6 @@ struct fault_report {
            (static_cast<std::uint64_t>(stamp) << 38) | (static_cast<std::uint64_t>(detail) & detail_mask);
   }
 
-  /// The 18 bits of the stamp.
   static std::uint32_t stamp_of(std::uint64_t number) { return static_cast<std::uint32_t>(number >> 38) & 0x3ffffU; }
 
   static fault_report unpacked(std::uint64_t number) {

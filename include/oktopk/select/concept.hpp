@@ -30,8 +30,6 @@ struct no_state {
 
 } // namespace detail
 
-/// The result of a selection.
-///
 /// `entries` are valid until the next selection in the same workspace, `counts` until the next use of the same group.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct selection {

@@ -104,7 +104,6 @@ std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::
   return count;
 }
 
-/// The size of a sample of so many values.
 inline std::int64_t sample_size(std::int64_t values) {
   return std::min<std::int64_t>(values, 1 << 15);
 }

@@ -30,7 +30,6 @@ KOKKOS_INLINE_FUNCTION constexpr bool sign_bit(Value x) {
   return (__builtin_bit_cast(bits_of<Value>, x) >> (8 * sizeof(Value) - 1)) != 0;
 }
 
-/// The magnitude that a pattern of `magnitude_bits` stands for.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION constexpr Value magnitude_from_bits(bits_of<Value> bits) {
   return __builtin_bit_cast(Value, bits);

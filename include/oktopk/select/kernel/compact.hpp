@@ -159,7 +159,6 @@ void compact_chunks(E const& exec, Source const& from, magnitude_filter<value_of
   fence(exec, "oktopk::select::compact");
 }
 
-/// Joins the areas.
 template <execution_space E, gradient_index Index, gradient_value Value>
 void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
                  selection_workspace<Index, Value, E> const& room) {

@@ -22,7 +22,6 @@ namespace oktopk::detail {
 /// Values that one mask tells of.
 inline constexpr int mask_width = 64;
 
-/// Sets of instructions that make masks.
 enum class mask_instructions { plain, avx2, avx512 };
 
 inline char const* name(mask_instructions which) {
@@ -192,7 +191,6 @@ mask_kernel<Value> mask_kernel_with(mask_instructions which) {
   }
 }
 
-/// The instructions that make the masks here.
 inline mask_instructions best_mask_instructions() {
   for (auto const which : {mask_instructions::avx512, mask_instructions::avx2}) {
     if (processor_has(which)) {

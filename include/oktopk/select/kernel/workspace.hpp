@@ -111,7 +111,6 @@ struct selection_workspace {
     values.reserve(exec, count);
   }
 
-  /// The first entries that were written.
   entries_type entries(std::int64_t count) const { return {indices.data(), values.data(), count}; }
 
   /// Makes the entries that were written the previous ones, so that a selection from them has room to write.
@@ -120,7 +119,6 @@ struct selection_workspace {
     std::swap(values, previous_values);
   }
 
-  /// The first of the previous entries.
   entries_type previous(std::int64_t count) const { return {previous_indices.data(), previous_values.data(), count}; }
 };
 
