@@ -58,7 +58,7 @@ std::string option_text(Number value) {
 }
 
 template <class T, std::size_t Count>
-std::string option_text(T const& value, option_names<T, Count> const& names) {
+std::string option_text(T const& value, option_names<T, Count> const& names, std::string_view = {}) {
   std::string text;
   for (auto const& [name, named] : names) {
     text = named == value ? std::string(name) : text;
@@ -95,16 +95,11 @@ struct option_writer {
     if constexpr (std::is_arithmetic_v<T>) {
       add(key, option_text(value));
     } else if constexpr (std::is_enum_v<T>) {
-      name(key, value, about...);
+      add(key, option_text(value, about...));
     }
   }
 
 private:
-  template <class T, class Names>
-  void name(std::string_view key, T const& value, Names const& names, std::string_view) {
-    add(key, option_text(value, names));
-  }
-
   void add(std::string_view key, std::string const& value) {
     text += (text.empty() ? "" : ", ") + spelled(key) + " " + value;
   }
