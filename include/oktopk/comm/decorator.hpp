@@ -119,8 +119,10 @@ namespace detail {
 /// Appends to `room`, which outlives this and is not made longer meanwhile but by others of these.
 template <class Request, class Inner>
 class lent_requests {
+  using part_type = Inner Request::*; // by name, or nvcc writes parentheses that g++ warns of
+
 public:
-  lent_requests(std::span<Request> requests, Inner Request::*part, std::vector<Inner>& room)
+  lent_requests(std::span<Request> requests, part_type part, std::vector<Inner>& room)
       : requests_(requests), part_(part), room_(room), first_(room.size()) {
     room_.reserve(first_ + requests_.size()); // throws before anything is moved
     for (Request& each : requests_) {
@@ -139,7 +141,7 @@ public:
 
 private:
   std::span<Request> requests_;
-  Inner Request::*part_;
+  part_type part_;
   std::vector<Inner>& room_;
   std::size_t first_;
 };
