@@ -145,3 +145,61 @@ TEST_CASE("what is beyond the largest bfloat16 becomes infinite, and binary64 is
   CHECK(std::isinf(from_bfloat16_bits<float>(bfloat16_bits(std::numeric_limits<float>::max()))));
   CHECK(bfloat16_bits(1.0 + 0x1p-8 + 0x1p-40) == bfloat16_bits(1.0)); // the rest is lost in binary32
 }
+
+namespace {
+
+/// The definition, from the bits up.
+double value_of_float16(std::uint32_t half) {
+  auto const exponent = static_cast<int>(half >> 10 & 0x1fU);
+  auto const mantissa = static_cast<double>(half & 0x3ffU);
+  double const magnitude =
+      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25); // finite ones
+  return half >> 15 != 0 ? -magnitude : magnitude;
+}
+
+/// Every finite float16, and what lies a little beside the middle between it and the next, in both signs.
+template <class Value>
+void check_float16() {
+  using oktopk::detail::float16_bits;
+  using oktopk::detail::from_float16_bits;
+  using limits = std::numeric_limits<Value>;
+  std::uint32_t wrong = 0;
+  for (std::uint32_t half = 0; half < 0x7c00; ++half) {
+    for (std::uint32_t const sign : {0U, 0x8000U}) {
+      auto const is = [&](Value magnitude, std::uint32_t expected) {
+        wrong += float16_bits(sign != 0 ? -magnitude : magnitude) != (expected | sign) ? 1 : 0;
+      };
+      Value const value = from_float16_bits<Value>(static_cast<std::uint16_t>(half | sign));
+      wrong +=
+          static_cast<double>(value) != value_of_float16(half | sign) || std::signbit(value) != (sign != 0) ? 1 : 0;
+      auto const magnitude = static_cast<Value>(value_of_float16(half));
+      is(magnitude, half);
+      if (half < 0x7bff) {
+        Value const middle = (magnitude + static_cast<Value>(value_of_float16(half + 1))) / 2;
+        is(middle, half + half % 2);
+        is(std::nextafter(middle, Value(0)), half);
+        is(std::nextafter(middle, limits::infinity()), half + 1);
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(float16_bits(Value(65519)) == 0x7bff);
+  CHECK(float16_bits(Value(65520)) == 0x7bff); // infinite where halves are rounded as IEEE 754 has it
+  CHECK(float16_bits(limits::max()) == 0x7bff);
+  CHECK(float16_bits(limits::lowest()) == 0xfbff);
+  CHECK(float16_bits(limits::denorm_min()) == 0);
+  CHECK(float16_bits(-limits::min()) == 0x8000);
+  CHECK(float16_bits(limits::infinity()) == 0x7c00);
+  CHECK(float16_bits(-limits::infinity()) == 0xfc00);
+  CHECK(from_float16_bits<Value>(0xfc00) == -limits::infinity());
+  CHECK(std::isnan(from_float16_bits<Value>(float16_bits(limits::quiet_NaN()))));
+  CHECK(std::isnan(from_float16_bits<Value>(0x7c01)));
+}
+
+} // namespace
+
+TEST_CASE("float16 values come back as they were, others go to the nearest, and none but infinity becomes infinite") {
+  check_float16<float>();
+  check_float16<double>();
+  CHECK(oktopk::detail::float16_bits(1 + 0x1p-11 + 0x1p-40) == 0x3c01); // one rounding, not one by way of binary32
+}

@@ -98,4 +98,45 @@ KOKKOS_FORCEINLINE_FUNCTION Value from_bfloat16_bits(std::uint16_t half) {
   return static_cast<Value>(__builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16));
 }
 
+/// The binary16 (IEEE 754 half) next to a value, ties to even, subnormal ones included, in one rounding for binary64 too.
+/// Finite values beyond the largest, 65504, become that one; infinity and NaN stay what they are.
+template <gradient_value Value>
+KOKKOS_FORCEINLINE_FUNCTION std::uint16_t float16_bits(Value value) {
+  using bits = bits_of<Value>;
+  constexpr int dropped = std::numeric_limits<Value>::digits - 11;                               // bits of the mantissa
+  constexpr bits rebias = bits(std::numeric_limits<Value>::max_exponent - 16) << (dropped + 10); // of the exponent
+  constexpr bits least_normal = rebias + (bits(1) << (dropped + 10));
+  bits const magnitude = magnitude_bits(value);
+  auto const sign = static_cast<std::uint16_t>(sign_bit(value) ? 0x8000U : 0U);
+  if (magnitude >= infinity_bits<Value>) {
+    return static_cast<std::uint16_t>(sign | (magnitude > infinity_bits<Value> ? 0x7e00U : 0x7c00U));
+  }
+  bits half = 0;
+  if (magnitude < least_normal) { // in a sum with this number the last bit counts 2^-24
+    constexpr auto aligning = static_cast<Value>(std::uint64_t(1) << (dropped + 10)) * Value(0x1p-24);
+    half =
+        __builtin_bit_cast(bits, magnitude_from_bits<Value>(magnitude) + aligning) - __builtin_bit_cast(bits, aligning);
+  } else {
+    half = (magnitude - rebias + (bits(1) << (dropped - 1)) - 1 + (magnitude >> dropped & 1)) >> dropped;
+  }
+  return static_cast<std::uint16_t>(sign | (half < 0x7bff ? half : 0x7bff));
+}
+
+/// The value of a binary16, exactly.
+template <gradient_value Value>
+KOKKOS_FORCEINLINE_FUNCTION Value from_float16_bits(std::uint16_t half) {
+  using bits = bits_of<Value>;
+  constexpr int dropped = std::numeric_limits<Value>::digits - 11;
+  constexpr bits rebias = bits(std::numeric_limits<Value>::max_exponent - 16) << (dropped + 10);
+  bits const code = half & 0x7fffU;
+  bits magnitude = (code << dropped) + rebias;
+  if (code >= 0x7c00U) {
+    magnitude = infinity_bits<Value> | code << dropped;
+  } else if (code < 0x400U) {
+    magnitude = __builtin_bit_cast(bits, static_cast<Value>(static_cast<std::int32_t>(code)) * Value(0x1p-24));
+  }
+  return __builtin_bit_cast(Value,
+                            static_cast<bits>(magnitude | static_cast<bits>(half >> 15) << (8 * sizeof(Value) - 1)));
+}
+
 } // namespace oktopk::detail
