@@ -9,7 +9,9 @@
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/float16.hpp>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,9 +26,23 @@ using chosen_at_run_time =
 
 TEMPLATE_TEST_CASE("every value codec keeps its contract, also that of docs/extending.md", "", oktopk::exact_values,
                    oktopk::bfloat16_values, oktopk::fixed_values<8>, oktopk::fixed_values<5>, oktopk::fixed_values<4>,
-                   oktopk::fixed_values<3>, oktopk::fixed_values<2>, oktopk::sign_values, plain_values) {
+                   oktopk::fixed_values<3>, oktopk::fixed_values<2>, oktopk::sign_values, oktopk::float16_values,
+                   plain_values) {
   static_assert(oktopk::value_codec<TestType>);
   check_value_codec<TestType>();
+}
+
+TEST_CASE("float16 values are the nearest, and 65504 where they are larger") {
+  constexpr float largest = std::numeric_limits<float>::max();
+  std::vector<float> const values{65504,    65520,     -7e4F,      largest,      -largest,
+                                  0x1p-24F, -0x1p-25F, 0x1.8p-24F, 1 + 0x1p-11F, 0.1F};
+  std::vector<float> const nearest{65504, 65504, -65504, 65504, -65504, 0x1p-24F, -0.0F, 0x1p-23F, 1, 0x1.998p-4F};
+  std::vector<std::byte> wire(100);
+  std::vector<float> back(values.size());
+  std::byte const* const in = wire.data();
+  std::byte const* const end = oktopk::float16_values::encode(values.data(), 10, wire.data());
+  CHECK(oktopk::float16_values::decode(in, end, 10, back.data()) == end);
+  CHECK(same_bits(back, nearest));
 }
 
 TEST_CASE("a value codec that is chosen at run time codes as the chosen one") {

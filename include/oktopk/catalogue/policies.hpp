@@ -12,6 +12,7 @@
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/float16.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
@@ -64,6 +65,7 @@ inline constexpr std::tuple value_codecs{
     alternative<fixed_values<4>>{"fixed4", "15 levels a block"},
     alternative<fixed_values<2>>{"fixed2", "two magnitudes a block"},
     alternative<sign_values>{"sign", "one magnitude a block"},
+    alternative<float16_values>{"float16", "10 bits of mantissa, 65504 at most, exponents packed"},
 };
 
 using any_values = detail::one_of_list<oktopk::detail::one_of_values, decltype(value_codecs)>::type;
