@@ -85,6 +85,7 @@ inline constexpr std::tuple codecs{
     alternative<identity>{"identity", "values as they are"},
     alternative<bfloat16>{"bfloat16", "16 bits a value"},
     alternative<block_float>{"block_float", "rate bits a value, and an exponent of 64 values"},
+    alternative<float16>{"float16", "16 bits a value, 65504 at most"},
 };
 
 using any_local_selector = detail::one_of_list<oktopk::detail::one_of_selectors, decltype(local_selectors)>::type;

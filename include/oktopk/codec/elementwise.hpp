@@ -155,4 +155,30 @@ struct bfloat16 : detail::elementwise_codec<bfloat16> {
   }
 };
 
+/// 16 bits a value: IEEE half precision. Error at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that; a
+/// larger finite value becomes 65504, so that what is missing is an error like any other, which returns to the residual.
+struct float16 : detail::elementwise_codec<float16> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "float16"; }
+
+  template <gradient_value Value>
+  using wire = std::uint16_t;
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
+    return detail::float16_bits(value);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
+    return detail::from_float16_bits<Value>(half);
+  }
+
+  template <gradient_value Value>
+  static double error_bound(double largest) {
+    double const rounding = (largest > 0x1p-14 ? largest : 0x1p-14) * 0x1p-11;
+    return largest - 65504 > rounding ? largest - 65504 : rounding;
+  }
+};
+
 } // namespace oktopk
