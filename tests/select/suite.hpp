@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -28,6 +29,7 @@ namespace oktopk_tests::selecting {
 struct promises {
   bool exactly_k = false;    ///< min(k, n) entries in every call
   bool several_ranks = true; ///< all ranks together select as one rank would that has everything
+  bool by_magnitude = true;  ///< the largest; else any of them, as long as all values are finite
   std::int64_t chunk = 0;    ///< selects in each chunk of so many values by itself; 0 where it selects among all
 };
 
@@ -97,20 +99,34 @@ sparse_vector<Value> largest_of_chunks(std::vector<Value> const& values, std::in
   return all;
 }
 
-/// Promises 1 to 4, of a selection of k from these values by all ranks together: it is ascending and unique, by one
-/// threshold, with ties to the lower index; exactly k where that is promised; nothing where k is 0; all that is not
-/// finite, or k of them. With chunks, one threshold for each of them; and of what is not finite, something.
+/// The entries at the chosen indices.
+template <class Value>
+sparse_vector<Value> entries_at(std::vector<std::int64_t> const& indices, std::vector<Value> const& values) {
+  sparse_vector<Value> all;
+  for (std::int64_t const i : indices) {
+    all.push_back(i, values.at(static_cast<std::size_t>(i)));
+  }
+  return all;
+}
+
+/// Promises 1 to 4, of a selection of k from these values by all ranks together: it is ascending and unique; by one
+/// threshold, with ties to the lower index, where it goes by magnitude; exactly k where that is promised; nothing where
+/// k is 0; all that is not finite, or k of them. With chunks, one threshold for each of them; and of what is not finite,
+/// something.
 template <class Value>
 void check_chosen(sparse_vector<Value> const& chosen, std::vector<Value> const& values, std::int64_t k,
                   promises const& given) {
   auto const size = static_cast<std::int64_t>(values.size());
   REQUIRE(chosen.size() <= size);
-  CHECK(
-      same(chosen, given.chunk > 0 ? largest_of_chunks(values, given.chunk, chosen) : largest(values, chosen.size())));
   CHECK((k > 0 || chosen.size() == 0));
   CHECK((!given.exactly_k || chosen.size() == std::min(k, size)));
   auto const not_finite = [](Value x) { return !std::isfinite(x); };
   std::int64_t const lost = std::min<std::int64_t>(k, std::count_if(values.begin(), values.end(), not_finite));
+  auto const& indices = chosen.indices;
+  CHECK(std::adjacent_find(indices.begin(), indices.end(), std::greater_equal<>()) == indices.end());
+  CHECK(same(chosen, given.chunk > 0                  ? largest_of_chunks(values, given.chunk, chosen)
+                     : given.by_magnitude || lost > 0 ? largest(values, chosen.size())
+                                                      : entries_at(indices, values)));
   CHECK((given.chunk > 0 || chosen.size() >= lost));
   CHECK((lost == 0 || std::any_of(chosen.values.begin(), chosen.values.end(), not_finite)));
 }

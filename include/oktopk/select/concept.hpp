@@ -100,8 +100,8 @@ concept selects_on =
 
 /// From candidates and k to an ascending selection of about k of them, or of exactly k.
 ///
-/// One rule for all: an entry is selected if `|x| >= threshold`. Where exactly k are promised, ties go to the lower
-/// index. Values that are not finite have the largest magnitudes: they are selected first.
+/// One rule for all that go by magnitude: an entry is selected if `|x| >= threshold`. Where exactly k are promised,
+/// ties go to the lower index. Values that are not finite have the largest magnitudes: all selectors take them first.
 ///
 /// 1. `options` — a plain struct, from which the selector is made. `describe()` writes it down for the ranks to
 ///    compare; `problem()` says what is wrong with it, and nothing where nothing is.
