@@ -19,6 +19,7 @@
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/gaussian.hpp>
+#include <oktopk/select/random_k.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
 #include <string_view>
@@ -33,6 +34,7 @@ inline constexpr std::tuple local_selectors{
     alternative<unguarded_threshold>{"unguarded", "the same without a band around k: the paper to the letter"},
     alternative<gaussian>{"gaussian", "the threshold of a normal distribution"},
     alternative<chunked>{"chunked", "the largest of every chunk of 4,096 values, k in all"},
+    alternative<random_k>{"random", "k entries at random places, the same on all ranks"},
 };
 
 inline constexpr std::tuple global_selectors{
