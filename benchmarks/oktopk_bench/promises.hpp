@@ -42,7 +42,7 @@ struct allreduce_promises {
   std::optional<selection_promise> global; ///< of the sums; none where the ranks do not select together
 };
 
-/// The promise of the selector that has these options: exact, a band, k in all from chunks, or none.
+/// The promise of the selector that has these options: exact, a band, k in all from chunks or at random places, or none.
 template <class Options>
 selection_promise promise_of(Options const& how) {
   if constexpr (requires { how.chosen; }) {
@@ -52,6 +52,8 @@ selection_promise promise_of(Options const& how) {
   } else if constexpr (std::same_as<Options, oktopk::chunked::options>) {
     return how.per_chunk == 0 ? selection_promise{.low = 1, .high = 1, .one_threshold = false}
                               : selection_promise{.one_threshold = false};
+  } else if constexpr (std::same_as<Options, oktopk::random_k::options>) {
+    return {.low = 1, .high = 1, .one_threshold = false};
   } else if constexpr (requires { selection_promise{false, how.low, how.high}; }) {
     return {false, how.low, how.high};
   } else {
