@@ -156,7 +156,7 @@ struct bfloat16 : detail::elementwise_codec<bfloat16> {
 };
 
 /// 16 bits a value: IEEE half precision. Error at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that; a
-/// larger finite value becomes 65504, so that what is missing is an error like any other, which returns to the residual.
+/// larger finite value becomes 65504: what is missing is an error like any other, which returns to the residual.
 struct float16 : detail::elementwise_codec<float16> {
   static constexpr bool lossless = false;
   static std::string name() { return "float16"; }

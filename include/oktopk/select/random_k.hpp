@@ -106,8 +106,8 @@ struct marked_entries {
 /// Random-k (Stich et al. 2018, "Sparsified SGD with memory"): exactly k entries at pseudo-random places, uniform and
 /// without replacement, whatever the values are. The baseline that a selection by magnitude is compared with.
 ///
-/// The places follow from the seed, the iteration, k and the number of values alone. These are the same on all ranks, so
-/// all ranks select the same indices and their sums stay k entries; and the same after a state was saved and loaded,
+/// The places follow from the seed, the iteration, k and the number of values alone. These are the same on all ranks,
+/// so all ranks select the same indices and their sums stay k entries; and the same after a state was saved and loaded,
 /// for the algorithm's state has the iteration. Values that are not finite are found wherever they are: then the k
 /// largest are selected.
 ///
