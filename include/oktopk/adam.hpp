@@ -189,9 +189,11 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    state_type saved{feedback_.state(), how_.learning_rate, steps_, {}, {}};
-    copy_out(mean_, saved.mean);
-    copy_out(mean_of_squares_, saved.mean_of_squares);
+    std::vector<value_type> const zeros(size());
+    state_type saved{feedback_.state(), how_.learning_rate, steps_, zeros, zeros};
+    Kokkos::deep_copy(feedback_.execution(), detail::host_view(saved.mean), mean_);
+    Kokkos::deep_copy(feedback_.execution(), detail::host_view(saved.mean_of_squares), mean_of_squares_);
+    detail::fence(feedback_.execution(), "oktopk::adam::state");
     return saved;
   }
 
@@ -199,12 +201,12 @@ public:
   /// which are equal on all ranks, differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
-    auto const sound = [&](std::vector<value_type> const& numbers, bool may_be_negative) {
-      return numbers.size() == size() && std::all_of(numbers.begin(), numbers.end(), [&](value_type value) {
-               return std::isfinite(value) && (value >= 0 || may_be_negative);
-             });
+    auto const sound = [&](std::vector<value_type> const& numbers) {
+      return numbers.size() == size() && detail::are_finite(numbers);
     };
-    if (!sound(saved.mean, true) || !sound(saved.mean_of_squares, false) || saved.steps < 0 ||
+    auto const& squares = saved.mean_of_squares;
+    bool const is_negative = std::any_of(squares.begin(), squares.end(), [](value_type value) { return value < 0; });
+    if (!sound(saved.mean) || !sound(squares) || is_negative || saved.steps < 0 ||
         !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
@@ -214,16 +216,14 @@ public:
     terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps);
     terms.fact("digest of the moments", moments.value()).check_on(allreduce().comm());
     feedback_.restore(saved);
-    copy_in(saved.mean, mean_);
-    copy_in(saved.mean_of_squares, mean_of_squares_);
+    Kokkos::deep_copy(feedback_.execution(), mean_, detail::host_view(saved.mean));
+    Kokkos::deep_copy(feedback_.execution(), mean_of_squares_, detail::host_view(saved.mean_of_squares));
+    detail::fence(feedback_.execution(), "oktopk::adam::restore");
     steps_ = saved.steps;
     how_.learning_rate = saved.learning_rate;
   }
 
 private:
-  using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
   // Of the options, and of what kernels make of them.
   static std::string problem_of(adam_options const& how) {
     std::vector<std::string> const sentences = {
@@ -247,8 +247,9 @@ private:
         kernel, Kokkos::Min<std::int64_t>(first));
     if (first < allreduce().length()) {
       feedback_.undo();
-      std::vector<value_type> averages;
-      copy_out(average_, averages);
+      std::vector<value_type> averages(size());
+      Kokkos::deep_copy(feedback_.execution(), detail::host_view(averages), average_);
+      detail::fence(feedback_.execution(), "oktopk::adam::state");
       std::ostringstream text;
       text << "adam: the mean of squares at index " << first << " overflows with the average "
            << averages[static_cast<std::size_t>(first)];
@@ -273,17 +274,6 @@ private:
   }
 
   std::size_t size() const { return feedback_.residual().extent(0); }
-
-  void copy_out(vector_type const& from, std::vector<value_type>& to) const {
-    to.resize(from.extent(0));
-    Kokkos::deep_copy(feedback_.execution(), host_view(to.data(), to.size()), from);
-    detail::fence(feedback_.execution(), "oktopk::adam::state");
-  }
-
-  void copy_in(std::vector<value_type> const& from, vector_type const& to) const {
-    Kokkos::deep_copy(feedback_.execution(), to, const_host_view(from.data(), from.size()));
-    detail::fence(feedback_.execution(), "oktopk::adam::restore");
-  }
 
   feedback_type feedback_;
   adam_options how_;

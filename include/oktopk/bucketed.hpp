@@ -14,7 +14,6 @@
 #include <oktopk/core/kokkos_ext/launch_turn.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
-#include <oktopk/training/buckets.hpp>
 #include <oktopk/training/communication_thread.hpp>
 
 #include <algorithm>

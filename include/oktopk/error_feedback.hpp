@@ -11,8 +11,7 @@
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/training/error_feedback_options.hpp>
-#include <oktopk/training/feedback_kernels.hpp>
+#include <oktopk/training/feedback.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <algorithm>
@@ -48,8 +47,6 @@ namespace oktopk {
 /// call that throws leaves the residual as it was. An object can be neither copied nor moved, as the allreduce cannot.
 template <gradient_allreduce Allreduce>
 class error_feedback {
-  using velocity_of_gradient = detail::velocity<typename Allreduce::execution_space, typename Allreduce::value_type>;
-
 public:
   using allreduce_type = Allreduce;
   using execution_space = typename Allreduce::execution_space;
@@ -86,11 +83,8 @@ public:
   /// allreduce's, every call waits for it first. Kokkos before 4.0 cannot tell, and a call always waits.
   error_feedback(execution_space exec, Allreduce& allreduce)
       : callers_(std::move(exec)), exec_(allreduce.execution()), allreduce_(&allreduce),
-        residual_(Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::residual")),
-                  static_cast<std::size_t>(allreduce.length())),
-        accumulator_(
-            Kokkos::view_alloc(exec_, std::string("oktopk::error_feedback::accumulator"), Kokkos::WithoutInitializing),
-            static_cast<std::size_t>(allreduce.length())) {}
+        residual_(vector("oktopk::error_feedback::residual")),
+        accumulator_(vector("oktopk::error_feedback::accumulator", Kokkos::WithoutInitializing)) {}
 
   /// The same with options. Collective; an `error` (option_out_of_range) on every rank for options that make no sense,
   /// and `ranks_disagree` where they differ.
@@ -105,7 +99,8 @@ public:
     terms.fact("clip_norm", how.clip_norm).check_on(allreduce.comm());
     options_ = how;
     if (how.momentum > 0) {
-      velocity_ = velocity_of_gradient(exec_, allreduce.length());
+      velocity_ = vector("oktopk::training::velocity");
+      next_velocity_ = vector("oktopk::training::next_velocity", Kokkos::WithoutInitializing);
     }
   }
 
@@ -117,7 +112,6 @@ public:
 
   Allreduce& allreduce() { return *allreduce_; }
   execution_space const& execution() const { return exec_; }
-  error_feedback_options const& how() const { return options_; }
   /// Valid until the next call.
   const_vector_type residual() const { return residual_; }
 
@@ -138,18 +132,17 @@ public:
     requires gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
                                 std::span<entry_range const> withheld = {}) {
-    if (static_cast<std::int64_t>(gradient.extent(0)) != allreduce_->length()) {
-      fail_on_all(static_cast<std::int64_t>(gradient.extent(0)));
+    if (auto const length = static_cast<std::int64_t>(gradient.extent(0)); length != allreduce_->length()) {
+      fail_on_all(length);
     }
     if (!detail::same_instance(callers_, exec_)) {
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
     update_type const& update = call<Gradient>(gradient, scale, withheld);
-    detail::keep_rest(exec_, accumulator_, update);
+    keep_rest(update);
     mask_velocity(update);
     keep_withheld(withheld);
-    std::swap(residual_, accumulator_);
-    velocity_.swap();
+    undo(); // the vectors change places
     return update;
   }
 
@@ -157,7 +150,7 @@ public:
   /// on every rank. Valid once after a call that has returned. The allreduce's own state stays; it holds no gradients.
   void undo() {
     std::swap(residual_, accumulator_);
-    velocity_.swap();
+    std::swap(velocity_, next_velocity_);
   }
 
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 where there is
@@ -169,7 +162,9 @@ public:
       throw error(fault::length_mismatch, "error_feedback: averages of length " + std::to_string(allreduce_->length()) +
                                               " do not fit a vector of length " + std::to_string(into.extent(0)));
     }
-    detail::scatter_averages(exec_, update, static_cast<value_type>(allreduce_->comm().size()), into);
+    detail::fill_array("oktopk::error_feedback::clear", exec_, into, allreduce_->length(), value_type(0));
+    auto const ranks = static_cast<value_type>(allreduce_->comm().size());
+    detail::apply_averages<false>("oktopk::error_feedback::average", exec_, update, ranks, into);
   }
 
   /// Makes this call of all ranks fail: joins the others, which are in it already or will be, with an accumulator of a
@@ -178,9 +173,7 @@ public:
   [[noreturn]] void fail_on_all(std::int64_t wrong_length) {
     bool const is_wrong = wrong_length >= 0 && wrong_length != allreduce_->length();
     // No algorithm reads an accumulator of a wrong length, so there is none to allocate.
-    Kokkos::View<value_type const*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const misfit(
-        nullptr, static_cast<std::size_t>(is_wrong ? wrong_length : allreduce_->length() + 1));
-    (*allreduce_)(misfit);
+    (*allreduce_)(const_vector_type(nullptr, index(is_wrong ? wrong_length : allreduce_->length() + 1)));
     throw error(fault::length_mismatch, "error_feedback: the allreduce took an accumulator of a wrong length");
   }
 
@@ -198,10 +191,10 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    state_type saved{std::vector<value_type>(residual_.extent(0)), std::vector<value_type>(velocity_.now().extent(0)),
+    state_type saved{std::vector<value_type>(residual_.extent(0)), std::vector<value_type>(velocity_.extent(0)),
                      allreduce_->state()};
-    Kokkos::deep_copy(exec_, host_view(saved.residual.data(), saved.residual.size()), residual_);
-    Kokkos::deep_copy(exec_, host_view(saved.velocity.data(), saved.velocity.size()), velocity_.now());
+    Kokkos::deep_copy(exec_, detail::host_view(saved.residual), residual_);
+    Kokkos::deep_copy(exec_, detail::host_view(saved.velocity), velocity_);
     detail::fence(exec_, "oktopk::error_feedback::state");
     return saved;
   }
@@ -210,20 +203,32 @@ public:
   void restore(state_type const& saved) {
     agreement terms("error_feedback::restore");
     auto const fits = [](std::vector<value_type> const& numbers, vector_type const& place) {
-      return numbers.size() == place.extent(0) &&
-             std::all_of(numbers.begin(), numbers.end(), [](value_type value) { return std::isfinite(value); });
+      return numbers.size() == place.extent(0) && detail::are_finite(numbers);
     };
-    if (!fits(saved.residual, residual_) || !fits(saved.velocity, velocity_.now())) {
+    if (!fits(saved.residual, residual_) || !fits(saved.velocity, velocity_)) {
       terms.note(fault::bad_state, "the saved state is of another length, has another momentum, or is damaged");
     }
     terms.check_on(allreduce_->comm());
     allreduce_->restore(saved.allreduce);
-    Kokkos::deep_copy(exec_, residual_, const_host_view(saved.residual.data(), saved.residual.size()));
-    Kokkos::deep_copy(exec_, velocity_.now(), const_host_view(saved.velocity.data(), saved.velocity.size()));
+    Kokkos::deep_copy(exec_, residual_, detail::host_view(saved.residual));
+    Kokkos::deep_copy(exec_, velocity_, detail::host_view(saved.velocity));
     detail::fence(exec_, "oktopk::error_feedback::restore");
   }
 
 private:
+  static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+  template <class... Properties>
+  vector_type vector(char const* label, Properties const&... properties) const {
+    return vector_type(Kokkos::view_alloc(exec_, std::string(label), properties...), index(allreduce_->length()));
+  }
+
+  template <class Kernel>
+  void enqueue(char const* label, std::size_t count, Kernel const& kernel) const {
+    using range = detail::index_range<execution_space>;
+    Kokkos::parallel_for(label, range(exec_, 0, static_cast<std::int64_t>(count)), kernel);
+  }
+
   template <class Gradient>
   update_type const& call(Gradient const& gradient, double scale, std::span<entry_range const> withheld) {
     // A norm that is not finite is left to the allreduce, which names the entry.
@@ -232,7 +237,13 @@ private:
       factor = factor * detail::wide_number::of(scale);
     }
     if (factor.underflows<value_type>()) {
-      detail::scale_down<value_type>(exec_, gradient, factor, accumulator_);
+      // In double precision, and in steps that each make the product smaller, so that none of them underflows where the
+      // product does not.
+      int const exponent = std::max(factor.exponent, -2144); // makes 0 of every double already
+      int const half = exponent / 2;
+      enqueue("oktopk::error_feedback::scale_down", accumulator_.extent(0),
+              detail::gradient_scaling<vector_type, Gradient, value_type>{
+                  gradient, accumulator_, factor.value, std::ldexp(1.0, half), std::ldexp(1.0, exponent - half)});
       return call_scaled<vector_type>(accumulator_, 1, scale, withheld);
     }
     return call_scaled<Gradient>(gradient, static_cast<value_type>(static_cast<double>(factor)), scale, withheld);
@@ -245,13 +256,30 @@ private:
     if (options_.momentum == 0) {
       return call_with<Gradient>(gradient, of_gradient, withheld);
     }
-    velocity_.template advance<Gradient>(exec_, gradient, of_gradient, static_cast<value_type>(options_.momentum));
+    auto const momentum = static_cast<value_type>(options_.momentum);
+    auto const factor = static_cast<value_type>(scale);
+    enqueue("oktopk::training::advance_velocity", next_velocity_.extent(0),
+            detail::velocity_advance<vector_type, Gradient, value_type>{velocity_, next_velocity_, gradient,
+                                                                        of_gradient, momentum});
     if (options_.nesterov) {
-      detail::accumulate_ahead(exec_, accumulator_, residual_, gradient, velocity_.next(),
-                               static_cast<value_type>(scale), of_gradient, static_cast<value_type>(options_.momentum));
+      enqueue("oktopk::error_feedback::accumulate_ahead", accumulator_.extent(0),
+              detail::residual_accumulation_ahead<vector_type, Gradient, value_type>{
+                  accumulator_, residual_, gradient, next_velocity_, factor, of_gradient, momentum});
       return call_with_accumulator(withheld);
     }
-    return call_with<vector_type>(velocity_.next(), static_cast<value_type>(scale), withheld);
+    return call_with<vector_type>(next_velocity_, factor, withheld);
+  }
+
+  // Without what is in the update (Algorithm 2, line 4), with what the update returns.
+  void keep_rest(update_type const& update) {
+    auto const contributed = update.contributed();
+    enqueue("oktopk::error_feedback::clear_contributed", contributed.extent(0),
+            detail::contributed_clearing<vector_type, decltype(contributed)>{accumulator_, contributed});
+    auto const returned = update.returned();
+    if (returned.size() > 0) {
+      enqueue("oktopk::error_feedback::add_returned", index(returned.size()),
+              detail::returned_addition<vector_type, decltype(returned)>{accumulator_, returned});
+    }
   }
 
   // The vectors of before the call still have what stays.
@@ -263,7 +291,7 @@ private:
     for (entry_range const range : withheld) {
       keep(residual_, range, accumulator_);
       if (options_.momentum > 0) {
-        keep(velocity_.now(), range, velocity_.next());
+        keep(velocity_, range, next_velocity_);
       }
     }
   }
@@ -271,7 +299,11 @@ private:
   // Where all is to be sent in every call, the velocity is momentum as SGD has it.
   void mask_velocity(update_type const& update) {
     if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
-      velocity_.mask(exec_, update.contributed(), update.indices());
+      auto const contributed = update.contributed();
+      auto const reached = update.indices();
+      enqueue("oktopk::training::mask_velocity", contributed.extent(0),
+              detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{
+                  next_velocity_, contributed, reached, static_cast<std::int64_t>(reached.extent(0))});
     }
   }
 
@@ -289,7 +321,8 @@ private:
         return (*allreduce_)(input);
       }
     }
-    detail::accumulate(exec_, accumulator_, residual_, gradient, scale);
+    enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),
+            detail::residual_accumulation<vector_type, Gradient, value_type>{accumulator_, residual_, gradient, scale});
     return call_with_accumulator(withheld);
   }
 
@@ -309,9 +342,6 @@ private:
     return (*allreduce_)(accumulator_);
   }
 
-  using host_view = Kokkos::View<value_type*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using const_host_view = Kokkos::View<value_type const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
   execution_space callers_; // writes gradients
   execution_space exec_;    // the allreduce's; everything runs on it
   Allreduce* allreduce_;
@@ -319,7 +349,8 @@ private:
   vector_type accumulator_;
   std::function<void(const_vector_type)> hook_;
   error_feedback_options options_;
-  velocity_of_gradient velocity_; // empty without momentum
+  vector_type velocity_;      // empty without momentum, as the next one
+  vector_type next_velocity_; // beside it, so that a call that fails leaves the velocity as it was
   detail::norm_in_order<execution_space, value_type> norm_;
 };
 

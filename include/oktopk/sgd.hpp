@@ -7,7 +7,6 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <cstdint>
@@ -22,22 +21,6 @@ struct sgd_options {
   double learning_rate = 0.1;        ///< finite, also as a value of the gradient, and not rounded to zero there
   error_feedback_options feedback{}; ///< momentum and clipping
 };
-
-namespace detail {
-
-template <class Indices, class Values, class Weights, gradient_value Value>
-struct sgd_application {
-  Indices indices;
-  Values values;
-  Value ranks;
-  Weights weights;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    weights(static_cast<std::int64_t>(indices(i))) -= values(i) / ranks;
-  }
-};
-
-} // namespace detail
 
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
@@ -122,7 +105,8 @@ public:
       feedback_.fail_on_all(length);
     }
     update_type const& update = feedback_(gradient, learning_rate_);
-    apply<Weights>(update, weights);
+    auto const ranks = static_cast<value_type>(allreduce().comm().size());
+    detail::apply_averages<true>("oktopk::sgd::apply", feedback_.execution(), update, ranks, weights);
     detail::fence(allreduce().execution(), "oktopk::sgd::step");
     return update;
   }
@@ -143,19 +127,6 @@ public:
   }
 
 private:
-  template <class Weights>
-  void apply(update_type const& update, Weights const& weights) {
-    auto const ranks = static_cast<value_type>(allreduce().comm().size());
-    auto const indices = update.indices();
-    auto const values = update.values();
-    detail::sgd_application<decltype(indices), decltype(values), Weights, value_type> const kernel{indices, values,
-                                                                                                   ranks, weights};
-    Kokkos::parallel_for(
-        "oktopk::sgd::apply",
-        detail::index_range<execution_space>(allreduce().execution(), 0, static_cast<std::int64_t>(indices.extent(0))),
-        kernel);
-  }
-
   feedback_type feedback_;
   double learning_rate_ = 0;
 };

@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/training/buckets.hpp>
+#include <oktopk/training/bucket_engine.hpp>
 
 #include <cstdint>
 #include <vector>

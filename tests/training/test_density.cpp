@@ -10,8 +10,7 @@
 #include "support/foreign_transport.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/training/adaptive_density.hpp>
-#include <oktopk/training/density_schedule.hpp>
+#include <oktopk/training/density.hpp>
 
 #include <algorithm>
 #include <cmath>

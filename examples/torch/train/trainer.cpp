@@ -10,7 +10,7 @@
 #include "programs/together.hpp"
 
 #include <oktopk/torch.hpp>
-#include <oktopk/training/density_schedule.hpp>
+#include <oktopk/training/density.hpp>
 
 #include <fmt/format.h>
 #include <torch/optim/adamw.h>

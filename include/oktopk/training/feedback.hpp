@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/sparse/positions.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace oktopk {
+
+/// Options of `error_feedback`: what happens to a gradient before the residual takes it. The same on all ranks.
+struct error_feedback_options {
+  double momentum = 0;        ///< in [0, 1), also in the value type; momentum * velocity + gradient is accumulated
+  bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
+  bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
+  double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0
+
+  /// The fault of these options in words; empty where there is none.
+  std::string problem() const {
+    if (!(momentum >= 0 && momentum < 1)) {
+      return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
+    }
+    if (nesterov && momentum == 0) {
+      return "nesterov needs a momentum";
+    }
+    if (!(clip_norm >= 0) || !std::isfinite(clip_norm)) {
+      return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
+    }
+    return {};
+  }
+
+  bool operator==(error_feedback_options const&) const = default;
+};
+
+/// Entries [begin, end) of a gradient.
+struct entry_range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+namespace detail {
+
+/// What is wrong with a number of the options, called `name`, that kernels use as a `Value`; empty where nothing is.
+template <gradient_value Value>
+std::string value_fault(std::string_view name, double number) {
+  if (!std::isfinite(number)) {
+    return std::string(name) + " is not finite";
+  }
+  bool const infinite = std::abs(number) > static_cast<double>(std::numeric_limits<Value>::max());
+  // A rate that becomes zero would train nothing, and nobody would be told.
+  if (infinite || (number != 0 && static_cast<Value>(number) == 0)) {
+    std::ostringstream text;
+    text << name << " " << number << " is " << (infinite ? "infinite" : "zero") << " as a "
+         << (std::same_as<Value, float> ? "float" : "double");
+    return text.str();
+  }
+  return {};
+}
+
+/// The same for a factor in [0, 1) that makes what it multiplies decay; of other numbers it says nothing.
+template <gradient_value Value>
+std::string decay_fault(std::string_view name, double number) {
+  if (number >= 0 && number < 1 && static_cast<Value>(number) == 1) {
+    std::ostringstream text;
+    text.precision(17);
+    text << name << " " << number << " is 1 as a " << (std::same_as<Value, float> ? "float" : "double");
+    return text.str();
+  }
+  return {};
+}
+
+template <class Value>
+bool are_finite(std::vector<Value> const& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](Value value) { return std::isfinite(value); });
+}
+
+/// A vector of the host as a view, for copies.
+template <class Vector>
+auto host_view(Vector& of) {
+  return Kokkos::View<decltype(of.data()), Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(of.data(),
+                                                                                                       of.size());
+}
+
+// Kernels of error feedback. All views are rank-1 and of one length, that of the accumulator.
+
+template <class Vector, class Gradient, gradient_value Value>
+struct gradient_scaling {
+  Gradient gradient;
+  Vector scaled;
+  double factor;
+  double power;
+  double other_power;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const value = static_cast<double>(static_cast<Value>(gradient(i)));
+    scaled(i) = static_cast<Value>(value * factor * power * other_power);
+  }
+};
+
+template <class Vector, class Gradient, gradient_value Value>
+struct residual_accumulation {
+  Vector accumulator;
+  Vector residual;
+  Gradient gradient;
+  Value scale;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    accumulator(i) = residual(i) + scale * static_cast<Value>(gradient(i));
+  }
+};
+
+/// Nesterov's step, which looks one step ahead.
+template <class Vector, class Gradient, gradient_value Value>
+struct residual_accumulation_ahead {
+  Vector accumulator;
+  Vector residual;
+  Gradient gradient;
+  Vector next_velocity;
+  Value scale;
+  Value clip;
+  Value momentum;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    accumulator(i) = residual(i) + scale * (clip * static_cast<Value>(gradient(i)) + momentum * next_velocity(i));
+  }
+};
+
+template <class Vector, class Indices>
+struct contributed_clearing {
+  Vector rest;
+  Indices contributed;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { rest(static_cast<std::int64_t>(contributed(i))) = 0; }
+};
+
+template <class Vector, class Entries>
+struct returned_addition {
+  Vector rest;
+  Entries returned;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    rest(static_cast<std::int64_t>(returned.indices(i))) += returned.values(i);
+  }
+};
+
+template <class Vector, class Gradient, gradient_value Value>
+struct velocity_advance {
+  Vector now;
+  Vector next;
+  Gradient gradient;
+  Value scale;
+  Value momentum;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    next(i) = momentum * now(i) + scale * static_cast<Value>(gradient(i));
+  }
+};
+
+/// Clears the velocity of contributed entries that have reached all ranks; both lists ascend.
+template <class Vector, class Contributed, class Reached>
+struct velocity_mask {
+  Vector next;
+  Contributed contributed;
+  Reached reached;
+  std::int64_t count; ///< of `reached`
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const index = contributed(i);
+    std::int64_t const place = lower_bound(reached, count, static_cast<std::int64_t>(index));
+    if (place < count && reached(place) == index) {
+      next(static_cast<std::int64_t>(index)) = 0;
+    }
+  }
+};
+
+template <bool Subtracts, class Indices, class Values, class Vector, gradient_value Value>
+struct average_application {
+  Indices indices;
+  Values values;
+  Value ranks;
+  Vector to;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const index = static_cast<std::int64_t>(indices(i));
+    if constexpr (Subtracts) {
+      to(index) -= values(i) / ranks;
+    } else {
+      to(index) = values(i) / ranks;
+    }
+  }
+};
+
+/// Enqueues a kernel that writes the averages of an update over so many ranks to the places of its entries, or
+/// subtracts them there.
+template <bool Subtracts, execution_space E, class Update, class Vector, gradient_value Value>
+void apply_averages(char const* label, E const& exec, Update const& update, Value ranks, Vector const& to) {
+  auto const indices = update.indices();
+  auto const values = update.values();
+  average_application<Subtracts, decltype(indices), decltype(values), Vector, Value> const kernel{indices, values,
+                                                                                                  ranks, to};
+  Kokkos::parallel_for(label, index_range<E>(exec, 0, static_cast<std::int64_t>(indices.extent(0))), kernel);
+}
+
+} // namespace detail
+
+} // namespace oktopk
