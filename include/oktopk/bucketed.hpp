@@ -46,29 +46,24 @@ namespace detail {
 /// from then on until `begin_step`, which must not run while a call is under way.
 class announced_tensors {
 public:
-  explicit announced_tensors(bucket_plan const& plan) : misused_(plan.buckets.size()) {
-    for (bucket const& each : plan.buckets) {
-      tensors_in_.push_back(static_cast<int>(each.tensors.size()));
-    }
-    for (tensor_place const& each : plan.places) {
-      bucket_of_.push_back(each.bucket);
-    }
-    begin_step();
-  }
+  explicit announced_tensors(bucket_plan plan) : plan_(std::move(plan)) { begin_step(); }
 
   /// Forgets the step before; a misuse that came too late for its calls makes the first one of this step fail.
   void begin_step() {
     next_ = 0;
-    pending_ = tensors_in_;
+    pending_.clear();
+    for (bucket const& each : plan_.buckets) {
+      pending_.push_back(each.tensors.size());
+    }
     order_.clear();
-    has_come_.assign(bucket_of_.size(), false);
-    std::fill(misused_.begin(), misused_.end(), std::nullopt);
+    has_come_.assign(plan_.places.size(), false);
+    misused_.assign(pending_.size(), std::nullopt);
     if (!misused_.empty()) {
       misused_.front() = take_late();
     }
   }
 
-  bool knows(int tensor) const { return tensor >= 0 && static_cast<std::size_t>(tensor) < bucket_of_.size(); }
+  bool knows(int tensor) const { return tensor >= 0 && static_cast<std::size_t>(tensor) < has_come_.size(); }
   /// Of a tensor that it knows.
   bool has(int tensor) const { return has_come_[static_cast<std::size_t>(tensor)]; }
   /// The tensors that were announced in this step, the first one first.
@@ -79,10 +74,10 @@ public:
   std::optional<int> announce(int tensor) {
     if (!knows(tensor)) {
       misuse(static_cast<int>(pending_.size()) - 1, fault::option_out_of_range,
-             number_fault("tensor", tensor, bucket_of_.size()));
+             number_fault("tensor", tensor, has_come_.size()));
       return std::nullopt;
     }
-    int const bucket = bucket_of_[static_cast<std::size_t>(tensor)];
+    int const bucket = plan_.places[static_cast<std::size_t>(tensor)].bucket;
     if (has(tensor)) {
       misuse(bucket, fault::option_out_of_range,
              "tensor " + std::to_string(tensor) + " was ready already in this step");
@@ -118,9 +113,8 @@ public:
   void give_out() { next_ += 1; }
 
 private:
-  std::vector<int> tensors_in_; // each bucket
-  std::vector<int> bucket_of_;  // each tensor
-  std::vector<int> pending_;    // tensors of each bucket that have not come
+  bucket_plan plan_;
+  std::vector<std::size_t> pending_; // tensors of each bucket that have not come
   std::vector<int> order_;
   std::vector<bool> has_come_;
   std::vector<std::optional<error>> misused_;
@@ -175,7 +169,7 @@ public:
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
            bucketed_options const& how = {})
       : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
-        announced_(made(lengths, make, how)) {
+        announced_(make_buckets(lengths, make, how)) {
     times_.buckets.resize(gradients_.size());
     if (how.overlap && oktopk::takes_other_threads(engine_.comm()) &&
         detail::launches_from_any_thread<execution_space>()) {
@@ -193,7 +187,7 @@ public:
   bucketed& operator=(bucketed const&) = delete;
 
   detail::bucket_plan const& plan() const { return engine_.plan(); }
-  /// Whether calls are made in the background.
+  /// Calls are made in the background.
   bool overlaps() const { return thread_ != nullptr; }
   Allreduce& allreduce(int bucket) { return engine_.at(bucket).allreduce; }
 
@@ -288,7 +282,7 @@ public:
     });
   }
 
-  /// Whether a tensor, by a number that there is, was announced in this step.
+  /// A tensor, by a number that there is, was announced in this step.
   bool is_ready(int tensor) const { return announced_.has(tensor); }
   /// The tensors that were announced in this step, the first one first.
   std::vector<int> const& ready_order() const { return announced_.order(); }
@@ -334,12 +328,24 @@ private:
 
   // Makes the buckets, whose plan this gives.
   template <class Make>
-  detail::bucket_plan const& made(std::span<std::int64_t const> lengths, Make const& make,
-                                  bucketed_options const& how) {
+  detail::bucket_plan const& make_buckets(std::span<std::int64_t const> lengths, Make const& make,
+                                          bucketed_options const& how) {
     agree_on(lengths, how);
     agreement terms("bucketed");
+    // Where `make` refuses the density 0 of a bucket that was given none, the error says where to give one.
+    auto const made = [&](bucket const& what) {
+      try {
+        return make(what);
+      } catch (error const& refused) {
+        if (refused.code() != fault::density_out_of_range || what.density > 0) {
+          throw;
+        }
+        throw error(refused.code(),
+                    "bucketed: plan.densities is empty, so a bucket has density 0: " + refused.sentence());
+      }
+    };
     for (bucket const& each : detail::plan_buckets(lengths, sizeof(value_type), how.plan).buckets) {
-      engine_.add(each, [&](bucket const& of) { return allreduce_for(of, make); });
+      engine_.add(each, made);
       auto const number = std::ssize(gradients_);
       if (std::int64_t const length = allreduce(static_cast<int>(number)).length(); length != each.length) {
         terms.note(fault::length_mismatch, "bucket " + std::to_string(number) + " has " + std::to_string(each.length) +
@@ -370,20 +376,6 @@ private:
       terms.fact("density of a tensor", density);
     }
     terms.check_on(engine_.comm());
-  }
-
-  // Where `make` refuses the density 0 of a bucket that was given none, the error says where to give one.
-  template <class Make>
-  static auto allreduce_for(bucket const& what, Make const& make) -> decltype(make(what)) {
-    try {
-      return make(what);
-    } catch (error const& refused) {
-      if (refused.code() != fault::density_out_of_range || what.density > 0) {
-        throw;
-      }
-      throw error(refused.code(),
-                  "bucketed: plan.densities is empty, so a bucket has density 0: " + refused.sentence());
-    }
   }
 
   detail::tensor_place const& place_of(int tensor) const { return plan().places[static_cast<std::size_t>(tensor)]; }

@@ -92,10 +92,9 @@ std::vector<at::Tensor> agreed_parameters(torch::nn::Module& module, Comm& comm)
   return parameters;
 }
 
-/// Calls a function whenever the backward pass has added to the gradient of a parameter, until it goes out of scope.
+/// Calls a function whenever the backward pass has added to the gradient of a parameter, on the thread of that pass.
 ///
-/// It is called by the thread that runs the backward pass. Torch has no public name for this; its own data parallelism
-/// does the same.
+/// Torch has no public name for this; its own data parallelism does the same.
 class gradient_hook {
 public:
   gradient_hook(at::Tensor const& parameter, std::function<void()> call)
@@ -181,18 +180,28 @@ public:
     std::vector<at::Tensor> const all = detail::agreed_parameters<memory_space>(module, comm_);
     std::copy_if(all.begin(), all.end(), std::back_inserter(parameters_),
                  [](at::Tensor const& each) { return each.requires_grad(); });
-    how_ = completed(how);
+    how_ = how.buckets;
+    if (how_.plan.order.empty()) {
+      how_.plan.order.resize(parameters_.size());
+      std::iota(how_.plan.order.rbegin(), how_.plan.order.rend(), 0);
+    }
+    if (how_.plan.densities.empty()) {
+      how_.plan.densities = {how.density};
+    }
     buckets_ = new_buckets(how_.plan.order);
     takes_order_ = how.buckets.plan.order.empty();
     learns_order_ =
         takes_order_ && how.order_from_first_step && buckets_->overlaps() && buckets_->plan().buckets.size() > 1;
-    for (at::Tensor const& each : all) {
-      detail::copy_from_root(exec_, comm_, each);
+    for (std::vector<at::Tensor> const& tensors : {all, module.buffers()}) {
+      for (at::Tensor const& each : tensors) {
+        detail::copy_from_root(exec_, comm_, each);
+      }
     }
-    for (at::Tensor const& each : module.buffers()) {
-      detail::copy_from_root(exec_, comm_, each);
+    has_gradient_.assign(parameters_.size(), 0);
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      gradients_.push_back(torch_tensor(buckets_->gradient(static_cast<int>(i)), parameters_[i].sizes()));
+      hooks_.push_back(std::make_unique<detail::gradient_hook>(parameters_[i], [this, i] { note(i); }));
     }
-    hook_gradients();
   }
 
   /// The same with an algorithm of the catalogue by its name, such as `ok_topk(format=packed)`.
@@ -245,8 +254,9 @@ public:
     }
   }
 
-  /// Whether gradients are reduced, as at first. Without, backward passes only add to the gradients of this rank, and
-  /// the first one with reduces their sums (`wait` follows that one alone). The same on all ranks.
+  /// Turns the reduction of gradients off and on again; on at first. While it is off, backward passes only add to the
+  /// gradients of this rank, and the first one with it on reduces their sums (`wait` follows that one alone). The same
+  /// on all ranks.
   void set_reducing(bool reduces) { reduces_ = reduces; }
 
   /// Times of the last step: how much the backward pass has hidden.
@@ -277,18 +287,6 @@ public:
   }
 
 private:
-  bucketed_options completed(data_parallel_options const& how) const {
-    bucketed_options made = how.buckets;
-    if (made.plan.order.empty()) {
-      made.plan.order.resize(parameters_.size());
-      std::iota(made.plan.order.rbegin(), made.plan.order.rend(), 0);
-    }
-    if (made.plan.densities.empty()) {
-      made.plan.densities = {how.density};
-    }
-    return made;
-  }
-
   std::vector<std::int64_t> lengths() const {
     std::vector<std::int64_t> all;
     for (at::Tensor const& each : parameters_) {
@@ -322,14 +320,6 @@ private:
       gradients_[i] = std::move(moved);
     }
     buckets_ = std::move(fresh);
-  }
-
-  void hook_gradients() {
-    has_gradient_.assign(parameters_.size(), 0);
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      gradients_.push_back(torch_tensor(buckets_->gradient(static_cast<int>(i)), parameters_[i].sizes()));
-      hooks_.push_back(std::make_unique<detail::gradient_hook>(parameters_[i], [this, i] { note(i); }));
-    }
   }
 
   bool lies_in_bucket(std::size_t i) const {
@@ -374,10 +364,6 @@ private:
 
 template <communicator Comm>
 data_parallel(torch::nn::Module&, Comm, std::string_view, data_parallel_options = {})
-    -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace, Comm>>;
-
-template <communicator Comm>
-data_parallel(torch::nn::Module&, Comm, char const*, data_parallel_options = {})
     -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace, Comm>>;
 
 template <communicator Comm, class Make>

@@ -45,14 +45,14 @@ inline void ignore_broken_pipe() {
 #endif
 }
 
-/// What an exception of torch or Gloo says, without the call stack that torch adds.
+/// The text of an exception of torch or Gloo, without the call stack that torch adds.
 inline std::string torch_text(std::exception const& caught) {
   auto const* const own = dynamic_cast<c10::Error const*>(&caught);
   std::string const text = own != nullptr ? own->what_without_backtrace() : caught.what();
   return text.substr(0, text.find('\n'));
 }
 
-/// Whether it says that something took too long: neither torch nor Gloo has a type for that.
+/// The text says that something took too long: neither torch nor Gloo has a type for that.
 inline bool says_timed_out(std::string const& text) {
   return text.find("imed out") != std::string::npos;
 }
@@ -181,11 +181,11 @@ public:
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> values, reduction op, phase) {
-    check_order();
+    shared_->broken.throw_if_happened();
     if (values.empty()) {
       return;
     }
-    std::vector<at::Tensor> tensors{tensor_of(values, std::is_same_v<T, float> ? at::kFloat : at::kDouble)};
+    std::vector<at::Tensor> tensors{tensor_of(values)};
     bool const copies = shared_->time_limit > std::chrono::nanoseconds(0);
     if (copies) {
       tensors[0] = tensors[0].clone(); // the group's, where a wait is in vain
@@ -228,15 +228,16 @@ private:
   };
 
   template <class T>
-  static at::Tensor tensor_of(std::span<T> values, at::ScalarType type) {
-    return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::TensorOptions().dtype(type));
+  static at::Tensor tensor_of(std::span<T> values) {
+    constexpr at::ScalarType type = std::is_same_v<T, float>    ? at::kFloat
+                                    : std::is_same_v<T, double> ? at::kDouble
+                                                                : at::kByte;
+    return at::from_blob(values.data(), {std::ssize(values)}, at::TensorOptions().dtype(type));
   }
 
-  void check_order() const { shared_->broken.throw_if_happened(); }
-
   request start_one(char const* call, std::span<std::byte> bytes, int peer, phase use, bool receives) {
-    check_order();
-    std::vector<at::Tensor> tensors{tensor_of(bytes, at::kByte)};
+    shared_->broken.throw_if_happened();
+    std::vector<at::Tensor> tensors{tensor_of(bytes)};
     int const tag = shared_->first_tag + static_cast<int>(use);
     request started;
     started.peer_ = peer;
@@ -287,7 +288,7 @@ private:
     for (int step = 1; step < size(); ++step) {
       try {
         std::byte none{};
-        std::vector<at::Tensor> tensors{tensor_of(std::span(&none, 1), at::kByte)};
+        std::vector<at::Tensor> tensors{tensor_of(std::span(&none, 1))};
         int const peer = (rank() + step) % size();
         shared_->group->recv(tensors, peer, shared_->first_tag + phase_count)->wait(std::chrono::milliseconds(1));
       } catch (std::exception const& caught) { // as expected

@@ -33,6 +33,13 @@ struct bucket {
   double density = 0;       ///< of the selection; 0 where none was given
 };
 
+/// Options of a plan of buckets.
+struct bucket_options {
+  std::int64_t bucket_bytes = std::int64_t(25) << 20; ///< the most of a bucket, unless one tensor alone takes more
+  std::vector<int> order{};        ///< of the tensors, as their gradients become ready; empty: as they are numbered
+  std::vector<double> densities{}; ///< of each tensor's selection, or one for all; tensors of a bucket share it
+};
+
 namespace detail {
 
 /// The place of a tensor.
@@ -47,17 +54,6 @@ struct bucket_plan {
   std::vector<bucket> buckets;
   std::vector<tensor_place> places; ///< of each tensor, by its number
 };
-
-} // namespace detail
-
-/// What a plan is made from.
-struct bucket_options {
-  std::int64_t bucket_bytes = std::int64_t(25) << 20; ///< the most of a bucket, unless one tensor alone takes more
-  std::vector<int> order{};        ///< of the tensors, as their gradients become ready; empty: as they are numbered
-  std::vector<double> densities{}; ///< of each tensor's selection, or one for all; tensors of a bucket share it
-};
-
-namespace detail {
 
 /// The fault of such options in words; empty where there is none.
 inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_options const& how) {
@@ -77,9 +73,9 @@ inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_opti
       }
       seen[static_cast<std::size_t>(tensor)] = true;
     }
-  }
-  if (!how.order.empty() && how.order.size() != lengths.size()) {
-    return "order names " + std::to_string(how.order.size()) + " of " + std::to_string(lengths.size()) + " tensors";
+    if (how.order.size() != lengths.size()) {
+      return "order names " + std::to_string(how.order.size()) + " of " + std::to_string(lengths.size()) + " tensors";
+    }
   }
   if (how.densities.size() > 1 && how.densities.size() != lengths.size()) {
     return "there are " + std::to_string(how.densities.size()) + " densities for " + std::to_string(lengths.size()) +
@@ -95,7 +91,7 @@ inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_opti
 
 /// Fills buckets with tensors in the order in which their gradients become ready, so that a bucket is full early in the
 /// backward pass. A new bucket begins where the next tensor would make it larger than `bucket_bytes`, or has another
-/// density. `options` has no problem.
+/// density. `how` has no problem.
 inline bucket_plan plan_buckets(std::span<std::int64_t const> lengths, std::size_t value_bytes,
                                 bucket_options const& how) {
   bucket_plan plan;
@@ -133,7 +129,7 @@ struct bucket_times {
 
 } // namespace detail
 
-/// How much of a step's communication the backward pass has hidden.
+/// Times of a step, and how much of its communication the backward pass has hidden.
 struct overlap_times {
   std::vector<detail::bucket_times> buckets; ///< in the order of their calls
   double wait_began = 0;                     ///< the backward pass was over: `wait` was called
@@ -153,7 +149,7 @@ struct overlap_times {
   double hidden() const {
     double sum = 0;
     for (detail::bucket_times const& each : buckets) {
-      sum += std::max(0.0, std::min(each.ended, wait_began) - std::min(each.began, wait_began));
+      sum += before_wait(each.began, each.ended);
     }
     return sum;
   }
@@ -166,10 +162,15 @@ struct overlap_times {
     for (detail::bucket_times const& each : buckets) {
       double const begin = std::max(free_at, each.ready);
       double const end = begin + (each.ended - each.began);
-      sum += std::max(0.0, std::min(end, wait_began) - std::min(begin, wait_began));
+      sum += before_wait(begin, end);
       free_at = end;
     }
     return sum;
+  }
+
+private:
+  double before_wait(double begin, double end) const {
+    return std::max(0.0, std::min(end, wait_began) - std::min(begin, wait_began));
   }
 };
 
@@ -199,8 +200,7 @@ struct bucketed_state {
     auto count = static_cast<std::int64_t>(state.allreduces.size());
     visit(count);
     for (std::size_t i = 0; static_cast<std::int64_t>(i) < count; ++i) {
-      if constexpr (!std::is_const_v<State>) { // one at a time: a damaged count ends with the bytes, not with the
-                                               // memory
+      if constexpr (!std::is_const_v<State>) { // one at a time: a damaged count ends with the bytes, not the memory
         state.allreduces.resize(std::max(state.allreduces.size(), i + 1));
       }
       AllreduceState::each_part(state.allreduces[i], visit);
@@ -213,7 +213,7 @@ namespace detail {
 /// A sentence about the number of one of `count` things, called `what`; empty where there is one of that number.
 inline std::string number_fault(char const* what, int number, std::size_t count) {
   bool const known = number >= 0 && static_cast<std::size_t>(number) < count;
-  return known ? std::string()
+  return known ? ""
                : "there is no " + std::string(what) + " " + std::to_string(number) + " among " + std::to_string(count);
 }
 

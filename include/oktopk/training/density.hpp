@@ -129,9 +129,7 @@ public:
   /// Takes the gradient of an iteration on this rank; gives whether the density has changed. Collective.
   template <communicator Comm, class Gradient>
   bool observe(E const& exec, Comm& comm, Gradient const& gradient) {
-    sum_of_rank_ += static_cast<double>(norm_.of(exec, gradient));
-    if ((state_.iterations + 1) % how_.window != 0) {
-      state_.iterations += 1;
+    if (!ends_window_with(static_cast<double>(norm_.of(exec, gradient)))) {
       return false;
     }
     // By control messages: bulk ones may reach no memory of the host.
@@ -148,12 +146,7 @@ public:
     if (norm < 0) {
       throw error(fault::option_out_of_range, "adaptive_density: the norm " + std::to_string(norm) + " is negative");
     }
-    sum_of_rank_ += norm;
-    if ((state_.iterations + 1) % how_.window != 0) {
-      state_.iterations += 1;
-      return false;
-    }
-    return end_window(std::exchange(sum_of_rank_, 0) / static_cast<double>(how_.window));
+    return ends_window_with(norm) && end_window(std::exchange(sum_of_rank_, 0) / static_cast<double>(how_.window));
   }
 
   state_type const& state() const { return state_; }
@@ -186,6 +179,14 @@ private:
     bool const counts = saved.iterations >= 0 && saved.iterations <= std::numeric_limits<std::int64_t>::max() / 2;
     bool const decided = saved.is_high == 1 || (saved.is_high == 0 && saved.last >= 0); // the first windows are high
     return counts && decided && std::isfinite(saved.last);
+  }
+
+  // Takes the norm of an iteration, and counts the iteration unless it is the last of its window.
+  bool ends_window_with(double norm) {
+    sum_of_rank_ += norm;
+    bool const is_last = (state_.iterations + 1) % how_.window == 0;
+    state_.iterations += is_last ? 0 : 1;
+    return is_last;
   }
 
   bool end_window(double mean) {

@@ -28,7 +28,7 @@ struct wide_number {
 
   explicit operator double() const { return std::ldexp(value, exponent); }
 
-  /// Whether a `Value` would hold fewer digits of it, or none.
+  /// A `Value` would hold fewer digits of it, or none.
   template <gradient_value Value>
   bool underflows() const {
     return value != 0 && std::abs(static_cast<double>(*this)) < static_cast<double>(std::numeric_limits<Value>::min());
@@ -132,7 +132,8 @@ private:
     Kokkos::parallel_for("oktopk::training::sum_squares", index_range<E>(exec, 0, count),
                          block_sum_of_squares<E, Vector, Value>{values, size, count, scale, sums_.data()});
     while (count > 1) {
-      sum_blocks(exec, sums_.data(), count, next_.data());
+      Kokkos::parallel_for("oktopk::training::sum_blocks", index_range<E>(exec, 0, blocks_of(count)),
+                           block_sum_of_sums{sums_.data(), count, next_.data()});
       std::swap(sums_, next_);
       count = blocks_of(count);
     }
@@ -142,11 +143,6 @@ private:
     Kokkos::deep_copy(exec, host_number(&total), number(sums_.data()));
     fence(exec, "oktopk::training::norm");
     return total;
-  }
-
-  static void sum_blocks(E const& exec, double const* from, std::int64_t size, double* sums) {
-    Kokkos::parallel_for("oktopk::training::sum_blocks", index_range<E>(exec, 0, blocks_of(size)),
-                         block_sum_of_sums{from, size, sums});
   }
 
   static std::int64_t blocks_of(std::int64_t size) { return (size + norm_block - 1) / norm_block; }
