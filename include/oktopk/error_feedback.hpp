@@ -284,14 +284,11 @@ private:
 
   // The vectors of before the call still have what stays.
   void keep_withheld(std::span<entry_range const> withheld) {
-    auto const keep = [this](vector_type const& from, entry_range range, vector_type const& to) {
-      detail::copy_array("oktopk::error_feedback::keep_withheld", exec_, from.data() + range.begin,
-                         range.end - range.begin, to.data() + range.begin);
-    };
-    for (entry_range const range : withheld) {
-      keep(residual_, range, accumulator_);
+    for (auto const [begin, end] : withheld) {
+      char const* const label = "oktopk::error_feedback::keep_withheld";
+      detail::copy_array(label, exec_, residual_.data() + begin, end - begin, accumulator_.data() + begin);
       if (options_.momentum > 0) {
-        keep(velocity_, range, next_velocity_);
+        detail::copy_array(label, exec_, velocity_.data() + begin, end - begin, next_velocity_.data() + begin);
       }
     }
   }
@@ -327,9 +324,9 @@ private:
   }
 
   update_type const& call_with_accumulator(std::span<entry_range const> withheld) {
-    for (entry_range const range : withheld) {
-      detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + range.begin,
-                         range.end - range.begin, value_type(0));
+    for (auto const [begin, end] : withheld) {
+      detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + begin, end - begin,
+                         value_type(0));
     }
     if (hook_) {
       detail::fence(exec_, "oktopk::error_feedback::hook");

@@ -38,12 +38,8 @@ class sgd {
 public:
   using execution_space = typename Allreduce::execution_space;
   using value_type = typename Allreduce::value_type;
-  using index_type = typename Allreduce::index_type;
-  using memory_space = typename execution_space::memory_space;
-  using vector_type = typename feedback_type::vector_type;
   using const_vector_type = typename feedback_type::const_vector_type;
   using update_type = typename Allreduce::update_type;
-
   using options = sgd_options;
 
   /// All that is carried from one step to the next, on the host; a plain value.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The adapter for PyTorch's C++ library; with what stands in torch/, the only headers that include headers of torch.
+/// The adapter for PyTorch's C++ library. Only this header and those in torch/ include headers of torch.
 
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
@@ -14,7 +14,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
@@ -99,29 +99,18 @@ class gradient_hook {
 public:
   gradient_hook(at::Tensor const& parameter, std::function<void()> call)
       : accumulator_(torch::autograd::impl::grad_accumulator(parameter)),
-        post_(std::make_unique<post>(std::move(call))), key_(reinterpret_cast<std::uintptr_t>(post_.get())) {
-    accumulator_->add_post_hook(std::move(post_));
-  }
+        key_(accumulator_->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+            [call = std::move(call)](auto const& outputs, auto const&) {
+              call();
+              return outputs;
+            }))) {}
 
   gradient_hook(gradient_hook const&) = delete;
   gradient_hook& operator=(gradient_hook const&) = delete;
   ~gradient_hook() { accumulator_->del_post_hook(key_); }
 
 private:
-  struct post final : torch::autograd::FunctionPostHook {
-    explicit post(std::function<void()> function) : call(std::move(function)) {}
-
-    torch::autograd::variable_list operator()(torch::autograd::variable_list const& outputs,
-                                              torch::autograd::variable_list const&) override {
-      call();
-      return outputs;
-    }
-
-    std::function<void()> call;
-  };
-
   std::shared_ptr<torch::autograd::Node> accumulator_; // torch keeps only a weak pointer
-  std::unique_ptr<post> post_;
   std::uintptr_t key_;
 };
 

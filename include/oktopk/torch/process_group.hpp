@@ -124,15 +124,13 @@ public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
 
-  /// What messages are for from now on.
+  /// Names the purpose of the messages from now on.
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// Leaves all ranks: this one can use the communicator no more. Closes the connections of the group on this rank, so
   /// that the waits of the others end with an error of Gloo, which does not say why.
   void give_up(error const& why) noexcept {
-    if (!shared_->broken) {
-      shared_->broken.note(why.code(), why.sentence());
-    }
+    shared_->broken.note(why.code(), why.sentence());
     if (!std::exchange(shared_->is_closed, true)) {
       close_connections();
     }

@@ -104,9 +104,7 @@ inline bucket_plan plan_buckets(std::span<std::int64_t const> lengths, std::size
   std::int64_t const most = how.bucket_bytes / static_cast<std::int64_t>(value_bytes);
   for (int const tensor : order) {
     auto const number = static_cast<std::size_t>(tensor);
-    double const density = how.densities.empty()       ? 0
-                           : how.densities.size() == 1 ? how.densities.front()
-                                                       : how.densities[number];
+    double const density = how.densities.empty() ? 0 : how.densities[how.densities.size() == 1 ? 0 : number];
     bool const fits = !plan.buckets.empty() && plan.buckets.back().density == density &&
                       lengths[number] <= most - plan.buckets.back().length;
     if (!fits) {
@@ -224,8 +222,8 @@ inline void expect_number(char const* what, int number, std::size_t count) {
   }
 }
 
-/// Tensors in buckets, each with an allreduce and an error feedback of its own: what `bucketed` and the Python module
-/// stand on.
+/// Tensors in buckets, each with an allreduce and an error feedback of its own: the base of `bucketed` and of the
+/// Python module.
 ///
 /// Residuals and velocities belong to tensors: they wait here while a tensor is in no bucket, and the next bucket of
 /// the tensor goes on with them. A step is a call of some buckets, by one thread; where a call fails, on all ranks, no
@@ -283,14 +281,12 @@ public:
     auto made = std::make_unique<part>(exec_, what, make, how);
     std::vector<tensor_place> places;
     std::int64_t offset = 0;
-    bool goes_on = false;
     for (int const tensor : what.tensors) {
-      std::int64_t const length = plan_.places[index(tensor)].length;
-      places.push_back({static_cast<int>(parts_.size()), offset, length});
-      offset += length;
-      goes_on = goes_on || !waiting_[index(tensor)].residual.empty();
+      places.push_back({static_cast<int>(parts_.size()), offset, plan_.places[index(tensor)].length});
+      offset += places.back().length;
     }
-    if (goes_on) {
+    if (std::any_of(what.tensors.begin(), what.tensors.end(),
+                    [&](int tensor) { return !waiting_[index(tensor)].residual.empty(); })) {
       auto state = made->feedback.state();
       for (std::size_t i = 0; i < places.size(); ++i) {
         copy(waiting_[index(what.tensors[i])], 0, state, places[i].offset, places[i].length);
@@ -460,8 +456,7 @@ private:
 
   bool has_velocity() const { return how_.momentum > 0; }
 
-  // The values of ranges that are withheld wait beside the averages: what a lossy format makes of zeros is not for
-  // them.
+  // Values of withheld ranges wait beside the averages: what a lossy format makes of zeros is not for them.
   template <class Values>
   void average(part& of, Values const& values) {
     auto const& exec = of.allreduce.execution();
@@ -472,11 +467,10 @@ private:
     kept_.reserve(exec, count);
     auto const copy_withheld = [&](bool back) {
       value_type* kept = kept_.data();
-      for (entry_range const range : of.withheld) {
-        value_type* const there = values.data() + range.begin;
-        copy_array("oktopk::bucketed::withhold", exec, back ? kept : there, range.end - range.begin,
-                   back ? there : kept);
-        kept += range.end - range.begin;
+      for (auto const [begin, end] : of.withheld) {
+        value_type* const there = values.data() + begin;
+        copy_array("oktopk::bucketed::withhold", exec, back ? kept : there, end - begin, back ? there : kept);
+        kept += end - begin;
       }
     };
     copy_withheld(false);

@@ -18,7 +18,7 @@
 
 namespace oktopk {
 
-/// Options of `error_feedback`: what happens to a gradient before the residual takes it. The same on all ranks.
+/// Options of `error_feedback`: momentum and clipping, before the residual takes a gradient. The same on all ranks.
 struct error_feedback_options {
   double momentum = 0;        ///< in [0, 1), also in the value type; momentum * velocity + gradient is accumulated
   bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
@@ -50,7 +50,7 @@ struct entry_range {
 
 namespace detail {
 
-/// What is wrong with a number of the options, called `name`, that kernels use as a `Value`; empty where nothing is.
+/// The fault of a number of the options, called `name`, that kernels use as a `Value`; empty where there is none.
 template <gradient_value Value>
 std::string value_fault(std::string_view name, double number) {
   if (!std::isfinite(number)) {
@@ -67,7 +67,7 @@ std::string value_fault(std::string_view name, double number) {
   return {};
 }
 
-/// The same for a factor in [0, 1) that makes what it multiplies decay; of other numbers it says nothing.
+/// The fault of a factor in [0, 1) that is 1 as a `Value`; empty for other numbers.
 template <gradient_value Value>
 std::string decay_fault(std::string_view name, double number) {
   if (number >= 0 && number < 1 && static_cast<Value>(number) == 1) {

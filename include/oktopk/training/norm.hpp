@@ -108,8 +108,8 @@ public:
     return wide_number::of(std::sqrt(sum_of_squares(exec, values, std::ldexp(1.0, -exponent))), exponent);
   }
 
-  /// What scales the vector down to the norm `most` where it is above; else, where `most` is 0, and where a value is
-  /// not finite, 1. Waits for `exec`.
+  /// The factor that scales the vector down to the norm `most` where it is above; 1 where it is not, where `most` is 0,
+  /// and where a value is not finite. Waits for `exec`.
   template <class Vector>
   wide_number factor_to(E const& exec, Vector const& values, double most) {
     if (most > 0) {
