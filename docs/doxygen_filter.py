@@ -21,7 +21,7 @@ PAGES = ("docs", "examples", "benchmarks", "packaging")
 FOR_USERS = re.compile(
     r"[^/]*|training/.*|catalogue/(catalogue|any_allreduce)|core/(call_statistics|checkpoint|error|sparse|version)"
     r"|algorithm/(concept|dense|gaussian_k|gtopk|ok_topk|other_ranks|topk_a|topk_dsa|paper/.*)"
-    r"|comm/(breakdown|checked|counted|in_process|self|threads|time_limit)|(mpi|nccl|torch)/[^/]*communicator")
+    r"|comm/(checked|counted|in_process|revocation|self|threads|time_limit)|(mpi|nccl|torch)/[^/]*communicator")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s#]*)(?:#([^()\s]*))?\)")
 
 

@@ -22,8 +22,8 @@
 class socket_communicator {
   struct line { // a socket keeps the order of its messages; -1 after `cancel`
     int socket = -1;
-    std::deque<std::span<std::byte>> rooms{}; // of receives under way, oldest first
-    std::size_t arrived = 0;                  // messages so far
+    std::deque<std::span<std::byte>> spaces{}; // of receives under way, oldest first
+    std::size_t arrived = 0;                   // messages so far
   };
   int rank_;
   std::shared_ptr<line[]> lines_{new line[oktopk::phase_count]}; // shared by all copies of the communicator
@@ -63,8 +63,8 @@ public:
   request irecv(std::span<std::byte> in, int, oktopk::phase use) {
     line& its = lines_[static_cast<int>(use)];
     check(its.socket >= 0);
-    its.rooms.push_back(in);
-    return {&its, its.arrived + its.rooms.size()};
+    its.spaces.push_back(in);
+    return {&its, its.arrived + its.spaces.size()};
   }
 
   template <oktopk::execution_space E>
@@ -75,9 +75,9 @@ public:
   void wait_all(std::span<request> requests) {
     for (request& each : requests) {
       while (each.active() && each.of->arrived < each.number) { // a message fills the oldest room
-        auto const room = each.of->rooms.front();
-        each.of->rooms.pop_front();
-        check(recv(each.of->socket, room.data(), room.size(), MSG_TRUNC) == static_cast<ssize_t>(room.size()));
+        auto const space = each.of->spaces.front();
+        each.of->spaces.pop_front();
+        check(recv(each.of->socket, space.data(), space.size(), MSG_TRUNC) == static_cast<ssize_t>(space.size()));
         each.of->arrived += 1;
       }
       each = {};
@@ -99,7 +99,7 @@ public:
   }
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
   }
 };

@@ -20,41 +20,42 @@ using emulator_reader = decltype(&oktopk_cuda_emulator_read_counts);
 
 // Of this program, which is one thread.
 emulator_reader emulator = nullptr;
-counts told_by_kokkos;
+counts counted_by_kokkos;
 
 void note_kernel(char const*, std::uint32_t, std::uint64_t*) {
-  told_by_kokkos[quantity::launches] += 1;
+  counted_by_kokkos[quantity::launches] += 1;
 }
 
 void note_fence(char const*, std::uint32_t, std::uint64_t*) {
-  told_by_kokkos[quantity::host_waits] += 1;
+  counted_by_kokkos[quantity::host_waits] += 1;
 }
 
 void note_copy(Kokkos::Profiling::SpaceHandle, char const*, void const*, Kokkos::Profiling::SpaceHandle, char const*,
                void const*, std::uint64_t bytes) {
-  told_by_kokkos[quantity::copies] += 1;
-  told_by_kokkos[quantity::bytes_copied] += static_cast<double>(bytes);
+  counted_by_kokkos[quantity::copies] += 1;
+  counted_by_kokkos[quantity::bytes_copied] += static_cast<double>(bytes);
 }
 
 void note_allocation(Kokkos::Profiling::SpaceHandle, char const*, void const*, std::uint64_t) {
-  told_by_kokkos[quantity::allocations] += 1;
+  counted_by_kokkos[quantity::allocations] += 1;
 }
 
-counts from_emulator(oktopk_cuda_emulator_counts const& told) {
+counts from_emulator(oktopk_cuda_emulator_counts const& counted) {
   auto const number = [](std::uint64_t count) { return static_cast<double>(count); };
   counts now;
-  now[quantity::launches] = number(told.launches);
-  now[quantity::blocks] = number(told.blocks);
-  now[quantity::threads] = number(told.threads);
-  now[quantity::instructions] = number(told.thread_instructions);
-  now[quantity::bytes_read] = number(told.bytes_read);
-  now[quantity::bytes_written] = number(told.bytes_written);
-  now[quantity::sectors_read] = number(told.sectors_read);
-  now[quantity::sectors_written] = number(told.sectors_written);
-  now[quantity::host_waits] = number(told.stream_waits + told.device_waits + told.event_waits + told.blocking_copies);
-  now[quantity::copies] = number(told.copies_to_device + told.copies_to_host + told.copies_on_device);
-  now[quantity::bytes_copied] = number(told.bytes_to_device + told.bytes_to_host + told.bytes_on_device);
-  now[quantity::allocations] = number(told.allocations);
+  now[quantity::launches] = number(counted.launches);
+  now[quantity::blocks] = number(counted.blocks);
+  now[quantity::threads] = number(counted.threads);
+  now[quantity::instructions] = number(counted.thread_instructions);
+  now[quantity::bytes_read] = number(counted.bytes_read);
+  now[quantity::bytes_written] = number(counted.bytes_written);
+  now[quantity::sectors_read] = number(counted.sectors_read);
+  now[quantity::sectors_written] = number(counted.sectors_written);
+  now[quantity::host_waits] =
+      number(counted.stream_waits + counted.device_waits + counted.event_waits + counted.blocking_copies);
+  now[quantity::copies] = number(counted.copies_to_device + counted.copies_to_host + counted.copies_on_device);
+  now[quantity::bytes_copied] = number(counted.bytes_to_device + counted.bytes_to_host + counted.bytes_on_device);
+  now[quantity::allocations] = number(counted.allocations);
   return now;
 }
 
@@ -95,7 +96,7 @@ origin prepare_counting() {
   }
   for (quantity const each : {quantity::blocks, quantity::threads, quantity::instructions, quantity::bytes_read,
                               quantity::bytes_written, quantity::sectors_read, quantity::sectors_written}) {
-    told_by_kokkos[each] = std::numeric_limits<double>::quiet_NaN(); // nobody tells it
+    counted_by_kokkos[each] = std::numeric_limits<double>::quiet_NaN(); // nobody tells it
   }
   using namespace Kokkos::Tools::Experimental;
   set_begin_parallel_for_callback(note_kernel);
@@ -108,11 +109,11 @@ origin prepare_counting() {
 }
 
 counts count_now() {
-  counts now = told_by_kokkos;
+  counts now = counted_by_kokkos;
   if (emulator != nullptr) {
-    oktopk_cuda_emulator_counts told{};
-    emulator(&told);
-    now = from_emulator(told);
+    oktopk_cuda_emulator_counts counted{};
+    emulator(&counted);
+    now = from_emulator(counted);
   }
   now[quantity::seconds] = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   return now;

@@ -131,10 +131,10 @@ vector_type on_device(std::vector<float> const& values) {
 template <class Call>
 void run_steps(options const& asked, workload const& from, noted_communicator& comm, ledger& book, Call const& call) {
   vector_type const gradients[] = {on_device(from.gradient(comm.rank(), 0)), on_device(from.gradient(comm.rank(), 1))};
-  oktopk::collective_workspace room;
+  oktopk::collective_workspace workspace;
   auto const everybody = [&] {
     std::int64_t one = 1;
-    oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+    oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
   };
   for (int step = 0; step < asked.warmup; ++step) {
     call(gradients[step % 2]);

@@ -172,14 +172,14 @@ struct zstd : rival<zstd> {
   }
 
   static std::int64_t code(std::int32_t const* indices, std::int64_t count, std::int64_t begin, std::byte* out) {
-    std::vector<std::uint16_t>& gaps = room(3 * count);
+    std::vector<std::uint16_t>& gaps = scratch(3 * count);
     std::size_t const size = put_gaps(indices, count, begin, gaps.data());
     return compress(gaps.data(), 2 * size, out, most_bytes(count));
   }
 
   static void uncode(std::byte const* in, std::int64_t bytes, std::int64_t count, std::int64_t begin,
                      std::int32_t* indices) {
-    std::vector<std::uint16_t>& gaps = room(3 * count);
+    std::vector<std::uint16_t>& gaps = scratch(3 * count);
     decompress(in, bytes, gaps.data(), 2 * gaps.size());
     take_gaps(gaps.data(), count, begin, indices);
   }
@@ -217,17 +217,17 @@ struct zstd : rival<zstd> {
     return at;
   }
 
-  static std::int64_t compress(void const* from, std::size_t bytes, std::byte* out, std::int64_t room) {
+  static std::int64_t compress(void const* from, std::size_t bytes, std::byte* out, std::int64_t capacity) {
     static std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> const context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
-    return checked(ZSTD_compressCCtx(context.get(), out, static_cast<std::size_t>(room), from, bytes, 1));
+    return checked(ZSTD_compressCCtx(context.get(), out, static_cast<std::size_t>(capacity), from, bytes, 1));
   }
 
-  static void decompress(std::byte const* in, std::int64_t bytes, void* to, std::size_t room) {
+  static void decompress(std::byte const* in, std::int64_t bytes, void* to, std::size_t capacity) {
     static std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> const context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-    checked(ZSTD_decompressDCtx(context.get(), to, room, in, static_cast<std::size_t>(bytes)));
+    checked(ZSTD_decompressDCtx(context.get(), to, capacity, in, static_cast<std::size_t>(bytes)));
   }
 
-  static std::vector<std::uint16_t>& room(std::int64_t numbers) {
+  static std::vector<std::uint16_t>& scratch(std::int64_t numbers) {
     static std::vector<std::uint16_t> kept;
     if (kept.size() < static_cast<std::size_t>(numbers)) {
       kept.resize(static_cast<std::size_t>(numbers));
@@ -255,7 +255,7 @@ struct zstd_all {
   template <class E>
   static std::int64_t encode(E const&, entry_list from, oktopk::region where, std::byte* out) {
     std::int64_t const count = from.size();
-    std::uint16_t* const all = zstd::room(5 * count).data();
+    std::uint16_t* const all = zstd::scratch(5 * count).data();
     std::size_t const size = zstd::put_gaps(from.indices.data(), count, where.begin, all);
     auto const more = static_cast<std::size_t>(count) * sizeof(float);
     std::memcpy(all + size, from.values.data(), more);
@@ -265,7 +265,7 @@ struct zstd_all {
   template <class E>
   static void decode(E const&, std::byte const* in, std::int64_t bytes, std::int64_t count, oktopk::region where,
                      std::int32_t* indices, float* values) {
-    std::vector<std::uint16_t>& all = zstd::room(5 * count);
+    std::vector<std::uint16_t>& all = zstd::scratch(5 * count);
     zstd::decompress(in, bytes, all.data(), 2 * all.size());
     std::size_t const size = zstd::take_gaps(all.data(), count, where.begin, indices);
     std::memcpy(values, all.data() + size, static_cast<std::size_t>(count) * sizeof(float));

@@ -28,7 +28,7 @@ using space = Kokkos::DefaultHostExecutionSpace;
 #endif
 
 /// Memory that all measurements share, and which of them has used it last.
-struct room {
+struct scratch {
   void const* owner = nullptr;
   std::vector<std::uint64_t> wire;
   std::vector<std::int32_t> indices;
@@ -39,11 +39,12 @@ struct room {
 template <class Format>
 class subject {
 public:
-  subject(std::string name, input const& from, room& shared) : name_(std::move(name)), from_(from), room_(shared) {}
+  subject(std::string name, input const& from, scratch& shared)
+      : name_(std::move(name)), from_(from), scratch_(shared) {}
 
   /// Makes the messages, unless they are the last that were made.
   void prepare() {
-    if (room_.owner == this) {
+    if (scratch_.owner == this) {
       return;
     }
     offsets_.clear();
@@ -56,12 +57,12 @@ public:
       longest = std::max(longest, each.size());
     }
     sizes_.resize(offsets_.size());
-    room_.wire.resize(static_cast<std::size_t>(bytes) / 8);
-    room_.indices.resize(static_cast<std::size_t>(longest));
-    room_.values.resize(static_cast<std::size_t>(longest));
+    scratch_.wire.resize(static_cast<std::size_t>(bytes) / 8);
+    scratch_.indices.resize(static_cast<std::size_t>(longest));
+    scratch_.values.resize(static_cast<std::size_t>(longest));
     encode();
     check();
-    room_.owner = this;
+    scratch_.owner = this;
   }
 
   void encode() {
@@ -99,17 +100,18 @@ public:
   }
 
 private:
-  std::byte* at(std::size_t which) { return reinterpret_cast<std::byte*>(room_.wire.data()) + offsets_[which]; }
+  std::byte* at(std::size_t which) { return reinterpret_cast<std::byte*>(scratch_.wire.data()) + offsets_[which]; }
 
   void decode(std::size_t which) {
     message const& each = from_.messages[which];
-    format_.decode(exec_, at(which), sizes_[which], each.size(), each.where, room_.indices.data(), room_.values.data());
+    format_.decode(exec_, at(which), sizes_[which], each.size(), each.where, scratch_.indices.data(),
+                   scratch_.values.data());
   }
 
   void check() {
     double off = 0;
     double all = 0;
-    std::fill(room_.values.begin(), room_.values.end(), 0.0F); // of a format that sends none
+    std::fill(scratch_.values.begin(), scratch_.values.end(), 0.0F); // of a format that sends none
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       message const& each = from_.messages[i];
       if (sizes_[i] > format_.max_encoded_bytes(each.size(), each.where)) {
@@ -118,12 +120,12 @@ private:
       decode(i);
       exec_.fence();
       for (std::size_t entry = 0; entry < each.indices.size(); ++entry) {
-        bool const same_value = room_.values[entry] == each.values[entry];
-        if (room_.indices[entry] != each.indices[entry] || (Format::lossless && !same_value)) {
+        bool const same_value = scratch_.values[entry] == each.values[entry];
+        if (scratch_.indices[entry] != each.indices[entry] || (Format::lossless && !same_value)) {
           throw std::runtime_error(name_ + " does not give back entry " + std::to_string(entry) + " of a message of " +
                                    from_.name);
         }
-        double const away = static_cast<double>(room_.values[entry]) - each.values[entry];
+        double const away = static_cast<double>(scratch_.values[entry]) - each.values[entry];
         off += away * away;
         all += static_cast<double>(each.values[entry]) * each.values[entry];
       }
@@ -133,7 +135,7 @@ private:
 
   std::string name_;
   input const& from_;
-  room& room_;
+  scratch& scratch_;
   Format format_{};
   space exec_;
   std::vector<std::int64_t> offsets_;
@@ -150,7 +152,7 @@ struct case_of {
 
 /// All measurements, which must end before Kokkos does.
 struct measurements {
-  room shared;
+  scratch shared;
   std::vector<std::shared_ptr<void>> subjects;
 };
 

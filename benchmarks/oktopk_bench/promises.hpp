@@ -42,7 +42,8 @@ struct allreduce_promises {
   std::optional<selection_promise> global; ///< of the sums; none where the ranks do not select together
 };
 
-/// The promise of the selector that has these options: exact, a band, k in all from chunks or at random places, or none.
+/// The promise of the selector that has these options: exact, a band, k in all from chunks or at random places, or
+/// none.
 template <class Options>
 selection_promise promise_of(Options const& how) {
   if constexpr (requires { how.chosen; }) {
@@ -86,7 +87,7 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
     promised.coded = coded_messages::regions;
   }
   if constexpr (requires { how.format.values(); }) {
-    promised.rounding = loses(how.format) ? how.format.values().name() : std::string();
+    promised.rounding = is_lossy(how.format) ? how.format.values().name() : std::string();
   }
   return promised;
 }

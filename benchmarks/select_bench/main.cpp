@@ -226,7 +226,7 @@ int run_program(int argc, char** argv) {
     return run(asked, all) ? 0 : 1;
   } catch (std::exception const& fault) {
     std::fprintf(stderr, "select_bench: %s\n", fault.what());
-    all.give_up();
+    all.abort();
     return 1;
   }
 }

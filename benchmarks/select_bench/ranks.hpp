@@ -53,7 +53,7 @@ public:
   }
 
   /// Ends the others too, which would wait for this one.
-  void give_up() const {
+  void abort() const {
 #ifdef SELECT_BENCH_WITH_MPI
     if (size_ > 1) {
       MPI_Abort(MPI_COMM_WORLD, 1);

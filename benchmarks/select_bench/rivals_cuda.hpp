@@ -54,23 +54,23 @@ public:
         indices_("select_bench::indices", static_cast<std::size_t>(k)) {
     std::size_t bytes = 0;
     call(nullptr, bytes);
-    room_ = decltype(room_)("select_bench::room", bytes);
+    scratch_ = decltype(scratch_)("select_bench::room", bytes);
   }
 
   void run() {
-    std::size_t bytes = room_.extent(0);
-    call(room_.data(), bytes);
+    std::size_t bytes = scratch_.extent(0);
+    call(scratch_.data(), bytes);
     exec_.fence();
   }
 
 private:
-  void call(void* room, std::size_t& bytes) {
+  void call(void* scratch, std::size_t& bytes) {
     namespace execution = ::cuda::execution;
     auto const quickest = ::cuda::std::execution::env{
         ::cuda::stream_ref{exec_.cuda_stream()},
         execution::require(execution::determinism::not_guaranteed, execution::output_ordering::unsorted)};
     cudaError_t const status =
-        cub::DeviceTopK::MaxPairs(room, bytes, thrust::make_transform_iterator(from_.data(), magnitude_of()),
+        cub::DeviceTopK::MaxPairs(scratch, bytes, thrust::make_transform_iterator(from_.data(), magnitude_of()),
                                   magnitudes_.data(), thrust::make_counting_iterator(std::int32_t(0)), indices_.data(),
                                   static_cast<std::int64_t>(from_.extent(0)), k_, quickest);
     if (status != cudaSuccess) {
@@ -83,7 +83,7 @@ private:
   std::int64_t k_;
   device_vector magnitudes_;
   Kokkos::View<std::int32_t*, space::memory_space> indices_;
-  Kokkos::View<unsigned char*, space::memory_space> room_;
+  Kokkos::View<unsigned char*, space::memory_space> scratch_;
 };
 
 #endif

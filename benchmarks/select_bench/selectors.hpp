@@ -38,17 +38,17 @@ struct selector_entry {
 using workspace = oktopk::selection_workspace<std::int32_t, float, space>;
 
 /// The exact k-th magnitude of the accumulator as it is.
-inline oktopk::detail::kth<float> kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& room) {
+inline oktopk::detail::kth<float> kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& scratch) {
   return oktopk::detail::kth_magnitude_by_prefilter<space, std::int32_t, float>(exec, from.source(0).materialized(), k,
-                                                                                room);
+                                                                                scratch);
 }
 
 /// The same by histograms of all values, digit by digit.
 inline selection make_kth_by_histograms(space const& exec, vectors const& from, std::int64_t k) {
-  auto const room = std::make_shared<workspace>();
+  auto const scratch = std::make_shared<workspace>();
   return [=, &exec, &from](int) {
     auto const found =
-        oktopk::detail::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).materialized(), k, *room);
+        oktopk::detail::kth_magnitude<space, std::int32_t, float>(exec, from.source(0).materialized(), k, *scratch);
     return found.ties > 0 ? k : 0;
   };
 }
@@ -56,30 +56,30 @@ inline selection make_kth_by_histograms(space const& exec, vectors const& from, 
 /// The thresholds of both accumulators, for selections that are given theirs.
 inline std::array<std::uint32_t, 2> known_thresholds(space const& exec, vectors const& from, std::int64_t k) {
   std::array<std::uint32_t, 2> thresholds{};
-  workspace room;
+  workspace scratch;
   for (int repetition : {1, 0}) {
     from.source(repetition).materialize(exec);
-    thresholds[static_cast<std::size_t>(repetition)] = kth_of(exec, from, k, room).threshold;
+    thresholds[static_cast<std::size_t>(repetition)] = kth_of(exec, from, k, scratch).threshold;
   }
   return thresholds;
 }
 
 /// Accumulates, and compacts what reaches a known threshold, in one pass.
 inline selection make_fused(space const& exec, vectors const& from, std::int64_t k) {
-  auto const room = std::make_shared<workspace>();
+  auto const scratch = std::make_shared<workspace>();
   auto const thresholds = known_thresholds(exec, from, k);
   return [=, &exec, &from](int repetition) {
-    room->reserve(exec, 2 * k);
-    return oktopk::compact(exec, from.source(repetition), thresholds[static_cast<std::size_t>(repetition % 2)], *room,
-                           true);
+    scratch->reserve(exec, 2 * k);
+    return oktopk::compact(exec, from.source(repetition), thresholds[static_cast<std::size_t>(repetition % 2)],
+                           *scratch, true);
   };
 }
 
 /// The exact k-th magnitude of the accumulator, from scratch; writes no selection.
 inline selection make_kth(space const& exec, vectors const& from, std::int64_t k) {
-  auto const room = std::make_shared<workspace>();
+  auto const scratch = std::make_shared<workspace>();
   return [=, &exec, &from](int) {
-    auto const found = kth_of(exec, from, k, *room);
+    auto const found = kth_of(exec, from, k, *scratch);
     return found.ties > 0 ? k : 0;
   };
 }
@@ -88,24 +88,24 @@ inline selection make_kth(space const& exec, vectors const& from, std::int64_t k
 template <class Selector>
 selection make_whole(space const& exec, vectors const& from, std::int64_t k) {
   struct kept {
-    workspace room;
+    workspace scratch;
     Selector selector{};
     typename Selector::template state<float> state{};
   };
   auto const own = std::make_shared<kept>();
   return [=, &exec, &from](int repetition) {
     oktopk::detail::one_rank alone;
-    oktopk::selection_context const context{exec, k, repetition, alone, own->room};
+    oktopk::selection_context const context{exec, k, repetition, alone, own->scratch};
     return own->selector.select(context, from.source(repetition), own->state).entries.size();
   };
 }
 
 /// What one would write first: a scan over all values, with a known threshold.
-inline std::int64_t scan(space const& exec, vectors const& from, std::uint32_t threshold, workspace const& room) {
+inline std::int64_t scan(space const& exec, vectors const& from, std::uint32_t threshold, workspace const& scratch) {
   float const* const values = from.accumulator.data();
-  std::int32_t* const indices = room.indices.data();
-  float* const kept = room.values.data();
-  std::int64_t const capacity = room.indices.capacity();
+  std::int32_t* const indices = scratch.indices.data();
+  float* const kept = scratch.values.data();
+  std::int64_t const capacity = scratch.indices.capacity();
   std::int64_t count = 0;
   Kokkos::parallel_scan(
       "select_bench::scan", Kokkos::RangePolicy<space, Kokkos::IndexType<std::int64_t>>(exec, 0, from.size()),
@@ -123,11 +123,11 @@ inline std::int64_t scan(space const& exec, vectors const& from, std::uint32_t t
 }
 
 inline selection make_kokkos_scan(space const& exec, vectors const& from, std::int64_t k) {
-  auto const room = std::make_shared<workspace>();
+  auto const scratch = std::make_shared<workspace>();
   auto const thresholds = known_thresholds(exec, from, k);
   return [=, &exec, &from](int repetition) { // the accumulator is that of this repetition, made by the passes before
-    room->reserve(exec, 2 * k);
-    return scan(exec, from, thresholds[static_cast<std::size_t>(repetition % 2)], *room);
+    scratch->reserve(exec, 2 * k);
+    return scan(exec, from, thresholds[static_cast<std::size_t>(repetition % 2)], *scratch);
   };
 }
 

@@ -40,8 +40,8 @@ struct manifest {
   }
 };
 
-// What a rank's file has, in two checkpoints: what the training depends on is the same in every run, and what is told
-// of it has times.
+// What a rank's file has, in two checkpoints: what the training depends on is the same in every run, and what was
+// reported of it has times.
 struct numbers_of_rank : training_state {
   static std::string type_name() { return "train_fashion_mnist: a rank"; }
 
@@ -55,29 +55,29 @@ struct numbers_of_rank : training_state {
   }
 };
 
-struct told_by_rank : training_state {
+struct history_of_rank : training_state {
   static std::string type_name() { return "train_fashion_mnist: what was told"; }
 
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {
     measurements::each_part(state.epoch, visit);
-    report::story::each_part(state.told, visit);
+    report::story::each_part(state.history, visit);
   }
 };
 
 std::string bytes_of(training_state const& state) {
   std::ostringstream out;
   oktopk::save(out, numbers_of_rank{state});
-  oktopk::save(out, told_by_rank{state});
+  oktopk::save(out, history_of_rank{state});
   return out.str();
 }
 
 training_state state_in(std::string const& bytes) {
   std::istringstream in(bytes);
   training_state state = oktopk::load_next<numbers_of_rank>(in);
-  training_state told = oktopk::load<told_by_rank>(in);
-  state.epoch = told.epoch;
-  state.told = std::move(told.told);
+  training_state saved_history = oktopk::load<history_of_rank>(in);
+  state.epoch = saved_history.epoch;
+  state.history = std::move(saved_history.history);
   return state;
 }
 
@@ -149,14 +149,14 @@ std::optional<training_state> checkpoints::newest() {
   if (name_.empty()) {
     return std::nullopt;
   }
-  std::vector<std::uint64_t> told(static_cast<std::size_t>(world_.size()) + 1); // the iteration, and the digests
+  std::vector<std::uint64_t> received(static_cast<std::size_t>(world_.size()) + 1); // the iteration, and the digests
   if (found) {
-    told.front() = static_cast<std::uint64_t>(saved.iteration);
-    std::copy(saved.digests.begin(), saved.digests.end(), told.begin() + 1);
+    received.front() = static_cast<std::uint64_t>(saved.iteration);
+    std::copy(saved.digests.begin(), saved.digests.end(), received.begin() + 1);
   }
-  add_over_ranks(told);
-  auto const iteration = static_cast<std::int64_t>(told.front());
-  std::uint64_t const digest = told[static_cast<std::size_t>(world_.rank()) + 1];
+  add_over_ranks(received);
+  auto const iteration = static_cast<std::int64_t>(received.front());
+  std::uint64_t const digest = received[static_cast<std::size_t>(world_.rank()) + 1];
   auto state = together(world_, "--checkpoint", [&]() -> std::optional<training_state> {
     if (iteration == 0) {
       return std::nullopt;
@@ -194,8 +194,8 @@ void checkpoints::save(training_state const& state) {
 
 // Numbers of which only one rank has each.
 void checkpoints::add_over_ranks(std::vector<std::uint64_t>& numbers) {
-  oktopk::collective_workspace room;
-  oktopk::allreduce_integers(world_, std::span(numbers), oktopk::reduction::sum, oktopk::phase::control, room);
+  oktopk::collective_workspace workspace;
+  oktopk::allreduce_integers(world_, std::span(numbers), oktopk::reduction::sum, oktopk::phase::control, workspace);
 }
 
 files::path checkpoints::file_of(std::int64_t iteration) const {

@@ -22,7 +22,7 @@ struct training_state {
   std::vector<float> parameters; ///< the same on all ranks
   std::vector<char> optimizer;   ///< checkpoint of the optimizer: residual, velocity, the algorithm's state
   measurements epoch;            ///< of the epoch under way
-  report::story told;            ///< of those before
+  report::story history;         ///< of those before
   std::vector<std::int64_t> local;
   std::vector<std::int64_t> global;
 };

@@ -121,11 +121,11 @@ idx_data read_idx(std::filesystem::path const& file, int rank) {
   std::int64_t const piece = std::int64_t(1) << 20;
   std::int64_t found = 0;
   while (found < total) {
-    auto const room = static_cast<std::size_t>(std::min(piece, total - found));
-    data.bytes.resize(static_cast<std::size_t>(found) + room);
+    auto const chunk = static_cast<std::size_t>(std::min(piece, total - found));
+    data.bytes.resize(static_cast<std::size_t>(found) + chunk);
     std::size_t const got = in.read(std::span(data.bytes).subspan(static_cast<std::size_t>(found)));
     found += static_cast<std::int64_t>(got);
-    if (got < room) {
+    if (got < chunk) {
       in.cut_short(total + static_cast<std::int64_t>(header.size()), found + static_cast<std::int64_t>(header.size()));
     }
   }

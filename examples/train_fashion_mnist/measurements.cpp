@@ -36,9 +36,9 @@ measurements measurements::over_ranks(oktopk::mpi_communicator& world) const {
   world.allreduce(std::span<double>(maxima), oktopk::reduction::max, oktopk::phase::control);
   all.most_words = maxima[0];
   all.bound_words = maxima[1];
-  oktopk::collective_workspace room;
+  oktopk::collective_workspace workspace;
   oktopk::allreduce_integers(world, std::span(&all.over_bound, 1), oktopk::reduction::sum, oktopk::phase::control,
-                             room);
+                             workspace);
   return all;
 }
 

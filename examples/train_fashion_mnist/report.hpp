@@ -34,7 +34,7 @@ public:
   /// The closing lines; then the files that were asked for. Throws std::runtime_error.
   void close(double total_seconds) const;
 
-  /// What the epochs so far have told, for checkpoints.
+  /// The report of the epochs so far, for checkpoints.
   struct story {
     measurements whole;
     std::int64_t epochs = 0;
@@ -54,7 +54,9 @@ public:
     }
   };
 
-  story told(double seconds) const { return {whole_, epochs_, accuracy_, loss_, {csv_.begin(), csv_.end()}, seconds}; }
+  story history(double seconds) const {
+    return {whole_, epochs_, accuracy_, loss_, {csv_.begin(), csv_.end()}, seconds};
+  }
   double seconds_before() const { return seconds_before_; } ///< of runs that this one goes on with
   void go_on_from(story const& before);
 

@@ -19,8 +19,8 @@ namespace {
 // The numbers of all ranks in one.
 std::vector<std::int64_t> reduced(std::vector<std::int64_t> numbers, oktopk::reduction op,
                                   oktopk::mpi_communicator& world) {
-  oktopk::collective_workspace room;
-  oktopk::allreduce_integers(world, std::span(numbers), op, oktopk::phase::control, room);
+  oktopk::collective_workspace workspace;
+  oktopk::allreduce_integers(world, std::span(numbers), op, oktopk::phase::control, workspace);
   return numbers;
 }
 

@@ -154,7 +154,7 @@ private:
     exec_.fence();
     iteration_ = saved->iteration;
     epoch_ = saved->epoch;
-    out.go_on_from(saved->told);
+    out.go_on_from(saved->history);
     log_.go_on_from(saved->local, saved->global);
   }
 
@@ -167,7 +167,7 @@ private:
                        .parameters = {host.data(), host.data() + host.extent(0)},
                        .optimizer = {bytes.begin(), bytes.end()},
                        .epoch = epoch_,
-                       .told = out.told(out.seconds_before() + seconds(begun_, clock::now())),
+                       .history = out.history(out.seconds_before() + seconds(begun_, clock::now())),
                        .local = log_.local(),
                        .global = log_.global()});
   }
@@ -219,8 +219,9 @@ private:
       std::int64_t const count = std::min(network_->capacity(), data_.test.size() - first);
       correct += network_->correct(exec_, parameters_, data_.test, test_order_, first, count);
     }
-    oktopk::collective_workspace room;
-    oktopk::allreduce_integers(world_, std::span(&correct, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+    oktopk::collective_workspace workspace;
+    oktopk::allreduce_integers(world_, std::span(&correct, 1), oktopk::reduction::sum, oktopk::phase::control,
+                               workspace);
     return static_cast<double>(correct) / static_cast<double>(data_.test.whole);
   }
 

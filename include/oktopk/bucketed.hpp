@@ -11,7 +11,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/launch_turn.hpp>
+#include <oktopk/core/kokkos_ext/launch_lock.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 #include <oktopk/training/communication_thread.hpp>
@@ -42,13 +42,13 @@ namespace detail {
 /// The tensors of a step whose gradients are there, and the bucket whose call is next: buckets go in their order, which
 /// is the same on all ranks, in whatever order tensors are announced.
 ///
-/// For the thread that announces. `misuse_of` a bucket is also for the thread that makes its call: it does not change
-/// from then on until `begin_step`, which must not run while a call is under way.
+/// For the thread that announces. `usage_error_of` a bucket is also for the thread that makes its call: it does not
+/// change from then on until `begin_step`, which must not run while a call is under way.
 class announced_tensors {
 public:
   explicit announced_tensors(bucket_plan plan) : plan_(std::move(plan)) { begin_step(); }
 
-  /// Forgets the step before; a misuse that came too late for its calls makes the first one of this step fail.
+  /// Forgets the step before; a usage error that came too late for its calls makes the first one of this step fail.
   void begin_step() {
     next_ = 0;
     pending_.clear();
@@ -57,9 +57,9 @@ public:
     }
     order_.clear();
     has_come_.assign(plan_.places.size(), false);
-    misused_.assign(pending_.size(), std::nullopt);
-    if (!misused_.empty()) {
-      misused_.front() = take_late();
+    usage_errors_.assign(pending_.size(), std::nullopt);
+    if (!usage_errors_.empty()) {
+      usage_errors_.front() = take_late();
     }
   }
 
@@ -70,17 +70,17 @@ public:
   std::vector<int> const& order() const { return order_; }
 
   /// The bucket that is complete with this tensor; none where it is not, or where the tensor cannot be announced, which
-  /// is a misuse.
+  /// is a usage error.
   std::optional<int> announce(int tensor) {
     if (!knows(tensor)) {
-      misuse(static_cast<int>(pending_.size()) - 1, fault::option_out_of_range,
-             number_fault("tensor", tensor, has_come_.size()));
+      usage_error(static_cast<int>(pending_.size()) - 1, fault::option_out_of_range,
+                  number_fault("tensor", tensor, has_come_.size()));
       return std::nullopt;
     }
     int const bucket = plan_.places[static_cast<std::size_t>(tensor)].bucket;
     if (has(tensor)) {
-      misuse(bucket, fault::option_out_of_range,
-             "tensor " + std::to_string(tensor) + " was ready already in this step");
+      usage_error(bucket, fault::option_out_of_range,
+                  "tensor " + std::to_string(tensor) + " was ready already in this step");
       return std::nullopt;
     }
     has_come_[static_cast<std::size_t>(tensor)] = true;
@@ -89,19 +89,21 @@ public:
   }
 
   /// The call of the bucket will fail, on all ranks; where it was given out already, that of the next one which was
-  /// not, if need be in the next step. The first misuse stays.
-  void misuse(int bucket, fault code, std::string const& sentence) {
+  /// not, if need be in the next step. The first usage error stays.
+  void usage_error(int bucket, fault code, std::string const& sentence) {
     auto const at = static_cast<std::size_t>(std::max(bucket, next_));
-    std::optional<error>& first = at < misused_.size() ? misused_[at] : late_;
+    std::optional<error>& first = at < usage_errors_.size() ? usage_errors_[at] : late_;
     if (!first) {
       first.emplace(code, "bucketed: " + sentence);
     }
   }
 
-  /// A misuse that is left for the next step; forgets it.
+  /// A usage error that is left for the next step; forgets it.
   std::optional<error> take_late() { return std::exchange(late_, std::nullopt); }
 
-  std::optional<error> const& misuse_of(int bucket) const { return misused_[static_cast<std::size_t>(bucket)]; }
+  std::optional<error> const& usage_error_of(int bucket) const {
+    return usage_errors_[static_cast<std::size_t>(bucket)];
+  }
 
   /// The next bucket in order, if all its tensors are there.
   std::optional<int> next_complete() const {
@@ -117,7 +119,7 @@ private:
   std::vector<std::size_t> pending_; // tensors of each bucket that have not come
   std::vector<int> order_;
   std::vector<bool> has_come_;
-  std::vector<std::optional<error>> misused_;
+  std::vector<std::optional<error>> usage_errors_;
   std::optional<error> late_; // for the next step
   int next_ = 0;
 };
@@ -136,9 +138,9 @@ private:
 /// that launches from any thread (every release for Serial, from 4.4 on for others but Threads). Elsewhere, and with
 /// `overlap` off, `ready` makes the call itself. From the first `ready` of a step until `wait` returns, nobody else
 /// uses the communicator; with MPI_THREAD_SERIALIZED no other thread calls MPI at all, which MPI_THREAD_MULTIPLE
-/// allows. Before Kokkos 4.4, what the caller does with Kokkos in that time stands within a `launch_turn`, copies of
-/// managed views included; calls lend their turn while their communicator waits. On a device the allreduce's instance
-/// should have a stream of its own; a call waits for all that the caller's instance was given before it.
+/// allows. Before Kokkos 4.4, what the caller does with Kokkos in that time stands within a `launch_lock`, copies of
+/// managed views included; calls release their lock while their communicator waits. On a device the allreduce's
+/// instance should have a stream of its own; a call waits for all that the caller's instance was given before it.
 ///
 /// Holds the gradients of all tensors beside what `error_feedback` holds. One bucket gives the bits of one call for a
 /// flat vector. A tensor that was not announced counts as zeros. A step that has begun is ended by `wait()`, on all
@@ -179,7 +181,7 @@ public:
 
   /// Waits for calls under way; on all ranks alike, or others wait for this one.
   ~bucketed() {
-    launch_pause const lent;
+    launch_unlock const lent;
     thread_.reset();
   }
 
@@ -251,20 +253,20 @@ public:
   }
 
   /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance. Takes a
-  /// `launch_turn`, and so may wait for kernels of a call that is under way.
+  /// `launch_lock`, and so may wait for kernels of a call that is under way.
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   void ready(int tensor, Gradient const& values) {
     auto const length = static_cast<std::int64_t>(values.extent(0));
     if (announced_.knows(tensor) && length != place_of(tensor).length) {
       begin_step_if_first();
-      announced_.misuse(place_of(tensor).bucket, fault::length_mismatch,
-                        "tensor " + std::to_string(tensor) + " has " + std::to_string(place_of(tensor).length) +
-                            " values, and " + std::to_string(length) + " were given");
+      announced_.usage_error(place_of(tensor).bucket, fault::length_mismatch,
+                             "tensor " + std::to_string(tensor) + " has " + std::to_string(place_of(tensor).length) +
+                                 " values, and " + std::to_string(length) + " were given");
       return;
     }
     ready_after(tensor, [&] {
-      launch_turn const turn;
+      launch_lock const launching;
       detail::copy_array("oktopk::bucketed::copy", exec_, values, length, gradient(tensor));
       detail::fence(exec_, "oktopk::bucketed::ready");
     });
@@ -276,7 +278,7 @@ public:
     ready_after(tensor, [&] {
       detail::tensor_place const& place = place_of(tensor);
       engine_.at(place.bucket).withheld.push_back({place.offset, place.offset + place.length});
-      launch_turn const turn;
+      launch_lock const launching;
       Kokkos::deep_copy(exec_, gradient(tensor), value_type(0)); // the average, and for the norm that clips
       detail::fence(exec_, "oktopk::bucketed::withhold");
     });
@@ -294,7 +296,7 @@ public:
     add_absent();
     launch_complete();
     if (thread_) {
-      launch_pause const lent;
+      launch_unlock const lent;
       thread_->wait();
     }
     times_.wait_ended = now();
@@ -303,10 +305,10 @@ public:
     if (std::exception_ptr const failed = engine_.begin_step()) {
       std::rethrow_exception(failed);
     }
-    if (gradients_.empty()) { // no call tells the others of a misuse
+    if (gradients_.empty()) { // no call tells the others of a usage error
       agreement terms("a step without tensors");
-      if (std::optional<error> const misuse = announced_.take_late()) {
-        terms.note(misuse->code(), misuse->sentence());
+      if (std::optional<error> const usage_error = announced_.take_late()) {
+        terms.note(usage_error->code(), usage_error->sentence());
       }
       terms.check_on(engine_.comm());
     }
@@ -404,7 +406,7 @@ private:
   }
 
   void add_absent() {
-    launch_turn const turn;
+    launch_lock const launching;
     for (int tensor = 0; announced_.knows(tensor); ++tensor) {
       if (!announced_.has(tensor)) {
         times_.absent += 1;
@@ -422,15 +424,15 @@ private:
     if (engine_.failed()) {
       return; // on all ranks, for they have heard of it in the same bucket
     }
-    std::optional<launch_turn> turn;
-    if (thread_ && detail::launches_need_turns) {
-      turn.emplace();
+    std::optional<launch_lock> launching;
+    if (thread_ && detail::launches_need_lock) {
+      launching.emplace();
     }
     detail::bucket_times& times = times_.buckets[static_cast<std::size_t>(bucket)];
     auto const& values = gradients_[static_cast<std::size_t>(bucket)];
     times.began = now();
     // Two threads must not count references to one array.
-    engine_.reduce(bucket, vector_type(values.data(), values.extent(0)), scale_, announced_.misuse_of(bucket));
+    engine_.reduce(bucket, vector_type(values.data(), values.extent(0)), scale_, announced_.usage_error_of(bucket));
     times.ended = now();
   }
 

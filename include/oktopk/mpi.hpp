@@ -8,11 +8,11 @@
 #error "oktopk: <mpi.h> was not found; link oktopk::mpi, of find_package(oktopk COMPONENTS mpi), or compile by mpicxx"
 #endif
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/launch_turn.hpp>
+#include <oktopk/core/kokkos_ext/launch_lock.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 
 #include <mpi.h>
@@ -198,13 +198,13 @@ public:
 
   /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
   /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
-  void give_up(error const& why) noexcept {
+  void abort(error const& why) noexcept {
     broken.note(why.code(), why.sentence());
     tell(broken.reason()); // of what began it, not of what it led to
   }
 
   [[noreturn]] void fail(error const& why) {
-    give_up(why);
+    abort(why);
     throw why;
   }
 
@@ -246,7 +246,7 @@ public:
       std::chrono::nanoseconds const second = std::chrono::seconds(1);
       patient_until_ = clock::now() + (has_limit() ? std::min(second, time_limit / 4) : second);
     }
-    give_up(order_is_lost(rank));
+    abort(order_is_lost(rank));
     return patient_until_;
   }
 
@@ -279,7 +279,7 @@ public:
   int size = 0;
   std::chrono::nanoseconds time_limit = usual_time_limit;
   operation during;
-  breakdown broken;
+  revocation broken;
 
 private:
   static constexpr int notice_tag = phase_count;
@@ -311,7 +311,7 @@ private:
     }
   }
 
-  // Whether some notices are under way.
+  // True where some notices are under way.
   bool tells() noexcept {
     bool some = false;
     for (MPI_Request& each : notices_) {
@@ -430,10 +430,10 @@ public:
   request irecv(std::span<std::byte> in, int peer, phase use) {
     shared_->broken.throw_if_happened();
     request started(true, peer, use);
-    detail::mpi_bytes const room(in.size());
-    detail::check_mpi(
-        MPI_Irecv(in.data(), room.count(), room.type(), peer, static_cast<int>(use), shared_->comm, &started.handle_),
-        "MPI_Irecv");
+    detail::mpi_bytes const extent(in.size());
+    detail::check_mpi(MPI_Irecv(in.data(), extent.count(), extent.type(), peer, static_cast<int>(use), shared_->comm,
+                                &started.handle_),
+                      "MPI_Irecv");
     return started;
   }
 
@@ -444,7 +444,7 @@ public:
 
   /// An error of MPI in one request is thrown when the other requests are over.
   void wait_all(std::span<request> requests) {
-    launch_pause const lent;
+    launch_unlock const lent;
     detail::timed_wait patience(shared_->time_limit);
     // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
     // job.
@@ -478,7 +478,7 @@ public:
 
   /// Leaves all ranks: this one can use the communicator no more, and the waits of the others end. A rank that waits
   /// in vain does it by itself.
-  void give_up(error const& why) noexcept { shared_->give_up(why); }
+  void abort(error const& why) noexcept { shared_->abort(why); }
 
   /// As `communicator` says; the duplicate will not be freed. Receives and sends of this communicator get a second in
   /// all to end, or a quarter of the time limit where that is less. What is left then is MPI's: it may be read, or
@@ -505,12 +505,12 @@ public:
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
     shared_->broken.throw_if_happened();
-    launch_pause const lent;
+    launch_unlock const lent;
     shared_->allreduce(data, op);
   }
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible) {
       return true;
     } else {

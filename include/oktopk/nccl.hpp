@@ -4,10 +4,10 @@
 
 /// The NCCL adapter; the only header that includes <nccl.h> (or RCCL's <rccl/rccl.h>).
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/paired.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
@@ -327,7 +327,7 @@ public:
   }
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return std::is_same_v<MemorySpace, typename E::memory_space>;
   }
 
@@ -369,7 +369,7 @@ private:
     int size = 0;
     std::chrono::nanoseconds time_limit{0}; // none
     operation during;
-    detail::breakdown broken;
+    detail::revocation broken;
     std::uint64_t groups = 0;
     std::array<detail::instance_mark<E>, 16> marks;
   };

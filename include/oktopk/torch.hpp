@@ -50,12 +50,12 @@ void copy_from_root(E const& exec, Comm& comm, at::Tensor const& tensor) {
   at::NoGradGuard const not_recorded;
   auto const bytes = static_cast<std::int64_t>(tensor.nbytes());
   std::int64_t const words = (bytes + 3) / 4;
-  Kokkos::View<float*, typename E::memory_space> const room(std::string("oktopk::copy_from_root"),
-                                                            static_cast<std::size_t>(words));
-  at::Tensor const image = torch_tensor(room).view(at::kByte).narrow(0, 0, bytes);
-  image.copy_(tensor.detach().contiguous().view(-1).view(at::kByte));
-  broadcast_one_to_all<E, Comm, float>().run(exec, comm, room.data(), words, 0);
-  tensor.detach().copy_(image.view(tensor.scalar_type()).view(tensor.sizes()));
+  Kokkos::View<float*, typename E::memory_space> const staging(std::string("oktopk::copy_from_root"),
+                                                               static_cast<std::size_t>(words));
+  at::Tensor const raw = torch_tensor(staging).view(at::kByte).narrow(0, 0, bytes);
+  raw.copy_(tensor.detach().contiguous().view(-1).view(at::kByte));
+  broadcast_one_to_all<E, Comm, float>().run(exec, comm, staging.data(), words, 0);
+  tensor.detach().copy_(raw.view(tensor.scalar_type()).view(tensor.sizes()));
 }
 
 /// The parameters of a module, each once, in the order in which they are registered. Collective; an `error` on every

@@ -28,16 +28,16 @@ TEST_CASE("a transport that runs groups in order tells ranks whose orders do not
     return outcome_of([&] {
       oktopk::in_process::run(2, [&](oktopk::in_process_communicator inner) {
         ordered_communicator comm(inner);
-        Kokkos::View<std::byte*, memory> const room("room", 16);
+        Kokkos::View<std::byte*, memory> const space("room", 16);
         int const peer = 1 - comm.rank();
         oktopk::detail::message_group<ordered_communicator> messages;
         messages.reset(2);
         oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-        messages.send({room.data(), 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
+        messages.send({space.data(), 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
         if (!in_one_group) {
           messages.start(execution(), comm);
         }
-        messages.receive({room.data() + 8, 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
+        messages.receive({space.data() + 8, 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
         messages.start(execution(), comm);
         messages.wait_all(comm);
       });

@@ -119,20 +119,20 @@ struct without_allreduce : archetype {
 struct allreduces_float_only : archetype {
   void allreduce(std::span<float>, oktopk::reduction, oktopk::phase);
 };
-struct without_reaches : archetype {
-  void reaches() = delete;
+struct without_can_access : archetype {
+  void can_access() = delete;
 };
-struct reaches_tells_a_number : archetype {
+struct can_access_tells_a_number : archetype {
   template <class MemorySpace>
-  int reaches() const;
+  int can_access() const;
 };
 struct uncopyable : archetype {
   uncopyable(uncopyable const&) = delete;
 };
 static_assert(only_irreducible<without_allreduce> && !oktopk::communicator<without_allreduce>);
 static_assert(only_irreducible<allreduces_float_only> && !oktopk::communicator<allreduces_float_only>);
-static_assert(only_unreaching<without_reaches> && !oktopk::communicator<without_reaches>);
-static_assert(only_unreaching<reaches_tells_a_number> && !oktopk::communicator<reaches_tells_a_number>);
+static_assert(only_unreaching<without_can_access> && !oktopk::communicator<without_can_access>);
+static_assert(only_unreaching<can_access_tells_a_number> && !oktopk::communicator<can_access_tells_a_number>);
 static_assert(oktopk::detail::waits<uncopyable> && !oktopk::communicator<uncopyable>);
 
 // Requests.

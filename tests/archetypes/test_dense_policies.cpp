@@ -80,7 +80,7 @@ static_assert(!is_dense<reduce_without_bound> && !is_dense<reduce_with_narrow_bo
 struct archetype_codec {
   static char const* name() { return "archetype"; }
   static constexpr bool lossless = false;
-  static constexpr int grain = 1;
+  static constexpr int block_size = 1;
 
   template <class Value>
   static double error_bound(double largest) {
@@ -143,8 +143,8 @@ struct codec_without_decode : archetype_codec {
 struct codec_that_cannot_reduce : archetype_codec {
   void decode_and_reduce() = delete;
 };
-struct codec_without_grain : archetype_codec {
-  void grain();
+struct codec_without_block_size : archetype_codec {
+  void block_size();
 };
 struct codec_without_bound : archetype_codec {
   void error_bound() = delete;
@@ -156,14 +156,14 @@ static_assert(!is_codec<codec_without_name> && !is_codec<codec_without_lossless>
 static_assert(!is_codec<codec_of_narrow_size> && !is_codec<codec_without_encode> && !is_codec<codec_without_decode>);
 static_assert(!is_codec<codec_that_cannot_reduce> && !is_codec<codec_that_answers>);
 
-static_assert(!is_codec<codec_without_grain> && !is_codec<codec_without_bound>);
+static_assert(!is_codec<codec_without_block_size> && !is_codec<codec_without_bound>);
 
 // A wire made of another: its codec's bytes, under a name of its own.
 class archetype_wire {
 public:
   static constexpr bool lossless = false;
   static constexpr bool is_plain = false;
-  static constexpr std::int64_t grain = 1;
+  static constexpr std::int64_t block_size = 1;
   struct options {};
 
   template <class E, class Value>
@@ -215,9 +215,9 @@ struct wire_without_lossless : derived_wire {
   using derived_wire::derived_wire;
   void lossless();
 };
-struct wire_without_grain : derived_wire {
+struct wire_without_block_size : derived_wire {
   using derived_wire::derived_wire;
-  void grain();
+  void block_size();
 };
 struct wire_without_description : derived_wire {
   using derived_wire::derived_wire;
@@ -248,7 +248,7 @@ private:
   using bound_to = archetype_wire::bound_to<E, Value>;
 };
 static_assert(is_wire<derived_wire> && !is_wire<wire_not_made_from_options>);
-static_assert(!is_wire<wire_without_options> && !is_wire<wire_without_lossless> && !is_wire<wire_without_grain>);
+static_assert(!is_wire<wire_without_options> && !is_wire<wire_without_lossless> && !is_wire<wire_without_block_size>);
 static_assert(!is_wire<wire_without_description> && !is_wire<wire_without_name> && !is_wire<wire_without_size>);
 static_assert(!is_wire<wire_of_narrow_segment> && !is_wire<wire_that_codes_at_will> && !is_wire<wire_without_buffers>);
 

@@ -147,7 +147,7 @@ std::int64_t over_mpi(oktopk::mpi_communicator comm);
 std::int64_t over_mpi(oktopk::mpi_communicator comm) {
   using counted = oktopk::counted<oktopk::mpi_communicator>;
   return all_of<oktopk::ok_topk<space, counted>>(counted(comm)) +
-         all_of<oktopk::dense<space, oktopk::mpi_communicator>>(comm) + (comm.reaches<memory>() ? 1 : 0);
+         all_of<oktopk::dense<space, oktopk::mpi_communicator>>(comm) + (comm.can_access<memory>() ? 1 : 0);
 }
 
 #endif

@@ -129,12 +129,12 @@ std::string fault_on_finite(Codec const& codec, double most = std::numeric_limit
     std::string const& name = block.first;
     std::vector<Value> const& values = block.second; // clang captures no structured bindings
     trip<Value> const made = travel(codec, values);
-    double largest = 0; // of the grain
+    double largest = 0; // of the block
     for (std::size_t i = 0; i < values.size(); ++i) {
-      auto const grain = static_cast<std::size_t>(Codec::grain);
-      if (i % grain == 0) {
+      auto const block_size = static_cast<std::size_t>(Codec::block_size);
+      if (i % block_size == 0) {
         largest = 0;
-        for (std::size_t j = i; j < std::min(i + grain, values.size()); ++j) {
+        for (std::size_t j = i; j < std::min(i + block_size, values.size()); ++j) {
           largest = std::max(largest, std::fabs(static_cast<double>(values[j])));
         }
       }

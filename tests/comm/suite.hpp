@@ -92,11 +92,11 @@ void check_order(Comm comm) {
   std::array<int, 4> heard{};
   std::vector<typename Comm::request> all;
   for (std::size_t const i : {std::size_t(1), std::size_t(3)}) { // receives of the second phase are posted first
-    all.push_back(comm.irecv(room_in(heard[i]), before(comm), oktopk::phase::gather));
+    all.push_back(comm.irecv(space_in(heard[i]), before(comm), oktopk::phase::gather));
   }
-  all.push_back(comm.irecv(room_in(heard[0]), before(comm), oktopk::phase::reduce));
+  all.push_back(comm.irecv(space_in(heard[0]), before(comm), oktopk::phase::reduce));
   all.push_back(copy.irecv(std::span<std::byte>(), before(comm), oktopk::phase::reduce));
-  all.push_back(comm.irecv(room_in(heard[2]), before(comm), oktopk::phase::reduce));
+  all.push_back(comm.irecv(space_in(heard[2]), before(comm), oktopk::phase::reduce));
   all.push_back(copy.isend(bytes_of(sent[0]), next(comm), oktopk::phase::reduce));
   all.push_back(comm.isend(bytes_of(sent[1]), next(comm), oktopk::phase::gather));
   all.push_back(comm.isend(std::span<std::byte const>(), next(comm), oktopk::phase::reduce));
@@ -123,7 +123,7 @@ void check_all_to_all(Comm comm) {
         auto const at = static_cast<std::size_t>(peer);
         out[at] = 100 * comm.rank() + peer;
         all.push_back(comm.isend(bytes_of(out[at]), peer, use));
-        all.push_back(comm.irecv(room_in(in[at]), peer, use));
+        all.push_back(comm.irecv(space_in(in[at]), peer, use));
       }
     }
     comm.wait_all(std::span(all));
@@ -151,13 +151,13 @@ void check_collectives(Comm comm) {
 /// Bulk 2, 3 and 5: groups of messages, of sizes that the receiver knows and of others, several groups under way.
 template <class E, class Comm>
 void check_groups(Comm comm) {
-  if (comm.size() == 1 || !comm.template reaches<typename E::memory_space>()) {
+  if (comm.size() == 1 || !comm.template can_access<typename E::memory_space>()) {
     return;
   }
   E const exec;
-  constexpr std::size_t room = 5000;
-  bulk_numbers<int, E> out(3 * room);
-  bulk_numbers<int, E> in(4 * room);
+  constexpr std::size_t capacity = 5000;
+  bulk_numbers<int, E> out(3 * capacity);
+  bulk_numbers<int, E> in(4 * capacity);
   std::fill(in.all().begin(), in.all().end(), -7);
   for (std::size_t i = 0; i < out.all().size(); ++i) {
     out.all()[i] = 1000000 * comm.rank() + static_cast<int>(i);
@@ -168,18 +168,18 @@ void check_groups(Comm comm) {
   messages.reset(8);
   oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
   auto const part = [&](bulk_numbers<int, E> const& of, std::size_t which, std::size_t count) {
-    return of.bytes().subspan(which * room * sizeof(int), count * sizeof(int));
+    return of.bytes().subspan(which * capacity * sizeof(int), count * sizeof(int));
   };
   // The first group: one message of a size that the receiver knows, and one that takes less than its room.
   std::size_t const known =
-      messages.receive(part(in, 0, room), before(comm), oktopk::phase::gather, oktopk::message_size::known);
-  std::size_t const open = messages.receive(part(in, 1, room), before(comm), oktopk::phase::reduce);
-  messages.send(part(out, 0, room), next(comm), oktopk::phase::gather, oktopk::message_size::known);
+      messages.receive(part(in, 0, capacity), before(comm), oktopk::phase::gather, oktopk::message_size::known);
+  std::size_t const open = messages.receive(part(in, 1, capacity), before(comm), oktopk::phase::reduce);
+  messages.send(part(out, 0, capacity), next(comm), oktopk::phase::gather, oktopk::message_size::known);
   messages.send(part(out, 1, 17), next(comm), oktopk::phase::reduce);
   messages.start(exec, comm, "oktopk::tests::start");
   // The second, before the first is complete.
-  std::size_t const later = messages.receive(part(in, 2, room), before(comm), oktopk::phase::reduce);
-  std::size_t const nothing = messages.receive(part(in, 3, room), before(comm), oktopk::phase::gather);
+  std::size_t const later = messages.receive(part(in, 2, capacity), before(comm), oktopk::phase::reduce);
+  std::size_t const nothing = messages.receive(part(in, 3, capacity), before(comm), oktopk::phase::gather);
   messages.send(part(out, 2, 900), next(comm), oktopk::phase::reduce);
   messages.send(part(out, 2, 0), next(comm), oktopk::phase::gather);
   messages.start(exec, comm);
@@ -187,19 +187,19 @@ void check_groups(Comm comm) {
   messages.wait(comm, known);
   messages.wait_all(comm);
   in.pull(exec);
-  CHECK(messages.bytes(known) == static_cast<std::int64_t>(room * sizeof(int)));
+  CHECK(messages.bytes(known) == static_cast<std::int64_t>(capacity * sizeof(int)));
   CHECK(messages.bytes(open) == static_cast<std::int64_t>(17 * sizeof(int)));
   CHECK(messages.bytes(later) == static_cast<std::int64_t>(900 * sizeof(int)));
   CHECK(messages.bytes(nothing) == 0);
   int const from = 1000000 * before(comm);
   auto const arrived = in.all();
   CHECK(arrived[0] == from);
-  CHECK(arrived[room - 1] == from + static_cast<int>(room) - 1);
-  CHECK(arrived[room + 16] == from + static_cast<int>(room) + 16);
-  CHECK(arrived[room + 17] == -7);
-  CHECK(arrived[2 * room + 899] == from + static_cast<int>(2 * room) + 899);
-  CHECK(arrived[2 * room + 900] == -7);
-  CHECK(arrived[3 * room] == -7);
+  CHECK(arrived[capacity - 1] == from + static_cast<int>(capacity) - 1);
+  CHECK(arrived[capacity + 16] == from + static_cast<int>(capacity) + 16);
+  CHECK(arrived[capacity + 17] == -7);
+  CHECK(arrived[2 * capacity + 899] == from + static_cast<int>(2 * capacity) + 899);
+  CHECK(arrived[2 * capacity + 900] == -7);
+  CHECK(arrived[3 * capacity] == -7);
 }
 
 template <class E, class Comm, class Value>
@@ -256,7 +256,8 @@ void check_cancellation(Comm comm) {
   Comm copy(comm);
   int number = 0;
   typename Comm::request never;
-  outcome const posted = outcome_of([&] { never = comm.irecv(room_in(number), before(comm), oktopk::phase::balance); });
+  outcome const posted =
+      outcome_of([&] { never = comm.irecv(space_in(number), before(comm), oktopk::phase::balance); });
   CHECK((posted.code == oktopk::fault::none || posted.code == oktopk::fault::abandoned));
   comm.cancel(std::span(&never, 1));
   CHECK_FALSE(never.active());
@@ -268,7 +269,7 @@ void check_cancellation(Comm comm) {
   };
   bulk_numbers<float, E> one(1);
   refuses([&] { copy.isend(bytes_of(number), next(comm), oktopk::phase::control); });
-  refuses([&] { copy.irecv(room_in(number), before(comm), oktopk::phase::control); });
+  refuses([&] { copy.irecv(space_in(number), before(comm), oktopk::phase::control); });
   refuses([&] { copy.allreduce(std::span<float>(one.view.data(), 1), oktopk::reduction::sum, oktopk::phase::reduce); });
   refuses([&] {
     oktopk::bulk_message const message{one.bytes(), before(comm), oktopk::phase::reduce, true};

@@ -40,7 +40,7 @@ void check_refusals(Comm& comm) {
   float sum = 0;
   std::vector<outcome> const heard = {
       outcome_of([&] { comm.isend(bytes_of(number), peer, phase::control); }),
-      outcome_of([&] { comm.irecv(room_in(number), peer, phase::control); }),
+      outcome_of([&] { comm.irecv(space_in(number), peer, phase::control); }),
       outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })};
   for (outcome const& each : heard) {
     CHECK(each.code == fault::communication);
@@ -61,15 +61,15 @@ outcome second_rank(First const& first, Second const& second) {
 } // namespace
 
 TEST_CASE("a receive that was cancelled takes no message, and its room may go") {
-  auto room = std::make_unique<int>(7);
+  auto space = std::make_unique<int>(7);
   int untouched = 0;
   auto const heard = second_rank(
       [&](in_process_communicator comm) {
-        request receive = comm.irecv(room_in(*room), 1, phase::reduce);
+        request receive = comm.irecv(space_in(*space), 1, phase::reduce);
         comm.cancel(std::span(&receive, 1));
         CHECK_FALSE(receive.active());
-        untouched = *room;
-        room.reset();
+        untouched = *space;
+        space.reset();
       },
       [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
   CHECK(untouched == 7);
@@ -92,18 +92,18 @@ TEST_CASE("a send that was cancelled gives no message, and its bytes may go") {
 
 TEST_CASE("a message that has arrived may be cancelled; of several each is, and what is inactive does not matter") {
   int arrived = 0;
-  int room = 0;
+  int space = 0;
   oktopk::in_process::run(2, [&](in_process_communicator comm) {
     if (comm.rank() == 1) {
       send_number(comm, 5, 0, phase::reduce);
       return;
     }
     std::vector<request> several(4);
-    several[1] = comm.irecv(room_in(arrived), 1, phase::reduce);
-    several[2] = comm.irecv(room_in(room), 1, phase::gather);
+    several[1] = comm.irecv(space_in(arrived), 1, phase::reduce);
+    several[2] = comm.irecv(space_in(space), 1, phase::gather);
     comm.wait_all(std::span(several).subspan(1, 1));
     several[1] = several[3];
-    several[0] = comm.isend(bytes_of(room), 1, phase::balance);
+    several[0] = comm.isend(bytes_of(space), 1, phase::balance);
     comm.cancel(several);
     for (request const& each : several) {
       CHECK_FALSE(each.active());
@@ -166,13 +166,13 @@ TEST_CASE("the guard cancels where an exception leaves its scope") {
         request single;
         std::array<request, 2> pair{};
         std::vector<request> growing;
-        std::vector<int> rooms(4);
+        std::vector<int> spaces(4);
         try {
           cancel_on_unwind const guard(comm, single, pair, growing);
-          single = comm.irecv(room_in(rooms[0]), 1, phase::reduce);
-          pair[1] = comm.irecv(room_in(rooms[1]), 1, phase::reduce);
-          growing.push_back(comm.irecv(room_in(rooms[2]), 1, phase::gather));
-          growing.push_back(comm.isend(bytes_of(rooms[3]), 1, phase::gather));
+          single = comm.irecv(space_in(spaces[0]), 1, phase::reduce);
+          pair[1] = comm.irecv(space_in(spaces[1]), 1, phase::reduce);
+          growing.push_back(comm.irecv(space_in(spaces[2]), 1, phase::gather));
+          growing.push_back(comm.isend(bytes_of(spaces[3]), 1, phase::gather));
           throw std::runtime_error("in between");
         } catch (std::runtime_error const&) {
         }
@@ -188,11 +188,11 @@ TEST_CASE("the guard cancels where an exception leaves its scope") {
 
 TEST_CASE("the guard leaves messages alone where its scope is left otherwise") {
   oktopk::in_process::run(2, [](in_process_communicator comm) {
-    int room = 0;
+    int space = 0;
     request receive;
     {
       cancel_on_unwind const guard(comm, receive);
-      receive = comm.irecv(room_in(room), 1 - comm.rank(), phase::reduce);
+      receive = comm.irecv(space_in(space), 1 - comm.rank(), phase::reduce);
       try {
         throw std::runtime_error("caught inside");
       } catch (std::runtime_error const&) {
@@ -201,7 +201,7 @@ TEST_CASE("the guard leaves messages alone where its scope is left otherwise") {
     CHECK(receive.active());
     send_number(comm, 5 + comm.rank(), 1 - comm.rank(), phase::reduce);
     comm.wait_all(std::span(&receive, 1));
-    CHECK(room == 6 - comm.rank());
+    CHECK(space == 6 - comm.rank());
   });
 }
 
@@ -234,13 +234,13 @@ TEST_CASE("the guard knows its own rank's exceptions from those that pass, or ha
 }
 
 TEST_CASE("a receive whose request was lost is ended as well where its rank cancels") {
-  int room = 7;
+  int space = 7;
   auto const heard = second_rank(
       [&](in_process_communicator comm) {
-        static_cast<void>(comm.irecv(room_in(room), 1, phase::reduce)); // as where the next start throws
+        static_cast<void>(comm.irecv(space_in(space), 1, phase::reduce)); // as where the next start throws
         comm.cancel({});
       },
       [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
   CHECK(heard.code == fault::abandoned);
-  CHECK(room == 7);
+  CHECK(space == 7);
 }

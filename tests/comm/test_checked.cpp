@@ -148,7 +148,7 @@ TEMPLATE_TEST_CASE("whatever message comes twice, no sum is wrong", "", (oktopk:
 TEST_CASE("a flipped bit is told of with its sender and phase, on all ranks in the end") {
   damage_plan plan;
   plan.what = damage_plan::kind::flip;
-  plan.message = 2; // the first of the other rank, or its seal
+  plan.message = 2; // the first of the other rank, or its trailer
   std::vector<outcome> heard(2);
   oktopk::in_process::run(2, [&](in_process_communicator inner) {
     C comm{damaging_communicator(inner, plan)};
@@ -196,7 +196,7 @@ TEST_CASE("a steady call of a checked communicator takes as many messages again"
   });
 }
 
-using seal = oktopk::detail::message_seal;
+using trailer = oktopk::detail::checksum_trailer;
 
 namespace {
 
@@ -210,7 +210,7 @@ std::vector<std::byte> message(std::size_t bytes) {
   return made;
 }
 
-void check_says(seal const& sent, seal const& due, std::string const& part) {
+void check_says(trailer const& sent, trailer const& due, std::string const& part) {
   std::string const text = sent.difference(due);
   INFO(text);
   REQUIRE(text.find(part) != std::string::npos);
@@ -219,43 +219,43 @@ void check_says(seal const& sent, seal const& due, std::string const& part) {
 } // namespace
 
 TEST_CASE("the seal of the message that is due finds no difference") {
-  CHECK(sizeof(seal) == 64);
+  CHECK(sizeof(trailer) == 64);
   for (std::size_t const bytes : {0U, 1U, 63U, 4096U}) {
     auto const sent = message(bytes);
     auto const copy = sent;
-    CHECK(seal::of(sent, 5, phase::reduce, during).difference(seal::of(copy, 5, phase::reduce, during)).empty());
+    CHECK(trailer::of(sent, 5, phase::reduce, during).difference(trailer::of(copy, 5, phase::reduce, during)).empty());
   }
 }
 
 TEST_CASE("a seal finds every single bit of its message that differs") {
   auto const sent = message(45);
-  seal const given = seal::of(sent, 5, phase::reduce, during);
+  trailer const given = trailer::of(sent, 5, phase::reduce, during);
   for (std::size_t bit = 0; bit < 8 * sent.size(); ++bit) {
     auto arrived = sent;
     arrived[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
-    check_says(given, seal::of(arrived, 5, phase::reduce, during), "its bytes are not those that were sent");
+    check_says(given, trailer::of(arrived, 5, phase::reduce, during), "its bytes are not those that were sent");
   }
 }
 
 TEST_CASE("a seal finds every single bit of its own that differs") {
   auto const sent = message(45);
-  seal const due = seal::of(sent, 5, phase::reduce, during);
-  for (std::size_t bit = 0; bit < 8 * sizeof(seal); ++bit) {
-    seal given = due;
-    std::byte bytes[sizeof(seal)];
+  trailer const due = trailer::of(sent, 5, phase::reduce, during);
+  for (std::size_t bit = 0; bit < 8 * sizeof(trailer); ++bit) {
+    trailer given = due;
+    std::byte bytes[sizeof(trailer)];
     std::memcpy(bytes, &given, sizeof given);
     bytes[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
     std::memcpy(&given, bytes, sizeof given);
     check_says(given, due, "what came in the place of its seal is none, or is damaged");
   }
-  check_says(seal{}, due, "is none, or is damaged"); // nothing was written
+  check_says(trailer{}, due, "is none, or is damaged"); // nothing was written
 }
 
 TEST_CASE("a seal tells a message of another call, place or length from the one that is due") {
   auto const sent = message(45);
-  seal const given = seal::of(sent, 5, phase::reduce, during);
+  trailer const given = trailer::of(sent, 5, phase::reduce, during);
   auto const due = [&](std::uint32_t number, phase use, operation const& what) {
-    return seal::of(sent, number, use, what);
+    return trailer::of(sent, number, use, what);
   };
   check_says(given, due(5, phase::reduce, {"ok_topk", 13}),
              "sent in ok_topk, call 12 and is received in ok_topk, call 13");
@@ -263,7 +263,7 @@ TEST_CASE("a seal tells a message of another call, place or length from the one 
   check_says(given, due(5, phase::reduce, {}), "is received in no operation");
   check_says(given, due(6, phase::reduce, during), "number 5 where number 6 is due, so one was lost or came twice");
   check_says(given, due(5, phase::balance, during), "one was lost or came twice");
-  check_says(given, seal::of(std::span(sent).first(44), 5, phase::reduce, during), "44 bytes arrived of 45");
+  check_says(given, trailer::of(std::span(sent).first(44), 5, phase::reduce, during), "44 bytes arrived of 45");
 }
 
 TEST_CASE("names of operations are told apart by as much of them as a seal holds") {
@@ -271,15 +271,16 @@ TEST_CASE("names of operations are told apart by as much of them as a seal holds
   operation const long_one{name, 1};
   operation const longer{name + "y", 1};
   auto const sent = message(3);
-  CHECK(seal::of(sent, 0, phase::control, long_one).difference(seal::of(sent, 0, phase::control, longer)).empty());
-  check_says(seal::of(sent, 0, phase::control, long_one), seal::of(sent, 0, phase::control, during),
+  CHECK(
+      trailer::of(sent, 0, phase::control, long_one).difference(trailer::of(sent, 0, phase::control, longer)).empty());
+  check_says(trailer::of(sent, 0, phase::control, long_one), trailer::of(sent, 0, phase::control, during),
              std::string(20, 'x') + ", call 1");
 }
 
 TEST_CASE("a seal of another version says so") {
   auto const sent = message(3);
-  seal const given = seal::of(sent, 0, phase::control, during);
-  seal due = given;
+  trailer const given = trailer::of(sent, 0, phase::control, during);
+  trailer due = given;
   due.mark += 1;
   check_says(given, due, "sealed by another version of oktopk");
 }
@@ -303,8 +304,8 @@ void check_reductions(int ranks, std::size_t count) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       INFO(ranks << " ranks, " << count << " numbers");
       auto data = numbers_of<T>(comm.rank(), count);
-      std::vector<T> room;
-      oktopk::detail::reduce_in_ring(comm, std::span(data), op, phase::control, room);
+      std::vector<T> scratch;
+      oktopk::detail::reduce_in_ring(comm, std::span(data), op, phase::control, scratch);
       CHECK(data == expected);
     });
   }
@@ -327,8 +328,8 @@ TEST_CASE("a reduction in a ring gives all ranks the same bits, where sums are r
     seeded draw(static_cast<std::uint64_t>(comm.rank()) + 9);
     std::vector<float> data(1000);
     std::generate(data.begin(), data.end(), [&] { return static_cast<float>(draw.next() >> 40) * 1e-3F; });
-    std::vector<float> room;
-    oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::control, room);
+    std::vector<float> scratch;
+    oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::control, scratch);
     results[static_cast<std::size_t>(comm.rank())] = data;
   });
   for (auto const& each : results) {
@@ -342,14 +343,14 @@ TEST_CASE("a reduction in a ring sends 2n(P-1)/P elements in 2(P-1) messages") {
       oktopk::counted comm(inner);
       std::size_t const count = 240; // a multiple of each number of ranks
       auto data = numbers_of<double>(comm.rank(), count);
-      std::vector<double> room;
-      oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::reduce, room);
+      std::vector<double> scratch;
+      oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::reduce, scratch);
       auto const sent = comm.of_phase(phase::reduce);
       auto const others = static_cast<std::size_t>(ranks - 1);
       CHECK(static_cast<std::size_t>(sent.bytes_sent) ==
             2 * count * others / static_cast<std::size_t>(ranks) * sizeof(double));
       CHECK(static_cast<std::size_t>(sent.messages_sent) == 2 * others);
-      CHECK(room.size() == count / static_cast<std::size_t>(ranks) + 1);
+      CHECK(scratch.size() == count / static_cast<std::size_t>(ranks) + 1);
     });
   }
 }

@@ -163,20 +163,20 @@ TEST_CASE("collectives follow each other in one workspace, of other types and si
 
 TEST_CASE("the workspace keeps its room, aligned for any number") {
   oktopk::collective_workspace workspace;
-  auto const large = workspace.room<double>(1000);
+  auto const large = workspace.space<double>(1000);
   CHECK(large.size() == 1000);
   CHECK(reinterpret_cast<std::uintptr_t>(large.data()) % alignof(std::max_align_t) == 0);
-  auto const small = workspace.room<char>(8000);
+  auto const small = workspace.space<char>(8000);
   CHECK(small.size() == 8000);
   CHECK(static_cast<void*>(small.data()) == static_cast<void*>(large.data()));
-  auto const more = workspace.room<std::uint16_t>(4001);
+  auto const more = workspace.space<std::uint16_t>(4001);
   more.back() = 1;
   CHECK(more.size() == 4001);
 }
 
 TEST_CASE("folded ranks share out the places of the core, each to one rank or to a pair") {
   for (int ranks = 1; ranks <= 70; ++ranks) {
-    std::vector<int> guests(static_cast<std::size_t>(ranks), 0);
+    std::vector<int> folded(static_cast<std::size_t>(ranks), 0);
     std::vector<int> hosts(static_cast<std::size_t>(ranks), 0);
     int core = 0;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -186,15 +186,15 @@ TEST_CASE("folded ranks share out the places of the core, each to one rank or to
       REQUIRE((at.core <= ranks && 2 * at.core > ranks));
       REQUIRE(at.core + at.folded == ranks);
       REQUIRE((at.place >= 0 && at.place < at.core));
-      // A guest stays with the rank before it, which is at the same place and stands for both.
-      REQUIRE(at.rank_at(at.place) == (at.is_guest ? rank - 1 : rank));
-      REQUIRE((at.in_pair || !at.is_guest));
+      // A folded rank stays with the rank before it, which is at the same place and stands for both.
+      REQUIRE(at.rank_at(at.place) == (at.is_folded ? rank - 1 : rank));
+      REQUIRE((at.in_pair || !at.is_folded));
       REQUIRE(at.in_pair == (at.place < at.folded));
-      (at.is_guest ? guests : hosts)[static_cast<std::size_t>(at.place)] += 1;
+      (at.is_folded ? folded : hosts)[static_cast<std::size_t>(at.place)] += 1;
     }
     for (int place = 0; place < core; ++place) {
       CHECK(hosts[static_cast<std::size_t>(place)] == 1);
-      CHECK(guests[static_cast<std::size_t>(place)] == (place < ranks - core ? 1 : 0));
+      CHECK(folded[static_cast<std::size_t>(place)] == (place < ranks - core ? 1 : 0));
     }
   }
 }

@@ -44,8 +44,8 @@ void send_bytes(Comm& comm, std::size_t count, int to, phase use) {
 }
 
 template <class Comm>
-void receive_bytes(Comm& comm, std::size_t room, int from, phase use) {
-  std::vector<std::byte> bytes(room);
+void receive_bytes(Comm& comm, std::size_t capacity, int from, phase use) {
+  std::vector<std::byte> bytes(capacity);
   auto one = comm.irecv(bytes, from, use);
   comm.wait_all(std::span(&one, 1));
 }
@@ -189,8 +189,8 @@ TEST_CASE("what is counted may be counted again, and says what it can reach") {
     CHECK(pass_around(outer, outer.rank()) == 1 - outer.rank());
     expect(outer.total(), 1, sizeof(int), 1, sizeof(int));
     expect(middle.total(), 1, sizeof(int), 1, sizeof(int));
-    CHECK(outer.reaches<Kokkos::HostSpace>());
+    CHECK(outer.can_access<Kokkos::HostSpace>());
   });
   using far = unreachable<oktopk::self_communicator>;
-  CHECK_FALSE(oktopk::counted<far>(far(oktopk::self_communicator())).reaches<Kokkos::HostSpace>());
+  CHECK_FALSE(oktopk::counted<far>(far(oktopk::self_communicator())).can_access<Kokkos::HostSpace>());
 }

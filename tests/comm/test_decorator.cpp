@@ -43,16 +43,16 @@ template <class Comm>
 concept has_time_limit = requires(Comm comm) { comm.set_time_limit(comm.time_limit()); };
 
 template <class Comm>
-concept gives_up = requires(Comm comm, oktopk::error why) { comm.give_up(why); };
+concept aborts = requires(Comm comm, oktopk::error why) { comm.abort(why); };
 
 using around_world = transparent<in_process_communicator>;
 using around_self = transparent<oktopk::self_communicator>;
 
 static_assert(oktopk::communicator<around_world> && oktopk::communicator<around_self>);
-static_assert(has_time_limit<around_world> && gives_up<around_world>);
+static_assert(has_time_limit<around_world> && aborts<around_world>);
 static_assert(has_time_limit<around_self> == has_time_limit<oktopk::self_communicator>);
-static_assert(gives_up<around_self> == gives_up<oktopk::self_communicator>);
-static_assert(has_time_limit<oktopk::counted<around_world>> && gives_up<oktopk::counted<around_world>>);
+static_assert(aborts<around_self> == aborts<oktopk::self_communicator>);
+static_assert(has_time_limit<oktopk::counted<around_world>> && aborts<oktopk::counted<around_world>>);
 
 } // namespace
 
@@ -70,7 +70,7 @@ TEST_CASE("a decorator says of itself what its communicator says") {
   CHECK(around_world::ordered_by_instance == in_process_communicator::ordered_by_instance);
   oktopk::in_process::run(2, [](in_process_communicator inner) {
     CHECK(oktopk::takes_other_threads(transparent(inner)) == oktopk::takes_other_threads(inner));
-    CHECK(transparent(inner).reaches<Kokkos::HostSpace>());
+    CHECK(transparent(inner).can_access<Kokkos::HostSpace>());
   });
   CHECK(oktopk::takes_other_threads(around_self(oktopk::self_communicator())) ==
         oktopk::takes_other_threads(oktopk::self_communicator()));
@@ -86,11 +86,11 @@ TEST_CASE("a decorator passes on time limits, what messages are for, and that a 
     CHECK(comm.time_limit() == std::chrono::seconds(7));
     comm.begin_operation("dance", 7);
     if (comm.rank() == 1) {
-      comm.give_up(oktopk::error(fault::damaged_message, "a bit fell over"));
+      comm.abort(oktopk::error(fault::damaged_message, "a bit fell over"));
       return;
     }
     int number = 0;
-    auto never = comm.irecv(room_in(number), 1, phase::balance);
+    auto never = comm.irecv(space_in(number), 1, phase::balance);
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
     CHECK(heard.code == fault::abandoned);
     CHECK(heard.says("rank 1 has given up (this rank was in dance, call 7): a bit fell over"));
@@ -105,7 +105,7 @@ using inner = std::unique_ptr<int>; // which can only be moved
 
 struct request {
   inner bytes;
-  inner seal;
+  inner trailer;
 };
 
 using lent = oktopk::detail::lent_requests<request, inner>;
@@ -121,8 +121,8 @@ std::vector<request> two_requests() {
 void check_back(std::vector<request> const& requests) {
   for (int i = 0; i < 2; ++i) {
     auto const& each = requests[static_cast<std::size_t>(i)];
-    REQUIRE((each.bytes && each.seal));
-    CHECK((*each.bytes == i && *each.seal == 10 + i));
+    REQUIRE((each.bytes && each.trailer));
+    CHECK((*each.bytes == i && *each.trailer == 10 + i));
   }
 }
 
@@ -130,22 +130,22 @@ void check_back(std::vector<request> const& requests) {
 
 TEST_CASE("two parts of all requests are lent side by side, and come back to where they were") {
   auto requests = two_requests();
-  std::vector<inner> room;
+  std::vector<inner> storage;
   {
-    lent const first(requests, &request::bytes, room);
-    lent const second(requests, &request::seal, room);
-    REQUIRE(room.size() == 4);
-    CHECK((*room[0] == 0 && *room[1] == 1 && *room[2] == 10 && *room[3] == 11));
-    CHECK((!requests[0].bytes && !requests[1].seal));
+    lent const first(requests, &request::bytes, storage);
+    lent const second(requests, &request::trailer, storage);
+    REQUIRE(storage.size() == 4);
+    CHECK((*storage[0] == 0 && *storage[1] == 1 && *storage[2] == 10 && *storage[3] == 11));
+    CHECK((!requests[0].bytes && !requests[1].trailer));
   }
   check_back(requests);
 }
 
 TEST_CASE("requests come back from a wait that fails") {
   auto requests = two_requests();
-  std::vector<inner> room;
+  std::vector<inner> storage;
   try {
-    lent const both(requests, &request::bytes, room);
+    lent const both(requests, &request::bytes, storage);
     throw std::runtime_error("too late");
   } catch (std::runtime_error const&) {
     check_back(requests);

@@ -71,10 +71,10 @@ TEST_CASE("messages of one phase arrive in the order they were sent, whatever ha
         comm.wait_all(all);
       } else {
         for (int& number : reduce) {
-          all.push_back(comm.irecv(room_in(number), sender, phase::reduce));
+          all.push_back(comm.irecv(space_in(number), sender, phase::reduce));
         }
         for (int& number : control) {
-          all.push_back(comm.irecv(room_in(number), sender, phase::control));
+          all.push_back(comm.irecv(space_in(number), sender, phase::control));
         }
         comm.wait_all(all);
       }
@@ -93,7 +93,7 @@ TEST_CASE("a message may be empty, and keeps its place in the order") {
     for (auto const part : parts) {
       request one = comm.rank() == 0
                         ? comm.isend(part, 1, phase::balance)
-                        : comm.irecv(part.empty() ? std::span<std::byte>() : room_in(number), 0, phase::balance);
+                        : comm.irecv(part.empty() ? std::span<std::byte>() : space_in(number), 0, phase::balance);
       comm.wait_all(std::span(&one, 1));
       if (comm.rank() == 1) {
         sizes.push_back(one.bytes());
@@ -105,10 +105,10 @@ TEST_CASE("a message may be empty, and keeps its place in the order") {
 }
 
 TEST_CASE("a receive may offer more room than the message needs, and learns its size") {
-  std::vector<std::byte> room(100, std::byte(0xee));
+  std::vector<std::byte> space(100, std::byte(0xee));
   oktopk::in_process::run(2, [&](in_process_communicator comm) {
     std::vector<std::byte> const sent(60, std::byte(0x11));
-    request one = comm.rank() == 0 ? comm.isend(sent, 1, phase::reduce) : comm.irecv(room, 0, phase::reduce);
+    request one = comm.rank() == 0 ? comm.isend(sent, 1, phase::reduce) : comm.irecv(space, 0, phase::reduce);
     CHECK(one.active());
     CHECK(one.receives() == (comm.rank() == 1));
     CHECK(one.message_phase() == phase::reduce);
@@ -118,12 +118,12 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
       CHECK(one.bytes() == 60);
     }
   });
-  CHECK(room[59] == std::byte(0x11));
-  CHECK(room[60] == std::byte(0xee));
+  CHECK(space[59] == std::byte(0x11));
+  CHECK(space[60] == std::byte(0xee));
 }
 
 TEST_CASE("a message longer than its room is an error that says so, and the sender goes on") {
-  std::array<std::byte, 12> room{};
+  std::array<std::byte, 12> space{};
   outcome heard;
   int after = 0;
   oktopk::in_process::run(2, [&](in_process_communicator comm) {
@@ -133,7 +133,7 @@ TEST_CASE("a message longer than its room is an error that says so, and the send
       comm.wait_all(std::span(&one, 1));
       send_number(comm, 5, 1, phase::reduce);
     } else {
-      request one = comm.irecv(std::span(room).first(8), 0, phase::reduce);
+      request one = comm.irecv(std::span(space).first(8), 0, phase::reduce);
       heard = outcome_of([&] { comm.wait_all(std::span(&one, 1)); });
       CHECK_FALSE(one.active());
       after = receive_number<int>(comm, 0, phase::reduce);
@@ -141,7 +141,7 @@ TEST_CASE("a message longer than its room is an error that says so, and the send
   });
   CHECK(heard.code == fault::communication);
   CHECK(heard.says("20 bytes from rank 0 exceed the 8 bytes"));
-  CHECK(room[8] == std::byte(0));
+  CHECK(space[8] == std::byte(0));
   CHECK(after == 5);
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a rank has no peer outside the world, and is none of its own") {
         auto const sending = outcome_of([&] { comm.isend(bytes_of(number), peer, phase::control); });
         CHECK(sending.code == fault::communication);
         CHECK(sending.says("rank 1 has no peer " + std::to_string(peer)));
-        CHECK(outcome_of([&] { comm.irecv(room_in(number), peer, phase::control); }) == sending);
+        CHECK(outcome_of([&] { comm.irecv(space_in(number), peer, phase::control); }) == sending);
       }
     }
   });
@@ -170,7 +170,7 @@ TEST_CASE("64 ranks pass a number around a ring and talk across it") {
       gone_around[me] = pass_around(comm, gone_around[me] + 1);
     }
     int const opposite = (comm.rank() + ranks / 2) % ranks;
-    std::array<request, 2> both = {comm.irecv(room_in(across[me]), opposite, phase::gather),
+    std::array<request, 2> both = {comm.irecv(space_in(across[me]), opposite, phase::gather),
                                    comm.isend(bytes_of(gone_around[me]), opposite, phase::gather)};
     comm.wait_all(both);
   });

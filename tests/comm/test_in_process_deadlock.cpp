@@ -78,8 +78,8 @@ TEST_CASE("a rank that waits for several messages names them all") {
   auto const heard = outcomes_of(3, [](in_process_communicator comm) {
     if (comm.rank() == 0) {
       int numbers[3] = {};
-      std::array<request, 4> several = {comm.irecv(room_in(numbers[0]), 1, phase::balance), request(),
-                                        comm.irecv(room_in(numbers[1]), 2, phase::balance),
+      std::array<request, 4> several = {comm.irecv(space_in(numbers[0]), 1, phase::balance), request(),
+                                        comm.irecv(space_in(numbers[1]), 2, phase::balance),
                                         comm.isend(bytes_of(numbers[2]), 2, phase::threshold)};
       comm.wait_all(several);
     }
@@ -148,14 +148,14 @@ TEST_CASE("of several failures run gives the first that is a cause, then who wai
     }
   };
   CHECK(outcome_of([&] { oktopk::in_process::run(3, late); }).code == fault::timed_out);
-  auto const told = [](in_process_communicator comm) {
+  auto const program = [](in_process_communicator comm) {
     if (comm.rank() == 2) {
-      comm.give_up(oktopk::error(fault::bad_file, "no disk"));
+      comm.abort(oktopk::error(fault::bad_file, "no disk"));
     } else {
       receive_number<int>(comm, 2, phase::control);
     }
   };
-  CHECK(outcome_of([&] { oktopk::in_process::run(3, told); }).says("rank 2 has given up: no disk"));
+  CHECK(outcome_of([&] { oktopk::in_process::run(3, program); }).says("rank 2 has given up: no disk"));
 }
 
 TEST_CASE("what lives on the ranks' stacks is destroyed when a deadlock unwinds them") {
@@ -192,7 +192,7 @@ TEST_CASE("nothing is read from or written to the memory of a rank that is gone"
   int other = 2;
   auto const heard = outcomes_of(2, [&](in_process_communicator comm) {
     request one = receives == (comm.rank() == 0)
-                      ? comm.irecv(room_in(comm.rank() == 0 ? left_behind : other), 1 - comm.rank(), phase::reduce)
+                      ? comm.irecv(space_in(comm.rank() == 0 ? left_behind : other), 1 - comm.rank(), phase::reduce)
                       : comm.isend(bytes_of(comm.rank() == 0 ? left_behind : other), 1 - comm.rank(), phase::reduce);
     if (comm.rank() == 0) {
       throw oktopk::error(fault::bad_file, "rank 0 cannot go on");
@@ -211,7 +211,7 @@ TEST_CASE("after a deadlock nobody meets what an unwound rank has left behind") 
   int number = 0;
   auto const heard = outcomes_of(2, [&](in_process_communicator comm) {
     if (comm.rank() == 1) {
-      request const posted = comm.irecv(room_in(number), 0, phase::gather);
+      request const posted = comm.irecv(space_in(number), 0, phase::gather);
       CHECK(posted.active());
       CHECK(outcome_of([&] { receive_number<int>(comm, 0, phase::control); }).code == fault::deadlock);
     }

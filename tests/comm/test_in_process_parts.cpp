@@ -63,28 +63,28 @@ TEST_CASE("a line gives its messages in the order they came, and is used again w
 
 TEST_CASE("a message fills its room and no more, and tells how long it was") {
   std::array<std::byte, 4> bytes{std::byte(1), std::byte(2), std::byte(3), std::byte(4)};
-  for (std::size_t const room : {0U, 3U, 4U, 6U}) {
+  for (std::size_t const space : {0U, 3U, 4U, 6U}) {
     for (std::size_t const length : {0U, 3U, 4U}) {
-      CAPTURE(room, length);
+      CAPTURE(space, length);
       std::vector<std::byte> place(8, std::byte(9));
       auto send = side(false, 0, 1, std::span(bytes).first(length));
-      auto receive = side(true, 1, 0, std::span(place).first(room));
+      auto receive = side(true, 1, 0, std::span(place).first(space));
       deliver(send, receive);
       CHECK((send.done && receive.done));
       CHECK(receive.arrived == length);
-      CHECK(receive.truncated == (length > room));
+      CHECK(receive.truncated == (length > space));
       for (std::size_t i = 0; i < place.size(); ++i) {
-        CHECK(place[i] == (i < length && i < room ? bytes[i] : std::byte(9)));
+        CHECK(place[i] == (i < length && i < space ? bytes[i] : std::byte(9)));
       }
     }
   }
 }
 
 TEST_CASE("room for messages stays where it is, is handed out once at a time, and is used again") {
-  in_process_messages room;
+  in_process_messages space;
   std::vector<in_process_message*> taken;
   for (int i = 0; i < 100; ++i) {
-    taken.push_back(room.take(side(false, i, 0, {})));
+    taken.push_back(space.take(side(false, i, 0, {})));
   }
   CHECK(std::set<in_process_message*>(taken.begin(), taken.end()).size() == 100);
   for (int i = 0; i < 100; ++i) {
@@ -92,8 +92,8 @@ TEST_CASE("room for messages stays where it is, is handed out once at a time, an
   }
   in_process_message* const released = taken[42];
   released->done = true;
-  room.release(released);
-  in_process_message* const again = room.take(side(true, 7, 0, {}));
+  space.release(released);
+  in_process_message* const again = space.take(side(true, 7, 0, {}));
   CHECK(again == released);
   CHECK((again->owner == 7 && !again->done));
 }
@@ -111,19 +111,19 @@ TEST_CASE("a call without a type calls the object it was made of") {
 TEST_CASE("a rank runs until it waits, and goes on once what it waits for is there") {
   in_process_schedule schedule(2);
   std::vector<std::string> log;
-  bool told = false;
+  bool heard = false;
   std::vector<int> left;
   auto const thrown = schedule.run(
       [&](int rank) {
         if (rank == 0) {
           log.push_back("0 waits");
-          auto const is_told = [&] { return told; };
+          auto const has_heard = [&] { return heard; };
           auto const nothing = [] { return std::string("for nothing"); };
-          CHECK(schedule.wait(0, is_told, nothing, std::chrono::nanoseconds(0)) == wait_end::ready);
+          CHECK(schedule.wait(0, has_heard, nothing, std::chrono::nanoseconds(0)) == wait_end::ready);
           log.push_back("0 goes on");
         } else {
           log.push_back("1 tells");
-          told = true;
+          heard = true;
         }
       },
       256 * 1024, [&](int rank) { left.push_back(rank); });

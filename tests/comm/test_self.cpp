@@ -63,11 +63,11 @@ TEST_CASE("a lone rank has nobody to talk to and nothing to wait for") {
   self_communicator comm;
   CHECK(comm.rank() == 0);
   CHECK(comm.size() == 1);
-  CHECK(comm.reaches<Kokkos::HostSpace>());
+  CHECK(comm.can_access<Kokkos::HostSpace>());
   int number = 3;
   CHECK(outcome_of([&] { comm.isend(bytes_of(number), 0, oktopk::phase::control); }).code ==
         oktopk::fault::communication);
-  CHECK(outcome_of([&] { comm.irecv(room_in(number), 0, oktopk::phase::control); }).code ==
+  CHECK(outcome_of([&] { comm.irecv(space_in(number), 0, oktopk::phase::control); }).code ==
         oktopk::fault::communication);
   std::vector<self_communicator::request> none(4);
   CHECK_NOTHROW(comm.wait_all(none));

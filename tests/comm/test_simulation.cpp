@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using oktopk::fault;
 using oktopk::in_process_communicator;
 using oktopk::phase;
-using oktopk::in_process::mishap;
+using oktopk::in_process::injected_fault;
 using oktopk::in_process::planned_fault;
 
 namespace {
@@ -69,7 +69,7 @@ history exchange_everything(int ranks, std::uint64_t seed) {
         int const mine = 100 + comm.rank();
         for (int other = 0; other < ranks; ++other) {
           if (other != comm.rank()) {
-            requests.push_back(comm.irecv(room_in(numbers[static_cast<std::size_t>(other)]), other, phase::reduce));
+            requests.push_back(comm.irecv(space_in(numbers[static_cast<std::size_t>(other)]), other, phase::reduce));
             requests.push_back(comm.isend(bytes_of(mine), other, phase::reduce));
             seen.order.push_back(comm.rank() * 100 + other);
           }
@@ -129,7 +129,7 @@ TEST_CASE("messages of one phase between two ranks keep their order in every sim
               mine = i;
               requests.push_back(comm.isend(bytes_of(mine), 1, phase::gather));
             } else {
-              requests.push_back(comm.irecv(room_in(mine), 0, phase::gather));
+              requests.push_back(comm.irecv(space_in(mine), 0, phase::gather));
             }
           }
           comm.wait_all(requests);
@@ -164,7 +164,7 @@ TEST_CASE("a deadlock is an error at once in a simulated world as well, whatever
 TEST_CASE("a rank that dies ends there; who waits for it hears of it after the limit, and tells the others") {
   std::vector<std::chrono::nanoseconds> ended(4);
   auto const began = std::chrono::steady_clock::now();
-  auto const heard = outcomes_of(4, simulated(5, {{.what = mishap::death, .rank = 2, .message = 4}}),
+  auto const heard = outcomes_of(4, simulated(5, {{.what = injected_fault::death, .rank = 2, .message = 4}}),
                                  [&](in_process_communicator comm) {
                                    try {
                                      for (int round = 0; round < 5; ++round) {
@@ -188,7 +188,7 @@ TEST_CASE("a rank that dies ends there; who waits for it hears of it after the l
 }
 
 TEST_CASE("where a rank has died and nobody has a limit, the deadlock says who has died") {
-  auto const heard = outcomes_of(2, simulated(5, {{.what = mishap::death, .rank = 1, .message = 1}}),
+  auto const heard = outcomes_of(2, simulated(5, {{.what = injected_fault::death, .rank = 1, .message = 1}}),
                                  [](in_process_communicator comm) {
                                    comm.set_time_limit(0ns);
                                    pass_around(comm, 1);
@@ -212,13 +212,13 @@ TEST_CASE("a rank that has died cannot be kept alive, and run does not count it 
           after += 100;
         }
       },
-      simulated(1, {{.what = mishap::death, .rank = 1, .message = 1}}));
+      simulated(1, {{.what = injected_fault::death, .rank = 1, .message = 1}}));
   CHECK(after == 1);
 }
 
 TEST_CASE("a rank that stops for less than the limit is waited for, and one that stops for longer is given up") {
   for (bool const longer : {false, true}) {
-    auto const how = simulated(7, {{.what = mishap::stop, .rank = 1, .message = 2, .time = longer ? 20s : 5s}});
+    auto const how = simulated(7, {{.what = injected_fault::stop, .rank = 1, .message = 2, .time = longer ? 20s : 5s}});
     std::vector<std::chrono::nanoseconds> ended(3);
     auto const heard = outcomes_of(3, how, [&](in_process_communicator comm) {
       comm.set_time_limit(10s);
@@ -244,7 +244,7 @@ TEST_CASE("a rank that stops for less than the limit is waited for, and one that
 
 TEST_CASE("a message that is lost is waited for until the limit; the one behind it takes its place") {
   std::vector<outcome> heard;
-  auto const got = two_numbers({{.what = mishap::loss, .rank = 0, .message = 1}}, heard, 1s);
+  auto const got = two_numbers({{.what = injected_fault::loss, .rank = 0, .message = 1}}, heard, 1s);
   CHECK(got == std::array<int, 2>{8, -1});
   CHECK(heard[0].code == fault::none);
   CHECK(heard[1].code == fault::timed_out);
@@ -252,32 +252,32 @@ TEST_CASE("a message that is lost is waited for until the limit; the one behind 
 
 TEST_CASE("a message that is doubled comes twice") {
   std::vector<outcome> heard;
-  auto const got = two_numbers({{.what = mishap::doubling, .rank = 0, .message = 1}}, heard, 1s);
+  auto const got = two_numbers({{.what = injected_fault::doubling, .rank = 0, .message = 1}}, heard, 1s);
   CHECK(got == std::array<int, 2>{7, 7});
   CHECK(heard[0].code == fault::timed_out); // nobody receives the second number
 }
 
 TEST_CASE("a delayed message comes later: in time, or not") {
   std::vector<outcome> heard;
-  CHECK(two_numbers({{.what = mishap::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 3s) ==
+  CHECK(two_numbers({{.what = injected_fault::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 3s) ==
         std::array<int, 2>{7, 8});
   CHECK(heard[1].code == fault::none);
-  CHECK(two_numbers({{.what = mishap::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 1s) ==
+  CHECK(two_numbers({{.what = injected_fault::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 1s) ==
         std::array<int, 2>{7, -1});
   CHECK((heard[0].code == fault::timed_out || heard[1].code == fault::timed_out));
 }
 
 TEST_CASE("one bit of a message is flipped, and of one message only") {
   std::vector<outcome> heard;
-  CHECK(two_numbers({{.what = mishap::bit_flip, .rank = 0, .message = 1, .bit = 32 + 3}}, heard) ==
+  CHECK(two_numbers({{.what = injected_fault::bit_flip, .rank = 0, .message = 1, .bit = 32 + 3}}, heard) ==
         std::array<int, 2>{7 ^ 8, 8});
   CHECK(heard[1].code == fault::none);
 }
 
 TEST_CASE("a plan says what it is") {
-  oktopk::in_process::fault_plan const plan{{{.what = mishap::stop, .rank = 2, .message = 17, .time = 500ms},
-                                             {.what = mishap::bit_flip, .rank = 0, .message = 3, .bit = 77},
-                                             {.what = mishap::death, .rank = 1, .message = 1}}};
+  oktopk::in_process::fault_plan const plan{{{.what = injected_fault::stop, .rank = 2, .message = 17, .time = 500ms},
+                                             {.what = injected_fault::bit_flip, .rank = 0, .message = 3, .bit = 77},
+                                             {.what = injected_fault::death, .rank = 1, .message = 1}}};
   CHECK(plan.text() == "stop of rank 2 at its message 17 for 0.500000 s; bit_flip of rank 0 at its message 3, bit 77; "
                        "death of rank 1 at its message 1");
   CHECK(oktopk::in_process::fault_plan{}.text() == "no faults");
@@ -286,7 +286,7 @@ TEST_CASE("a plan says what it is") {
 TEST_CASE("the survivors of a death have a communicator of their own, in their order") {
   std::vector<int> sums(5, -1);
   std::vector<int> places(5, -1);
-  auto const heard = outcomes_of(5, simulated(11, {{.what = mishap::death, .rank = 1, .message = 3}}),
+  auto const heard = outcomes_of(5, simulated(11, {{.what = injected_fault::death, .rank = 1, .message = 3}}),
                                  [&](in_process_communicator comm) {
                                    auto const me = static_cast<std::size_t>(comm.rank());
                                    auto const broken = outcome_of([&] {
@@ -313,8 +313,8 @@ TEST_CASE("the survivors of a death have a communicator of their own, in their o
 TEST_CASE("survivors may lose another one, and go on again") {
   std::vector<int> last(4, -1);
   auto const heard = outcomes_of(4,
-                                 simulated(2, {{.what = mishap::death, .rank = 3, .message = 2},
-                                               {.what = mishap::death, .rank = 0, .message = 12}}),
+                                 simulated(2, {{.what = injected_fault::death, .rank = 3, .message = 2},
+                                               {.what = injected_fault::death, .rank = 0, .message = 12}}),
                                  [&](in_process_communicator comm) {
                                    in_process_communicator now = comm;
                                    int losses = 0;
@@ -346,7 +346,7 @@ TEST_CASE("without a simulation, too, those that are left go on among themselves
 }
 
 TEST_CASE("survivors wait no longer than the limit") {
-  auto const heard = outcomes_of(3, simulated(4, {{.what = mishap::stop, .rank = 2, .message = 1, .time = 1h}}),
+  auto const heard = outcomes_of(3, simulated(4, {{.what = injected_fault::stop, .rank = 2, .message = 1, .time = 1h}}),
                                  [](in_process_communicator comm) {
                                    comm.set_time_limit(1min);
                                    if (comm.rank() == 2) {
@@ -368,7 +368,7 @@ TEST_CASE("a plan that cannot be carried out is refused") {
     });
   };
   for (planned_fault const& bad : {planned_fault{.rank = 2}, planned_fault{.rank = -1}, planned_fault{.message = 0},
-                                   planned_fault{.what = mishap::stop, .time = -1ns}}) {
+                                   planned_fault{.what = injected_fault::stop, .time = -1ns}}) {
     outcome const heard = said({.faults = {{bad}}});
     CHECK(heard.code == fault::option_out_of_range);
     CHECK(heard.says("there is no " + bad.text() + " of 2 ranks"));
@@ -381,21 +381,22 @@ TEST_CASE("a plan that cannot be carried out is refused") {
 
 TEST_CASE("times that are too long to be counted are for ever") {
   auto const most = std::chrono::nanoseconds::max();
-  auto const heard = outcomes_of(2, simulated(1, {{.what = mishap::delay, .rank = 0, .message = 1, .time = most}}),
-                                 [&](in_process_communicator comm) {
-                                   comm.set_time_limit(most);
-                                   pass_around(comm, 1);
-                                 });
+  auto const heard =
+      outcomes_of(2, simulated(1, {{.what = injected_fault::delay, .rank = 0, .message = 1, .time = most}}),
+                  [&](in_process_communicator comm) {
+                    comm.set_time_limit(most);
+                    pass_around(comm, 1);
+                  });
   CHECK(heard[0].code == fault::deadlock); // nothing that could still happen
   CHECK(heard[1] == heard[0]);
 }
 
 TEST_CASE("what has happened is told: messages, faults and the time") {
   oktopk::in_process::simulated_run run;
-  planned_fault const stop{.what = mishap::stop, .rank = 1, .message = 3, .time = 1s};
+  planned_fault const stop{.what = injected_fault::stop, .rank = 1, .message = 3, .time = 1s};
   oktopk::in_process::options how;
   how.simulated = oktopk::in_process::simulation{
-      .seed = 1, .faults = {{stop, {.what = mishap::death, .rank = 0, .message = 100}}}, .told = &run};
+      .seed = 1, .faults = {{stop, {.what = injected_fault::death, .rank = 0, .message = 100}}}, .result = &run};
   oktopk::in_process::run(
       2,
       [](in_process_communicator comm) {
@@ -406,8 +407,8 @@ TEST_CASE("what has happened is told: messages, faults and the time") {
       },
       how);
   CHECK(run.messages == std::vector<std::int64_t>{5, 5});
-  REQUIRE(run.strikes.size() == 1); // rank 0 has not come to its hundredth message
-  CHECK(run.strikes[0].what == stop);
+  REQUIRE(run.injections.size() == 1); // rank 0 has not come to its hundredth message
+  CHECK(run.injections[0].what == stop);
   CHECK(run.end >= 1s);
   CHECK(run.events > 10);
 }

@@ -51,7 +51,7 @@ TEST_CASE("a rank that waits beyond the time limit is told for whom, while the o
     comm.set_time_limit(std::chrono::milliseconds(20));
     if (comm.rank() == 0) {
       int number = 0;
-      auto one = comm.irecv(room_in(number), 1, phase::gather);
+      auto one = comm.irecv(space_in(number), 1, phase::gather);
       heard = outcome_of([&] { comm.wait_all(std::span(&one, 1)); });
       CHECK(one.active());
       comm.cancel(std::span(&one, 1));
@@ -68,7 +68,7 @@ TEST_CASE("a message that is there in time is no fault, however late one asks fo
   oktopk::in_process::run(2, [&](in_process_communicator comm) {
     comm.set_time_limit(std::chrono::milliseconds(20));
     if (comm.rank() == 0) {
-      auto one = comm.irecv(room_in(number), 1, phase::reduce);
+      auto one = comm.irecv(space_in(number), 1, phase::reduce);
       std::this_thread::sleep_for(std::chrono::milliseconds(40));
       comm.wait_all(std::span(&one, 1));
     } else {
@@ -114,8 +114,8 @@ TEST_CASE("who has waited too long says in what, and what is complete, and tells
       std::vector<in_process_communicator::request> several;
       oktopk::detail::cancel_on_unwind const guard(comm, several);
       if (comm.rank() == 0) {
-        several = {comm.irecv(room_in(numbers[0]), 1, phase::gather),
-                   comm.irecv(room_in(numbers[1]), 2, phase::gather)};
+        several = {comm.irecv(space_in(numbers[0]), 1, phase::gather),
+                   comm.irecv(space_in(numbers[1]), 2, phase::gather)};
         comm.wait_all(several);
       } else if (comm.rank() == 1) {
         send_number(comm, 5, 0, phase::gather);
@@ -153,8 +153,8 @@ TEMPLATE_TEST_CASE("a decorator that counts or checks waits for all messages at 
       std::vector<typename TestType::request> several;
       oktopk::detail::cancel_on_unwind const guard(comm, several);
       if (comm.rank() == 0) {
-        several.push_back(comm.irecv(room_in(numbers[0]), 1, phase::gather));
-        several.push_back(comm.irecv(room_in(numbers[1]), 2, phase::gather));
+        several.push_back(comm.irecv(space_in(numbers[0]), 1, phase::gather));
+        several.push_back(comm.irecv(space_in(numbers[1]), 2, phase::gather));
         comm.wait_all(std::span(several));
       } else if (comm.rank() == 2) {
         send_number(comm, 5, 0, phase::gather);
@@ -205,7 +205,7 @@ TEST_CASE("messages that have come are not lost where another rank has given up"
   int number = 0;
   auto const heard = oktopk::in_process::run_and_collect(3, [&](in_process_communicator comm) {
     if (comm.rank() == 0) {
-      auto one = comm.irecv(room_in(number), 1, phase::reduce);
+      auto one = comm.irecv(space_in(number), 1, phase::reduce);
       receive_number<int>(comm, 1, phase::control); // rank 1 has sent both by now
       comm.wait_all(std::span(&one, 1));
       receive_number<int>(comm, 1, phase::gather); // starts too late
@@ -215,7 +215,7 @@ TEST_CASE("messages that have come are not lost where another rank has given up"
       send_number(comm, 1, 0, phase::control);
       comm.wait_all(std::span(&one, 1));
     } else {
-      comm.give_up(oktopk::error(fault::bad_file, "no disk"));
+      comm.abort(oktopk::error(fault::bad_file, "no disk"));
       CHECK(outcome_of([&] { send_number(comm, 1, 0, phase::gather); }).code == fault::bad_file);
     }
   });

@@ -31,7 +31,7 @@ struct forgetful {
   void allreduce(std::span<T>, oktopk::reduction, oktopk::phase) {}
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return true;
   }
 };

@@ -204,9 +204,9 @@ TEST_CASE("a byte too many is an error") {
 
 TEST_CASE("the same state gives the same bytes, whatever lay in its padding") {
   auto const save_over = [](unsigned char junk) {
-    alignas(some_state) unsigned char room[sizeof(some_state)];
-    std::memset(room, junk, sizeof(room));
-    auto* const state = new (room) some_state;
+    alignas(some_state) unsigned char space[sizeof(some_state)];
+    std::memset(space, junk, sizeof(space));
+    auto* const state = new (space) some_state;
     state->part.threshold = 0.5F;
     std::string bytes = saved(*state);
     state->~some_state();

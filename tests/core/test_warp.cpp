@@ -49,8 +49,8 @@ struct warp_functions {
       wide[lane] = values[lane];
       narrow[lane] = static_cast<std::int32_t>(values[lane] % 1000);
     });
-    std::int64_t const all = warp.add_up(wide);
-    std::int32_t const all_narrow = warp.add_up(narrow);
+    std::int64_t const all = warp.exclusive_scan(wide);
+    std::int32_t const all_narrow = warp.exclusive_scan(narrow);
     warp.each([&](int lane) {
       sums[lane] = wide[lane];
       narrower[lane] = narrow[lane];
@@ -60,9 +60,9 @@ struct warp_functions {
       narrower[Warp::lanes] = all_narrow;
       once[1] = 77;
     });
-    warp.meet();
-    std::int64_t const told = warp.from_one([&] { return once[1] + 1; });
-    warp.each([&](int lane) { lanes[lane] += told; });
+    warp.sync();
+    std::int64_t const value = warp.broadcast([&] { return once[1] + 1; });
+    warp.each([&](int lane) { lanes[lane] += value; });
   }
 };
 
@@ -80,8 +80,8 @@ struct team_functions {
       numbers[team.league_rank() * share + i] += 1;
     }
     if (oktopk::detail::is_last_team(team, arrived)) {
-      auto* const room = oktopk::detail::shared_in<std::int64_t>(team, oktopk::detail::numbers_to_add_up<Warp>);
-      std::int64_t const sum = oktopk::detail::add_up<Warp>(team, numbers, size, room);
+      auto* const scratch = oktopk::detail::shared_in<std::int64_t>(team, oktopk::detail::numbers_to_scan<Warp>);
+      std::int64_t const sum = oktopk::detail::exclusive_scan<Warp>(team, numbers, size, scratch);
       if (team.team_rank() == 0) {
         last[0] += 1;
         last[1] = sum;
@@ -136,10 +136,10 @@ TEMPLATE_LIST_TEST_CASE("one team is the last, and sees what all have written", 
     for (std::int64_t const share : {1, 3, 300, 1025}) {
       std::int64_t const size = teams * share;
       auto const numbers = to_view(std::vector<std::int64_t>(static_cast<std::size_t>(size), 2));
-      auto const told = to_view(std::vector<std::int64_t>(3, 0));
-      team_functions<TestType> const kernel{numbers.data(), size, told.data(), told.data() + 1};
+      auto const results = to_view(std::vector<std::int64_t>(3, 0));
+      team_functions<TestType> const kernel{numbers.data(), size, results.data(), results.data() + 1};
       oktopk::detail::for_teams<TestType>("oktopk::tests::teams", execution(), teams, 1024, kernel);
-      auto const first = to_vector(told);
+      auto const first = to_vector(results);
       CHECK(first == std::vector<std::int64_t>{0, 1, 3 * size});
       auto const before = to_vector(numbers);
       bool ascends = true;

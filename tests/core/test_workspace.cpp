@@ -15,57 +15,57 @@ namespace {
 using oktopk_tests::host_execution;
 using int_buffer = oktopk::buffer<std::int64_t, oktopk_tests::host_memory>;
 
-bool all_zero(int_buffer const& room) {
-  return std::all_of(room.data(), room.data() + room.capacity(), [](std::int64_t x) { return x == 0; });
+bool all_zero(int_buffer const& memory) {
+  return std::all_of(memory.data(), memory.data() + memory.capacity(), [](std::int64_t x) { return x == 0; });
 }
 
 } // namespace
 
 TEST_CASE("a buffer begins empty and takes at first just what is asked for") {
-  int_buffer room("oktopk::tests::room");
-  CHECK(room.capacity() == 0);
-  room.reserve(host_execution(), 0);
-  CHECK(room.capacity() == 0);
-  room.reserve(host_execution(), 7);
-  CHECK(room.capacity() == 7);
-  CHECK(room.view().data() == room.data());
-  CHECK(room.view().label() == "oktopk::tests::room");
+  int_buffer memory("oktopk::tests::room");
+  CHECK(memory.capacity() == 0);
+  memory.reserve(host_execution(), 0);
+  CHECK(memory.capacity() == 0);
+  memory.reserve(host_execution(), 7);
+  CHECK(memory.capacity() == 7);
+  CHECK(memory.view().data() == memory.data());
+  CHECK(memory.view().label() == "oktopk::tests::room");
 }
 
 TEST_CASE("a buffer that is large enough stays where it is, with what is in it") {
-  int_buffer room("oktopk::tests::room");
-  room.reserve(host_execution(), 10);
-  std::int64_t* const before = room.data();
+  int_buffer memory("oktopk::tests::room");
+  memory.reserve(host_execution(), 10);
+  std::int64_t* const before = memory.data();
   std::fill(before, before + 10, 42);
-  room.reserve(host_execution(), 3);
-  room.reserve(host_execution(), 10);
-  CHECK(room.data() == before);
-  CHECK(room.capacity() == 10);
+  memory.reserve(host_execution(), 3);
+  memory.reserve(host_execution(), 10);
+  CHECK(memory.data() == before);
+  CHECK(memory.capacity() == 10);
   CHECK(std::all_of(before, before + 10, [](std::int64_t x) { return x == 42; }));
 }
 
 TEST_CASE("growth takes half as much again, so that sizes that wander settle") {
-  int_buffer room("oktopk::tests::room");
-  room.reserve(host_execution(), 10);
-  room.reserve(host_execution(), 11);
-  CHECK(room.capacity() == 16);
-  std::int64_t* const settled = room.data();
+  int_buffer memory("oktopk::tests::room");
+  memory.reserve(host_execution(), 10);
+  memory.reserve(host_execution(), 11);
+  CHECK(memory.capacity() == 16);
+  std::int64_t* const settled = memory.data();
   for (std::int64_t size : {12, 16, 9, 15}) {
-    room.reserve(host_execution(), size);
+    memory.reserve(host_execution(), size);
   }
-  CHECK(room.data() == settled);
-  room.reserve(host_execution(), 17);
-  CHECK(room.capacity() == 25);
+  CHECK(memory.data() == settled);
+  memory.reserve(host_execution(), 17);
+  CHECK(memory.capacity() == 25);
 }
 
 TEST_CASE("a zeroed buffer is zero after each growth, whatever was in it") {
-  int_buffer room("oktopk::tests::zeros", true);
+  int_buffer memory("oktopk::tests::zeros", true);
   for (std::int64_t size = 100; size < 100000; size *= 3) {
-    room.reserve(host_execution(), size);
-    CHECK(all_zero(room));
-    std::fill(room.data(), room.data() + room.capacity(), -1);
-    room.reserve(host_execution(), size);
-    CHECK(room.data()[0] == -1);
+    memory.reserve(host_execution(), size);
+    CHECK(all_zero(memory));
+    std::fill(memory.data(), memory.data() + memory.capacity(), -1);
+    memory.reserve(host_execution(), size);
+    CHECK(memory.data()[0] == -1);
   }
 }
 

@@ -36,7 +36,7 @@ struct repeated {
 };
 
 template <class Warp, bool Single>
-void check(std::vector<std::int64_t> const& counts, oktopk::detail::order_room<execution>& room) {
+void check(std::vector<std::int64_t> const& counts, oktopk::detail::order_workspace<execution>& workspace) {
   std::vector<std::int64_t> expected;
   std::int64_t noted = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -47,11 +47,11 @@ void check(std::vector<std::int64_t> const& counts, oktopk::detail::order_room<e
   auto const out = to_view(std::vector<std::int64_t>(expected.size() + 1, -1));
   execution const exec;
   auto const size = static_cast<std::int64_t>(counts.size());
-  room.template reserve<Warp>(exec, size);
-  auto const told = oktopk::detail::write_in_order<Warp>("oktopk::tests::repeated", exec, size,
-                                                         repeated<Single>{view.data(), out.data(), room.noted()}, room);
-  CHECK(told.total == static_cast<std::int64_t>(expected.size()));
-  CHECK(told.noted == noted);
+  workspace.template reserve<Warp>(exec, size);
+  auto const result = oktopk::detail::write_in_order<Warp>(
+      "oktopk::tests::repeated", exec, size, repeated<Single>{view.data(), out.data(), workspace.noted()}, workspace);
+  CHECK(result.total == static_cast<std::int64_t>(expected.size()));
+  CHECK(result.noted == noted);
   expected.push_back(-1);
   CHECK(to_vector(out) == expected);
 }
@@ -59,7 +59,7 @@ void check(std::vector<std::int64_t> const& counts, oktopk::detail::order_room<e
 } // namespace
 
 TEMPLATE_LIST_TEST_CASE("entries are written in the order of their items", "", warps) {
-  oktopk::detail::order_room<execution> room; // of all calls: each leaves it as it was
+  oktopk::detail::order_workspace<execution> workspace; // of all calls: each leaves it as it was
   for (int const length : {0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 5000}) {
     auto const size = static_cast<std::uint64_t>(length);
     std::vector<std::int64_t> several;
@@ -68,19 +68,19 @@ TEMPLATE_LIST_TEST_CASE("entries are written in the order of their items", "", w
       several.push_back(number_in(0, 3, noise(size, i)));
       single.push_back(number_in(0, 1, noise(size, i, 1)));
     }
-    check<TestType, false>(several, room);
-    check<TestType, true>(single, room);
-    check<TestType, false>(single, room);
+    check<TestType, false>(several, workspace);
+    check<TestType, true>(single, workspace);
+    check<TestType, false>(single, workspace);
   }
 }
 
 TEMPLATE_LIST_TEST_CASE("of no item or of every item entries are written, too", "", warps) {
-  oktopk::detail::order_room<execution> room;
+  oktopk::detail::order_workspace<execution> workspace;
   for (int const length : {1, 64, 1000}) {
     auto const size = static_cast<std::size_t>(length);
     for (std::int64_t const count : {0, 1}) {
-      check<TestType, true>(std::vector<std::int64_t>(size, count), room);
-      check<TestType, false>(std::vector<std::int64_t>(size, 5 * count), room);
+      check<TestType, true>(std::vector<std::int64_t>(size, count), workspace);
+      check<TestType, false>(std::vector<std::int64_t>(size, 5 * count), workspace);
     }
   }
 }

@@ -177,8 +177,8 @@ std::string disagreement() {
         sum += static_cast<double>(input[i]);
         magnitude += std::fabs(static_cast<double>(input[i]));
       }
-      double const room = magnitude * 16 * static_cast<double>(std::numeric_limits<Value>::epsilon());
-      if (std::fabs(static_cast<double>(got.results[0][i]) - sum) > room) {
+      double const tolerance = magnitude * 16 * static_cast<double>(std::numeric_limits<Value>::epsilon());
+      if (std::fabs(static_cast<double>(got.results[0][i]) - sum) > tolerance) {
         return std::to_string(ranks) + " ranks: far from the sum at " + std::to_string(i);
       }
     }

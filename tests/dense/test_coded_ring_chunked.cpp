@@ -34,9 +34,9 @@ struct subject {
   static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
     std::int64_t const block = (count + ranks - 1) / ranks;
     std::int64_t const pieces = std::max<std::int64_t>(2, (block + segment - 1) / segment);
-    std::int64_t const grain = Codec::grain;
-    std::int64_t const grains = (count + grain - 1) / grain;
-    auto const boundary = [&](std::int64_t i) { return std::min(count, grains * i / (ranks * pieces) * grain); };
+    std::int64_t const block_size = Codec::block_size;
+    std::int64_t const blocks = (count + block_size - 1) / block_size;
+    auto const boundary = [&](std::int64_t i) { return std::min(count, blocks * i / (ranks * pieces) * block_size); };
     std::pair<std::int64_t, std::int64_t> all{0, 0};
     for (int step = 0; step < 2 * (ranks - 1); ++step) {
       std::int64_t const which = (rank + 2 * ranks - step) % ranks;

@@ -18,8 +18,8 @@ using oktopk::codec_level;
 
 namespace {
 
-// Calls `message` with the number of values of each message that a rank sends, of a vector that is cut at whole grains.
-void each_message(int rank, int ranks, std::int64_t count, std::int64_t grain,
+// Calls `message` with the number of values of each message that a rank sends, of a vector that is cut at whole blocks.
+void each_message(int rank, int ranks, std::int64_t count, std::int64_t block_size,
                   std::function<void(std::int64_t)> const& message) {
   int core = 1;
   while (2 * core <= ranks) {
@@ -35,10 +35,10 @@ void each_message(int rank, int ranks, std::int64_t count, std::int64_t grain,
   }
   int const place = in_pair ? rank / 2 : rank - folded;
   auto const values = [&](std::int64_t begin, std::int64_t end) {
-    return std::min(count, end * grain) - std::min(count, begin * grain);
+    return std::min(count, end * block_size) - std::min(count, begin * block_size);
   };
   std::int64_t begin = 0;
-  std::int64_t end = (count + grain - 1) / grain;
+  std::int64_t end = (count + block_size - 1) / block_size;
   for (int distance = core / 2; distance > 0; distance /= 2) {
     std::int64_t const middle = begin + (end - begin) / 2;
     bool const lower = (place & distance) == 0;
@@ -77,7 +77,7 @@ struct subject {
   template <class Value>
   static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
     std::pair<std::int64_t, std::int64_t> all{0, 0};
-    each_message(rank, ranks, count, Codec::grain, [&](std::int64_t values) {
+    each_message(rank, ranks, count, Codec::block_size, [&](std::int64_t values) {
       all.first += values > 0 ? 1 : 0;
       all.second += codec().template encoded_bytes<Value>(values);
     });

@@ -63,14 +63,14 @@ std::string group_fault(int ranks, std::vector<std::vector<Value>> const& iterat
   std::vector<std::vector<bool>> reevaluated(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     counting counted(comm);
-    group_workspace<Value> room;
+    group_workspace<Value> shared;
     workspace_of<Value> workspace;
     typename Selector::template state<Value> state{};
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       auto const size = static_cast<std::int64_t>(iterations[i].size());
       device_part<format_of<Value>> const mine(region_of(iterations[i], comm.rank(), ranks));
       auto call = call_on(counted, size);
-      group_of<Value> everybody(call, size, room);
+      group_of<Value> everybody(call, size, shared);
       execution const exec;
       auto const iteration = static_cast<std::int64_t>(i);
       auto const said = selector.select(oktopk::selection_context{exec, k, iteration, everybody, workspace},
@@ -127,10 +127,10 @@ TEST_CASE("with fewer candidates than k all are selected") {
   for (int const ranks : {1, 2, 5}) {
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       counting counted(comm);
-      group_workspace<float> room;
+      group_workspace<float> shared;
       workspace_of<float> workspace;
       auto call = call_on(counted, 100);
-      group_of<float> everybody(call, 100, room);
+      group_of<float> everybody(call, 100, shared);
       device_part<format_of<float>> const mine(region_of(std::vector<float>{5, -3, 0, 3, 2, 9}, comm.rank(), ranks));
       oktopk::exact::state<float> state;
       execution const exec;
@@ -153,10 +153,10 @@ TEST_CASE("histograms cost no more than 3k/8 words, or the least there is, whate
       for (std::int64_t const most : {std::int64_t(65535), std::int64_t(65536), std::int64_t(1) << 32}) {
         oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
           counting counted(comm);
-          group_workspace<float> room;
+          group_workspace<float> shared;
           workspace_of<float> workspace;
           auto call = call_on(counted, 1000);
-          group_of<float> everybody(call, most, room);
+          group_of<float> everybody(call, most, shared);
           std::vector<float> values(10);
           correlated{8}({comm.rank(), ranks, 0}, values);
           device_part<format_of<float>> const mine(all_entries(values));
@@ -189,10 +189,10 @@ TEST_CASE("a search in a range costs less, and says on every rank whether it fou
       std::vector<double> sent(static_cast<std::size_t>(ranks));
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        group_workspace<float> room;
+        group_workspace<float> shared;
         workspace_of<float> workspace;
         auto call = call_on(counted, 9000);
-        group_of<float> everybody(call, 9000, room);
+        group_of<float> everybody(call, 9000, shared);
         device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
         execution const exec;
         auto const bracket =
@@ -231,7 +231,7 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
         std::vector<std::int64_t> chosen;
         oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
           counting counted(comm);
-          group_workspace<float> room;
+          group_workspace<float> shared;
           workspace_of<float> workspace;
           device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
           oktopk::exact::state<float> state;
@@ -239,7 +239,7 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
           execution const exec;
           for (int iteration = 0; iteration < 3; ++iteration) {
             auto call = call_on(counted, 500);
-            group_of<float> everybody(call, 500, room);
+            group_of<float> everybody(call, 500, shared);
             auto const said =
                 oktopk::exact().select(oktopk::selection_context{exec, 60, iteration, everybody, workspace},
                                        local_candidates<float>(mine.entries), state);
@@ -262,9 +262,9 @@ TEST_CASE("sums of counts are right in every width") {
     for (int const ranks : {1, 2, 3, 8}) {
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        group_workspace<float> room;
+        group_workspace<float> shared;
         auto call = call_on(counted, 1000);
-        group_of<float> everybody(call, most, room);
+        group_of<float> everybody(call, most, shared);
         std::vector<std::int64_t> counts{0, most / ranks, comm.rank() + 1};
         everybody.sum(counts);
         CHECK((counts == std::vector<std::int64_t>{0, most / ranks * ranks, ranks * (ranks + 1) / 2}));
@@ -292,12 +292,12 @@ TEST_CASE("a fault reaches everybody with the counts, that of the lowest rank") 
       bool const by_row = round % 2 == 1;
       auto const said = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        group_workspace<float> room;
+        group_workspace<float> shared;
         fault_report const mine =
             comm.rank() >= bad_rank ? fault_report{fault::length_mismatch, 40 + comm.rank()} : fault_report{};
         auto call = call_on(counted, 1000);
         call.note(mine);
-        group_of<float> everybody(call, 100, room);
+        group_of<float> everybody(call, 100, shared);
         if (by_row) {
           everybody.gather_rows(std::vector<std::int64_t>{5, 7});
         } else {

@@ -27,12 +27,12 @@ void check_sizes(std::vector<std::int64_t> const& sizes, std::uint64_t seed) {
   oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
     auto const rank = static_cast<std::size_t>(comm.rank());
     counting counted(comm);
-    oktopk::allgatherv<execution, counting, Format> room;
+    oktopk::allgatherv<execution, counting, Format> gather;
     for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
       counted.reset();
       device_part<Format> const mine(parts[rank]);
       auto call = call_on(counted, length_of_parts);
-      gathered[rank] = host_part<Format>(room.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
+      gathered[rank] = host_part<Format>(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
       traffic[rank] = counted.total();
     }
   });
@@ -87,13 +87,13 @@ TEST_CASE("allgatherv of a format of open size: sizes travel with the parts, in 
       device_part<packed> const mine(parts[static_cast<std::size_t>(comm.rank())]);
       counting with_coo(comm);
       counting with_packed(comm);
-      oktopk::allgatherv<execution, counting, oktopk::coo<>> coo_room;
-      oktopk::allgatherv<execution, counting, packed> packed_room;
+      oktopk::allgatherv<execution, counting, oktopk::coo<>> coo_gather;
+      oktopk::allgatherv<execution, counting, packed> packed_gather;
       auto coo_call = call_on(with_coo, length_of_parts);
       auto packed_call = call_on(with_packed, length_of_parts);
-      coo_room.run(coo_call, mine.entries, std::span<std::int64_t const>(sizes));
+      coo_gather.run(coo_call, mine.entries, std::span<std::int64_t const>(sizes));
       auto const all =
-          host_part<packed>(packed_room.run(packed_call, mine.entries, std::span<std::int64_t const>(sizes)));
+          host_part<packed>(packed_gather.run(packed_call, mine.entries, std::span<std::int64_t const>(sizes)));
       CHECK((all == joined(parts)));
       CHECK(with_packed.total().messages_sent == with_coo.total().messages_sent);
       CHECK(with_packed.total().messages_sent == with_packed.of_phase(oktopk::phase::gather).messages_sent);
@@ -109,8 +109,8 @@ TEST_CASE("encoded pieces that cannot be as long as they say are an error") {
     buffer.reserve(exec, comm, 64);
     oktopk::detail::encoded_pieces<execution, packed> const pieces{packed()};
     oktopk::region const where{0, 1000};
-    auto const refused = [&](std::uint64_t told, std::int64_t available) {
-      buffer.put(exec, 0, told);
+    auto const refused = [&](std::uint64_t stated, std::int64_t available) {
+      buffer.put(exec, 0, stated);
       try {
         pieces.encoded_bytes(exec, 2, where, buffer, 0, available);
       } catch (oktopk::error const& caught) {
@@ -134,10 +134,10 @@ TEST_CASE("allgatherv with entries of 12 bytes, which end between multiples of 8
     auto const parts = random_parts<double>(sizes, 5);
     oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
       counting counted(comm);
-      oktopk::allgatherv<execution, counting, format> room;
+      oktopk::allgatherv<execution, counting, format> gather;
       device_part<format> const mine(parts[static_cast<std::size_t>(comm.rank())]);
       auto call = call_on(counted, length_of_parts);
-      auto const all = host_part<format>(room.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
+      auto const all = host_part<format>(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
       CHECK((all == joined(parts)));
     });
   }

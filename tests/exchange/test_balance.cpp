@@ -144,14 +144,14 @@ TEST_CASE("balance brings every rank its even share of the entries, encoded, in 
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       auto const rank = static_cast<std::size_t>(comm.rank());
       counting counted(comm);
-      oktopk::balance<execution, counting, format> room;
+      oktopk::balance<execution, counting, format> balancing;
       oktopk::detail::message_buffer<execution> part("part");
       oktopk::region const everything{0, length_of_parts};
       for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers
         device_part<format> const mine(parts[rank]);
         auto call = call_on(counted, length_of_parts);
         part.reserve(call.exec, counted, 8 * joined(parts).size());
-        std::int64_t const bytes = room.run(
+        std::int64_t const bytes = balancing.run(
             call, mine.entries, std::span<oktopk::detail::transfer const>(scheme),
             [everything](std::size_t) { return everything; }, part);
         balanced[rank] = decoded_part<format>(call, part, bytes, scheme);

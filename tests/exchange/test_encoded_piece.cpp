@@ -36,19 +36,19 @@ void check_pieces(Comm const& comm) {
           values(i) = 1.0F + 0.3F * static_cast<float>(i * i);
         });
     oktopk::detail::message_buffer<execution> message("oktopk::tests::message");
-    std::int64_t const room = pieces.room(count, where) + 32;
-    message.reserve(exec, comm, room);
-    Kokkos::View<std::byte*, memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const all(message.data(),
-                                                                                        static_cast<std::size_t>(room));
+    std::int64_t const capacity = pieces.capacity(count, where) + 32;
+    message.reserve(exec, comm, capacity);
+    Kokkos::View<std::byte*, memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const all(
+        message.data(), static_cast<std::size_t>(capacity));
     Kokkos::parallel_for(
-        "oktopk::tests::mark", oktopk::detail::index_range<execution>(exec, 0, room),
+        "oktopk::tests::mark", oktopk::detail::index_range<execution>(exec, 0, capacity),
         KOKKOS_LAMBDA(std::int64_t i) { all(i) = std::byte(0xff); });
-    message.push(exec, 0, room);
+    message.push(exec, 0, capacity);
     exec.fence();
     std::int64_t const bytes = pieces.encode(
         exec, oktopk::entries_of<Format, execution>(indices.data(), values.data(), count), where, message, 8);
     CHECK(bytes % 8 == 0);
-    CHECK(bytes <= pieces.room(count, where));
+    CHECK(bytes <= pieces.capacity(count, where));
     if (count > 0) {
       std::int64_t const own = pieces.encoded_bytes(exec, count, where, message, 8, bytes);
       std::int64_t const end = 8 + pieces.header_bytes + own;

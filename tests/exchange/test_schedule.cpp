@@ -53,7 +53,7 @@ TEST_CASE("a fault report survives the wire") {
     for (std::int64_t const detail :
          {std::int64_t(0), std::int64_t(1), std::int64_t(1) << 24, std::int64_t(1) << 37, fault_report::most_detail}) {
       std::uint64_t const number = fault_report{code, detail}.packed(0x2a5c3);
-      CHECK(fault_report::stamp_of(number) == 0x2a5c3);
+      CHECK(fault_report::tag_of(number) == 0x2a5c3);
       fault_report const back = fault_report::unpacked(number);
       CHECK(back.code == code);
       CHECK(back.detail == detail);

@@ -76,10 +76,10 @@ void round_trip(arrays<Format> const& sent, region where, Format const& format =
   std::int64_t const most = format.max_encoded_bytes(count, where);
   std::vector<value> first_values;
   constexpr std::byte untouched{0xab};
-  std::vector<std::uint64_t> room(static_cast<std::size_t>(most) / 8 + 4);
-  std::memset(room.data(), 0xab, room.size() * 8);
+  std::vector<std::uint64_t> storage(static_cast<std::size_t>(most) / 8 + 4);
+  std::memset(storage.data(), 0xab, storage.size() * 8);
   for (std::size_t const skip : {std::size_t(1), std::size_t(2)}) { // one of the two is not aligned to 16
-    auto* const wire = reinterpret_cast<std::byte*>(room.data() + skip);
+    auto* const wire = reinterpret_cast<std::byte*>(storage.data() + skip);
     host_execution const exec;
     std::int64_t const bytes = format.encode(exec, {sent.indices.data(), sent.values.data(), count}, where, wire);
     exec.fence();
@@ -98,14 +98,14 @@ void round_trip(arrays<Format> const& sent, region where, Format const& format =
     received.indices.pop_back();
     CHECK(received.indices == sent.indices);
     received.values.pop_back();
-    if (!oktopk::loses(format)) {
+    if (!oktopk::is_lossy(format)) {
       CHECK(same_bits(received.values, sent.values));
     } else {
       CHECK(std::all_of(received.values.begin(), received.values.end(), [](value x) { return std::isfinite(x); }));
       CHECK((first_values.empty() || same_bits(received.values, first_values)));
       first_values = received.values;
     }
-    std::memset(room.data(), 0xab, room.size() * 8);
+    std::memset(storage.data(), 0xab, storage.size() * 8);
   }
 }
 

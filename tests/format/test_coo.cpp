@@ -64,8 +64,8 @@ TEMPLATE_LIST_TEST_CASE("coo takes an index and a value an entry, no more", "", 
 TEST_CASE("coo's indices are relative to the region on the wire, and the wider array is first") {
   std::int32_t const index = 1003;
   double const value = 2.5;
-  std::vector<std::uint64_t> room(2);
-  auto* const wire = reinterpret_cast<std::byte*>(room.data());
+  std::vector<std::uint64_t> storage(2);
+  auto* const wire = reinterpret_cast<std::byte*>(storage.data());
   host_execution const exec;
   coo<double, std::int32_t>::encode(exec, {&index, &value, 1}, region{1000, 2000}, wire);
   exec.fence();

@@ -72,8 +72,8 @@ TEST_CASE("delta_coded gives back what it got, in less than the most it may take
   std::vector<std::int64_t> const indices = {5000000000, 5000000001, 5000000200, 5123456789};
   std::vector<double> const values = {1, -0.0, 3, 4};
   oktopk::region const where{5000000000, 5200000000};
-  std::vector<std::uint64_t> room(20);
-  auto* const wire = reinterpret_cast<std::byte*>(room.data());
+  std::vector<std::uint64_t> storage(20);
+  auto* const wire = reinterpret_cast<std::byte*>(storage.data());
   using wide = delta_coded<double, std::int64_t>;
   auto const bytes = wide::encode(host_execution(), {indices.data(), values.data(), 4}, where, wire);
   CHECK(bytes == 4 * 8 + 1 + 1 + 2 + 4);

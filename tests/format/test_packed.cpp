@@ -45,8 +45,8 @@ template <class Format>
 std::vector<std::byte> encoded(arrays<Format> const& sent, region where) {
   Format const format;
   auto const count = static_cast<std::int64_t>(sent.indices.size());
-  std::vector<std::uint64_t> room(static_cast<std::size_t>(format.max_encoded_bytes(count, where)) / 8 + 1);
-  auto* const wire = reinterpret_cast<std::byte*>(room.data());
+  std::vector<std::uint64_t> storage(static_cast<std::size_t>(format.max_encoded_bytes(count, where)) / 8 + 1);
+  auto* const wire = reinterpret_cast<std::byte*>(storage.data());
   std::int64_t const bytes =
       format.encode(host_execution(), {sent.indices.data(), sent.values.data(), count}, where, wire);
   return {wire, wire + bytes};
@@ -55,10 +55,10 @@ std::vector<std::byte> encoded(arrays<Format> const& sent, region where) {
 template <class Format>
 arrays<Format> decoded(std::vector<std::byte> const& message, std::int64_t count, region where) {
   Format const format;
-  std::vector<std::uint64_t> room(message.size() / 8 + 1);
-  std::memcpy(room.data(), message.data(), message.size());
+  std::vector<std::uint64_t> storage(message.size() / 8 + 1);
+  std::memcpy(storage.data(), message.data(), message.size());
   arrays<Format> received(static_cast<std::size_t>(count));
-  format.decode(host_execution(), reinterpret_cast<std::byte const*>(room.data()),
+  format.decode(host_execution(), reinterpret_cast<std::byte const*>(storage.data()),
                 static_cast<std::int64_t>(message.size()), count, where, received.indices.data(),
                 received.values.data());
   return received;

@@ -38,7 +38,7 @@ template <class Value>
 class recorder {
 public:
   recorder(facts const& about, fuzz_case const& what)
-      : about_(about), what_(what), told_(static_cast<std::size_t>(what.ranks)) {}
+      : about_(about), what_(what), counts_(static_cast<std::size_t>(what.ranks)) {}
 
   bool stopped() const { return result_.wrong.has_value(); }
   void found(verdict what, int call) {
@@ -52,7 +52,7 @@ public:
 
   /// Gives whether to go on.
   bool tell(event<Value> seen, int rank, int call) {
-    auto const number = told_[static_cast<std::size_t>(rank)]++;
+    auto const number = counts_[static_cast<std::size_t>(rank)]++;
     if (put(events_[number], std::move(seen), rank)) {
       std::vector<event<Value>> all;
       for (auto& [of_rank, each] : events_[number]) {
@@ -208,7 +208,7 @@ private:
   facts const& about_;
   fuzz_case const& what_;
   case_result result_;
-  std::vector<std::size_t> told_; // events, by rank
+  std::vector<std::size_t> counts_; // events, by rank
   std::map<std::size_t, std::map<int, event<Value>>> events_;
   std::map<int, std::map<int, std::pair<call_record<Value>, std::optional<call_record<Value>>>>> rounds_; // by call
 };

@@ -70,7 +70,7 @@ subject<typename Format::value_type> ok_topk_subject(std::string name) {
   made.about.paper_gather = std::is_same_v<Gather, oktopk::paper_allgatherv>;
   made.about.exact_size = Format::exact_size;
   made.about.most_bytes = &most_bytes_of<Format>;
-  made.about.piece_bytes = oktopk::detail::encoded_pieces<execution, Format>::room_per_cut;
+  made.about.piece_bytes = oktopk::detail::encoded_pieces<execution, Format>::capacity_per_cut;
   return made;
 }
 

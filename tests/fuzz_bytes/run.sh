@@ -27,23 +27,23 @@ if [ $# -eq 0 ]; then
 fi
 [ $# -gt 0 ] || { echo "run.sh: no fuzzers in $programs" >&2; exit 2; }
 
-room=$(mktemp -d)
-trap 'rm -rf "$room"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_PROC_BIND=false
 failed=0
 for target in "$@"; do
-  corpus=${FUZZ_CORPUS:-$room}/$target
-  mkdir -p "$corpus" "$room/seeds/$target"
-  "$programs/fuzz_$target" --write-seeds "$room/seeds/$target"
+  corpus=${FUZZ_CORPUS:-$scratch}/$target
+  mkdir -p "$corpus" "$scratch/seeds/$target"
+  "$programs/fuzz_$target" --write-seeds "$scratch/seeds/$target"
   begin=$(date +%s)
   if "$programs/fuzz_$target" -seed=1 "$limit" -max_len=4096 -timeout=30 -rss_limit_mb=2048 \
-      -artifact_prefix="$target." "$corpus" "$room/seeds/$target" >"$room/said" 2>&1; then
+      -artifact_prefix="$target." "$corpus" "$scratch/seeds/$target" >"$scratch/said" 2>&1; then
     # libFuzzer and the main program of our own each say in their last line how many there were.
-    echo "$target: $(grep -E '^Done|damaged ones$' "$room/said" | tail -n 1) ($(($(date +%s) - begin)) s)"
+    echo "$target: $(grep -E '^Done|damaged ones$' "$scratch/said" | tail -n 1) ($(($(date +%s) - begin)) s)"
   else
     failed=1
     echo "$target: FAILED"
-    tail -n 60 "$room/said"
+    tail -n 60 "$scratch/said"
   fi
 done
 exit $failed

@@ -71,7 +71,7 @@ std::array<seen, 2> over_mpi_and_in_process(Program const& program) {
 
 // A bad accumulator on one rank: what every rank says about it.
 template <class Algorithm>
-std::string told(Algorithm& allreduce, vector_of<float> const& accumulator, fault code) {
+std::string text_of(Algorithm& allreduce, vector_of<float> const& accumulator, fault code) {
   outcome const heard = outcome_of([&] { allreduce(accumulator); });
   return heard.code == code ? heard.text : "instead: " + std::string(oktopk::name(heard.code)) + heard.text;
 }
@@ -133,12 +133,12 @@ TEST_CASE("a bad accumulator on one rank is the same error on every rank, and th
       infinite(1234) = faulty ? std::numeric_limits<float>::infinity() : 0.0F;
       auto const wrong_length = whole_numbers<float>(faulty ? length - 1 : length, comm.rank());
       for (int round = 0; round < 2; ++round) {
-        all.errors.push_back(told(sparse, infinite, fault::non_finite));
+        all.errors.push_back(text_of(sparse, infinite, fault::non_finite));
         all.updates.push_back(keep_update(sparse(good)));
-        all.errors.push_back(told(sparse, wrong_length, fault::length_mismatch));
+        all.errors.push_back(text_of(sparse, wrong_length, fault::length_mismatch));
         all.updates.push_back(keep_update(sparse(good)));
-        all.errors.push_back(told(full, infinite, fault::non_finite));
-        all.errors.push_back(told(full, wrong_length, fault::length_mismatch));
+        all.errors.push_back(text_of(full, infinite, fault::non_finite));
+        all.errors.push_back(text_of(full, wrong_length, fault::length_mismatch));
         all.updates.push_back(keep_update(full(good)));
       }
       return all;

@@ -40,13 +40,13 @@ using request = mpi_communicator::request;
 // Takes what has been sent and never received, for MPICH complains of it in the end.
 void take_leftovers(MPI_Comm comm) {
   MPI_Barrier(MPI_COMM_WORLD);
-  std::array<std::byte, 65536> room{};
+  std::array<std::byte, 65536> space{};
   for (int attempt = 0; attempt < 1000; ++attempt) {
     int found = 0;
     MPI_Status status;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status);
     if (found != 0) {
-      MPI_Recv(room.data(), static_cast<int>(room.size()), MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm,
+      MPI_Recv(space.data(), static_cast<int>(space.size()), MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm,
                MPI_STATUS_IGNORE);
     }
   }
@@ -58,7 +58,7 @@ void check_refusals(mpi_communicator comm) {
   float sum = 0;
   for (outcome const& each :
        {outcome_of([&] { comm.isend(bytes_of(number), next_rank(), phase::control); }),
-        outcome_of([&] { comm.irecv(room_in(number), previous_rank(), phase::control); }),
+        outcome_of([&] { comm.irecv(space_in(number), previous_rank(), phase::control); }),
         outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })}) {
     CHECK(each.code == fault::communication);
     CHECK(each.says("rank " + std::to_string(comm.rank()) + " has left a collective by an exception"));
@@ -74,13 +74,13 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
     // One that MPI would copy, one that it would fetch.
     constexpr std::size_t few = 100;
     constexpr std::size_t many = std::size_t(1) << 20;
-    std::vector<std::byte> rooms(few + many, std::byte(7));
+    std::vector<std::byte> spaces(few + many, std::byte(7));
     auto freed = std::make_unique<std::vector<std::byte>>(few);
     std::vector<request> receives;
     try {
       oktopk::detail::cancel_on_unwind const guard(comm, receives);
-      receives.push_back(comm.irecv(std::span(rooms).first(few), previous_rank(), phase::reduce));
-      receives.push_back(comm.irecv(std::span(rooms).subspan(few), previous_rank(), phase::gather));
+      receives.push_back(comm.irecv(std::span(spaces).first(few), previous_rank(), phase::reduce));
+      receives.push_back(comm.irecv(std::span(spaces).subspan(few), previous_rank(), phase::gather));
       receives.push_back(comm.irecv(*freed, previous_rank(), phase::balance));
       throw std::runtime_error("in between");
     } catch (std::runtime_error const&) {
@@ -104,7 +104,7 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
     MPI_Barrier(MPI_COMM_WORLD);
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
     CHECK(pass_around(fresh, world_rank(), phase::reduce) == previous_rank()); // and MPI has seen to what has come
-    CHECK(std::count(rooms.begin(), rooms.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(rooms.size()));
+    CHECK(std::count(spaces.begin(), spaces.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(spaces.size()));
     // So that no send is left: they arrive elsewhere.
     std::vector<std::byte> elsewhere(many);
     for (auto const use : {phase::reduce, phase::gather, phase::balance}) {
@@ -119,19 +119,19 @@ TEST_CASE("receives that an exception ends take no message that comes later") {
 TEST_CASE("a message that has come before its receive is cancelled does no harm") {
   on_all_ranks([] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    int room = 0;
+    int space = 0;
     int const number = 5;
-    request receive = comm.irecv(room_in(room), previous_rank(), phase::reduce);
+    request receive = comm.irecv(space_in(space), previous_rank(), phase::reduce);
     request send = comm.isend(bytes_of(number), next_rank(), phase::reduce);
     comm.wait_all(std::span(&send, 1));
     MPI_Barrier(MPI_COMM_WORLD);
     comm.cancel(std::span(&receive, 1));
     CHECK_FALSE(receive.active());
-    CHECK((room == 0 || room == 5));
-    int const was = room;
+    CHECK((space == 0 || space == 5));
+    int const was = space;
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
     CHECK(pass_around(fresh, world_rank()) == previous_rank());
-    CHECK(room == was);
+    CHECK(space == was);
   });
 }
 
@@ -157,12 +157,12 @@ TEST_CASE("sends that nobody takes are given up after a second in all, and other
     auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
     CHECK(pass_around(fresh, world_rank()) == previous_rank());
     // What was left to MPI can still be fetched, and the test leaves nothing under way.
-    std::vector<std::byte> room(many.size());
+    std::vector<std::byte> space(many.size());
     for (auto const use : {phase::reduce, phase::gather}) {
-      MPI_Recv(room.data(), static_cast<int>(room.size()), MPI_BYTE, previous_rank(), static_cast<int>(use), comm.get(),
-               MPI_STATUS_IGNORE);
-      CHECK(room == many);
-      std::fill(room.begin(), room.end(), std::byte(0));
+      MPI_Recv(space.data(), static_cast<int>(space.size()), MPI_BYTE, previous_rank(), static_cast<int>(use),
+               comm.get(), MPI_STATUS_IGNORE);
+      CHECK(space == many);
+      std::fill(space.begin(), space.end(), std::byte(0));
     }
     MPI_Barrier(MPI_COMM_WORLD);
   });

@@ -40,7 +40,7 @@ TEST_CASE("a duplicate has the same ranks, and leaves the user's communicator as
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     CHECK(comm.rank() == world_rank());
     CHECK(comm.size() == world_size());
-    CHECK(comm.reaches<Kokkos::HostSpace>());
+    CHECK(comm.can_access<Kokkos::HostSpace>());
     int relation = MPI_UNEQUAL;
     MPI_Comm_compare(MPI_COMM_WORLD, comm.get(), &relation);
     CHECK(relation == MPI_CONGRUENT);
@@ -103,11 +103,11 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
   on_all_ranks([] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     std::vector<std::byte> const sent(3000, std::byte(1));
-    std::vector<std::vector<std::byte>> rooms(3, std::vector<std::byte>(4000));
+    std::vector<std::vector<std::byte>> spaces(3, std::vector<std::byte>(4000));
     std::array<std::size_t, 3> const sizes = {3000, 0, 17};
     std::vector<request> all;
     for (std::size_t i = 0; i < 3; ++i) {
-      all.push_back(comm.irecv(rooms[i], previous_rank(), phase::balance));
+      all.push_back(comm.irecv(spaces[i], previous_rank(), phase::balance));
       CHECK(all.back().receives());
     }
     for (std::size_t const size : sizes) {
@@ -121,8 +121,8 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
       CHECK_FALSE(all[i + 3].active());
       CHECK(all[i].bytes() == sizes[i]);
     }
-    CHECK(rooms[0][2999] == std::byte(1));
-    CHECK(rooms[0][3000] == std::byte(0));
+    CHECK(spaces[0][2999] == std::byte(1));
+    CHECK(spaces[0][3000] == std::byte(0));
   });
 }
 

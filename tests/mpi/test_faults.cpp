@@ -60,13 +60,13 @@ TEST_CASE("a message longer than its room is an error, of which the other ranks 
   on_all_ranks([&] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     std::array<std::byte, 20> const sent{};
-    std::array<std::byte, 12> room{};
-    room.fill(std::byte(7));
+    std::array<std::byte, 12> space{};
+    space.fill(std::byte(7));
     bool const sends = world_rank() == world_size() - 1;
     request message;
     auto const receive = [&] {
       if (world_rank() == 0) {
-        message = comm.irecv(std::span(room).first(8), previous_rank(), phase::reduce);
+        message = comm.irecv(std::span(space).first(8), previous_rank(), phase::reduce);
       }
     };
     if (!arrives_first) {
@@ -85,10 +85,10 @@ TEST_CASE("a message longer than its room is an error, of which the other ranks 
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&message, 1)); });
       CHECK(heard.code == fault::communication);
       CHECK(heard.says("MPI_Wait"));
-      CHECK(room[8] == std::byte(7));
+      CHECK(space[8] == std::byte(7));
       CHECK_FALSE(message.active()); // it must not be waited for again
     } else {
-      message = comm.irecv(std::span(room).first(8), 0, phase::gather); // nobody sends it
+      message = comm.irecv(std::span(space).first(8), 0, phase::gather); // nobody sends it
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&message, 1)); });
       CHECK(heard.code == fault::abandoned);
       CHECK(heard.says("rank 0"));
@@ -111,10 +111,10 @@ TEST_CASE("of several messages one that is too long is an error, and the others 
     comm.set_time_limit({}); // then ranks do not hear of each other's errors
     std::array<std::byte, 20> sent{};
     sent.fill(std::byte(1));
-    std::array<std::byte, 20> room{};
-    std::array<std::byte, 8> small_room{};
+    std::array<std::byte, 20> space{};
+    std::array<std::byte, 8> small_space{};
     std::array<request, 4> all = {
-        comm.irecv(room, previous_rank(), phase::reduce), comm.irecv(small_room, previous_rank(), phase::gather),
+        comm.irecv(space, previous_rank(), phase::reduce), comm.irecv(small_space, previous_rank(), phase::gather),
         comm.isend(sent, next_rank(), phase::reduce), comm.isend(sent, next_rank(), phase::gather)};
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK(outcome_of([&] { comm.wait_all(all); }).code == fault::communication);
@@ -124,7 +124,7 @@ TEST_CASE("of several messages one that is too long is an error, and the others 
       CHECK_FALSE(each.active());
     }
     CHECK(all[0].bytes() == 20);
-    CHECK(room == sent);
+    CHECK(space == sent);
     CHECK(outcome_of([&] { pass_around(comm, world_rank(), phase::gather); }).says("cannot be used any more"));
   });
 }
@@ -136,7 +136,7 @@ TEST_CASE("a peer that is no rank is an error") {
     auto const sending = outcome_of([&] { comm.isend(bytes_of(number), world_size(), phase::control); });
     CHECK(sending.code == fault::communication);
     CHECK(sending.says("MPI_Isend"));
-    auto const receiving = outcome_of([&] { comm.irecv(room_in(number), world_size(), phase::control); });
+    auto const receiving = outcome_of([&] { comm.irecv(space_in(number), world_size(), phase::control); });
     CHECK(receiving.code == fault::communication);
     CHECK(receiving.says("MPI_Irecv"));
     CHECK(pass_around(comm, world_rank()) == previous_rank());

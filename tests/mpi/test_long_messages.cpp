@@ -78,7 +78,7 @@ double free_gibibytes() {
 }
 
 // Long messages are tested where there is room for them; ctest takes these words for a test that was skipped.
-bool has_room(double gibibytes) {
+bool has_memory(double gibibytes) {
   double const found = free_gibibytes();
   if (found >= gibibytes) {
     return true;
@@ -127,20 +127,20 @@ TEST_CASE("messages match whatever either side made of its bytes, and say how ma
         for (std::size_t const largest_sent : {3U, 8U, 1U << 30}) {
           for (std::size_t const largest_received : {3U, 8U, 1U << 30}) {
             auto const sent = pattern(bytes);
-            std::vector<std::byte> room(bytes + more, std::byte(0));
+            std::vector<std::byte> space(bytes + more, std::byte(0));
             std::array<MPI_Request, 2> both{};
             {
-              mpi_bytes const in(room.size(), largest_received);
+              mpi_bytes const in(space.size(), largest_received);
               mpi_bytes const out(sent.size(), largest_sent);
-              MPI_Irecv(room.data(), in.count(), in.type(), previous_rank(), 3, comm.get(), &both[0]);
+              MPI_Irecv(space.data(), in.count(), in.type(), previous_rank(), 3, comm.get(), &both[0]);
               MPI_Isend(sent.data(), out.count(), out.type(), next_rank(), 3, comm.get(), &both[1]);
             }
             std::array<MPI_Status, 2> statuses{};
             MPI_Waitall(2, both.data(), statuses.data());
             MPI_Count arrived = -1;
             MPI_Get_elements_x(&statuses[0], MPI_BYTE, &arrived);
-            room.resize(static_cast<std::size_t>(arrived));
-            REQUIRE(room == sent);
+            space.resize(static_cast<std::size_t>(arrived));
+            REQUIRE(space == sent);
           }
         }
       }
@@ -162,7 +162,7 @@ TEST_CASE("a receive may offer more room than an int counts") {
 }
 
 TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {
-  if (world_size() != 2 || !has_room(5)) {
+  if (world_size() != 2 || !has_memory(5)) {
     return;
   }
   on_all_ranks([] {
@@ -196,7 +196,7 @@ TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {
 }
 
 TEST_CASE("a message of more than 2 GiB that exceeds the room for it is an error", "[.long]") {
-  if (world_size() != 2 || !has_room(5)) {
+  if (world_size() != 2 || !has_memory(5)) {
     return;
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); // see test_faults.cpp
@@ -218,7 +218,7 @@ TEST_CASE("a message of more than 2 GiB that exceeds the room for it is an error
 }
 
 TEST_CASE("a vector of 2 GiB is reduced, and the communicator goes on", "[.long]") {
-  if (world_size() != 2 || !has_room(11)) {
+  if (world_size() != 2 || !has_memory(11)) {
     return;
   }
   on_all_ranks([] {

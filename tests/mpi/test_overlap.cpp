@@ -87,7 +87,7 @@ std::atomic<int> kernels_out_of_turn = 0;
 
 void begin_kernel(char const*, std::uint32_t, std::uint64_t*) {
   kernels += 1;
-  kernels_out_of_turn += oktopk::detail::has_launch_turn() ? 0 : 1;
+  kernels_out_of_turn += oktopk::detail::has_launch_lock ? 0 : 1;
 }
 
 } // namespace
@@ -154,18 +154,18 @@ TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
   buckets.wait();
   Kokkos::Tools::Experimental::set_callbacks(others);
   CHECK(kernels > static_cast<int>(tensors));
-  CHECK((kernels_out_of_turn == 0 || !oktopk::detail::launches_need_turns));
+  CHECK((kernels_out_of_turn == 0 || !oktopk::detail::launches_need_lock));
 
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
   auto const take_turns = [&] {
     for (int i = 0; i < 20; ++i) {
-      oktopk::launch_turn const turn;
-      oktopk::launch_turn const the_same_turn;
+      oktopk::launch_lock const launching;
+      oktopk::launch_lock const the_same_lock;
       most = std::max(most.load(), ++inside);
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       --inside;
-      oktopk::launch_pause const lent;
+      oktopk::launch_unlock const lent;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   };

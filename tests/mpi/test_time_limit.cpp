@@ -27,7 +27,7 @@ TEST_CASE("a wait over MPI that exceeds the time limit names the peer and the ph
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     comm.set_time_limit(std::chrono::milliseconds(50));
     int number = 0;
-    auto never = comm.irecv(room_in(number), previous_rank(), phase::balance);
+    auto never = comm.irecv(space_in(number), previous_rank(), phase::balance);
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
     // Or it hears of another rank's first.
     CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
@@ -139,9 +139,9 @@ TEST_CASE("a wait in vain over MPI says what the ranks were doing, what has come
     int never = 0;
     int const mine = world_rank();
     std::vector<mpi_communicator::request> requests;
-    requests.push_back(comm.irecv(room_in(here), peer, phase::reduce));
+    requests.push_back(comm.irecv(space_in(here), peer, phase::reduce));
     requests.push_back(comm.isend(bytes_of(mine), peer, phase::reduce));
-    requests.push_back(comm.irecv(room_in(never), peer, phase::gather));
+    requests.push_back(comm.irecv(space_in(never), peer, phase::gather));
     MPI_Barrier(MPI_COMM_WORLD); // both messages are under way when the first rank begins to wait
     auto const heard = outcome_of([&] { comm.wait_all(std::span(requests)); });
     std::string const open = " has waited to receive from rank ";
@@ -164,11 +164,11 @@ TEST_CASE("a rank that gives up over MPI ends the waits of the others at once, w
     comm.set_time_limit(std::chrono::minutes(5));
     auto const begun = std::chrono::steady_clock::now();
     if (world_rank() == 0) {
-      comm.give_up(oktopk::error(fault::damaged_message, "a bit fell over"));
+      comm.abort(oktopk::error(fault::damaged_message, "a bit fell over"));
       CHECK(outcome_of([&] { comm.isend({}, 1, phase::gather); }).code == fault::damaged_message);
     } else {
       int number = 0;
-      auto never = comm.irecv(room_in(number), 0, phase::balance);
+      auto never = comm.irecv(space_in(number), 0, phase::balance);
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
       CHECK(heard.code == fault::abandoned);
       CHECK(heard.says("rank 0 has given up: a bit fell over"));
@@ -197,7 +197,7 @@ TEST_CASE("a wait over MPI that exceeds a limit of a nanosecond names that limit
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     comm.set_time_limit(std::chrono::nanoseconds(1));
     int number = 0;
-    auto never = comm.irecv(room_in(number), previous_rank(), phase::balance);
+    auto never = comm.irecv(space_in(number), previous_rank(), phase::balance);
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
     CHECK((heard.code == fault::timed_out || heard.code == fault::abandoned));
     CHECK(heard.says(" (balance) for more than 1 ns, the time limit"));

@@ -205,12 +205,12 @@ TEST_CASE("a call that nccl refuses is an error that says why, and the communica
   on_all_ranks([] {
     nccl comm = connected();
     device const exec;
-    numbers const room = filled(exec, 0);
+    numbers const incoming = filled(exec, 0);
     auto const refused = outcome_of([&] {
       oktopk::detail::message_group<nccl> messages;
       messages.reset(1);
       oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-      messages.receive(bytes_of(room), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
+      messages.receive(bytes_of(incoming), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
       messages.start(exec, comm);
     });
     CHECK(refused.code == oktopk::fault::communication);
@@ -241,10 +241,10 @@ TEST_CASE("a message whose size its receive does not have is an error") {
     nccl comm = connected();
     comm.bulk().set_time_limit(std::chrono::seconds(30));
     device const exec;
-    numbers const room = filled(exec, 0);
+    numbers const incoming = filled(exec, 0);
     std::array<oktopk::bulk_message, 2> const messages = {
-        oktopk::bulk_message{bytes_of(room).first(16), previous_rank(), oktopk::phase::reduce, true},
-        oktopk::bulk_message{bytes_of(room).subspan(16, 24), next_rank(), oktopk::phase::reduce, false}};
+        oktopk::bulk_message{bytes_of(incoming).first(16), previous_rank(), oktopk::phase::reduce, true},
+        oktopk::bulk_message{bytes_of(incoming).subspan(16, 24), next_rank(), oktopk::phase::reduce, false}};
     std::array<nccl::bulk_request, 2> requests;
     auto const heard = outcome_of([&] {
       comm.start(exec, messages, requests);

@@ -111,8 +111,8 @@ sparse_vector<Value> entries_at(std::vector<std::int64_t> const& indices, std::v
 
 /// Promises 1 to 4, of a selection of k from these values by all ranks together: it is ascending and unique; by one
 /// threshold, with ties to the lower index, where it goes by magnitude; exactly k where that is promised; nothing where
-/// k is 0; all that is not finite, or k of them. With chunks, one threshold for each of them; and of what is not finite,
-/// something.
+/// k is 0; all that is not finite, or k of them. With chunks, one threshold for each of them; and of what is not
+/// finite, something.
 template <class Value>
 void check_chosen(sparse_vector<Value> const& chosen, std::vector<Value> const& values, std::int64_t k,
                   promises const& given) {
@@ -227,7 +227,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
     counting comm(inner);
     auto const rank = static_cast<std::size_t>(comm.rank());
     subject<Index, Value, Selector> mine{selector};
-    oktopk::detail::all_ranks_workspace<execution, counting, format> room;
+    oktopk::detail::all_ranks_workspace<execution, counting, format> workspace;
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       auto const& values = iterations[i];
       sparse_vector<Value> region; // uneven: the first of several ranks has nothing
@@ -240,7 +240,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
       device_part<format> const own(region);
       auto const length = static_cast<std::int64_t>(values.size());
       auto call = call_on(comm, length);
-      oktopk::detail::all_ranks<execution, counting, format> group(call, length, room);
+      oktopk::detail::all_ranks<execution, counting, format> group(call, length, workspace);
       chosen[i][rank] = mine.select(group, oktopk::candidates<Index, Value, memory>(own.entries), k,
                                     static_cast<std::int64_t>(i), length);
       states[i].push_back(saved(mine.state));

@@ -41,12 +41,12 @@ TEST_CASE("compact with too little room says so, and how much it takes when aske
   auto const view = to_view(values);
   auto const expected = at_least(all_entries(values), 10.0F);
   REQUIRE(expected.size() > 20000);
-  for (std::int64_t const room : {std::int64_t(0), std::int64_t(1), std::int64_t(99), expected.size() - 1}) {
+  for (std::int64_t const capacity : {std::int64_t(0), std::int64_t(1), std::int64_t(99), expected.size() - 1}) {
     workspace_of<float> workspace;
-    workspace.reserve(execution(), room);
-    REQUIRE(workspace.indices.capacity() == room);
+    workspace.reserve(execution(), capacity);
+    REQUIRE(workspace.indices.capacity() == capacity);
     auto const kept = magnitude_bits(10.0F);
-    CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace) > room);
+    CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace) > capacity);
     CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace, true) == expected.size());
   }
 }
@@ -62,19 +62,19 @@ TEST_CASE("compact on a CPU writes nothing beyond its room, however the kept one
     auto const expected = at_least(all_entries(values), 2.0F);
     oktopk::candidates<std::int32_t, float, Kokkos::HostSpace> const from(
         oktopk::array_ref<float const, Kokkos::HostSpace>(values.data(), values.size()), {});
-    std::int64_t const room = number_in(0, expected.size() + 40, noise(seed, 5));
+    std::int64_t const capacity = number_in(0, expected.size() + 40, noise(seed, 5));
     std::vector<std::int32_t> indices(600, -7);
     std::vector<float> kept(600, -7);
     auto const count =
         oktopk::detail::compact_range(from, oktopk::detail::magnitude_filter<float>{magnitude_bits(2.0F)}, 0, 500,
-                                      indices.data(), kept.data(), room, seed % 2 == 0);
-    auto const end = static_cast<std::size_t>(room);
-    bool const clean = std::all_of(indices.begin() + room, indices.end(), [](auto i) { return i == -7; }) &&
-                       std::all_of(kept.begin() + room, kept.end(), [](auto x) { return x == -7; });
+                                      indices.data(), kept.data(), capacity, seed % 2 == 0);
+    auto const end = static_cast<std::size_t>(capacity);
+    bool const clean = std::all_of(indices.begin() + capacity, indices.end(), [](auto i) { return i == -7; }) &&
+                       std::all_of(kept.begin() + capacity, kept.end(), [](auto x) { return x == -7; });
     CAPTURE(seed, end);
     CHECK(clean);
-    CHECK((count > room) == (expected.size() > room));
-    if (count <= room) {
+    CHECK((count > capacity) == (expected.size() > capacity));
+    if (count <= capacity) {
       CHECK(count == expected.size());
       CHECK(std::equal(expected.indices.begin(), expected.indices.end(), indices.begin()));
     }
@@ -92,7 +92,7 @@ TEST_CASE("compact forms the accumulator as it selects from it") {
     }
     auto const expected = at_least(all_entries(sums), 17.0F);
     // With room for all, and with too little: the accumulator is complete in any case.
-    for (std::int64_t const room : {size, expected.size() / 2}) {
+    for (std::int64_t const capacity : {size, expected.size() / 2}) {
       auto const residual_view = to_view(residual);
       auto const gradient_view = to_view(gradient);
       auto const accumulator_view = to_view(std::vector<float>(residual.size(), -1.0F));
@@ -102,12 +102,12 @@ TEST_CASE("compact forms the accumulator as it selects from it") {
       making.accumulator = oktopk::array_ref<float, memory>(accumulator_view.data(), residual.size());
       making.rate = 0.5F;
       workspace_of<float> workspace;
-      workspace.reserve(execution(), room);
+      workspace.reserve(execution(), capacity);
       auto const count = oktopk::compact(execution(), making, {magnitude_bits(17.0F)}, workspace);
       execution().fence();
       CHECK((to_vector(accumulator_view) == sums));
-      CHECK((count > room) == (expected.size() > room));
-      if (count <= room) {
+      CHECK((count > capacity) == (expected.size() > capacity));
+      if (count <= capacity) {
         CHECK((selection_in(workspace, count) == expected));
       }
     }

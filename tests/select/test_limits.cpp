@@ -128,16 +128,16 @@ TEST_CASE("a selection is no larger than k whatever threshold and ties it is tol
 TEST_CASE("a list of undecided candidates is no longer than it is told, whatever the bracket holds") {
   std::vector<float> const values(1000, 1.0F);
   auto const view = to_view(values);
-  for (std::int64_t const told : {0, 1, 7, 999, 1000}) {
+  for (std::int64_t const claimed : {0, 1, 7, 999, 1000}) {
     workspace_of<float> workspace;
     workspace.numbers.reserve(execution(), 1); // less than told: what room there was before is not to be trusted either
     oktopk::detail::kth_bracket<float> bracket;
     bracket.floor = 0;
     bracket.shift = oktopk::detail::magnitude_bit_count<float>;
-    bracket.inside = told;
+    bracket.inside = claimed;
     oktopk::detail::list_inside<execution, std::int32_t, float>(execution(), candidates_in(view), bracket, workspace);
-    std::vector<std::int64_t> const listed(workspace.numbers.host(), workspace.numbers.host() + told);
-    CHECK((listed == std::vector<std::int64_t>(static_cast<std::size_t>(told), magnitude_bits(1.0F))));
+    std::vector<std::int64_t> const listed(workspace.numbers.host(), workspace.numbers.host() + claimed);
+    CHECK((listed == std::vector<std::int64_t>(static_cast<std::size_t>(claimed), magnitude_bits(1.0F))));
   }
 }
 

@@ -27,11 +27,11 @@ template <class Index, class Value>
 using candidates_of = oktopk::candidates<Index, Value, memory>;
 
 template <class Index, class Value>
-using room_of = oktopk::selection_workspace<Index, Value, execution>;
+using kernel_workspace = oktopk::selection_workspace<Index, Value, execution>;
 
 template <class Index, class Value>
-sparse_vector<Value> written(room_of<Index, Value> const& room, std::int64_t count) {
-  return entries_of(room.entries(count));
+sparse_vector<Value> written(kernel_workspace<Index, Value> const& workspace, std::int64_t count) {
+  return entries_of(workspace.entries(count));
 }
 
 /// To the bit, so that a NaN is itself.
@@ -86,26 +86,28 @@ std::vector<std::int64_t> lengths() {
 }
 
 template <class Warp, class Index, class Value>
-void check_compact(std::vector<Value> const& values, Value least, std::int64_t capacity, room_of<Index, Value>& room) {
+void check_compact(std::vector<Value> const& values, Value least, std::int64_t capacity,
+                   kernel_workspace<Index, Value>& workspace) {
   auto const view = to_view(values);
   candidates_of<Index, Value> const from(oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)), {});
-  room.reserve(execution(), capacity);
-  std::int64_t const count = oktopk::detail::compact_by_teams<Warp>(execution(), from, magnitude_bits(least), room);
+  workspace.reserve(execution(), capacity);
+  std::int64_t const count =
+      oktopk::detail::compact_by_teams<Warp>(execution(), from, magnitude_bits(least), workspace);
   auto const expected = reaching(values, least);
   REQUIRE(count == expected.size());
-  if (count <= room.indices.capacity()) {
-    REQUIRE(same(written(room, count), expected));
+  if (count <= workspace.indices.capacity()) {
+    REQUIRE(same(written(workspace, count), expected));
   }
 }
 
 /// How the k largest are found from a guess, and whether they are where that is promised.
 template <class Warp, class Value>
 void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value guess, std::int64_t most,
-                      room_of<std::int32_t, Value>& room) {
+                      kernel_workspace<std::int32_t, Value>& workspace) {
   auto const view = to_view(values);
   candidates_of<std::int32_t, Value> const from(oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)),
                                                 {});
-  auto const result = oktopk::detail::select_near_guess<Warp>(execution(), from, k, guess, most, room);
+  auto const result = oktopk::detail::select_near_guess<Warp>(execution(), from, k, guess, most, workspace);
   auto const near_guess = reaching(values, guess);
   CHECK(result.count == near_guess.size());
   auto const expected = largest(values, k);
@@ -120,7 +122,7 @@ void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value gu
   if (result.found) {
     CHECK(result.threshold == threshold);
     CHECK(result.kept == k);
-    REQUIRE(same(written(room, k), expected));
+    REQUIRE(same(written(workspace, k), expected));
     std::int64_t first = -1;
     for (std::size_t i = expected.values.size(); i-- > 0;) {
       first = magnitude_bits(expected.values[i]) >= oktopk::detail::infinity_bits<Value> ? expected.indices[i] : first;
@@ -132,19 +134,19 @@ void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value gu
 } // namespace
 
 TEMPLATE_LIST_TEST_CASE("warps compact what passes, in ascending order, at any length", "", warps) {
-  room_of<std::int32_t, float> room;
+  kernel_workspace<std::int32_t, float> workspace;
   for (std::int64_t const length : lengths<TestType, float>()) {
     auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, length,
                                      static_cast<std::uint64_t>(length));
     for (float const threshold : {0.0F, 15.0F, 20.0F, 21.0F}) {
-      check_compact<TestType>(values, threshold, length, room);
+      check_compact<TestType>(values, threshold, length, workspace);
     }
   }
 }
 
 TEMPLATE_LIST_TEST_CASE("warps compact doubles, and 64-bit indices", "", warps) {
-  room_of<std::int64_t, double> doubles;
-  room_of<std::int64_t, float> floats;
+  kernel_workspace<std::int64_t, double> doubles;
+  kernel_workspace<std::int64_t, float> floats;
   for (std::int64_t const length : lengths<TestType, double>()) {
     auto const seed = static_cast<std::uint64_t>(length);
     check_compact<TestType>(
@@ -159,15 +161,15 @@ TEMPLATE_LIST_TEST_CASE("warps compact doubles, and 64-bit indices", "", warps) 
 TEMPLATE_LIST_TEST_CASE("warps that have too little room tell how much it takes", "", warps) {
   auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, 30000, 5);
   for (std::int64_t const capacity : {0, 1, 1000, 20000}) {
-    room_of<std::int32_t, float> room;
-    check_compact<TestType>(values, 3.0F, capacity, room);
-    check_compact<TestType>(values, 20.0F, capacity, room); // and goes on as if nothing had been
+    kernel_workspace<std::int32_t, float> workspace;
+    check_compact<TestType>(values, 3.0F, capacity, workspace);
+    check_compact<TestType>(values, 20.0F, capacity, workspace); // and goes on as if nothing had been
   }
 }
 
 TEMPLATE_LIST_TEST_CASE("warps find the k largest near a guess, whatever the values", "", warps) {
-  room_of<std::int32_t, float> floats;
-  room_of<std::int32_t, double> doubles;
+  kernel_workspace<std::int32_t, float> floats;
+  kernel_workspace<std::int32_t, double> doubles;
   for (auto const& [name, draw] : distributions<float>()) {
     INFO(name);
     auto const values = drawn<float>(draw, 9000, 7);
@@ -188,39 +190,39 @@ TEMPLATE_LIST_TEST_CASE("warps find the k largest near a guess, whatever the val
 }
 
 TEMPLATE_LIST_TEST_CASE("warps note the first of the selected that is not finite", "", warps) {
-  room_of<std::int32_t, float> room;
+  kernel_workspace<std::int32_t, float> workspace;
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> values(10000, 1.0F);
   values[123] = -inf;
   values[9000] = 1.5F;
-  check_near_guess<TestType>(values, 1, inf, 100, room);
+  check_near_guess<TestType>(values, 1, inf, 100, workspace);
   values[124] = nan;
   values[9999] = -nan;
-  check_near_guess<TestType>(values, 3, inf, 100, room);
-  check_near_guess<TestType>(values, 2, inf, 100, room); // both NaNs are larger than the infinity
+  check_near_guess<TestType>(values, 3, inf, 100, workspace);
+  check_near_guess<TestType>(values, 2, inf, 100, workspace); // both NaNs are larger than the infinity
   auto const view = to_view(values);
   auto const from = candidates_in(view);
   auto const all =
-      oktopk::detail::select_above_threshold<TestType>(execution(), from, magnitude_bits(1.5F), 1, 4, room);
+      oktopk::detail::select_above_threshold<TestType>(execution(), from, magnitude_bits(1.5F), 1, 4, workspace);
   CHECK(all.kept == 4);
   CHECK(all.not_finite == 123);
 }
 
 TEMPLATE_LIST_TEST_CASE("warps keep the first ties", "", warps) {
-  room_of<std::int32_t, float> room;
+  kernel_workspace<std::int32_t, float> workspace;
   for (std::int64_t const length : {1, 32, 127, 128, 129, 1000, 40000}) {
     auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(b % 3); }, length, 3);
     auto const view = to_view(values);
     std::int64_t const ones = reaching(values, 1.0F).size() - reaching(values, 2.0F).size();
     for (std::int64_t const ties : {std::int64_t(0), std::int64_t(1), ones / 2, ones, ones + 5}) {
       std::int64_t const twos = reaching(values, 2.0F).size();
-      auto const result = oktopk::detail::select_above_threshold<TestType>(execution(), candidates_in(view),
-                                                                           magnitude_bits(1.0F), ties, length, room);
+      auto const result = oktopk::detail::select_above_threshold<TestType>(
+          execution(), candidates_in(view), magnitude_bits(1.0F), ties, length, workspace);
       std::int64_t const kept = twos + std::min(ties, ones);
       REQUIRE(result.kept == kept);
       CHECK(result.not_finite == -1);
-      REQUIRE(same(written(room, kept), largest(values, kept)));
+      REQUIRE(same(written(workspace, kept), largest(values, kept)));
     }
   }
 }

@@ -118,7 +118,7 @@ TEMPLATE_TEST_CASE(
   // How many messages there are, of a world that ends well.
   oktopk::in_process::simulated_run healthy;
   oktopk::in_process::options how;
-  how.simulated = oktopk::in_process::simulation{.seed = 1, .told = &healthy};
+  how.simulated = oktopk::in_process::simulation{.seed = 1, .result = &healthy};
   oktopk::in_process::run(
       ranks, [&](in_process_communicator comm) { CHECK_FALSE(train<TestType>(comm, 6).alive); }, how);
   for (int part = 9; part < 12; ++part) { // of the messages: in the middle of one of the last calls
@@ -126,7 +126,7 @@ TEMPLATE_TEST_CASE(
     std::int64_t const message = healthy.messages[static_cast<std::size_t>(dead)] * part / 12;
     how.simulated = oktopk::in_process::simulation{
         .seed = static_cast<std::uint64_t>(part),
-        .faults = {{{.what = oktopk::in_process::mishap::death, .rank = dead, .message = message}}}};
+        .faults = {{{.what = oktopk::in_process::injected_fault::death, .rank = dead, .message = message}}}};
     std::vector<kept> all(ranks);
     oktopk::in_process::run(
         ranks,

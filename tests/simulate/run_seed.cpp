@@ -151,18 +151,18 @@ verdict check_faults(scenario const& of, std::vector<trace<Value>> const& plain,
     wrong->check = "wrong_sum";
     return wrong;
   }
-  auto const first = std::find_if(run.strikes.begin(), run.strikes.end(),
+  auto const first = std::find_if(run.injections.begin(), run.injections.end(),
                                   [&](auto const& each) { return of_fault(each.what, deadline) != consequence::none; });
-  bool const may_break = first != run.strikes.end();
-  bool must_break = std::any_of(run.strikes.begin(), run.strikes.end(), [&](auto const& each) {
+  bool const may_break = first != run.injections.end();
+  bool must_break = std::any_of(run.injections.begin(), run.injections.end(), [&](auto const& each) {
     return of_fault(each.what, deadline) == consequence::certain;
   });
   // A rank may find what others cannot, and all must hear of it.
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     must_break = must_break || (may_break && !died[rank] && all[rank].broken.code != oktopk::fault::none);
   }
-  bool const damaged =
-      std::any_of(run.strikes.begin(), run.strikes.end(), [](auto const& each) { return damages(each.what.what); });
+  bool const damaged = std::any_of(run.injections.begin(), run.injections.end(),
+                                   [](auto const& each) { return damages(each.what.what); });
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     trace<Value> const& one = all[rank];
     std::string const who = of_rank(rank);
@@ -179,14 +179,14 @@ verdict check_faults(scenario const& of, std::vector<trace<Value>> const& plain,
     if (!must_break) {
       continue;
     }
-    bool const told = one.broken.code == oktopk::fault::timed_out || one.broken.code == oktopk::fault::abandoned;
-    if (!told && !damaged) {
+    bool const heard = one.broken.code == oktopk::fault::timed_out || one.broken.code == oktopk::fault::abandoned;
+    if (!heard && !damaged) {
       return finding{"other_error", who + one.broken.text};
     }
     auto latest = first->at + deadline * 3 / 2;
-    for (auto const& each : run.strikes) { // who stands still hears of nothing, and where all did so nobody has told
-      if (each.what.what == oktopk::in_process::mishap::stop && each.what.rank == static_cast<int>(rank)) {
-        latest = std::max(latest, each.at + each.what.time + deadline * (run.strikes.size() == 1 ? 1 : 3) / 2);
+    for (auto const& each : run.injections) { // who stands still hears of nothing, and where all did so nobody has told
+      if (each.what.what == oktopk::in_process::injected_fault::stop && each.what.rank == static_cast<int>(rank)) {
+        latest = std::max(latest, each.at + each.what.time + deadline * (run.injections.size() == 1 ? 1 : 3) / 2);
       }
     }
     if (one.broken_at > latest) {
@@ -202,7 +202,7 @@ verdict check_faults(scenario const& of, std::vector<trace<Value>> const& plain,
     }
   }
   // Where more than one thing has happened the survivors may have lost another one.
-  return must_break && run.strikes.size() == 1 ? check_resumed(of, all, died) : verdict();
+  return must_break && run.injections.size() == 1 ? check_resumed(of, all, died) : verdict();
 }
 
 template verdict check_faults(scenario const&, std::vector<trace<double>> const&, std::vector<trace<double>> const&,
@@ -231,7 +231,7 @@ world<Value> run_world(plan const& all, scenario const& of, std::optional<simula
   made.traces.resize(static_cast<std::size_t>(of.what.ranks));
   oktopk::in_process::options how;
   if (simulated) {
-    simulated->told = &made.run;
+    simulated->result = &made.run;
     how.simulated = *simulated;
   }
   auto const& subject = oktopk_fuzz::named(subjects_of<Value>(all), of.about->name);
@@ -278,7 +278,7 @@ seed_result run_of(plan const& all, scenario const& of) {
   result.wrong = faulty.wrong ? faulty.wrong
                               : check_faults(of, plain.traces, faulty.traces, faulty.died, faulty.run, all.deadline);
   result.done.events += faulty.run.events;
-  result.done.faulty = faulty.run.strikes.empty() ? 0 : 1;
+  result.done.faulty = faulty.run.injections.empty() ? 0 : 1;
   std::size_t longest = 0;
   for (auto const& each : faulty.traces) {
     result.done.broken = each.broken.code != oktopk::fault::none ? 1 : result.done.broken;

@@ -10,7 +10,7 @@
 
 namespace oktopk_simulate {
 
-using oktopk::in_process::mishap;
+using oktopk::in_process::injected_fault;
 using oktopk::in_process::planned_fault;
 using oktopk_fuzz::draws;
 using oktopk_fuzz::facts;
@@ -64,12 +64,12 @@ scenario draw_scenario(plan const& all, std::uint64_t seed) {
 
 consequence of_fault(planned_fault const& fault, std::chrono::nanoseconds deadline) {
   switch (fault.what) {
-  case mishap::death: return consequence::certain;
-  case mishap::stop:
-  case mishap::delay: return fault.time > deadline ? consequence::certain : consequence::none;
-  case mishap::loss:
-  case mishap::bit_flip: return consequence::certain;
-  case mishap::doubling: return consequence::possible; // nobody asks for what comes after the last message
+  case injected_fault::death: return consequence::certain;
+  case injected_fault::stop:
+  case injected_fault::delay: return fault.time > deadline ? consequence::certain : consequence::none;
+  case injected_fault::loss:
+  case injected_fault::bit_flip: return consequence::certain;
+  case injected_fault::doubling: return consequence::possible; // nobody asks for what comes after the last message
   }
   return consequence::none;
 }
@@ -84,9 +84,9 @@ oktopk::in_process::fault_plan draw_faults(plan const& all, scenario const& of,
   int const many = draw.chance(0.15) ? 2 : 1;
   for (int i = 0; i < many; ++i) {
     planned_fault one;
-    one.what = draw.one_of({mishap::death, mishap::death, mishap::stop, mishap::delay});
+    one.what = draw.one_of({injected_fault::death, injected_fault::death, injected_fault::stop, injected_fault::delay});
     if (all.damage && draw.chance(0.7)) {
-      one.what = draw.one_of({mishap::loss, mishap::doubling, mishap::bit_flip});
+      one.what = draw.one_of({injected_fault::loss, injected_fault::doubling, injected_fault::bit_flip});
     }
     one.bit = draw.bits() % (std::uint64_t(1) << 20U);
     one.rank = static_cast<int>(draw.between(0, of.what.ranks - 1));

@@ -48,9 +48,9 @@ oktopk::in_process::fault_plan draw_faults(plan const& all, scenario const& of,
                                            std::vector<std::int64_t> const& messages);
 
 /// Whether it makes a message another one, or none, or two.
-constexpr bool damages(oktopk::in_process::mishap what) {
-  using oktopk::in_process::mishap;
-  return what == mishap::loss || what == mishap::doubling || what == mishap::bit_flip;
+constexpr bool damages(oktopk::in_process::injected_fault what) {
+  using oktopk::in_process::injected_fault;
+  return what == injected_fault::loss || what == injected_fault::doubling || what == injected_fault::bit_flip;
 }
 
 /// What follows from a fault.

@@ -156,8 +156,8 @@ TEST_CASE("every order of two messages that do not depend on each other is seen"
         }
         int first = 0;
         int second = 0;
-        in_process_communicator::request both[2] = {comm.irecv(room_in(first), 1, oktopk::phase::reduce),
-                                                    comm.irecv(room_in(second), 2, oktopk::phase::reduce)};
+        in_process_communicator::request both[2] = {comm.irecv(space_in(first), 1, oktopk::phase::reduce),
+                                                    comm.irecv(space_in(second), 2, oktopk::phase::reduce)};
         comm.wait_all(std::span(both, 1));
         int const other = second; // what is there of a message that was not waited for depends on the order
         comm.wait_all(both);

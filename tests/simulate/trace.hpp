@@ -65,8 +65,8 @@ template <class Value>
 class life {
 public:
   life(oktopk_fuzz::subject<Value> const& of, oktopk_fuzz::fuzz_case const& what, oktopk::in_process_communicator comm,
-       trace<Value>& told)
-      : of_(of), what_(what), comm_(comm), rank_(comm.rank()), told_(told),
+       trace<Value>& traced)
+      : of_(of), what_(what), comm_(comm), rank_(comm.rank()), traced_(traced),
         now_{{}, oktopk_fuzz::first_weights<Value>(what), {}} {
     now_.residual.assign(now_.weights.size(), Value(0));
   }
@@ -75,7 +75,7 @@ public:
     comm_.set_time_limit(deadline);
     note(
         oktopk_tests::outcome_of([&] { mine_ = of_.make(comm_, what_.far, what_.how, what_.calls_made, rate_of(0)); }));
-    bool const made = told_.broken.code == oktopk::fault::none;
+    bool const made = traced_.broken.code == oktopk::fault::none;
     for (std::size_t call = 0; call < what_.calls.size() && !is_broken(); ++call) {
       one_call(static_cast<int>(call));
     }
@@ -89,20 +89,20 @@ public:
     }
     if (is_broken()) {
       auto const before = comm_.elapsed();
-      told_.again = oktopk_tests::outcome_of([&] { oktopk::detail::barrier_all_to_all(comm_); });
-      told_.again_took = comm_.elapsed() - before;
-      told_.resuming = oktopk_tests::outcome_of([&] { go_on(made, deadline); });
+      traced_.again = oktopk_tests::outcome_of([&] { oktopk::detail::barrier_all_to_all(comm_); });
+      traced_.again_took = comm_.elapsed() - before;
+      traced_.resuming = oktopk_tests::outcome_of([&] { go_on(made, deadline); });
     }
-    told_.ended = true;
+    traced_.ended = true;
   }
 
 private:
-  bool is_broken() const { return told_.broken.code != oktopk::fault::none; }
+  bool is_broken() const { return traced_.broken.code != oktopk::fault::none; }
 
   void note(outcome said) {
     if (said.code != oktopk::fault::none) {
-      told_.broken = std::move(said);
-      told_.broken_at = comm_.elapsed();
+      traced_.broken = std::move(said);
+      traced_.broken_at = comm_.elapsed();
     }
   }
 
@@ -113,7 +113,7 @@ private:
 
   void keep_standing() {
     now_.state = mine_->state();
-    told_.standings.push_back(now_);
+    traced_.standings.push_back(now_);
   }
 
   call_record<Value> perform(oktopk_fuzz::participant<Value>& who, int call) {
@@ -133,9 +133,9 @@ private:
     call_record<Value> record = perform(*mine_, call);
     if (is_of_communicator(record.said.code)) {
       note(record.said);
-      told_.broken_call = std::move(record);
+      traced_.broken_call = std::move(record);
     } else {
-      told_.calls.push_back(std::move(record));
+      traced_.calls.push_back(std::move(record));
     }
   }
 
@@ -144,25 +144,25 @@ private:
     comm_.set_time_limit(std::chrono::nanoseconds(0)); // waits for who has only been stopped
     oktopk::in_process_communicator left = comm_.survivors();
     left.set_time_limit(deadline);
-    told_.left = left.size();
-    auto begun = static_cast<std::int64_t>(made ? told_.standings.size() : 0) - 1;
+    traced_.left = left.size();
+    auto begun = static_cast<std::int64_t>(made ? traced_.standings.size() : 0) - 1;
     left.allreduce(std::span<std::int64_t>(&begun, 1), oktopk::reduction::min, oktopk::phase::control);
     if (begun < 0 || begun >= static_cast<std::int64_t>(what_.calls.size())) {
       return; // somebody has nothing to go on with, or all calls are done
     }
-    now_ = told_.standings[static_cast<std::size_t>(begun)];
+    now_ = traced_.standings[static_cast<std::size_t>(begun)];
     auto const next = of_.make(left, what_.far, what_.how, what_.calls_made, rate_of(static_cast<int>(begun)));
     now_.state.boundaries.clear(); // belong to another number of ranks
     next->restore(now_.state);
-    told_.resumed_at = begun;
-    told_.resumed = perform(*next, static_cast<int>(begun));
+    traced_.resumed_at = begun;
+    traced_.resumed = perform(*next, static_cast<int>(begun));
   }
 
   oktopk_fuzz::subject<Value> const& of_;
   oktopk_fuzz::fuzz_case const& what_;
   oktopk::in_process_communicator comm_;
   int rank_;
-  trace<Value>& told_;
+  trace<Value>& traced_;
   standing<Value> now_;
   std::unique_ptr<oktopk_fuzz::participant<Value>> mine_;
 };

@@ -70,8 +70,8 @@ public:
   void allreduce(std::span<double> data, oktopk::reduction op, oktopk::phase use) { inner_.allreduce(data, op, use); }
 
   template <class MemorySpace>
-  bool reaches() const {
-    return inner_.reaches<MemorySpace>();
+  bool can_access() const {
+    return inner_.can_access<MemorySpace>();
   }
 
 private:

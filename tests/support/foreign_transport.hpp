@@ -116,7 +116,7 @@ public:
   private:
     friend bulk_archetype;
     oktopk::in_process_communicator::request inner_;
-    std::size_t room_ = 0;
+    std::size_t capacity_ = 0;
     std::vector<std::byte> staged_;    // the message, on a device
     std::byte* received_at_ = nullptr; // where it goes from there
   };
@@ -137,7 +137,7 @@ public:
       oktopk::bulk_message const& each = messages[i];
       check_memory(each.bytes);
       requests[i] = bulk_request(); // it may be one that was moved from
-      requests[i].room_ = each.receives ? each.bytes.size() : 0;
+      requests[i].capacity_ = each.receives ? each.bytes.size() : 0;
       auto const bytes = oktopk::detail::is_device<E> ? staged(exec, each, requests[i]) : each.bytes;
       requests[i].inner_ =
           each.receives ? inner_.irecv(bytes, each.peer, each.use) : inner_.isend(bytes, each.peer, each.use);
@@ -148,10 +148,10 @@ public:
     for (bulk_request& each : requests) {
       bool const receives = each.active() && each.inner_.receives();
       inner_.wait_all(std::span(&each.inner_, 1));
-      if (receives && each.inner_.bytes() != each.room_) {
+      if (receives && each.inner_.bytes() != each.capacity_) {
         throw oktopk::error(oktopk::fault::communication, "a bulk message of " + std::to_string(each.inner_.bytes()) +
                                                               " bytes has met a receive of " +
-                                                              std::to_string(each.room_));
+                                                              std::to_string(each.capacity_));
       }
       if (std::byte* const to = std::exchange(each.received_at_, nullptr); to != nullptr) {
         copy<memory, Kokkos::HostSpace>(execution(), each.staged_.data(), to, each.staged_.size());
@@ -172,7 +172,7 @@ public:
 
   /// The memory of kernels, and no other.
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return std::is_same_v<MemorySpace, memory>;
   }
 

@@ -16,7 +16,7 @@ std::span<std::byte const> bytes_of(T const& number) {
 }
 
 template <class T>
-std::span<std::byte> room_in(T& number) {
+std::span<std::byte> space_in(T& number) {
   return std::as_writable_bytes(std::span<T>(&number, 1));
 }
 
@@ -31,7 +31,7 @@ void send_number(Comm& comm, T number, int to, oktopk::phase use) {
 template <class T, oktopk::communicator Comm>
 T receive_number(Comm& comm, int from, oktopk::phase use) {
   T number{};
-  typename Comm::request received = comm.irecv(room_in(number), from, use);
+  typename Comm::request received = comm.irecv(space_in(number), from, use);
   comm.wait_all(std::span<typename Comm::request>(&received, 1));
   return number;
 }
@@ -42,7 +42,7 @@ int pass_around(Comm& comm, int number, oktopk::phase use = oktopk::phase::contr
   int const ranks = comm.size();
   int arrived = -1;
   typename Comm::request requests[2] = {
-      comm.irecv(room_in(arrived), (comm.rank() + ranks - 1) % ranks, use),
+      comm.irecv(space_in(arrived), (comm.rank() + ranks - 1) % ranks, use),
       comm.isend(bytes_of(number), (comm.rank() + 1) % ranks, use),
   };
   comm.wait_all(std::span<typename Comm::request>(requests));

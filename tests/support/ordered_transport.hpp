@@ -69,8 +69,8 @@ public:
   }
 
   template <class MemorySpace>
-  bool reaches() const {
-    return queue_->transport.reaches<MemorySpace>();
+  bool can_access() const {
+    return queue_->transport.can_access<MemorySpace>();
   }
 
 private:

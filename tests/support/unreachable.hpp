@@ -23,8 +23,8 @@ public:
   explicit unreachable(Comm inner, bool far = true) : decorator(std::move(inner)), far_(far) {}
 
   template <class MemorySpace>
-  bool reaches() const {
-    return !(far_ && std::is_same_v<MemorySpace, Kokkos::HostSpace>)&&decorator::template reaches<MemorySpace>();
+  bool can_access() const {
+    return !(far_ && std::is_same_v<MemorySpace, Kokkos::HostSpace>)&&decorator::template can_access<MemorySpace>();
   }
 
 private:

@@ -58,11 +58,11 @@ copies copies_of(typename Allreduce::options const& how) {
   copies seen;
   std::unique_ptr<kokkos_events> watcher;
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator near) {
-    oktopk::collective_workspace room;
+    oktopk::collective_workspace workspace;
     // All ranks run in this one thread: between two of these, nobody does anything else.
     auto const everybody = [&] {
       std::int64_t one = 1;
-      oktopk::allreduce_integers(near, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+      oktopk::allreduce_integers(near, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
     };
     far_ranks comm{unreachable(near)};
     execution const exec;

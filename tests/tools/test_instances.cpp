@@ -131,11 +131,11 @@ TEST_CASE("an array is made on its own instance, and no other is waited for") {
       }
     }
   };
-  oktopk::buffer<float, memory> room("oktopk::tests::room");
+  oktopk::buffer<float, memory> grown("oktopk::tests::room");
   oktopk::buffer<float, memory> zeros("oktopk::tests::zeros", true);
   oktopk::detail::message_buffer<execution> messages("oktopk::tests::messages");
   oktopk::detail::shared_numbers<std::int64_t, execution> numbers("oktopk::tests::numbers");
-  watch([&] { room.reserve(exec, 1000); });
+  watch([&] { grown.reserve(exec, 1000); });
   watch([&] { zeros.reserve(exec, 1000); });
   watch([&] { numbers.reserve(exec, 10); });
   oktopk::in_process::run(1, [&](in_process_communicator comm) {
@@ -161,11 +161,11 @@ TEST_CASE("a call launches on its own instance and waits for no other") {
   std::string faults;
   std::unique_ptr<kokkos_events> watcher;
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    oktopk::collective_workspace room;
+    oktopk::collective_workspace workspace;
     // All ranks run in this one thread: between two of these, nobody does anything else.
     auto const everybody = [&] {
       std::int64_t one = 1;
-      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
     };
     auto const start_watching = [&] {
       everybody();

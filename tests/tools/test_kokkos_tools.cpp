@@ -124,13 +124,13 @@ void watch(int ranks, int iterations, Make const& make) {
   int arrived = 0;
   std::unique_ptr<kokkos_events> watcher;
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    oktopk::collective_workspace room;
+    oktopk::collective_workspace workspace;
     auto const gradients = gradients_of(comm.rank());
     Kokkos::View<float*, memory> const weights("test data", length);
     // All ranks run in this one thread: the log is taken when all of them are between two iterations.
     auto const everybody = [&] {
       std::int64_t one = 1;
-      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, room);
+      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
     };
     everybody();
     if (arrived++ == 0) { // the first to get here, while the others wait

@@ -65,7 +65,7 @@ TEST_CASE("a wait over Gloo that exceeds the time limit names the peer and the p
     auto comm = connected();
     comm.set_time_limit(std::chrono::milliseconds(50));
     int number = 0;
-    request never = comm.irecv(room_in(number), previous_rank(), phase::balance);
+    request never = comm.irecv(space_in(number), previous_rank(), phase::balance);
     CHECK(same_everywhere("posted")); // the first whose time is over closes connections
     auto const begun = std::chrono::steady_clock::now();
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
@@ -89,7 +89,7 @@ TEST_CASE("the first rank whose time is over says so, with the limit, and the re
     int number = 0;
     if (world_rank() == 0) {
       comm.set_time_limit(std::chrono::milliseconds(50));
-      request never = comm.irecv(room_in(number), 1, phase::gather);
+      request never = comm.irecv(space_in(number), 1, phase::gather);
       CHECK(same_everywhere("posted"));
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
       CHECK(heard.code == fault::timed_out);
@@ -97,7 +97,7 @@ TEST_CASE("the first rank whose time is over says so, with the limit, and the re
       CHECK(never.active());
       comm.cancel(std::span(&never, 1));
     } else { // hears of it long before the time limit of the group
-      request never = comm.irecv(room_in(number), 0, phase::gather);
+      request never = comm.irecv(space_in(number), 0, phase::gather);
       CHECK(same_everywhere("posted"));
       auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
       CHECK(heard.code == fault::communication);
@@ -153,17 +153,17 @@ TEST_CASE("receives that are cancelled take no message that comes later") {
   on_all_ranks([] {
     auto const group = new_group();
     process_group_communicator comm(group);
-    std::vector<std::byte> rooms(std::size_t(1) << 20, std::byte(7));
-    request never = comm.irecv(rooms, previous_rank(), phase::reduce);
+    std::vector<std::byte> spaces(std::size_t(1) << 20, std::byte(7));
+    request never = comm.irecv(spaces, previous_rank(), phase::reduce);
     comm.cancel(std::span(&never, 1));
     CHECK(same_everywhere("cancelled"));
     // The peer knows nothing of it, and sends.
     process_group_communicator other(group);
-    std::vector<std::byte> const sent(rooms.size(), std::byte(1));
+    std::vector<std::byte> const sent(spaces.size(), std::byte(1));
     request late = other.isend(sent, next_rank(), phase::reduce);
     CHECK(same_everywhere("sent"));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    CHECK(std::count(rooms.begin(), rooms.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(rooms.size()));
+    CHECK(std::count(spaces.begin(), spaces.end(), std::byte(7)) == static_cast<std::ptrdiff_t>(spaces.size()));
     other.cancel(std::span(&late, 1));
     CHECK(same_everywhere("over"));
   });
@@ -182,8 +182,8 @@ TEST_CASE("communicators with other tags share a group, and one that torch uses 
     std::vector<at::Tensor> in{at::from_blob(&heard[2], {1}, at::kInt)};
     auto const torchs = group->recv(in, previous_rank(), 0);
     std::vector<request> all;
-    all.push_back(two.irecv(room_in(heard[1]), previous_rank(), phase::control));
-    all.push_back(one.irecv(room_in(heard[0]), previous_rank(), phase::control));
+    all.push_back(two.irecv(space_in(heard[1]), previous_rank(), phase::control));
+    all.push_back(one.irecv(space_in(heard[0]), previous_rank(), phase::control));
     all.push_back(one.isend(bytes_of(said[0]), next_rank(), phase::control));
     all.push_back(two.isend(bytes_of(said[1]), next_rank(), phase::control));
     std::vector<at::Tensor> out{at::full({1}, said[2], at::kInt)};

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Which bucket's call is next, in whatever order tensors are announced, and what becomes of a misuse.
+// Which bucket's call is next, in whatever order tensors are announced, and what becomes of a usage error.
 
 #include "support/catch.hpp"
 
@@ -24,8 +24,8 @@ announced_tensors three_buckets() {
   return announced_tensors(oktopk::detail::plan_buckets(lengths, 1, {.bucket_bytes = 8}));
 }
 
-std::string misuse_of(announced_tensors const& step, int bucket) {
-  return step.misuse_of(bucket) ? step.misuse_of(bucket)->what() : "";
+std::string usage_error_of(announced_tensors const& step, int bucket) {
+  return step.usage_error_of(bucket) ? step.usage_error_of(bucket)->what() : "";
 }
 
 std::vector<int> given_out(announced_tensors& step) {
@@ -63,7 +63,7 @@ TEST_CASE("buckets are given out in their order, whatever the order of the tenso
     std::sort(complete.begin(), complete.end());
     CHECK(complete == all);
     for (int const bucket : all) {
-      CHECK(misuse_of(step, bucket).empty());
+      CHECK(usage_error_of(step, bucket).empty());
     }
     step.begin_step();
     CHECK(step.order().empty());
@@ -79,20 +79,20 @@ TEST_CASE("a tensor that is none, or comes twice, spoils a bucket that was not g
   CHECK_FALSE(step.knows(-1));
   CHECK(step.announce(2) == 1);
   CHECK(step.announce(2) == std::nullopt);
-  CHECK(misuse_of(step, 1) == "oktopk: bucketed: tensor 2 was ready already in this step");
+  CHECK(usage_error_of(step, 1) == "oktopk: bucketed: tensor 2 was ready already in this step");
   CHECK(step.announce(5) == std::nullopt);
-  CHECK(misuse_of(step, 2) == "oktopk: bucketed: there is no tensor 5 among 5");
+  CHECK(usage_error_of(step, 2) == "oktopk: bucketed: there is no tensor 5 among 5");
   CHECK(step.order() == std::vector<int>{2});
-  CHECK(misuse_of(step, 0).empty());
+  CHECK(usage_error_of(step, 0).empty());
   step.announce(0);
   CHECK(step.announce(1) == 0);
   CHECK(given_out(step) == std::vector<int>{0, 1});
-  step.misuse(0, fault::length_mismatch, "the first one stays");
-  CHECK(misuse_of(step, 0).empty());
-  CHECK(misuse_of(step, 2) == "oktopk: bucketed: there is no tensor 5 among 5");
+  step.usage_error(0, fault::length_mismatch, "the first one stays");
+  CHECK(usage_error_of(step, 0).empty());
+  CHECK(usage_error_of(step, 2) == "oktopk: bucketed: there is no tensor 5 among 5");
   step.begin_step();
   for (int bucket = 0; bucket < 3; ++bucket) {
-    CHECK(misuse_of(step, bucket).empty());
+    CHECK(usage_error_of(step, bucket).empty());
   }
 }
 
@@ -102,14 +102,14 @@ TEST_CASE("a misuse that comes after all calls spoils the first one of the next 
     step.announce(tensor);
   }
   CHECK(given_out(step).size() == 3);
-  step.misuse(1, fault::length_mismatch, "too late");
-  step.misuse(2, fault::length_mismatch, "later still");
+  step.usage_error(1, fault::length_mismatch, "too late");
+  step.usage_error(2, fault::length_mismatch, "later still");
   step.begin_step();
-  CHECK(misuse_of(step, 0) == "oktopk: bucketed: too late");
-  CHECK(step.misuse_of(0)->code() == fault::length_mismatch);
-  CHECK(misuse_of(step, 1).empty());
+  CHECK(usage_error_of(step, 0) == "oktopk: bucketed: too late");
+  CHECK(step.usage_error_of(0)->code() == fault::length_mismatch);
+  CHECK(usage_error_of(step, 1).empty());
   step.begin_step();
-  CHECK(misuse_of(step, 0).empty());
+  CHECK(usage_error_of(step, 0).empty());
 }
 
 TEST_CASE("without tensors there is no bucket, and a misuse is kept until it is taken") {

@@ -336,7 +336,7 @@ TEST_CASE("an error in one bucket reaches every rank, and the step has not happe
 }
 
 TEST_CASE("misuse on one rank is an error on all, in words on that one") {
-  auto const misuse = [](auto const& how, std::string const& words) {
+  auto const usage_error = [](auto const& how, std::string const& words) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
       buckets_of_sparse buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 200}});
@@ -359,19 +359,20 @@ TEST_CASE("misuse on one rank is an error on all, in words on that one") {
       step(buckets, comm.rank(), 1);
     });
   };
-  misuse([](auto& buckets, int i) { i == 2 ? buckets.ready(17) : void(); }, "no tensor 17 among 6");
-  misuse([](auto& buckets, int i) { i == 2 ? buckets.ready(-1) : void(); }, "no tensor -1");
-  misuse([](auto& buckets, int i) { i == 1 ? buckets.ready(0) : void(); }, "ready already");
-  misuse([](auto& buckets, int i) { i == 5 ? buckets.ready(5) : void(); }, "ready already"); // the last call: too late
-  misuse([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
-         "tensor 3 has 120 values, and 5 were given");
+  usage_error([](auto& buckets, int i) { i == 2 ? buckets.ready(17) : void(); }, "no tensor 17 among 6");
+  usage_error([](auto& buckets, int i) { i == 2 ? buckets.ready(-1) : void(); }, "no tensor -1");
+  usage_error([](auto& buckets, int i) { i == 1 ? buckets.ready(0) : void(); }, "ready already");
+  usage_error([](auto& buckets, int i) { i == 5 ? buckets.ready(5) : void(); },
+              "ready already"); // the last call: too late
+  usage_error([](auto& buckets, int i) { i == 3 ? buckets.ready(3, to_view(std::vector<float>(5))) : void(); },
+              "tensor 3 has 120 values, and 5 were given");
 }
 
 TEST_CASE("a misuse does not hide that the communicator has broken down") {
   oktopk::in_process::run(2, [](in_process_communicator comm) {
     buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
     if (comm.rank() == 1) {
-      comm.give_up(oktopk::error(fault::damaged_message, "a bit fell over"));
+      comm.abort(oktopk::error(fault::damaged_message, "a bit fell over"));
       return;
     }
     auto const heard = outcome_of([&] {

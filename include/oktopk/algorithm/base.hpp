@@ -3,10 +3,10 @@
 #pragma once
 
 #include <oktopk/algorithm/concept.hpp>
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
 

@@ -143,8 +143,8 @@ public:
       }
       std::int64_t bad = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
       if (results_may_differ()) {
-        collective_workspace room;
-        allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, room);
+        collective_workspace workspace;
+        allreduce_integers(comm_, std::span<std::int64_t>(&bad, 1), reduction::min, phase::control, workspace);
       }
       // An empty sum cannot show NaN, so there all ranks ask.
       if (bad < length_ || length_ == 0) {

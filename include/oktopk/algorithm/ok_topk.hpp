@@ -55,7 +55,7 @@ public:
   using typename base::value_type;
   using state_type = ok_topk_state<value_type, LocalSelector, GlobalSelector>;
 
-  /// What a call selects, and how each step works. `length` and one of `k` and `density` are needed, as in
+  /// The selection of a call, and the options of each step. `length` and one of `k` and `density` are needed, as in
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
   /// the same on all ranks.
   struct options {

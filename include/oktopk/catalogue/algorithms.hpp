@@ -27,7 +27,7 @@
 /// them: `sink(type_identity<Allreduce>, options)`, for each alternative where it makes a list.
 namespace oktopk::catalogue {
 
-/// Whether an algorithm starts its messages in groups that fit such a communicator, or starts none.
+/// True where an algorithm starts its messages in groups that fit such a communicator, or starts none.
 template <class Comm, class Allreduce>
 inline constexpr bool runs_over = true;
 

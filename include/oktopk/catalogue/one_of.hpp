@@ -227,8 +227,8 @@ struct one_of_values {
     return text;
   }
 
-  /// Whether the chosen one rounds.
-  bool loses() const {
+  /// True where the chosen one rounds.
+  bool is_lossy() const {
     std::int32_t at = 0;
     return ((at++ == chosen && !Codecs::lossless) || ...);
   }

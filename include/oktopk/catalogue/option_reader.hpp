@@ -41,7 +41,7 @@ inline bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_not_of(in_words) == text.npos;
 }
 
-/// Whether the text ends with the parenthesis that closes its first one.
+/// True where the text ends with the parenthesis that closes its first one.
 inline bool is_closed_at_end(std::string_view text) {
   int depth = 0;
   for (std::size_t at = text.find('('); at < text.size(); ++at) {

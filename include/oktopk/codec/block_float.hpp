@@ -299,7 +299,7 @@ struct block_float_recoding {
 /// magnitude is so near to infinity that it would round to it. A block with NaN or infinity decodes to NaN throughout.
 struct block_float {
   static constexpr bool lossless = false;
-  static constexpr std::int64_t grain = 64;
+  static constexpr std::int64_t block_size = 64;
 
   struct options {
     int rate = 8; ///< bits a value, 4 to 16
@@ -377,7 +377,7 @@ private:
     }
   }
 
-  static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }
+  static constexpr std::int64_t blocks(std::int64_t count) { return (count + block_size - 1) / block_size; }
 
   // The codes after them begin at a multiple of 8 bytes.
   static constexpr std::int64_t exponent_bytes(std::int64_t count) { return detail::round_up_to_8(2 * blocks(count)); }

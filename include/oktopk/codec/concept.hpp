@@ -29,8 +29,8 @@ struct replace {
 ///
 /// 1. `name()` tells the codec and its options. `lossless` tells whether `decode` gives back the bits that `encode`
 ///    got.
-/// 2. `grain` is the number of values that are coded together: a vector cut at multiples of it needs no more room for
-///    its parts than for the whole but for rounding, and a part is decoded alone.
+/// 2. `block_size` is the number of values that are coded together: a vector cut at multiples of it needs no more room
+///    for its parts than for the whole but for rounding, and a part is decoded alone.
 /// 3. Encoding decoded values, cut at the same places, loses nothing more. A codec that does not keep this says so by a
 ///    constant `stable` that is false.
 /// 4. `encoded_bytes<Value>(count)` is the size of a block of `count` values, known without looking at them.
@@ -41,7 +41,7 @@ struct replace {
 /// 7. `decode_and_reduce(exec, operation, in, count, values)` enqueues decoding and reducing into `values` in one
 ///    kernel; `operation` is one of core/reduce.hpp.
 /// 8. `error_bound<Value>(largest)` bounds the distance of a decoded value from the encoded one. `largest` is the
-///    largest magnitude of its grain, or of the whole vector.
+///    largest magnitude of its block, or of the whole vector.
 /// 9. A value that is not finite decodes to NaN or infinity, never to a finite value. It may spoil the other values of
 ///    its block in the same way.
 ///
@@ -53,7 +53,7 @@ concept codec =
                                            std::byte const* in, std::int64_t count, double largest) {
       { c.name() } -> std::convertible_to<std::string>;
       { C::lossless } -> std::convertible_to<bool>;
-      { C::grain } -> std::convertible_to<std::int64_t>;
+      { C::block_size } -> std::convertible_to<std::int64_t>;
       { c.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;
       { c.encode(exec, values, count, out, sums) } -> std::same_as<void>;
       { c.decode(exec, in, count, sums) } -> std::same_as<void>;

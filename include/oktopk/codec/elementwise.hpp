@@ -57,11 +57,11 @@ struct element_recoding {
   }
 };
 
-/// The base of a codec that codes each value by itself, at a fixed width. `Element`, the codec itself, has the type of a
-/// value on the wire, `wire<Value>`, and the two ways of one value, `to_wire` and `from_wire`.
+/// The base of a codec that codes each value by itself, at a fixed width. `Element`, the codec itself, has the type of
+/// a value on the wire, `wire<Value>`, and the two ways of one value, `to_wire` and `from_wire`.
 template <class Element>
 struct elementwise_codec {
-  static constexpr std::int64_t grain = 1;
+  static constexpr std::int64_t block_size = 1;
 
   template <gradient_value Value>
   static constexpr std::int64_t encoded_bytes(std::int64_t count) {

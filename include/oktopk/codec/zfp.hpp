@@ -39,7 +39,7 @@ namespace oktopk {
 struct zfp {
   static constexpr bool lossless = false;
   static constexpr bool stable = false; ///< see `codec_level`
-  static constexpr std::int64_t grain = 64;
+  static constexpr std::int64_t block_size = 64;
 
   struct options {
     int rate = 8; ///< bits a value, 4 to 16
@@ -89,11 +89,11 @@ struct zfp {
       return;
     }
     {
-      constexpr Value zeros[grain] = {};
+      constexpr Value zeros[block_size] = {};
       stream<Value> const to(out + word_bytes, encoded_bytes<Value>(count) - word_bytes, options_.rate);
-      for (std::int64_t begin = 0; begin < count; begin += grain) {
-        Value block[grain] = {};
-        std::copy(values + begin, values + std::min(begin + grain, count), block);
+      for (std::int64_t begin = 0; begin < count; begin += block_size) {
+        Value block[block_size] = {};
+        std::copy(values + begin, values + std::min(begin + block_size, count), block);
         to.encode(is_tiny(block) ? zeros : block);
       }
       to.flush();
@@ -131,10 +131,11 @@ private:
 
   template <class Value>
   static bool is_tiny(Value const* values) {
-    return std::all_of(values, values + grain, [](Value each) { return each < least<Value> && each > -least<Value>; });
+    return std::all_of(values, values + block_size,
+                       [](Value each) { return each < least<Value> && each > -least<Value>; });
   }
 
-  static constexpr std::int64_t blocks(std::int64_t count) { return (count + grain - 1) / grain; }
+  static constexpr std::int64_t blocks(std::int64_t count) { return (count + block_size - 1) / block_size; }
 
   // One pass over a block of bytes; libzfp reads and writes where it is told to and owns nothing of it.
   template <class Value>
@@ -183,13 +184,13 @@ private:
     std::memcpy(&finite, in, sizeof(finite));
     auto* const bytes = const_cast<std::byte*>(in) + word_bytes; // only read
     stream<Value> const from(bytes, encoded_bytes<Value>(count) - word_bytes, options_.rate);
-    Value decoded[grain];
-    std::fill_n(decoded, grain, std::numeric_limits<Value>::quiet_NaN());
-    for (std::int64_t begin = 0; begin < count; begin += grain) {
+    Value decoded[block_size];
+    std::fill_n(decoded, block_size, std::numeric_limits<Value>::quiet_NaN());
+    for (std::int64_t begin = 0; begin < count; begin += block_size) {
       if (finite != 0) {
         from.decode(decoded);
       }
-      body(begin, count - begin < grain ? count - begin : grain, static_cast<Value const*>(decoded));
+      body(begin, count - begin < block_size ? count - begin : block_size, static_cast<Value const*>(decoded));
     }
   }
 

@@ -22,13 +22,13 @@ namespace detail {
 /// the messages, the phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
 ///
 /// For the ranks to notice that they are not doing the same. The mark is 7 bits of a hash, the number is modulo 64, so
-/// two calls may have the same stamp by chance.
-class message_stamp {
+/// two calls may have the same tag by chance.
+class call_tag {
 public:
   /// Version of the messages of all algorithms; another one where their form has changed.
   static constexpr unsigned version = 1;
 
-  message_stamp(std::string_view algorithm, std::int64_t length, std::int64_t k, std::int64_t call, phase use) {
+  call_tag(std::string_view algorithm, std::int64_t length, std::int64_t k, std::int64_t call, phase use) {
     detail::fnv1a hash;
     hash.add(algorithm.data(), algorithm.size());
     hash.add(&length, sizeof(length));
@@ -38,14 +38,14 @@ public:
             (static_cast<std::uint32_t>(folded % 128) << 6U) | static_cast<std::uint32_t>(call % 64);
   }
 
-  explicit message_stamp(std::uint32_t bits) : bits_(bits) {}
+  explicit call_tag(std::uint32_t bits) : bits_(bits) {}
 
   std::uint32_t bits() const { return bits_; }
 
-  friend bool operator==(message_stamp, message_stamp) = default;
+  friend bool operator==(call_tag, call_tag) = default;
 
-  /// The first difference from the stamp that is expected: "version 2 where 1 is expected".
-  std::string difference(message_stamp expected) const {
+  /// The first difference from the tag that is expected: "version 2 where 1 is expected".
+  std::string difference(call_tag expected) const {
     auto const differ = [](std::string const& what, unsigned is, unsigned should) {
       return what + " " + std::to_string(is) + " where " + std::to_string(should) + " is expected";
     };
@@ -96,26 +96,26 @@ struct call_context {
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(detail::fault_report const& what) { faults.hear(what, comm.rank()); }
 
-  detail::message_stamp stamp(phase use) const { return {algorithm, length, k, iteration, use}; }
+  detail::call_tag tag(phase use) const { return {algorithm, length, k, iteration, use}; }
 
   /// The number in front of a message: this rank's fault as it was when `known` was kept, or how many entries the
   /// message has.
   std::uint64_t header(detail::first_fault const& known, std::int64_t count, phase use) const {
-    return known.packed_or(count, stamp(use).bits());
+    return known.packed_or(count, tag(use).bits());
   }
 
   std::uint64_t header(std::int64_t count, phase use) const { return header(faults, count, use); }
 
   /// The fault or the count of entries in the number in front of a message. A message that is not of this call ends it
-  /// for all ranks that can be told (`give_up`), with fault::damaged_message.
+  /// for all ranks that can be told (`abort`), with fault::damaged_message.
   detail::fault_report read_header(std::uint64_t number, int from, phase use) const {
-    detail::message_stamp const theirs(detail::fault_report::stamp_of(number));
-    if (!(theirs == stamp(use))) {
-      give_up(comm, error(fault::damaged_message, std::string(algorithm) + ", call " + std::to_string(iteration) +
-                                                      ": rank " + std::to_string(comm.rank()) +
-                                                      " got a message of rank " + std::to_string(from) +
-                                                      " that is not of this call: " + theirs.difference(stamp(use)) +
-                                                      "; the ranks do not make the same calls in the same order"));
+    detail::call_tag const theirs(detail::fault_report::tag_of(number));
+    if (!(theirs == tag(use))) {
+      abort(comm, error(fault::damaged_message, std::string(algorithm) + ", call " + std::to_string(iteration) +
+                                                    ": rank " + std::to_string(comm.rank()) +
+                                                    " got a message of rank " + std::to_string(from) +
+                                                    " that is not of this call: " + theirs.difference(tag(use)) +
+                                                    "; the ranks do not make the same calls in the same order"));
     }
     return detail::fault_report::unpacked(number);
   }

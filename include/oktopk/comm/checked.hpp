@@ -4,10 +4,10 @@
 
 /// Checksums for every message; the only header that includes <xxhash.h>.
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/workspace.hpp>
 
@@ -31,9 +31,9 @@ namespace oktopk {
 
 namespace detail {
 
-/// The seal that follows each message of a `checked` communicator: its origin, and the digest of its bytes (XXH3 of
+/// The trailer that follows each message of a `checked` communicator: its origin, and the digest of its bytes (XXH3 of
 /// xxHash).
-struct message_seal {
+struct checksum_trailer {
   static constexpr std::uint32_t version = 0x6f6b5401; // "okT", 1
 
   std::uint32_t mark = version;
@@ -45,21 +45,22 @@ struct message_seal {
   std::int32_t use = 0;
   std::uint64_t own_digest = 0; ///< of all above
 
-  static message_seal of(std::span<std::byte const> bytes, std::uint32_t number, phase use, operation const& during) {
-    message_seal seal;
-    seal.number = number;
-    seal.bytes = bytes.size();
-    seal.digest = XXH3_64bits(bytes.data(), bytes.size());
-    seal.call = during.number;
-    std::copy_n(during.name.begin(), std::min(during.name.size(), seal.during.size()), seal.during.begin());
-    seal.use = static_cast<std::int32_t>(use);
-    seal.own_digest = seal.expected_own_digest();
-    return seal;
+  static checksum_trailer of(std::span<std::byte const> bytes, std::uint32_t number, phase use,
+                             operation const& during) {
+    checksum_trailer trailer;
+    trailer.number = number;
+    trailer.bytes = bytes.size();
+    trailer.digest = XXH3_64bits(bytes.data(), bytes.size());
+    trailer.call = during.number;
+    std::copy_n(during.name.begin(), std::min(during.name.size(), trailer.during.size()), trailer.during.begin());
+    trailer.use = static_cast<std::int32_t>(use);
+    trailer.own_digest = trailer.expected_own_digest();
+    return trailer;
   }
 
-  /// The fault of a message that came with this seal; empty where it has none. `expected` is the seal of the bytes that
-  /// arrived, at the place of the message that is due.
-  std::string difference(message_seal const& expected) const {
+  /// The fault of a message that came with this trailer; empty where it has none. `expected` is the trailer of the
+  /// bytes that arrived, at the place of the message that is due.
+  std::string difference(checksum_trailer const& expected) const {
     if (own_digest != expected_own_digest()) {
       return "what came in the place of its seal is none, or is damaged";
     }
@@ -81,7 +82,7 @@ struct message_seal {
   }
 
 private:
-  std::uint64_t expected_own_digest() const { return XXH3_64bits(this, offsetof(message_seal, own_digest)); }
+  std::uint64_t expected_own_digest() const { return XXH3_64bits(this, offsetof(checksum_trailer, own_digest)); }
 
   std::string where() const {
     std::string const name(during.begin(), std::find(during.begin(), during.end(), '\0'));
@@ -89,14 +90,14 @@ private:
   }
 };
 
-static_assert(std::has_unique_object_representations_v<message_seal>, "the padding of a seal would be sent");
+static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the padding of a seal would be sent");
 
 /// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
 ///
 /// Each of P parts goes round the ring of ranks twice: first it is reduced, then it is told to all (Patarasuk and Yuan,
-/// 2009), so all ranks get the same bits. `room` grows to n/P elements.
+/// 2009), so all ranks get the same bits. `scratch` grows to n/P elements.
 template <class Comm, class T>
-void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& room) {
+void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& scratch) {
   int const ranks = comm.size();
   int const rank = comm.rank();
   auto const part = [&](int which) {
@@ -108,10 +109,10 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
   };
   int const above = (rank + 1) % ranks;
   int const below = (rank + ranks - 1) % ranks;
-  room.resize(data.size() / static_cast<std::size_t>(ranks) + 1);
+  scratch.resize(data.size() / static_cast<std::size_t>(ranks) + 1);
   for (int step = 0; step < ranks - 1; ++step) {
     std::span<T> const mine = part(rank - step - 1);
-    std::span<T> const theirs = std::span<T>(room).first(mine.size());
+    std::span<T> const theirs = std::span<T>(scratch).first(mine.size());
     exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
     for (std::size_t i = 0; i < mine.size(); ++i) {
       mine[i] = reduce_two(op, mine[i], theirs[i]);
@@ -124,12 +125,13 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
 
 } // namespace detail
 
-/// A communicator that seals its messages: a bit that flips on the way, a message that is lost, comes twice or belongs
-/// to another call is an `error` (fault::damaged_message), never a wrong sum. Copies share their counts.
+/// A communicator that adds a checksum trailer to its messages: a bit that flips on the way, a message that is lost,
+/// comes twice or belongs to another call is an `error` (fault::damaged_message), never a wrong sum. Copies share their
+/// counts.
 ///
 /// Each message is followed by one of 64 bytes in the same phase: its number, its length, what the ranks were doing,
 /// and a digest of its bytes (XXH3 of xxHash, of 64 bits). The rank that finds a difference gives up and tells the
-/// others where the inner communicator can (`give_up`); ranks that had all their messages by then hear of it in their
+/// others where the inner communicator can (`abort`); ranks that had all their messages by then hear of it in their
 /// next operation. All ranks are `checked`, or none. Data lies in host memory, and is read once more on both sides;
 /// data of a device is staged. `allreduce` is made of messages, since the inner one could not be checked.
 template <communicator Comm>
@@ -140,11 +142,11 @@ class checked : public communicator_decorator<Comm> {
                 "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
 
 public:
-  /// A message of the inner communicator and its seal.
+  /// A message of the inner communicator and its trailer.
   template <class Inner>
   class checked_request {
   public:
-    bool active() const { return bytes_.active() || seal_.active(); }
+    bool active() const { return bytes_.active() || trailer_.active(); }
     phase message_phase() const { return use_; }
 
     std::size_t bytes() const
@@ -156,9 +158,9 @@ public:
   private:
     friend checked;
     Inner bytes_{};
-    typename Comm::request seal_{};
-    detail::message_seal* sealed_ = nullptr; // in the common store, until the message is complete
-    std::span<std::byte const> room_;
+    typename Comm::request trailer_{};
+    detail::checksum_trailer* stored_trailer_ = nullptr; // in the common store, until the message is complete
+    std::span<std::byte const> target_;
     std::uint32_t number_ = 0;
     int peer_ = 0;
     phase use_ = phase::control;
@@ -186,7 +188,7 @@ public:
     return sealed<request>([&] { return inner_.irecv(in, peer, use); }, in, peer, use, true);
   }
 
-  /// One by one, so that each message is followed by its seal whatever group its peer has it in.
+  /// One by one, so that each message is followed by its trailer whatever group its peer has it in.
   template <execution_space E>
   void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -218,15 +220,15 @@ public:
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
-    std::vector<T> room;
-    detail::reduce_in_ring(*this, data, op, use, room);
+    std::vector<T> scratch;
+    detail::reduce_in_ring(*this, data, op, use, scratch);
   }
 
   /// True for memory that the host reaches, too.
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible &&
-           decorator::template reaches<MemorySpace>();
+           decorator::template can_access<MemorySpace>();
   }
 
 private:
@@ -236,20 +238,21 @@ private:
     }
 
     operation during;
-    std::vector<std::uint32_t> sent;                 // messages so far, by peer and phase
-    std::vector<std::uint32_t> received;             // those started
-    detail::object_pool<detail::message_seal> seals; // those under way, for requests may be moved
+    std::vector<std::uint32_t> sent;                        // messages so far, by peer and phase
+    std::vector<std::uint32_t> received;                    // those started
+    detail::object_pool<detail::checksum_trailer> trailers; // those under way, for requests may be moved
     std::vector<typename Comm::request> control;
     std::vector<typename Comm::bulk_request> bulk;
-    std::vector<typename Comm::request> of_seals;
+    std::vector<typename Comm::request> of_trailers;
   };
 
-  // Starts a message by `start_bytes()`, and its seal. Where the seal fails nobody has the request of the message yet.
+  // Starts a message by `start_bytes()`, and its trailer. Where the trailer fails nobody has the request of the message
+  // yet.
   template <class Request, class Start>
   Request sealed(Start const& start_bytes, std::span<std::byte const> bytes, int peer, phase use, bool receives) {
     Request message;
-    message.sealed_ = shared_->seals.take({});
-    message.room_ = bytes;
+    message.stored_trailer_ = shared_->trailers.take({});
+    message.target_ = bytes;
     message.peer_ = peer;
     message.use_ = use;
     message.receives_ = receives;
@@ -258,10 +261,10 @@ private:
     message.number_ = receives ? shared_->received[line]++ : shared_->sent[line]++;
     try {
       if (receives) {
-        message.seal_ = inner_.irecv(std::as_writable_bytes(std::span(message.sealed_, 1)), peer, use);
+        message.trailer_ = inner_.irecv(std::as_writable_bytes(std::span(message.stored_trailer_, 1)), peer, use);
       } else {
-        *message.sealed_ = detail::message_seal::of(bytes, message.number_, use, shared_->during);
-        message.seal_ = inner_.isend(std::as_bytes(std::span(message.sealed_, 1)), peer, use);
+        *message.stored_trailer_ = detail::checksum_trailer::of(bytes, message.number_, use, shared_->during);
+        message.trailer_ = inner_.isend(std::as_bytes(std::span(message.stored_trailer_, 1)), peer, use);
       }
     } catch (...) {
       inner_.cancel(std::span(&message.bytes_, 1));
@@ -274,43 +277,43 @@ private:
   template <class Request, class Inner>
   void wait_for(std::span<Request> requests, std::vector<Inner>& lent) {
     lent.clear();
-    shared_->of_seals.clear();
+    shared_->of_trailers.clear();
     {
-      auto& seals = room_of_seals(lent);
+      auto& trailers = storage_of_trailers(lent);
       detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
-      detail::lent_requests<Request, typename Comm::request> const seals_of(requests, &Request::seal_, seals);
+      detail::lent_requests<Request, typename Comm::request> const trailers_of(requests, &Request::trailer_, trailers);
       inner_.wait_all(std::span(lent));
-      inner_.wait_all(std::span(shared_->of_seals)); // none where they are among the others
+      inner_.wait_all(std::span(shared_->of_trailers)); // none where they are among the others
     }
     for (Request& each : requests) {
-      if (each.sealed_ != nullptr) {
+      if (each.stored_trailer_ != nullptr) {
         if (each.receives_) {
           verify(each);
         }
-        shared_->seals.release(std::exchange(each.sealed_, nullptr));
+        shared_->trailers.release(std::exchange(each.stored_trailer_, nullptr));
       }
     }
   }
 
   // Seals join the messages in one wait, with one time limit, where requests of both are of one type.
-  auto& room_of_seals(std::vector<typename Comm::request>& of_messages) { return of_messages; }
+  auto& storage_of_trailers(std::vector<typename Comm::request>& of_messages) { return of_messages; }
 
   template <class Inner>
-  auto& room_of_seals(std::vector<Inner>&) {
-    return shared_->of_seals;
+  auto& storage_of_trailers(std::vector<Inner>&) {
+    return shared_->of_trailers;
   }
 
   template <class Request>
   void verify(Request const& message) {
-    std::span<std::byte const> arrived = message.room_;
+    std::span<std::byte const> arrived = message.target_;
     if constexpr (tells_sizes) {
       arrived = arrived.first(message.bytes_.bytes());
     }
-    auto const expected = detail::message_seal::of(arrived, message.number_, message.use_, shared_->during);
-    if (std::string const wrong = message.sealed_->difference(expected); !wrong.empty()) {
-      oktopk::give_up(inner_, error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
-                                                                std::to_string(message.peer_) + " (" +
-                                                                std::string(name(message.use_)) + "): " + wrong));
+    auto const expected = detail::checksum_trailer::of(arrived, message.number_, message.use_, shared_->during);
+    if (std::string const wrong = message.stored_trailer_->difference(expected); !wrong.empty()) {
+      oktopk::abort(inner_, error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
+                                                              std::to_string(message.peer_) + " (" +
+                                                              std::string(name(message.use_)) + "): " + wrong));
     }
   }
 
@@ -319,8 +322,8 @@ private:
     inner_.cancel(std::span<typename Comm::request>()); // also where none is under way
     for (Request& each : requests) {
       inner_.cancel(std::span(&each.bytes_, 1));
-      inner_.cancel(std::span(&each.seal_, 1));
-      each.sealed_ = nullptr; // a peer may still read it
+      inner_.cancel(std::span(&each.trailer_, 1));
+      each.stored_trailer_ = nullptr; // a peer may still read it
     }
   }
 

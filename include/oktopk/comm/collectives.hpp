@@ -23,7 +23,7 @@ class collective_workspace {
 public:
   /// `count` elements, uninitialised; the same memory every time.
   template <class T>
-  std::span<T> room(std::size_t count) {
+  std::span<T> space(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(unit));
     std::size_t const units = (count * sizeof(T) + sizeof(unit) - 1) / sizeof(unit);
     if (units_.size() < units) {
@@ -62,11 +62,11 @@ void receive_alone(Comm& comm, std::span<std::byte> in, int from, phase use) {
 /// Any number of ranks as the largest power of two of them: the first ranks fold in pairs, each of which has one place
 /// in the core (Thakur et al. 2005, section 4.5).
 struct folded_ranks {
-  int core = 1;          ///< places: 2^m <= P
-  int folded = 0;        ///< pairs: P - 2^m
-  int place = 0;         ///< of this rank, or of the pair's even rank
-  bool in_pair = false;  ///< whether this rank shares a place
-  bool is_guest = false; ///< whether it is the odd one of a pair, which is out of the core
+  int core = 1;           ///< places: 2^m <= P
+  int folded = 0;         ///< pairs: P - 2^m
+  int place = 0;          ///< of this rank, or of the pair's even rank
+  bool in_pair = false;   ///< whether this rank shares a place
+  bool is_folded = false; ///< whether it is the odd one of a pair, which is out of the core
 
   folded_ranks(int rank, int ranks) {
     while (core * 2 <= ranks) {
@@ -74,7 +74,7 @@ struct folded_ranks {
     }
     folded = ranks - core;
     in_pair = rank < 2 * folded;
-    is_guest = in_pair && rank % 2 == 1;
+    is_folded = in_pair && rank % 2 == 1;
     place = in_pair ? rank / 2 : rank - folded;
   }
 
@@ -150,7 +150,7 @@ void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use,
   auto const ranks = static_cast<std::size_t>(comm.size());
   auto const rank = static_cast<std::size_t>(comm.rank());
   std::size_t const width = mine.size();
-  std::span<T> const rotated = workspace.room<T>(width * ranks); // this rank's first, then the next rank's, ...
+  std::span<T> const rotated = workspace.space<T>(width * ranks); // this rank's first, then the next rank's, ...
   std::copy(mine.begin(), mine.end(), rotated.begin());
   for (std::size_t have = 1; have < ranks; have *= 2) {
     std::size_t const moved = std::min(have, ranks - have);
@@ -172,13 +172,13 @@ template <communicator Comm, std::integral T>
 void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, collective_workspace& workspace) {
   int const rank = comm.rank();
   detail::folded_ranks const at(rank, comm.size());
-  std::span<T> const theirs = workspace.room<T>(data.size());
+  std::span<T> const theirs = workspace.space<T>(data.size());
   auto const combine = [&] {
     for (std::size_t i = 0; i < data.size(); ++i) {
       data[i] = detail::reduce_two(op, data[i], theirs[i]);
     }
   };
-  if (at.is_guest) {
+  if (at.is_folded) {
     detail::send_alone(comm, std::as_bytes(data), rank - 1, use);
     detail::receive_alone(comm, std::as_writable_bytes(data), rank - 1, use);
     return;

@@ -107,7 +107,7 @@ concept reduces_everywhere = requires(C& comm, std::span<float> f, std::span<dou
 
 template <class C>
 concept knows_its_reach = requires(C const& comm) {
-  { comm.template reaches<Kokkos::HostSpace>() } -> std::same_as<bool>;
+  { comm.template can_access<Kokkos::HostSpace>() } -> std::same_as<bool>;
 };
 
 } // namespace detail
@@ -123,15 +123,15 @@ concept knows_its_reach = requires(C const& comm) {
 ///    communicator may have a time limit (`set_time_limit`, `time_limit`; each says what it is at first and what zero
 ///    stands for; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
 ///    ranks were doing (`begin_operation`), the phase, the peers that have not answered and what is complete; the
-///    request stays active, to be cancelled. A wait lends this thread's turn to launch kernels (`launch_pause`), or
+///    request stays active, to be cancelled. A wait releases this thread's lock to launch kernels (`launch_unlock`), or
 ///    other threads cannot launch any.
 /// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
 ///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
 ///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read
 ///    when its peer asks for them. What the other ranks send from now on, and expect, belongs to a collective that this
-///    rank has left: so the communicator is of no more use to it (`breakdown`), and on all copies of it on this rank
+///    rank has left: so the communicator is of no more use to it (`revocation`), and on all copies of it on this rank
 ///    every call that starts a message is an `error` at once, with the first reason. A communicator that can tells the
-///    other ranks (`give_up`): their waits end with an `error` (fault::abandoned) that says who has given up, and why.
+///    other ranks (`abort`): their waits end with an `error` (fault::abandoned) that says who has given up, and why.
 ///
 /// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
 template <class C>
@@ -140,7 +140,7 @@ concept control_communicator = std::copy_constructible<C> && detail::ranked<C> &
 
 /// Bulk: groups of messages of data in the memory of kernels, where the transport reaches that.
 ///
-/// 1. `reaches<MemorySpace>()` — whether bulk messages may lie in that memory; the rest goes through `comm/staging`.
+/// 1. `can_access<MemorySpace>()` — whether bulk messages may lie in that memory; the rest goes through `comm/staging`.
 /// 2. `start(exec, messages, requests)` — starts a group of messages together and gives a request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
 /// 3. `ordered_by_instance` — a constant: whether messages take their place among the work enqueued on `exec`. Where it
@@ -195,15 +195,15 @@ bool takes_other_threads([[maybe_unused]] Comm const& comm) {
 /// more, and a communicator that can tells the others why. Not collective.
 template <class Comm>
 void leave(Comm& comm, error const& why) noexcept {
-  if constexpr (requires { comm.give_up(why); }) {
-    comm.give_up(why);
+  if constexpr (requires { comm.abort(why); }) {
+    comm.abort(why);
   }
   comm.cancel(std::span<typename Comm::request>());
 }
 
 /// The same; throws the reason.
 template <class Comm>
-[[noreturn]] void give_up(Comm& comm, error const& why) {
+[[noreturn]] void abort(Comm& comm, error const& why) {
   leave(comm, why);
   throw why;
 }

@@ -64,11 +64,11 @@ public:
 
   private:
     friend counted;
-    counted_request(Inner inner, std::size_t room, phase use, bool receives)
-        : inner_(std::move(inner)), room_(room), use_(use), receives_(receives) {}
+    counted_request(Inner inner, std::size_t capacity, phase use, bool receives)
+        : inner_(std::move(inner)), capacity_(capacity), use_(use), receives_(receives) {}
 
     Inner inner_{};
-    std::size_t room_ = 0;
+    std::size_t capacity_ = 0;
     phase use_ = phase::control;
     bool receives_ = false; // and nobody has counted what arrived
   };
@@ -162,7 +162,7 @@ private:
   struct counters {
     std::array<traffic, phase_count> phases{};
     std::int64_t modelled = 0;
-    std::vector<typename Comm::bulk_request> started; // room for `start`
+    std::vector<typename Comm::bulk_request> started; // scratch of `start`
     std::vector<typename Comm::request> control;      // and for waits
     std::vector<typename Comm::bulk_request> bulk;
   };
@@ -174,14 +174,14 @@ private:
   }
 
   template <class Request, class Inner>
-  void wait_for(std::span<Request> requests, std::vector<Inner>& room) {
-    room.clear();
+  void wait_for(std::span<Request> requests, std::vector<Inner>& scratch) {
+    scratch.clear();
     for (Request& each : requests) {
       each.receives_ = each.receives_ && each.active();
     }
     {
-      detail::lent_requests<Request, Inner> const lent(requests, &Request::inner_, room);
-      inner_.wait_all(std::span(room));
+      detail::lent_requests<Request, Inner> const lent(requests, &Request::inner_, scratch);
+      inner_.wait_all(std::span(scratch));
     }
     for (Request& each : requests) {
       if (std::exchange(each.receives_, false)) {
@@ -190,7 +190,7 @@ private:
         if constexpr (requires { each.inner_.bytes(); }) {
           t.bytes_received += static_cast<std::int64_t>(each.inner_.bytes());
         } else { // there was room for exactly what arrived
-          t.bytes_received += static_cast<std::int64_t>(each.room_);
+          t.bytes_received += static_cast<std::int64_t>(each.capacity_);
         }
       }
     }

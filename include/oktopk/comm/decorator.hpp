@@ -19,7 +19,7 @@ namespace oktopk {
 
 /// Base of a communicator around another one: of `counted`, of `checked`, and of your own.
 ///
-/// Passes on everything, time limits and `give_up` where the inner one has them. A derived class hides what it changes:
+/// Passes on everything, time limits and `abort` where the inner one has them. A derived class hides what it changes:
 /// one that hides `isend` also hides `start` if bulk messages are to change alike (`start_one_by_one`), and one with
 /// request types of its own hides all that starts a message, waits or cancels. Keeps a copy of the inner communicator.
 template <communicator Comm>
@@ -57,15 +57,15 @@ public:
     return inner_.time_limit();
   }
 
-  void give_up(error const& why) noexcept
-    requires requires(Comm& comm) { comm.give_up(why); }
+  void abort(error const& why) noexcept
+    requires requires(Comm& comm) { comm.abort(why); }
   {
-    inner_.give_up(why);
+    inner_.abort(why);
   }
 
   template <class MemorySpace>
-  bool reaches() const {
-    return inner_.template reaches<MemorySpace>();
+  bool can_access() const {
+    return inner_.template can_access<MemorySpace>();
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return inner_.isend(out, peer, use); }
@@ -116,23 +116,23 @@ namespace detail {
 /// Lends requests that are parts of others to one wait of the inner communicator, for it to see them together, under
 /// one time limit; they are back where they were when this goes out of scope.
 ///
-/// Appends to `room`, which outlives this and is not made longer meanwhile but by others of these.
+/// Appends to `storage`, which outlives this and is not made longer meanwhile but by others of these.
 template <class Request, class Inner>
 class lent_requests {
   using part_type = Inner Request::*; // by name, or nvcc writes parentheses that g++ warns of
 
 public:
-  lent_requests(std::span<Request> requests, part_type part, std::vector<Inner>& room)
-      : requests_(requests), part_(part), room_(room), first_(room.size()) {
-    room_.reserve(first_ + requests_.size()); // throws before anything is moved
+  lent_requests(std::span<Request> requests, part_type part, std::vector<Inner>& storage)
+      : requests_(requests), part_(part), storage_(storage), first_(storage.size()) {
+    storage_.reserve(first_ + requests_.size()); // throws before anything is moved
     for (Request& each : requests_) {
-      room_.push_back(std::move(each.*part_));
+      storage_.push_back(std::move(each.*part_));
     }
   }
 
   ~lent_requests() {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      requests_[i].*part_ = std::move(room_[first_ + i]);
+      requests_[i].*part_ = std::move(storage_[first_ + i]);
     }
   }
 
@@ -142,7 +142,7 @@ public:
 private:
   std::span<Request> requests_;
   part_type part_;
-  std::vector<Inner>& room_;
+  std::vector<Inner>& storage_;
   std::size_t first_;
 };
 

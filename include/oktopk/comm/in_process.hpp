@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process_group.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
@@ -107,7 +107,7 @@ public:
 
   /// Tells all ranks that this one cannot go on: their waits for what has not arrived, and all that they start, end
   /// with an `error` (fault::abandoned) that has this reason. A wait beyond the time limit and `cancel` do the same.
-  void give_up(error const& why) noexcept { group_->give_up(rank_, why); }
+  void abort(error const& why) noexcept { group_->abort(rank_, why); }
 
   /// A communicator of all ranks that have not ended, in their order, to go on with where this one has broken down.
   ///
@@ -124,7 +124,7 @@ public:
   }
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
   }
 

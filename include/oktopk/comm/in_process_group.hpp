@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/fiber.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/workspace.hpp>
@@ -400,28 +400,28 @@ public:
     }
     if (!of(rank).broken && (events == nullptr || !events->has_died(of(rank).fiber))) {
       try {
-        give_up(rank, order_is_lost(rank));
+        abort(rank, order_is_lost(rank));
       } catch (std::exception const&) { // no memory for the sentence
-        give_up(rank, fault::communication, {});
+        abort(rank, fault::communication, {});
       }
     }
   }
 
-  void give_up(int rank, fault code, std::string const& reason) noexcept {
+  void abort(int rank, fault code, std::string const& reason) noexcept {
     of(rank).broken.note(code, reason);
     for (member& other : members_) {
       if (!other.broken && other.teller < 0) {
         other.teller = rank;
-        other.told.note(code, reason);
+        other.received.note(code, reason);
       }
     }
   }
 
-  void give_up(int rank, error const& why) noexcept {
+  void abort(int rank, error const& why) noexcept {
     try {
-      give_up(rank, why.code(), why.sentence());
+      abort(rank, why.code(), why.sentence());
     } catch (std::exception const&) {
-      give_up(rank, why.code(), {});
+      abort(rank, why.code(), {});
     }
   }
 
@@ -430,7 +430,7 @@ public:
     member& mine = of(rank);
     mine.broken.throw_if_happened();
     if (mine.teller >= 0) {
-      error const why = abandoned_by(mine.teller, mine.doing, mine.told.reason());
+      error const why = abandoned_by(mine.teller, mine.doing, mine.received.reason());
       mine.broken.note(why.code(), why.sentence());
       throw why;
     }
@@ -450,7 +450,7 @@ public:
       return;
     case wait_end::late: {
       error const why = report().timed_out(rank, mine.doing, mine.limit);
-      give_up(rank, why);
+      abort(rank, why);
       throw why;
     }
     case wait_end::stuck:
@@ -537,9 +537,9 @@ public:
 private:
   struct member {
     int fiber = 0;
-    breakdown broken;
+    revocation broken;
     int teller = -1; ///< who has told this rank that it has given up
-    breakdown told;
+    revocation received;
     operation doing;
     std::chrono::nanoseconds limit = usual_time_limit;
     std::size_t successions = 0; ///< calls of `survivors`

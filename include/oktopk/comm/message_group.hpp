@@ -56,9 +56,9 @@ public:
     }
   }
 
-  /// Names a message to receive; `room` belongs to the communicator from `start` until a wait.
-  std::size_t receive(std::span<std::byte> room, int peer, phase use, message_size size = message_size::unknown) {
-    return add({room, peer, use, true}, size);
+  /// Names a message to receive; `space` belongs to the communicator from `start` until a wait.
+  std::size_t receive(std::span<std::byte> space, int peer, phase use, message_size size = message_size::unknown) {
+    return add({space, peer, use, true}, size);
   }
 
   /// Names a message to send; the same holds for its bytes. `size` is as the receiver has it.

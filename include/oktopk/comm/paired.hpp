@@ -76,10 +76,10 @@ public:
   }
 
   /// By the control half, which speaks for both.
-  void give_up(error const& why) noexcept
-    requires requires(Control& control) { control.give_up(why); }
+  void abort(error const& why) noexcept
+    requires requires(Control& control) { control.abort(why); }
   {
-    control_.give_up(why);
+    control_.abort(why);
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return control_.isend(out, peer, use); }
@@ -110,8 +110,8 @@ public:
   }
 
   template <class MemorySpace>
-  bool reaches() const {
-    return bulk_.template reaches<MemorySpace>();
+  bool can_access() const {
+    return bulk_.template can_access<MemorySpace>();
   }
 
   Control& control() { return control_; }

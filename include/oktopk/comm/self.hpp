@@ -42,7 +42,7 @@ public:
   void allreduce(std::span<T>, reduction, phase) {}
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return true;
   }
 

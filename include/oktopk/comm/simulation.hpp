@@ -25,7 +25,7 @@
 namespace oktopk::in_process {
 
 /// A fault of a rank or of one of its messages.
-enum class mishap : std::uint8_t {
+enum class injected_fault : std::uint8_t {
   death,    ///< the rank ends before it starts the message; nothing of it is delivered any more
   stop,     ///< the rank stands still for a time before it starts the message
   loss,     ///< the message never arrives, though its sender believes so
@@ -34,7 +34,7 @@ enum class mishap : std::uint8_t {
   bit_flip, ///< the message arrives with one bit changed
 };
 
-constexpr std::string_view name(mishap what) noexcept {
+constexpr std::string_view name(injected_fault what) noexcept {
   constexpr std::string_view names[] = {"death", "stop", "loss", "doubling", "delay", "bit_flip"};
   return names[static_cast<int>(what)];
 }
@@ -44,7 +44,7 @@ constexpr std::string_view name(mishap what) noexcept {
 /// Messages of a rank are counted from 1: its sends, its receives and its part in `allreduce`. What strikes a message
 /// rather than the rank takes the first send from the i-th message on, a flip the first that has bytes.
 struct planned_fault {
-  mishap what = mishap::death;
+  injected_fault what = injected_fault::death;
   int rank = 0;
   std::int64_t message = 1;
   std::chrono::nanoseconds time{0}; ///< of a stop or a delay
@@ -54,10 +54,10 @@ struct planned_fault {
   std::string text() const {
     std::string said =
         std::string(name(what)) + " of rank " + std::to_string(rank) + " at its message " + std::to_string(message);
-    if (what == mishap::stop || what == mishap::delay) {
+    if (what == injected_fault::stop || what == injected_fault::delay) {
       said += " for " + std::to_string(std::chrono::duration<double>(time).count()) + " s";
     }
-    return said + (what == mishap::bit_flip ? ", bit " + std::to_string(bit) : "");
+    return said + (what == injected_fault::bit_flip ? ", bit " + std::to_string(bit) : "");
   }
 
   bool operator==(planned_fault const&) const = default;
@@ -80,13 +80,13 @@ struct fault_plan {
 
 /// The events of a simulated world, counted.
 struct simulated_run {
-  struct strike {
+  struct injection {
     planned_fault what;
     std::chrono::nanoseconds at{0}; ///< in virtual time
   };
 
   std::vector<std::int64_t> messages; ///< started by each rank
-  std::vector<strike> strikes;        ///< the faults that happened, in their order
+  std::vector<injection> injections;  ///< the faults that happened, in their order
   std::int64_t events = 0;            ///< choices that were made
   std::chrono::nanoseconds end{0};    ///< in virtual time
 };
@@ -121,8 +121,8 @@ struct simulation {
   /// If set, it decides instead of the seed; then messages take no time, but arrive when it says so, and no
   /// time passes. Outlives the world.
   event_order* order = nullptr;
-  bool yields_at_messages = true; ///< whether other ranks may go on wherever a message is started
-  simulated_run* told = nullptr;  ///< gets what has happened when all ranks have ended; outlives the world
+  bool yields_at_messages = true;  ///< whether other ranks may go on wherever a message is started
+  simulated_run* result = nullptr; ///< gets what has happened when all ranks have ended; outlives the world
 
   /// The fault of these settings for so many ranks; empty where there is none.
   std::string problem(int ranks) const {
@@ -182,10 +182,10 @@ public:
   void before_message(in_process_schedule& ranks, int fiber) override {
     step(fiber);
     run_.messages[index(fiber)] += 1;
-    auto const hit = find_fault(fiber, [](in_process::mishap what) { return strikes_rank(what); });
+    auto const hit = find_fault(fiber, [](in_process::injected_fault what) { return hits_rank(what); });
     if (hit != pending_.end()) {
-      in_process::planned_fault const fault = strike(hit);
-      if (fault.what == in_process::mishap::death) {
+      in_process::planned_fault const fault = inject(hit);
+      if (fault.what == in_process::injected_fault::death) {
         ranks_[index(fiber)].died = true;
         throw rank_died();
       }
@@ -201,14 +201,14 @@ public:
 
   in_process_message* post(in_process_group& group, in_process_message message) override {
     message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
-    message.hit = message.receive ? nullptr : strike_send(message.fiber, message.size);
-    if (is_hit_by(message, in_process::mishap::loss)) {
+    message.hit = message.receive ? nullptr : inject_on_send(message.fiber, message.size);
+    if (is_hit_by(message, in_process::injected_fault::loss)) {
       in_process_message* const lost = group.keep(message);
       launch(*lost, nullptr);
       return lost;
     }
     in_process_message* const added = group.meet(message);
-    if (is_hit_by(message, in_process::mishap::doubling)) {
+    if (is_hit_by(message, in_process::injected_fault::doubling)) {
       message.data = copies_.emplace_back(message.data, message.data + message.size).data();
       message.hit = nullptr;
       group.meet(message); // nobody waits for this one
@@ -257,8 +257,8 @@ public:
       }
     }
     run_.end = now_;
-    if (how_.told != nullptr) {
-      *how_.told = run_;
+    if (how_.result != nullptr) {
+      *how_.result = run_;
     }
   }
 
@@ -285,11 +285,11 @@ private:
     }
   }
 
-  static bool strikes_rank(in_process::mishap what) {
-    return what == in_process::mishap::death || what == in_process::mishap::stop;
+  static bool hits_rank(in_process::injected_fault what) {
+    return what == in_process::injected_fault::death || what == in_process::injected_fault::stop;
   }
 
-  static bool is_hit_by(in_process_message const& message, in_process::mishap what) {
+  static bool is_hit_by(in_process_message const& message, in_process::injected_fault what) {
     return message.hit != nullptr && message.hit->what == what;
   }
 
@@ -301,19 +301,19 @@ private:
     });
   }
 
-  in_process::planned_fault strike(std::vector<in_process::planned_fault>::iterator which) {
+  in_process::planned_fault inject(std::vector<in_process::planned_fault>::iterator which) {
     in_process::planned_fault const found = *which;
     pending_.erase(which);
-    run_.strikes.push_back({found, now_});
+    run_.injections.push_back({found, now_});
     return found;
   }
 
   // The fault that strikes a send of so many bytes which was counted, or null.
-  in_process::planned_fault const* strike_send(int fiber, std::size_t bytes) {
-    auto const hit = find_fault(fiber, [&](in_process::mishap what) {
-      return !strikes_rank(what) && (bytes > 0 || what != in_process::mishap::bit_flip);
+  in_process::planned_fault const* inject_on_send(int fiber, std::size_t bytes) {
+    auto const hit = find_fault(fiber, [&](in_process::injected_fault what) {
+      return !hits_rank(what) && (bytes > 0 || what != in_process::injected_fault::bit_flip);
     });
-    return hit == pending_.end() ? nullptr : &at_messages_.emplace_back(strike(hit));
+    return hit == pending_.end() ? nullptr : &at_messages_.emplace_back(inject(hit));
   }
 
   // Delivers what has arrived by now, the earliest first.
@@ -363,7 +363,7 @@ private:
         deadline = std::min(deadline, ranks.state(rank).until);
       }
     }
-    if (arrival == never && (deadline == never || run_.strikes.empty())) {
+    if (arrival == never && (deadline == never || run_.injections.empty())) {
       ranks.declare_stuck();
     } else {
       now_ = std::max(now_, std::min(arrival, deadline == never ? never : deadline + time(1)));
@@ -402,7 +402,7 @@ private:
   time way_time(in_process_message const& message) {
     std::uint64_t const kind = draw() % 16;
     time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
-    bool const late = is_hit_by(message, in_process::mishap::delay);
+    bool const late = is_hit_by(message, in_process::injected_fault::delay);
     return late ? in_process_schedule::sum(usual, message.hit->time) : usual;
   }
 
@@ -410,11 +410,11 @@ private:
     auto const [arrives, from, to] = *which;
     flights_.erase(which);
     if (is_explored()) {
-      fnv1a told; // by whom, and what: a rank that computes something else in another order tells something else
-      told.add(&from->fiber, sizeof(from->fiber));
-      told.add(&from->number, sizeof(from->number));
-      told.add(from->data, from->size);
-      arrived_ += mix(told.value());
+      fnv1a digest; // by whom, and what: a rank that computes something else in another order tells something else
+      digest.add(&from->fiber, sizeof(from->fiber));
+      digest.add(&from->number, sizeof(from->number));
+      digest.add(from->data, from->size);
+      arrived_ += mix(digest.value());
     }
     if (to == nullptr) {
       from->done = true;
@@ -422,7 +422,7 @@ private:
     }
     deliver(*from, *to);
     std::uint64_t const bits = 8 * std::min(to->arrived, to->size);
-    if (is_hit_by(*from, in_process::mishap::bit_flip) && bits > 0) {
+    if (is_hit_by(*from, in_process::injected_fault::bit_flip) && bits > 0) {
       std::uint64_t const bit = from->hit->bit;
       to->data[bit % bits / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     }

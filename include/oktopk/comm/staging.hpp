@@ -32,7 +32,7 @@ public:
   /// Room for `bytes`; the contents are lost when it grows.
   template <communicator Comm>
   void reserve(E const& exec, Comm const& comm, std::int64_t bytes) {
-    staged_ = !comm.template reaches<memory_space>();
+    staged_ = !comm.template can_access<memory_space>();
     kernel_.reserve(exec, bytes);
     if (staged_) {
       wire_.reserve(exec, bytes);

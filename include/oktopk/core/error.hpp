@@ -103,14 +103,14 @@ struct fault_report {
   /// The largest detail, and so the longest vector.
   static constexpr std::int64_t most_detail = (std::int64_t(1) << 38) - 1;
 
-  /// One number: from above the subject, the code, the stamp of the message and the detail; for a healthy rank the
+  /// One number: from above the subject, the code, the call tag of the message and the detail; for a healthy rank the
   /// detail is its entry count.
-  std::uint64_t packed(std::uint32_t stamp = 0) const {
+  std::uint64_t packed(std::uint32_t tag = 0) const {
     return (static_cast<std::uint64_t>(subject) << 62) | (static_cast<std::uint64_t>(code) << 56) |
-           (static_cast<std::uint64_t>(stamp) << 38) | (static_cast<std::uint64_t>(detail) & detail_mask);
+           (static_cast<std::uint64_t>(tag) << 38) | (static_cast<std::uint64_t>(detail) & detail_mask);
   }
 
-  static std::uint32_t stamp_of(std::uint64_t number) { return static_cast<std::uint32_t>(number >> 38) & 0x3ffffU; }
+  static std::uint32_t tag_of(std::uint64_t number) { return static_cast<std::uint32_t>(number >> 38) & 0x3ffffU; }
 
   static fault_report unpacked(std::uint64_t number) {
     return {static_cast<oktopk::fault>((number >> 56) & 0x3f), static_cast<std::int64_t>(number & detail_mask),
@@ -159,8 +159,8 @@ public:
   int rank() const { return rank_; }
 
   /// The number in front of a message: the fault, or how many entries the message has.
-  std::uint64_t packed_or(std::int64_t count, std::uint32_t stamp = 0) const {
-    return (report_ ? report_ : fault_report{fault::none, count}).packed(stamp);
+  std::uint64_t packed_or(std::int64_t count, std::uint32_t tag = 0) const {
+    return (report_ ? report_ : fault_report{fault::none, count}).packed(tag);
   }
 
   /// `length` is what the algorithm was made for.

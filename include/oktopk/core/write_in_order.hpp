@@ -32,11 +32,11 @@ using writing_warp =
 
 /// The buffers of `write_in_order`, used again in each call. Nothing is in them where there is no device.
 template <execution_space E>
-struct order_room {
+struct order_workspace {
   buffer<std::int64_t, typename E::memory_space> numbers{"oktopk::write_in_order::numbers"};
   buffer<std::uint64_t, typename E::memory_space> masks{"oktopk::write_in_order::masks"};
   buffer<order_record, typename E::memory_space> record{"oktopk::write_in_order::record", true};
-  shared_numbers<order_record, E> told{"oktopk::write_in_order::told"};
+  shared_numbers<order_record, E> host_copy{"oktopk::write_in_order::told"};
 
   std::int64_t* noted() const { return record.data() == nullptr ? nullptr : &record.data()->noted; }
 
@@ -49,7 +49,7 @@ struct order_room {
       numbers.reserve(exec, rows / ordered_rows);
       masks.reserve(exec, rows);
       record.reserve(exec, 1);
-      told.reserve(exec, 1);
+      host_copy.reserve(exec, 1);
     }
   }
 };
@@ -92,8 +92,8 @@ struct scan_in_order_kernel {
 template <class Warp, ordered_items Items>
 KOKKOS_INLINE_FUNCTION Items narrowed(Warp const& warp, Items items, std::int64_t first, std::int64_t last) {
   if constexpr (narrowed_items<Items>) {
-    std::int64_t const low = warp.from_one([&] { return items.lookup(first); });
-    std::int64_t const high = warp.from_one([&] { return items.lookup(last - 1); });
+    std::int64_t const low = warp.broadcast([&] { return items.lookup(first); });
+    std::int64_t const high = warp.broadcast([&] { return items.lookup(last - 1); });
     items.narrow(low, high);
   }
   return items;
@@ -130,13 +130,13 @@ struct count_in_order_kernel {
         }
       }
       if constexpr (!Items::single) {
-        found = warp.add_up(counts);
+        found = warp.exclusive_scan(counts);
       }
       warp.once([&] { numbers[run] = found; });
     }
     if (is_last_team(team, &record->arrived)) {
-      auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
-      std::int64_t const total = add_up<Warp>(team, numbers, runs, room);
+      auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
+      std::int64_t const total = exclusive_scan<Warp>(team, numbers, runs, scratch);
       if (team.team_rank() == 0) {
         record->total = total;
       }
@@ -153,18 +153,18 @@ struct write_in_order_kernel {
   std::int64_t const* numbers;
   std::uint64_t const* masks;
   order_record* record;
-  order_record* told;
+  order_record* host_copy;
 
   KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
     Warp const warp = warp_in<Warp>(team);
     std::int64_t const run = warp_number_in_league<Warp>(team);
     if (run < runs) {
-      std::int64_t place = warp.from_one([&] { return numbers[run]; });
+      std::int64_t place = warp.broadcast([&] { return numbers[run]; });
       for (int row = 0; row < ordered_rows; ++row) {
         std::int64_t const first = (run * ordered_rows + row) * Warp::lanes;
         if constexpr (Items::single) {
           auto const mask =
-              static_cast<lane_mask<Warp::lanes>>(warp.from_one([&] { return masks[run * ordered_rows + row]; }));
+              static_cast<lane_mask<Warp::lanes>>(warp.broadcast([&] { return masks[run * ordered_rows + row]; }));
           warp.each([&](int lane) {
             if ((mask >> lane & 1) != 0) {
               items.write(first + lane, place + rank_in<Warp::lanes>(mask, lane));
@@ -174,7 +174,7 @@ struct write_in_order_kernel {
         } else {
           typename Warp::template per_lane<std::int64_t> before;
           warp.each([&](int lane) { before[lane] = first + lane < size ? items.count(first + lane) : 0; });
-          std::int64_t const total = warp.add_up(before);
+          std::int64_t const total = warp.exclusive_scan(before);
           warp.each([&](int lane) {
             if (first + lane < size) {
               items.write(first + lane, place + before[lane]);
@@ -185,7 +185,7 @@ struct write_in_order_kernel {
       }
     }
     if (is_last_team(team, &record->arrived) && team.team_rank() == 0) {
-      *told = *record;
+      *host_copy = *record;
       *record = order_record();
     }
   }
@@ -194,7 +194,7 @@ struct write_in_order_kernel {
 /// Enqueues the writing of the entries of all items in order.
 template <class Named = void, execution_space E, ordered_items Items>
 void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
-                      [[maybe_unused]] order_room<E>& room) {
+                      [[maybe_unused]] order_workspace<E>& workspace) {
   using warp = writing_warp<Named, E>;
   if constexpr (std::is_void_v<warp>) {
     Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), scan_in_order_kernel<Items>{items});
@@ -202,26 +202,27 @@ void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items
     std::int64_t const each = std::int64_t(ordered_rows) * warp::lanes;
     std::int64_t const runs = (size + each - 1) / each;
     std::int64_t const teams = (runs + warps_in_team<warp> - 1) / warps_in_team<warp>;
-    for_teams<warp>(label, exec, teams, numbers_to_add_up<warp> * std::int64_t(sizeof(std::int64_t)) + 64,
-                    count_in_order_kernel<warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
-                                                          room.record.data()});
+    for_teams<warp>(label, exec, teams, numbers_to_scan<warp> * std::int64_t(sizeof(std::int64_t)) + 64,
+                    count_in_order_kernel<warp, E, Items>{items, size, runs, workspace.numbers.data(),
+                                                          workspace.masks.data(), workspace.record.data()});
     for_teams<warp>(label, exec, teams, 0,
-                    write_in_order_kernel<warp, E, Items>{items, size, runs, room.numbers.data(), room.masks.data(),
-                                                          room.record.data(), room.told.device().data()});
+                    write_in_order_kernel<warp, E, Items>{items, size, runs, workspace.numbers.data(),
+                                                          workspace.masks.data(), workspace.record.data(),
+                                                          workspace.host_copy.device().data()});
   }
 }
 
 /// The same, and waits for `exec`; gives the number of entries and, where warps write, what was noted.
 template <class Named = void, execution_space E, ordered_items Items>
 order_record write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
-                            [[maybe_unused]] order_room<E>& room) {
+                            [[maybe_unused]] order_workspace<E>& workspace) {
   order_record written;
   if constexpr (std::is_void_v<writing_warp<Named, E>>) {
     Kokkos::parallel_scan(label, index_range<E>(exec, 0, size), scan_in_order_kernel<Items>{items}, written.total);
   } else if (size > 0) {
-    enqueue_in_order<Named>(label, exec, size, items, room);
-    room.told.to_host(exec, 1, label);
-    written = *room.told.host();
+    enqueue_in_order<Named>(label, exec, size, items, workspace);
+    workspace.host_copy.to_host(exec, 1, label);
+    written = *workspace.host_copy.host();
   }
   return written;
 }

@@ -17,7 +17,7 @@ namespace oktopk::detail {
 ///
 /// It lies here and not among the messages of comm/, because it sends a vector of kernels over the plain wire.
 /// Collective; `values` is in the memory of `exec`, `count` and `root` are the same on all ranks. Where the
-/// communicator does not reach the vector its image in host memory is kept from call to call.
+/// communicator does not reach the vector its copy in host memory is kept from call to call.
 template <execution_space E, communicator Comm, gradient_value Value>
 class broadcast_one_to_all {
 public:
@@ -32,16 +32,16 @@ public:
     requests_.reserve(static_cast<std::size_t>(comm.size()));
     cancel_on_unwind const guard(comm, requests_);
     if (comm.rank() != root) {
-      requests_.push_back(detail::start_receive(exec, comm, wire_.image(whole), root, phase::gather));
+      requests_.push_back(detail::start_receive(exec, comm, wire_.encoded(whole), root, phase::gather));
       comm.wait_all(std::span<typename Comm::bulk_request>(requests_));
-      wire_.unfold(exec, whole);
+      wire_.decode(exec, whole);
       detail::fence(exec, "oktopk::broadcast::done");
       return;
     }
     wire_.prepare(exec, whole);
     for (int step = 1; step < comm.size(); ++step) {
       requests_.push_back(
-          detail::start_send(exec, comm, wire_.image(whole), (root + step) % comm.size(), phase::gather));
+          detail::start_send(exec, comm, wire_.encoded(whole), (root + step) % comm.size(), phase::gather));
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(requests_));
   }

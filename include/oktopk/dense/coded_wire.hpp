@@ -24,7 +24,7 @@ namespace detail {
 inline constexpr option_names<codec_level, 2> names_of_levels{
     {{"collective", codec_level::collective}, {"message", codec_level::message}}};
 
-/// A coded wire with its buffers. Every piece has an image of its own, found by its index.
+/// A coded wire with its buffers. Every piece has a place of its own for its encoded form, found by its index.
 ///
 /// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two where the
 /// codec has none for it), finished pieces go on as they came, and receives are posted before anything is encoded. At
@@ -33,14 +33,14 @@ inline constexpr option_names<codec_level, 2> names_of_levels{
 template <execution_space E, gradient_value Value, codec<Value, E> Codec>
 class bound_coded_wire {
 public:
-  static constexpr bool keeps_images = true;
-  static constexpr bool joins_images = false;
+  static constexpr bool keeps_encoded = true;
+  static constexpr bool joins_encoded = false;
   bool codes_each_message() const { return !by_collective(); }
   std::int64_t receives_ahead() const { return by_collective() ? 3 : 2; } // two while one that has arrived is recoded
   int result_messages() const { return by_collective() ? 2 : 1; }
 
-  /// True where a ring's partial sums exist as images only, so that the caller's vector need not be copied to the
-  /// place of the result first.
+  /// True where a ring's partial sums exist as encoded pieces only, so that the caller's vector need not be copied to
+  /// the place of the result first.
   template <class Policy>
   static bool leaves_own_values(Policy const& policy) {
     return recoding_codec<Codec, Value, E> && policy.level() == codec_level::collective;
@@ -48,20 +48,20 @@ public:
 
   template <communicator Comm, class Policy>
   void bind(E const& exec, Comm const& comm, Policy const& policy, reduction_call<Value> const& call,
-            wire_room const& room) {
+            wire_capacity const& capacity) {
     codec_ = &policy.codec();
     level_ = policy.level();
     call_ = call;
-    image_bytes_ = round_up_to_8(bytes(room.image_values));
-    slot_bytes_ = round_up_to_8(bytes(room.slot_values));
-    images_.reserve(exec, comm, room.images * image_bytes_);
-    slots_.reserve(exec, comm, room.slots * slot_bytes_);
+    encoded_bytes_ = round_up_to_8(bytes(capacity.encoded_values));
+    slot_bytes_ = round_up_to_8(bytes(capacity.slot_values));
+    encoded_.reserve(exec, comm, capacity.encoded_pieces * encoded_bytes_);
+    slots_.reserve(exec, comm, capacity.slots * slot_bytes_);
     if (!by_collective()) {
-      decoded_.reserve(exec, room.slot_values);
+      decoded_.reserve(exec, capacity.slot_values);
     }
   }
 
-  std::span<std::byte> image(piece p) const { return images_.wire(p.index * image_bytes_, bytes(p.count)); }
+  std::span<std::byte> encoded(piece p) const { return encoded_.wire(p.index * encoded_bytes_, bytes(p.count)); }
 
   std::span<std::byte> slot(std::int64_t index, piece p) const {
     return slots_.wire(index * slot_bytes_, bytes(p.count));
@@ -83,7 +83,7 @@ public:
     Kokkos::parallel_for("oktopk::dense::add_noted", detail::index_range<E>(exec, 0, share.count), kernel);
   }
 
-  void absorb(E const& exec, std::int64_t index, piece p) const {
+  void reduce(E const& exec, std::int64_t index, piece p) const {
     if (p.count == 0) {
       return;
     }
@@ -101,25 +101,25 @@ public:
   }
 
   /// In one kernel where the codec can, which leaves the values behind; `adopt_rounding` brings them up to date.
-  void pass_on(E const& exec, std::int64_t index, piece p) const {
+  void forward(E const& exec, std::int64_t index, piece p) const {
     if constexpr (recoding_codec<Codec, Value, E>) {
       if (by_collective()) {
         recode(exec, index, p);
         return;
       }
     }
-    absorb(exec, index, p);
+    reduce(exec, index, p);
     prepare(exec, p);
   }
 
-  void unfold(E const& exec, piece p) const {
-    images_.pull(exec, p.index * image_bytes_, bytes(p.count));
-    decode_image(exec, p);
+  void decode(E const& exec, piece p) const {
+    encoded_.pull(exec, p.index * encoded_bytes_, bytes(p.count));
+    decode_piece(exec, p);
   }
 
   void adopt_rounding(E const& exec, piece p) const {
     if constexpr (!Codec::lossless) {
-      decode_image(exec, p);
+      decode_piece(exec, p);
     }
   }
 
@@ -128,8 +128,8 @@ private:
 
   void encode(E const& exec, piece p, Value* lost) const {
     if (p.count > 0) {
-      codec_->encode(exec, call_.own + p.begin, p.count, images_.data() + p.index * image_bytes_, lost);
-      images_.push(exec, p.index * image_bytes_, bytes(p.count));
+      codec_->encode(exec, call_.own + p.begin, p.count, encoded_.data() + p.index * encoded_bytes_, lost);
+      encoded_.push(exec, p.index * encoded_bytes_, bytes(p.count));
     }
     fence(exec, "oktopk::dense::encoded");
   }
@@ -139,17 +139,17 @@ private:
       slots_.pull(exec, index * slot_bytes_, bytes(p.count));
       with_reduction(call_.op, [&](auto operation) {
         codec_->recode(exec, operation, static_cast<std::byte const*>(slots_.data() + index * slot_bytes_), p.count,
-                       call_.own + p.begin, images_.data() + p.index * image_bytes_,
+                       call_.own + p.begin, encoded_.data() + p.index * encoded_bytes_,
                        call_.lost == nullptr ? nullptr : call_.lost + p.begin);
       });
-      images_.push(exec, p.index * image_bytes_, bytes(p.count));
+      encoded_.push(exec, p.index * encoded_bytes_, bytes(p.count));
     }
     fence(exec, "oktopk::dense::recoded");
   }
 
-  void decode_image(E const& exec, piece p) const {
+  void decode_piece(E const& exec, piece p) const {
     if (p.count > 0) {
-      codec_->decode(exec, static_cast<std::byte const*>(images_.data() + p.index * image_bytes_), p.count,
+      codec_->decode(exec, static_cast<std::byte const*>(encoded_.data() + p.index * encoded_bytes_), p.count,
                      call_.values + p.begin);
     }
   }
@@ -159,9 +159,9 @@ private:
   Codec const* codec_ = nullptr;
   codec_level level_ = codec_level::collective;
   reduction_call<Value> call_{};
-  std::int64_t image_bytes_ = 0;
+  std::int64_t encoded_bytes_ = 0;
   std::int64_t slot_bytes_ = 0;
-  message_buffer<E> images_{"oktopk::dense::images"};
+  message_buffer<E> encoded_{"oktopk::dense::images"};
   message_buffer<E> slots_{"oktopk::dense::coded_slots"};
   buffer<Value, typename E::memory_space> decoded_{"oktopk::dense::decoded"};
   buffer<Value, typename E::memory_space> noted_{"oktopk::dense::noted"};
@@ -179,7 +179,7 @@ class coded_wire {
 public:
   static constexpr bool lossless = Codec::lossless;
   static constexpr bool is_plain = false;
-  static constexpr std::int64_t grain = Codec::grain;
+  static constexpr std::int64_t block_size = Codec::block_size;
 
   struct options {
     typename detail::options_of<Codec>::type codec = {};
@@ -216,7 +216,8 @@ public:
       return of_codec;
     }
     std::string const of_options = detail::fault_of_options("a coded wire", options_);
-    return of_options.empty() && options_.level == codec_level::message ? detail::fault_of_coding_anew(*this) : of_options;
+    return of_options.empty() && options_.level == codec_level::message ? detail::fault_of_coding_anew(*this)
+                                                                        : of_options;
   }
 
   static constexpr bool loses_again() { return detail::loses_again<Codec>; }

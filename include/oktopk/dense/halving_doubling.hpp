@@ -220,7 +220,7 @@ private:
     }
     for (std::int64_t k = 0; k < all; ++k) {
       detail::wait_for(comm, reductions_[static_cast<std::size_t>(k % window)]);
-      wire_.absorb(exec, k % window, incoming(k));
+      wire_.reduce(exec, k % window, incoming(k));
       post(k + window);
       reduced(k);
     }
@@ -231,7 +231,7 @@ private:
       detail::piece const p = steps_.piece_of(partner(step), step, number);
       wire_.prepare(exec, p);
       sends_[static_cast<std::size_t>(steps_.first(step) + number)] =
-          detail::start_send(exec, comm, wire_.image(p), base_ + partner(step), phase::reduce);
+          detail::start_send(exec, comm, wire_.encoded(p), base_ + partner(step), phase::reduce);
     };
     auto const step_of = [&](std::int64_t k) {
       int step = 0;
@@ -275,22 +275,22 @@ private:
       int const last = theirs.steps() - 1;
       for (int there = place_; there < at.larger; there += at.size) {
         for (std::int64_t number = 0; number < theirs.pieces(last); ++number) {
-          between_.push_back(detail::start_send(exec, comm, wire_.image(theirs.piece_of(there, last, number)),
+          between_.push_back(detail::start_send(exec, comm, wire_.encoded(theirs.piece_of(there, last, number)),
                                                 at.base - at.larger + there, phase::reduce));
         }
       }
       comm.wait_all(std::span<typename Comm::bulk_request>(between_));
       between_.clear();
       for (int there = place_; there < at.larger; there += at.size) {
-        between_.push_back(detail::start_receive(exec, comm, wire_.image(theirs.part_of(there)),
+        between_.push_back(detail::start_receive(exec, comm, wire_.encoded(theirs.part_of(there)),
                                                  at.base - at.larger + there, phase::gather));
       }
       comm.wait_all(std::span<typename Comm::bulk_request>(between_));
       between_.clear();
-      wire_.unfold(exec, mine);
+      wire_.decode(exec, mine);
     }
     if (at.smaller > 0) {
-      detail::finish(comm, detail::start_send(exec, comm, wire_.image(mine), behind, phase::gather));
+      detail::finish(comm, detail::start_send(exec, comm, wire_.encoded(mine), behind, phase::gather));
     }
   }
 
@@ -300,13 +300,13 @@ private:
   void allgather(E const& exec, Comm& comm) {
     auto const send = [&](int step, std::int64_t number) {
       sends_[static_cast<std::size_t>(steps_.all() + steps_.first(step) + number)] = detail::start_send(
-          exec, comm, wire_.image(steps_.piece_of(place_, step, number)), base_ + partner(step), phase::gather);
+          exec, comm, wire_.encoded(steps_.piece_of(place_, step, number)), base_ + partner(step), phase::gather);
     };
     auto const post = [&](int step) {
       for (std::int64_t number = steps_.pieces(step) - 1; number >= 0; --number) {
         auto const at = static_cast<std::size_t>(steps_.first(step) + number);
         detail::wait_for(comm, sends_[at]); // the same place was sent from while reducing
-        gathers_[at] = detail::start_receive(exec, comm, wire_.image(steps_.piece_of(partner(step), step, number)),
+        gathers_[at] = detail::start_receive(exec, comm, wire_.encoded(steps_.piece_of(partner(step), step, number)),
                                              base_ + partner(step), phase::gather);
       }
     };
@@ -327,7 +327,7 @@ private:
       }
       for (std::int64_t number = steps_.pieces(step) - 1; number >= 0; --number) {
         detail::wait_for(comm, gathers_[static_cast<std::size_t>(steps_.first(step) + number)]);
-        wire_.unfold(exec, steps_.piece_of(partner(step), step, number));
+        wire_.decode(exec, steps_.piece_of(partner(step), step, number));
         if (cut) {
           send(step - 1, number);
         }

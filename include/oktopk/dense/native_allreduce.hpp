@@ -35,7 +35,7 @@ public:
     detail::begin_lossless(exec, op, lost, count);
     auto const size = static_cast<std::size_t>(count);
     detail::cancel_on_unwind const guard(comm);
-    if (comm.template reaches<typename E::memory_space>()) {
+    if (comm.template can_access<typename E::memory_space>()) {
       detail::fence(exec, "oktopk::native_allreduce::ready");
       comm.allreduce(std::span<Value>(values, size), op, phase::reduce);
       return;

@@ -23,15 +23,15 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. Where P is a power of two each
 /// rank sends 2n(P-1)/P values in 2 log2 P messages. Where it is not, 2^m being the largest power of two below, the
-/// first 2(P - 2^m) ranks fold in pairs: the odd one of a pair, the guest, sends n values in one message, the even one,
-/// its host, n values in one message more than the others. Every block of n / 2^m is reduced by one rank in a fixed
-/// order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values beside the vector, the
-/// host n.
+/// first 2(P - 2^m) ranks fold in pairs: the odd one of a pair, the folded rank, sends n values in one message, the
+/// even one, its host, n values in one message more than the others. Every block of n / 2^m is reduced by one rank in a
+/// fixed order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values beside the
+/// vector, the host n.
 ///
 /// Over a coded wire each rank rounds every element once: the partial sum that it sends away, or the sum that it
 /// finishes. One rank sends nothing, so it codes nothing. `lost` takes the difference. The allgather encodes what it
 /// sends anew in each step, which loses nothing more of a stable codec; other codecs are refused, unless ranks may
-/// differ. Keeps three coded halves of the vector beside the caller's; guests and hosts three coded vectors.
+/// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and hosts three coded vectors.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
   requires dense_wire<Wire, E, Value>
 class rabenseifner : public detail::on_wires<E, Value, Wire> {
@@ -55,12 +55,12 @@ public:
   /// The larger part of every halving, there and back, and the vector where P is no power of two.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);
-    std::int64_t const grain = grain_of(count);
+    std::int64_t const block_size = block_size_of(count);
     std::int64_t bytes = at.folded > 0 ? base::message_bytes(count, count) : 0;
-    std::int64_t left = (count + grain - 1) / grain;
+    std::int64_t left = (count + block_size - 1) / block_size;
     for (int part = at.core; part > 1; part /= 2) {
       left = (left + 1) / 2;
-      bytes += 2 * base::message_bytes(std::min(count, left * grain), count);
+      bytes += 2 * base::message_bytes(std::min(count, left * block_size), count);
     }
     return static_cast<double>(bytes) / 4;
   }
@@ -70,13 +70,13 @@ public:
     base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
       if (comm.size() > 1) {
         detail::folded_ranks const at(comm.rank(), comm.size());
-        std::int64_t const grain = grain_of(count);
+        std::int64_t const block_size = block_size_of(count);
         std::int64_t const longest =
-            at.in_pair ? count : std::min(count, ((count + grain - 1) / grain + 1) / 2 * grain);
+            at.in_pair ? count : std::min(count, ((count + block_size - 1) / block_size + 1) / 2 * block_size);
         detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
         bind(comm, {2, longest, 1, longest});
-        if (at.is_guest) {
-          run_as_guest(exec, comm, wire, count);
+        if (at.is_folded) {
+          run_as_folded_rank(exec, comm, wire, count);
         } else {
           run_in_core(exec, comm, wire, at, count);
         }
@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  // A part of the vector that is cut in two, in grains.
+  // A part of the vector that is cut in two, in blocks.
   struct halving {
     std::int64_t begin;
     std::int64_t middle;
@@ -94,84 +94,84 @@ private:
     int distance;
   };
 
-  // Coded pieces have an image each: one that is sent, one that arrives.
-  static constexpr std::int64_t sent_image = 0;
-  static constexpr std::int64_t received_image = 1;
+  // Coded pieces have a place each: one that is sent, one that arrives.
+  static constexpr std::int64_t sent_piece = 0;
+  static constexpr std::int64_t received_piece = 1;
 
-  std::int64_t grain_of(std::int64_t count) const { return base::codes(count) ? Wire::grain : 1; }
+  std::int64_t block_size_of(std::int64_t count) const { return base::codes(count) ? Wire::block_size : 1; }
 
   // The odd rank of a pair: gives its values away and gets the result.
   template <class BoundWire>
-  void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
+  void run_as_folded_rank(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
     detail::cancel_on_unwind const guard(comm); // also between its messages
     int const host = comm.rank() - 1;
-    detail::piece const mine{sent_image, 0, count};
+    detail::piece const mine{sent_piece, 0, count};
     wire.prepare(exec, mine);
-    detail::finish(comm, detail::start_send(exec, comm, wire.image(mine), host, phase::reduce));
-    detail::finish(comm, detail::start_receive(exec, comm, wire.image(mine), host, phase::gather));
-    wire.unfold(exec, mine);
+    detail::finish(comm, detail::start_send(exec, comm, wire.encoded(mine), host, phase::reduce));
+    detail::finish(comm, detail::start_receive(exec, comm, wire.encoded(mine), host, phase::gather));
+    wire.decode(exec, mine);
   }
 
   template <class BoundWire>
   void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
     detail::cancel_on_unwind const guard(comm, both_);
-    std::int64_t const grain = grain_of(count);
-    auto const part = [&](std::int64_t image, std::int64_t begin, std::int64_t end) {
-      std::int64_t const first = std::min(count, begin * grain);
-      return detail::piece{image, first, std::min(count, end * grain) - first};
+    std::int64_t const block_size = block_size_of(count);
+    auto const part = [&](std::int64_t place, std::int64_t begin, std::int64_t end) {
+      std::int64_t const first = std::min(count, begin * block_size);
+      return detail::piece{place, first, std::min(count, end * block_size) - first};
     };
-    detail::piece const whole{sent_image, 0, count};
+    detail::piece const whole{sent_piece, 0, count};
     if (at.in_pair) {
       detail::finish(comm, detail::start_receive(exec, comm, wire.slot(0, whole), comm.rank() + 1, phase::reduce));
-      wire.absorb(exec, 0, whole);
+      wire.reduce(exec, 0, whole);
     }
     // This place's part of the vector shrinks by halves, which are kept to find the way back.
     std::int64_t begin = 0;
-    std::int64_t end = (count + grain - 1) / grain;
+    std::int64_t end = (count + block_size - 1) / block_size;
     halvings_.clear();
     halvings_.reserve(static_cast<std::size_t>(detail::ceil_log2(at.core)));
     for (int distance = at.core / 2; distance >= 1; distance /= 2) {
       std::int64_t const middle = begin + (end - begin) / 2;
       bool const lower = (at.place & distance) == 0;
       halvings_.push_back({begin, middle, end, distance});
-      detail::piece const given = lower ? part(sent_image, middle, end) : part(sent_image, begin, middle);
+      detail::piece const given = lower ? part(sent_piece, middle, end) : part(sent_piece, begin, middle);
       (lower ? end : begin) = middle;
-      detail::piece const kept = part(sent_image, begin, end);
+      detail::piece const kept = part(sent_piece, begin, end);
       int const peer = at.rank_at(at.place ^ distance);
       both_[0] = detail::start_receive(exec, comm, wire.slot(0, kept), peer, phase::reduce);
       wire.prepare(exec, given);
-      both_[1] = detail::start_send(exec, comm, wire.image(given), peer, phase::reduce);
+      both_[1] = detail::start_send(exec, comm, wire.encoded(given), peer, phase::reduce);
       comm.wait_all(std::span<typename Comm::bulk_request>(both_));
-      wire.absorb(exec, 0, kept);
+      wire.reduce(exec, 0, kept);
     }
     // The rank that finishes a part goes on with the values that the other ranks decode.
-    wire.prepare(exec, part(sent_image, begin, end));
-    wire.adopt_rounding(exec, part(sent_image, begin, end));
+    wire.prepare(exec, part(sent_piece, begin, end));
+    wire.adopt_rounding(exec, part(sent_piece, begin, end));
     for (auto each = halvings_.rbegin(); each != halvings_.rend(); ++each) {
       bool const lower = (at.place & each->distance) == 0;
       detail::piece const missing =
-          lower ? part(received_image, each->middle, each->end) : part(received_image, each->begin, each->middle);
-      detail::piece const mine = part(sent_image, begin, end);
+          lower ? part(received_piece, each->middle, each->end) : part(received_piece, each->begin, each->middle);
+      detail::piece const mine = part(sent_piece, begin, end);
       int const peer = at.rank_at(at.place ^ each->distance);
-      // First, for this waits: what came last may still be on its way out of the image that the next one comes to.
+      // First, for this waits: what came last may still be on its way out of the place that the next one comes to.
       encode_anew(exec, wire, mine, each != halvings_.rbegin());
-      both_[0] = detail::start_receive(exec, comm, wire.image(missing), peer, phase::gather);
-      both_[1] = detail::start_send(exec, comm, wire.image(mine), peer, phase::gather);
+      both_[0] = detail::start_receive(exec, comm, wire.encoded(missing), peer, phase::gather);
+      both_[1] = detail::start_send(exec, comm, wire.encoded(mine), peer, phase::gather);
       comm.wait_all(std::span<typename Comm::bulk_request>(both_));
-      wire.unfold(exec, missing);
+      wire.decode(exec, missing);
       begin = each->begin;
       end = each->end;
     }
     if (at.in_pair) {
       encode_anew(exec, wire, whole, !halvings_.empty());
-      detail::finish(comm, detail::start_send(exec, comm, wire.image(whole), comm.rank() + 1, phase::gather));
+      detail::finish(comm, detail::start_send(exec, comm, wire.encoded(whole), comm.rank() + 1, phase::gather));
     }
   }
 
-  // Makes the image of a part that has grown since the last image was made, unless it is there already.
+  // Encodes a part that has grown since it was encoded last, unless it is there already.
   template <class BoundWire>
   static void encode_anew(E const& exec, BoundWire& wire, detail::piece p, bool has_grown) {
-    if (has_grown && !wire.joins_images) {
+    if (has_grown && !wire.joins_encoded) {
       wire.prepare(exec, p, false);
     }
   }

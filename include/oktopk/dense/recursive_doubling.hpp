@@ -22,14 +22,14 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. With 2^m <= P < 2^(m+1) each
 /// rank sends m messages of n values. Where P is no power of two, of each of the first P - 2^m pairs of ranks the odd
-/// one, the guest, sends its vector ahead and gets the result last, one message of n values each way: the even one, its
-/// host, sends m+1, the guest 1. The partners of an exchange form the same sum of two, so the result is the same to the
-/// bit everywhere. Keeps two vectors beside the caller's.
+/// one, the folded rank, sends its vector ahead and gets the result last, one message of n values each way: the even
+/// one, its host, sends m+1, the folded rank 1. The partners of an exchange form the same sum of two, so the result is
+/// the same to the bit everywhere. Keeps two vectors beside the caller's.
 ///
 /// Over a coded wire each partner goes on with the values that the other decodes. All 2^s ranks that have met by step s
-/// round off the same; each of them takes its share of the elements into `lost`. A guest gets both messages of its
-/// host's last exchange, as they were encoded: the host sends m+2 messages. At the level of messages the host's result
-/// is encoded instead, one message, and every rank rounds its result alike. Keeps four coded vectors beside the
+/// round off the same; each of them takes its share of the elements into `lost`. A folded rank gets both messages of
+/// its host's last exchange, as they were encoded: the host sends m+2 messages. At the level of messages the host's
+/// result is encoded instead, one message, and every rank rounds its result alike. Keeps four coded vectors beside the
 /// caller's; where losses are told one vector more, and one at the level of messages.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
   requires dense_wire<Wire, E, Value>
@@ -41,7 +41,7 @@ public:
 
   std::string name() const { return base::policy().name_after("recursive_doubling"); }
 
-  /// A rank may round the same value in every step, and once more for its guest.
+  /// A rank may round the same value in every step, and once more for its folded rank.
   bool losses_may_overflow(int ranks) const {
     return base::policy().template losses_may_overflow<Value>(detail::ceil_log2(ranks) + 2);
   }
@@ -49,8 +49,8 @@ public:
   /// log2 P messages of the vector. Where P is no power of two, one more, or two more over a coded wire.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);
-    int const for_guest = at.folded == 0 ? 0 : (base::codes(count) ? 2 : 1);
-    return static_cast<double>((detail::ceil_log2(at.core) + for_guest) * base::message_bytes(count, count)) / 4;
+    int const for_folded_rank = at.folded == 0 ? 0 : (base::codes(count) ? 2 : 1);
+    return static_cast<double>((detail::ceil_log2(at.core) + for_folded_rank) * base::message_bytes(count, count)) / 4;
   }
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
@@ -60,8 +60,8 @@ public:
         detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
         bind(comm, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
-        if (at.is_guest) {
-          run_as_guest(exec, comm, wire, count);
+        if (at.is_folded) {
+          run_as_folded_rank(exec, comm, wire, count);
         } else {
           run_in_core(exec, comm, wire, at, count);
         }
@@ -71,25 +71,25 @@ public:
   }
 
 private:
-  static detail::piece whole(std::int64_t image, std::int64_t count) { return {image, 0, count}; }
+  static detail::piece whole(std::int64_t place, std::int64_t count) { return {place, 0, count}; }
 
   // The odd rank of a pair: gives its values away and gets the result.
   template <class BoundWire>
-  void run_as_guest(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
+  void run_as_folded_rank(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
     std::array<typename Comm::bulk_request, 2> received{};
     detail::cancel_on_unwind const guard(comm, received);
     int const host = comm.rank() - 1;
     detail::piece const mine = whole(0, count);
     wire.prepare(exec, mine);
-    detail::finish(comm, detail::start_send(exec, comm, wire.image(mine), host, phase::reduce));
-    received[0] = detail::start_receive(exec, comm, wire.image(mine), host, phase::gather);
+    detail::finish(comm, detail::start_send(exec, comm, wire.encoded(mine), host, phase::reduce));
+    received[0] = detail::start_receive(exec, comm, wire.encoded(mine), host, phase::gather);
     if (wire.result_messages() == 2) {
       received[1] = detail::start_receive(exec, comm, wire.slot(1, mine), host, phase::gather);
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(received));
-    wire.unfold(exec, mine);
+    wire.decode(exec, mine);
     if (wire.result_messages() == 2) {
-      wire.absorb(exec, 1, mine);
+      wire.reduce(exec, 1, mine);
     }
   }
 
@@ -112,50 +112,50 @@ private:
       received = receive(0);
     }
     if (at.in_pair) {
-      wire.absorb(exec, 1, whole(0, count));
+      wire.reduce(exec, 1, whole(0, count));
     }
     int const steps = detail::ceil_log2(at.core);
     for (int step = 0; step < steps; ++step) {
       detail::piece const mine = whole(step % 2, count);
       wire.prepare_share(exec, mine, at.place, 1 << step);
       auto const now = static_cast<std::size_t>(step % 2);
-      sent[now] = detail::start_send(exec, comm, wire.image(mine), partner(step), phase::reduce);
+      sent[now] = detail::start_send(exec, comm, wire.encoded(mine), partner(step), phase::reduce);
       if (!early) {
         received = receive(step);
       }
       wire.adopt_rounding(exec, mine); // while the messages are on their way
-      detail::wait_for(comm, sent[wire.keeps_images ? 1 - now : now]);
+      detail::wait_for(comm, sent[wire.keeps_encoded ? 1 - now : now]);
       detail::wait_for(comm, received);
       if (early && step + 1 < steps) {
         received = receive(step + 1);
       }
-      wire.absorb(exec, step % 2, mine);
+      wire.reduce(exec, step % 2, mine);
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sent));
     if (at.folded > 0) {
-      serve_guest(exec, comm, wire, at, count, steps);
+      serve_folded_rank(exec, comm, wire, at, count, steps);
     }
   }
 
   // Gives the odd rank of a pair the result: both halves of it as they were exchanged, or all of it in one message.
-  // That one is made on all ranks, for each has to round what the guests decode.
+  // That one is made on all ranks, for each has to round what the folded ranks decode.
   template <class BoundWire>
-  void serve_guest(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count,
-                   int steps) {
-    int const guest = comm.rank() + 1;
+  void serve_folded_rank(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count,
+                         int steps) {
+    int const folded_rank = comm.rank() + 1;
     std::array<typename Comm::bulk_request, 2> sent{};
     detail::cancel_on_unwind const guard(comm, sent);
     if (wire.result_messages() == 2) {
       if (at.in_pair) {
         int const last = (steps - 1) % 2;
-        sent[0] = detail::start_send(exec, comm, wire.image(whole(last, count)), guest, phase::gather);
-        sent[1] = detail::start_send(exec, comm, wire.slot(last, whole(0, count)), guest, phase::gather);
+        sent[0] = detail::start_send(exec, comm, wire.encoded(whole(last, count)), folded_rank, phase::gather);
+        sent[1] = detail::start_send(exec, comm, wire.slot(last, whole(0, count)), folded_rank, phase::gather);
       }
-    } else if (at.in_pair || wire.keeps_images) {
+    } else if (at.in_pair || wire.keeps_encoded) {
       wire.prepare_share(exec, whole(0, count), at.place, 1 << steps);
       wire.adopt_rounding(exec, whole(0, count));
       if (at.in_pair) {
-        sent[0] = detail::start_send(exec, comm, wire.image(whole(0, count)), guest, phase::gather);
+        sent[0] = detail::start_send(exec, comm, wire.encoded(whole(0, count)), folded_rank, phase::gather);
       }
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sent));

@@ -42,7 +42,7 @@ public:
     return std::max<std::int64_t>(2, block / longest + (block % longest != 0 ? 1 : 0));
   }
 
-  /// `wire` carries the pieces once `bind(comm, room)` has bound it; up to `ahead` receives are under way at once.
+  /// `wire` carries the pieces once `bind(comm, capacity)` has bound it; up to `ahead` receives are under way at once.
   template <execution_space E, bound_wire<E> Wire, class Bind>
   void run(E const& exec, Comm& comm, Wire& wire, Bind const& bind, cut_vector const& vector, std::int64_t ahead) {
     std::int64_t const ranks = comm.size();
@@ -50,7 +50,7 @@ public:
     std::int64_t const reduced = (ranks - 1) * pieces; // the number of pieces that are passed on to be reduced
     std::int64_t const window = std::max<std::int64_t>(1, std::min(ahead, reduced));
     cancel_on_unwind const alone(comm); // memory may be missing on one rank
-    bind(comm, wire_room{vector.pieces(), vector.longest(), window, vector.longest()});
+    bind(comm, wire_capacity{vector.pieces(), vector.longest(), window, vector.longest()});
     if (ranks == 1) {
       return;
     }
@@ -77,11 +77,11 @@ public:
         // The same place was sent from P-1 steps ago.
         wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
       }
-      auto const place = k < reduced ? wire.slot(k % window, p) : wire.image(p);
+      auto const place = k < reduced ? wire.slot(k % window, p) : wire.encoded(p);
       receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, place, left, use(k));
     };
     auto const send = [&](std::int64_t k, piece p) {
-      sends_[static_cast<std::size_t>(k)] = start_send(exec, comm, wire.image(p), right, use(k));
+      sends_[static_cast<std::size_t>(k)] = start_send(exec, comm, wire.encoded(p), right, use(k));
     };
 
     auto const post_first = [&] {
@@ -106,7 +106,7 @@ public:
       piece const p = incoming(k);
       bool const sent_on = k + pieces < all;
       if (k < reduced) {
-        wire.pass_on(exec, k % window, p);
+        wire.forward(exec, k % window, p);
         send(k + pieces, p);
         post(k + window);
         if (k + pieces >= reduced) {
@@ -114,7 +114,7 @@ public:
         }
       } else {
         if (each_message) {
-          wire.unfold(exec, p);
+          wire.decode(exec, p);
           if (sent_on) {
             wire.prepare(exec, p, false);
           }
@@ -124,7 +124,7 @@ public:
         }
         post(k + window);
         if (!each_message) {
-          wire.unfold(exec, p);
+          wire.decode(exec, p);
         }
       }
     }
@@ -147,7 +147,7 @@ namespace oktopk {
 ///
 /// In place (or not: `run_from`), on any number of ranks; `count`, `op` and the options are the same on all. Each rank
 /// sends 4(P-1) messages and 2n(P-1)/P values (the 4P steps and 2S bytes of Gloo's table, which count a round more).
-/// Keeps two chunks of n/2P values beside the vector; where the communicator does not reach the vector, also its image
+/// Keeps two chunks of n/2P values beside the vector; where the communicator does not reach the vector, also its copy
 /// in host memory, to and from which chunks are copied as they are needed or have arrived.
 ///
 /// Over a coded wire a block is cut into s segments, at least two: 2s(P-1) messages, 2n(P-1)/P values at the codec's
@@ -193,7 +193,7 @@ private:
   detail::cut_vector cut(std::int64_t count, std::int64_t ranks, bool coded) const {
     std::int64_t const longest = coded ? base::policy().segment() : count + 1;
     std::int64_t const pieces = detail::ring_pipeline<Comm>::pieces_of_block(count, ranks, longest);
-    return detail::cut_vector(count, ranks * pieces, coded ? Wire::grain : 1);
+    return detail::cut_vector(count, ranks * pieces, coded ? Wire::block_size : 1);
   }
 
   detail::ring_pipeline<Comm> ring_;
@@ -238,8 +238,8 @@ public:
 
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     detail::begin_lossless(exec, op, lost, count);
-    auto const bind = [&](Comm const& bound_to, detail::wire_room const& room) {
-      wire_.bind(exec, bound_to, plain_wire(), {values, values, lost, count, op}, room);
+    auto const bind = [&](Comm const& bound_to, detail::wire_capacity const& capacity) {
+      wire_.bind(exec, bound_to, plain_wire(), {values, values, lost, count, op}, capacity);
     };
     detail::cut_vector const vector(count, comm.size() * pieces(count, comm.size()));
     ring_.run(exec, comm, wire_, bind, vector, options_.ahead);
@@ -303,7 +303,7 @@ public:
     std::int64_t arriving = take_slot();
     received = detail::start_receive(exec, comm, wire_.slot(arriving, whole), left, phase::reduce);
     wire_.prepare(exec, whole);
-    sent = detail::start_send(exec, comm, wire_.image(whole), right, phase::reduce);
+    sent = detail::start_send(exec, comm, wire_.encoded(whole), right, phase::reduce);
     place(exec, {0, rank, callers}, count);
     for (std::int64_t step = 1; step < ranks; ++step) {
       detail::wait_for(comm, received);

@@ -62,15 +62,15 @@ struct piece {
   std::int64_t count = 0;
 };
 
-/// A vector cut into so many pieces, as even as whole grains allow: the same on all ranks.
+/// A vector cut into so many pieces, as even as whole blocks allow: the same on all ranks.
 class cut_vector {
 public:
   cut_vector() = default;
-  cut_vector(std::int64_t count, std::int64_t pieces, std::int64_t grain = 1)
-      : count_(count), pieces_(pieces), grain_(grain) {}
+  cut_vector(std::int64_t count, std::int64_t pieces, std::int64_t block_size = 1)
+      : count_(count), pieces_(pieces), block_size_(block_size) {}
 
   std::int64_t pieces() const { return pieces_; }
-  std::int64_t longest() const { return std::min(count_, grains() / pieces_ * grain_ + grain_); }
+  std::int64_t longest() const { return std::min(count_, blocks() / pieces_ * block_size_ + block_size_); }
 
   piece operator[](std::int64_t index) const {
     std::int64_t const begin = boundary(index);
@@ -78,17 +78,17 @@ public:
   }
 
 private:
-  std::int64_t grains() const { return (count_ + grain_ - 1) / grain_; }
+  std::int64_t blocks() const { return (count_ + block_size_ - 1) / block_size_; }
 
   std::int64_t boundary(std::int64_t index) const {
-    std::int64_t const each = grains() / pieces_;
-    std::int64_t const left = grains() % pieces_;
-    return std::min(count_, (each * index + left * index / pieces_) * grain_);
+    std::int64_t const each = blocks() / pieces_;
+    std::int64_t const left = blocks() % pieces_;
+    return std::min(count_, (each * index + left * index / pieces_) * block_size_);
   }
 
   std::int64_t count_ = 0;
   std::int64_t pieces_ = 1;
-  std::int64_t grain_ = 1;
+  std::int64_t block_size_ = 1;
 };
 
 /// The vectors of one reduction, in the memory of kernels: `own` is read and `values` written. They are the same vector
@@ -102,12 +102,13 @@ struct reduction_call {
   reduction op;
 };
 
-/// Room that an algorithm needs on the wire. A wire that sends the values from where they are needs no images.
-struct wire_room {
-  std::int64_t images = 0;       ///< number of pieces that have an image at one time
-  std::int64_t image_values = 0; ///< values of the longest of them
-  std::int64_t slots = 0;        ///< number of pieces that may have arrived and wait to be reduced
-  std::int64_t slot_values = 0;  ///< values of the longest of them
+/// The places that an algorithm needs on the wire. A wire that sends the values from where they are needs none for
+/// encoded pieces.
+struct wire_capacity {
+  std::int64_t encoded_pieces = 0; ///< number of pieces that are kept encoded at one time
+  std::int64_t encoded_values = 0; ///< values of the longest of them
+  std::int64_t slots = 0;          ///< number of pieces that may have arrived and wait to be reduced
+  std::int64_t slot_values = 0;    ///< values of the longest of them
 };
 
 } // namespace detail
@@ -121,17 +122,17 @@ struct wire_room {
 /// 4. `name_after(algorithm)` is the name of an algorithm on this wire.
 /// 5. `codes(bytes)` tells whether a vector of so many bytes is coded. One that is not goes over the plain wire.
 /// 6. `encoded_bytes<Value>(count)` is the size of a message of `count` values.
-/// 7. `grain` is the number of values that are coded together. Algorithms cut vectors at multiples of it.
+/// 7. `block_size` is the number of values that are coded together. Algorithms cut vectors at multiples of it.
 ///    `segment()` is the largest number of values that rings send at once.
 /// 8. `losses_may_overflow<Value>(roundings)` tells whether the losses of so many roundings of one value may overflow.
 /// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`. `bind` makes it ready for a
-///    call: `bind(exec, comm, policy, call, room)`.
+///    call: `bind(exec, comm, policy, call, capacity)`.
 template <class W, class E, class Value>
 concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
                      requires(W const& wire, std::int64_t count, std::string const& algorithm) {
                        { W::lossless } -> std::convertible_to<bool>;
                        { W::is_plain } -> std::convertible_to<bool>;
-                       { W::grain } -> std::convertible_to<std::int64_t>;
+                       { W::block_size } -> std::convertible_to<std::int64_t>;
                        typename W::template bound_to<E, Value>;
                        { wire.describe() } -> std::convertible_to<std::string>;
                        { wire.problem() } -> std::convertible_to<std::string>;
@@ -144,41 +145,41 @@ concept dense_wire = std::default_initializable<W> && std::constructible_from<W,
 
 namespace detail {
 
-/// A vector of kernels' as messages see it, piece by piece. Every function but `unfold` and `adopt_rounding` waits for
+/// A vector of kernels' as messages see it, piece by piece. Every function but `decode` and `adopt_rounding` waits for
 /// the work that it enqueues: a message may start, or a slot may be filled anew, when the function returns.
 ///
-/// 1. `image(p)` is the place that a piece is sent from, and the place where its final values arrive. `keeps_images`
+/// 1. `encoded(p)` is the place that a piece is sent from, and the place where its final values arrive. `keeps_encoded`
 ///    tells whether it is apart from the values, so that it stays as it is while they are reduced.
 /// 2. `slot(i, p)` is the place where a piece arrives that is to be reduced.
-/// 3. `prepare(exec, p, note)` makes the image of a piece from this rank's values. `note` is false where the piece was
+/// 3. `prepare(exec, p, note)` encodes a piece from this rank's values. `note` is false where the piece was
 ///    coded before, so that no new loss is noted.
 /// 4. `prepare_share(exec, p, place, sharing)` does the same for values that `sharing` ranks have alike: this rank
 ///    notes the losses of its share of them, number `place % sharing`.
-/// 5. `absorb(exec, i, p)` reduces what has arrived in slot i into the values.
-/// 6. `pass_on(exec, i, p)` does the same and makes the image of the result. The values may be out of date after it.
-/// 7. `unfold(exec, p)` enqueues the way from an image that has arrived to the values.
-/// 8. `adopt_rounding(exec, p)` enqueues that the values become those that other ranks decode of the image.
+/// 5. `reduce(exec, i, p)` reduces what has arrived in slot i into the values.
+/// 6. `forward(exec, i, p)` does the same and encodes the result. The values may be out of date after it.
+/// 7. `decode(exec, p)` enqueues the way from an encoded piece that has arrived to the values.
+/// 8. `adopt_rounding(exec, p)` enqueues that the values become those that other ranks decode of the encoded piece.
 /// 9. `receives_ahead()` is the number of receives that a ring posts at least.
-/// 10. `joins_images` tells whether images of neighbouring pieces make up the image of both.
+/// 10. `joins_encoded` tells whether neighbouring encoded pieces make up the encoded form of both.
 /// 11. `result_messages()` is the number of messages that hold a result of two partners: 2 where each has coded its
 ///     half of the sum and no message has the whole.
 /// 12. `codes_each_message()` is true at the level of messages: a receive waits until the next message is encoded, and
 ///     what has arrived is decoded, and encoded again where it is sent on.
 template <class B, class E>
 concept bound_wire = requires(B& wire, B const& ready, E const& exec, piece p) {
-  { ready.image(p) } -> std::same_as<std::span<std::byte>>;
+  { ready.encoded(p) } -> std::same_as<std::span<std::byte>>;
   { ready.slot(std::int64_t(0), p) } -> std::same_as<std::span<std::byte>>;
   { wire.prepare(exec, p, true) } -> std::same_as<void>;
   { wire.prepare_share(exec, p, 0, 1) } -> std::same_as<void>;
-  { wire.absorb(exec, std::int64_t(0), p) } -> std::same_as<void>;
-  { wire.pass_on(exec, std::int64_t(0), p) } -> std::same_as<void>;
-  { wire.unfold(exec, p) } -> std::same_as<void>;
+  { wire.reduce(exec, std::int64_t(0), p) } -> std::same_as<void>;
+  { wire.forward(exec, std::int64_t(0), p) } -> std::same_as<void>;
+  { wire.decode(exec, p) } -> std::same_as<void>;
   { wire.adopt_rounding(exec, p) } -> std::same_as<void>;
   { ready.receives_ahead() } -> std::same_as<std::int64_t>;
   { ready.result_messages() } -> std::same_as<int>;
   { ready.codes_each_message() } -> std::same_as<bool>;
-  { B::keeps_images } -> std::convertible_to<bool>;
-  { B::joins_images } -> std::convertible_to<bool>;
+  { B::keeps_encoded } -> std::convertible_to<bool>;
+  { B::joins_encoded } -> std::convertible_to<bool>;
 };
 
 } // namespace detail
@@ -187,33 +188,34 @@ struct plain_wire;
 
 namespace detail {
 
-/// The plain wire with its buffers. An image is the values themselves where the communicator reaches them, so that
-/// nothing is copied; else it is in page-locked host memory, and `prepare` and `unfold` copy pieces to and from it.
+/// The plain wire with its buffers. An encoded piece is the values themselves where the communicator reaches them, so
+/// that nothing is copied; else it is in page-locked host memory, and `prepare` and `decode` copy pieces to and from
+/// it.
 template <execution_space E, gradient_value Value>
 class bound_plain_wire {
 public:
-  static constexpr bool keeps_images = false;
-  static constexpr bool joins_images = true;
+  static constexpr bool keeps_encoded = false;
+  static constexpr bool joins_encoded = true;
   static constexpr std::int64_t receives_ahead() { return 2; }
   static constexpr int result_messages() { return 1; }
   static constexpr bool codes_each_message() { return false; }
 
   template <communicator Comm>
   void bind(E const& exec, Comm const& comm, plain_wire const&, reduction_call<Value> const& call,
-            wire_room const& room) {
-    staged_ = !comm.template reaches<typename E::memory_space>();
+            wire_capacity const& capacity) {
+    staged_ = !comm.template can_access<typename E::memory_space>();
     values_ = call.values;
     op_ = call.op;
     // Places for numbers of 8 bytes, whatever the width of a value.
-    slot_bytes_ = round_up_to_8(room.slot_values * std::int64_t(sizeof(Value)));
-    slots_.reserve(exec, comm, room.slots * slot_bytes_);
+    slot_bytes_ = round_up_to_8(capacity.slot_values * std::int64_t(sizeof(Value)));
+    slots_.reserve(exec, comm, capacity.slots * slot_bytes_);
     if (staged_) {
-      image_.reserve(exec, call.count);
+      encoded_.reserve(exec, call.count);
     }
   }
 
-  std::span<std::byte> image(piece p) const {
-    Value* const data = staged_ ? image_.data() : values_;
+  std::span<std::byte> encoded(piece p) const {
+    Value* const data = staged_ ? encoded_.data() : values_;
     return std::as_writable_bytes(std::span<Value>(data + p.begin, static_cast<std::size_t>(p.count)));
   }
 
@@ -230,20 +232,20 @@ public:
 
   void prepare_share(E const& exec, piece p, int, int) const { prepare(exec, p); }
 
-  void absorb(E const& exec, std::int64_t index, piece p) const {
+  void reduce(E const& exec, std::int64_t index, piece p) const {
     pull_slot(exec, index, p);
     combine(exec, op_, slot_values(index), p.count, values_ + p.begin);
     fence(exec, "oktopk::dense::absorbed");
   }
 
-  void pass_on(E const& exec, std::int64_t index, piece p) const {
-    absorb(exec, index, p);
+  void forward(E const& exec, std::int64_t index, piece p) const {
+    reduce(exec, index, p);
     if (staged_) {
       prepare(exec, p);
     }
   }
 
-  void unfold(E const& exec, piece p) const {
+  void decode(E const& exec, piece p) const {
     if (staged_ && p.count > 0) {
       Kokkos::deep_copy(exec, in_kernels(p), on_wire(p));
     }
@@ -262,7 +264,7 @@ private:
   using wire_space = host_staging_space<E>;
 
   array_ref<Value, wire_space> on_wire(piece p) const {
-    return array_ref<Value, wire_space>(image_.data() + p.begin, static_cast<std::size_t>(p.count));
+    return array_ref<Value, wire_space>(encoded_.data() + p.begin, static_cast<std::size_t>(p.count));
   }
 
   array_ref<Value, typename E::memory_space> in_kernels(piece p) const {
@@ -274,7 +276,7 @@ private:
   bool staged_ = false;
   std::int64_t slot_bytes_ = 0;
   message_buffer<E> slots_{"oktopk::dense::slots"};
-  buffer<Value, wire_space> image_{"oktopk::dense::image"};
+  buffer<Value, wire_space> encoded_{"oktopk::dense::image"};
 };
 
 } // namespace detail
@@ -283,7 +285,7 @@ private:
 struct plain_wire {
   static constexpr bool lossless = true;
   static constexpr bool is_plain = true;
-  static constexpr std::int64_t grain = 1;
+  static constexpr std::int64_t block_size = 1;
 
   struct options {};
 
@@ -341,13 +343,14 @@ protected:
   }
 
   /// Begins a call: runs `body(wire, bind)` with the policy's wire where `coded`, else with the plain one. `body` binds
-  /// the wire, `bind(comm, room)`, and sends. The preparation of the caller's vectors is here, for all algorithms:
+  /// the wire, `bind(comm, capacity)`, and sends. The preparation of the caller's vectors is here, for all algorithms:
   /// losses of a maximum are refused, `own` is copied to the place of the result unless the wire can leave it where it
   /// is, and `lost` is cleared where nothing will be noted.
   template <class Body>
   void on_wire(E const& exec, bool coded, reduction_call<Value> call, Body&& body) {
     auto const run = [&](auto& wire, auto const& policy) {
-      body(wire, [&](auto const& comm, wire_room const& room) { wire.bind(exec, comm, policy, call, room); });
+      body(wire,
+           [&](auto const& comm, wire_capacity const& capacity) { wire.bind(exec, comm, policy, call, capacity); });
     };
     if constexpr (!Wire::is_plain) {
       if (coded) {

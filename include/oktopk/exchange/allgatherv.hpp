@@ -91,7 +91,7 @@ public:
     detail::profiling_region const profiled("oktopk::allgatherv");
     auto const ranks = static_cast<std::size_t>(call.comm.size());
     auto const rank = static_cast<std::size_t>(call.comm.rank());
-    std::int64_t const total = make_room(call, scheme, where);
+    std::int64_t const total = reserve_buffers(call, scheme, where);
     detail::cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
     // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
     std::int64_t const own_bytes = balance_.run(call, mine, scheme, where, parts_);
@@ -101,12 +101,12 @@ public:
       std::size_t const moved = std::min(have, ranks - have);
       auto const to = static_cast<int>((rank + ranks - have) % ranks);
       auto const from = static_cast<int>((rank + have) % ranks);
-      std::int64_t room = 0;
+      std::int64_t capacity = 0;
       for (std::size_t step = have; step < have + moved; ++step) {
-        room += rooms_[(rank + step) % ranks];
+        capacity += capacities_[(rank + step) % ranks];
       }
       std::int64_t const arrived =
-          swap_parts(call, parts_.wire(0, offsets_[moved]), to, parts_.wire(offsets_[have], room), from);
+          swap_parts(call, parts_.wire(0, offsets_[moved]), to, parts_.wire(offsets_[have], capacity), from);
       find_pieces(call, scheme, where, have, have + moved, offsets_[have] + arrived);
     }
     std::int64_t const known = own_alone ? own_bytes : 0;
@@ -120,8 +120,8 @@ public:
     return {indices_.data(), values_.data(), total};
   }
 
-  /// Room for parts of so many entries together; see `balance::make_room`.
-  void make_room_to_balance(call_context<E, Comm>& call, std::int64_t total) { balance_.make_room(call, total); }
+  /// Room for parts of so many entries together; see `balance::reserve_buffers`.
+  void reserve_to_balance(call_context<E, Comm>& call, std::int64_t total) { balance_.reserve_buffers(call, total); }
 
   /// Where each part of the others has at most so many entries of a region.
   word_bound bound_words(int ranks, std::int64_t entries_of_part, region where) const {
@@ -155,15 +155,17 @@ private:
 
   // Gives the number of all entries.
   template <class Where>
-  std::int64_t make_room(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where) {
+  std::int64_t reserve_buffers(call_context<E, Comm>& call, std::span<detail::transfer const> scheme,
+                               Where const& where) {
     auto const ranks = static_cast<std::size_t>(call.comm.size());
     std::int64_t const total = scheme.empty() ? 0 : scheme.back().last;
     std::int64_t most = 0;
-    rooms_.assign(ranks, 0);
+    capacities_.assign(ranks, 0);
     for (detail::transfer const& piece : scheme) {
-      std::int64_t const room = pieces_.room(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
-      rooms_[static_cast<std::size_t>(piece.to)] += room;
-      most += room;
+      std::int64_t const capacity =
+          pieces_.capacity(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
+      capacities_[static_cast<std::size_t>(piece.to)] += capacity;
+      most += capacity;
     }
     indices_.reserve(call.exec, total);
     values_.reserve(call.exec, total);
@@ -223,9 +225,9 @@ private:
   buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
   std::vector<detail::transfer> scheme_;
-  std::vector<place> places_;         // of the pieces
-  std::vector<std::int64_t> rooms_;   // of the parts
-  std::vector<std::int64_t> offsets_; // of the parts, rotated
+  std::vector<place> places_;            // of the pieces
+  std::vector<std::int64_t> capacities_; // of the parts
+  std::vector<std::int64_t> offsets_;    // of the parts, rotated
 };
 
 } // namespace oktopk

@@ -35,7 +35,7 @@ struct transfer {
   bool operator==(transfer const&) const = default;
 };
 
-/// Who sends what to whom so that parts of these sizes become parts that differ by one at most, in the same order.
+/// The transfers that make parts of these sizes differ by one at most, in the same order.
 ///
 /// Computed alike on every rank from the gathered sizes (paper, section 3.1.2). Ascending in `first`; pieces that stay
 /// where they are have `from == to`. At most 2P-1 pieces; a rank sends no more than it has, and one that has everything
@@ -112,14 +112,14 @@ public:
   static constexpr std::int64_t header_bytes = Format::exact_size ? 0 : message_header_bytes;
 
   /// The most bytes that room for a piece grows by when the piece is cut in two.
-  static constexpr std::int64_t room_per_cut = header_bytes + Format::bytes_per_cut + 8;
+  static constexpr std::int64_t capacity_per_cut = header_bytes + Format::bytes_per_cut + 8;
 
   explicit encoded_pieces(Format const& format) : format_(format) {}
 
   Format const& format() const { return format_; }
 
   /// The most bytes of a piece of so many entries.
-  std::int64_t room(std::int64_t count, region where) const {
+  std::int64_t capacity(std::int64_t count, region where) const {
     return count == 0 ? 0 : header_bytes + detail::round_up_to_8(format_.max_encoded_bytes(count, where));
   }
 
@@ -145,13 +145,13 @@ public:
                              std::int64_t offset, std::int64_t available) const {
     std::int64_t bytes = format_.max_encoded_bytes(count, where);
     if constexpr (header_bytes > 0) {
-      auto const told = available < header_bytes ? ~std::uint64_t(0) : from.get(exec, offset);
-      if (told > static_cast<std::uint64_t>(bytes) ||
-          header_bytes + detail::round_up_to_8(static_cast<std::int64_t>(told)) > available) {
+      auto const received = available < header_bytes ? ~std::uint64_t(0) : from.get(exec, offset);
+      if (received > static_cast<std::uint64_t>(bytes) ||
+          header_bytes + detail::round_up_to_8(static_cast<std::int64_t>(received)) > available) {
         throw error(fault::damaged_message, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
                                                 " entries, which are not what their header says");
       }
-      bytes = static_cast<std::int64_t>(told);
+      bytes = static_cast<std::int64_t>(received);
     } else if (detail::round_up_to_8(bytes) > available) {
       throw error(fault::damaged_message, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
                                               " entries, which take " + std::to_string(bytes));
@@ -194,7 +194,7 @@ public:
     auto const stays = [rank](detail::transfer const& piece) { return piece.to == rank; };
     bool const alone = std::count_if(scheme.begin(), scheme.end(), stays) == 1 &&
                        std::find_if(scheme.begin(), scheme.end(), stays)->from == rank;
-    make_room_for_pieces(call, scheme, where);
+    reserve_for_pieces(call, scheme, where);
     messages_.reset(scheme.size());
     detail::cancel_on_unwind const guard(call.comm, messages_.requests());
     places_.clear();
@@ -218,12 +218,12 @@ public:
         } else {
           messages_.send(outgoing_.wire(out, bytes), piece.to, phase::balance, size_of_piece);
         }
-        out += pieces_.room(count, source);
+        out += pieces_.capacity(count, source);
       } else if (piece.to == rank) {
-        std::int64_t const room = pieces_.room(count, source);
-        places_.push_back({&incoming_, in, room,
-                           messages_.receive(incoming_.wire(in, room), piece.from, phase::balance, size_of_piece)});
-        in += room;
+        std::int64_t const capacity = pieces_.capacity(count, source);
+        places_.push_back({&incoming_, in, capacity,
+                           messages_.receive(incoming_.wire(in, capacity), piece.from, phase::balance, size_of_piece)});
+        in += capacity;
       }
     }
     if (out == 0 && in == 0) {
@@ -242,9 +242,9 @@ public:
 
   /// Room for parts of so many entries together, whoever has them. To be called every time, also when nothing is to be
   /// balanced, so that a call that balances is not the first to allocate.
-  void make_room(call_context<E, Comm>& call, std::int64_t total) {
+  void reserve_buffers(call_context<E, Comm>& call, std::int64_t total) {
     std::int64_t const pieces = call.comm.size();
-    std::int64_t const most = pieces_.room(total, {0, call.length}) + pieces * pieces_.room_per_cut;
+    std::int64_t const most = pieces_.capacity(total, {0, call.length}) + pieces * pieces_.capacity_per_cut;
     outgoing_.reserve(call.exec, call.comm, most);
     incoming_.reserve(call.exec, call.comm, most);
     places_.reserve(static_cast<std::size_t>(2 * pieces));
@@ -265,15 +265,16 @@ private:
   // Both sides know how many entries a piece has, and no more than that.
   static constexpr message_size size_of_piece = Format::exact_size ? message_size::known : message_size::unknown;
 
-  // More than `make_room` makes where the regions of the parts are not disjoint.
+  // More than `reserve_buffers` makes where the regions of the parts are not disjoint.
   template <class Where>
-  void make_room_for_pieces(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where) {
+  void reserve_for_pieces(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where) {
     std::int64_t out = 0;
     std::int64_t in = 0;
     for (detail::transfer const& piece : scheme) {
-      std::int64_t const room = pieces_.room(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
-      out += piece.from == call.comm.rank() ? room : 0;
-      in += piece.to == call.comm.rank() && piece.from != piece.to ? room : 0;
+      std::int64_t const capacity =
+          pieces_.capacity(piece.last - piece.first, where(static_cast<std::size_t>(piece.from)));
+      out += piece.from == call.comm.rank() ? capacity : 0;
+      in += piece.to == call.comm.rank() && piece.from != piece.to ? capacity : 0;
     }
     outgoing_.reserve(call.exec, call.comm, out);
     incoming_.reserve(call.exec, call.comm, in);

@@ -118,7 +118,7 @@ public:
 
   gathered<Format, E> run(call_context<E, Comm>& call, entries_of<Format, E> mine,
                           std::span<std::int64_t const> sizes) {
-    allgatherv_.make_room_to_balance(call, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
+    allgatherv_.reserve_to_balance(call, std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)));
     scheme_.reserve(2 * sizes.size());
     bool const balances = policy_.plan(sizes, scheme_, call.k);
     region const everything{0, call.length};

@@ -42,7 +42,7 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 
 } // namespace detail
 
-/// How every rank's part of the result reaches all ranks (Algorithm 1, line 13).
+/// The way of every rank's part of the result to all ranks (Algorithm 1, line 13).
 ///
 /// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
 ///    with it (empty when nothing is).

@@ -171,7 +171,7 @@ concept global_selector = std::copy_constructible<S> && detail::has_selector_opt
 
 namespace detail {
 
-/// Whether a selector gathers all candidates on every rank, as one with `gathers_candidates()` may say.
+/// True where a selector gathers all candidates on every rank, as one with `gathers_candidates()` may say.
 template <class S>
 bool gathers_candidates(S const& selector) {
   if constexpr (requires { selector.gathers_candidates(); }) {

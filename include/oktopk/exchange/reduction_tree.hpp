@@ -74,7 +74,7 @@ private:
     int const ranks = call.comm.size();
     everything_ = {0, call.length};
     result outcome;
-    make_room(call, selection.size());
+    reserve_buffers(call, selection.size());
     cancel_on_unwind const guard(call.comm); // also between its messages
 
     entries_type kept = cut(call, selection, return_dropped); // a selector may have taken more than k
@@ -84,7 +84,7 @@ private:
         merge(call, rank + parent_distance, kept, return_dropped);
       }
     }
-    // What is kept goes up, or from the root down.
+    // The kept entries go up, or from the root down.
     std::int64_t bytes = encode(call, kept);
     outcome.sums = kept;
     // Nothing is dropped on the way down, and a fault can still travel with the message on the way up.
@@ -96,7 +96,7 @@ private:
       send(call, rank - parent_distance, outgoing_, kept.size(), bytes, phase::reduce);
       call.faults.clear(); // the root's word counts
       outcome.sums = receive(call, rank - parent_distance, phase::gather, bytes);
-    } else if (loses(format_) && ranks > 1 && !call.faults) {
+    } else if (is_lossy(format_) && ranks > 1 && !call.faults) {
       outcome.sums = decode(call, outgoing_, bytes, kept.size());
     }
     for (int distance = parent_distance / 2; distance >= 1; distance /= 2) {
@@ -104,7 +104,7 @@ private:
         send(call, rank + distance, rank == 0 ? outgoing_ : incoming_, outcome.sums.size(), bytes, phase::gather);
       }
     }
-    if (!return_dropped && loses(format_) && !call.faults) {
+    if (!return_dropped && is_lossy(format_) && !call.faults) {
       std::int64_t const count =
           outcome.dropped.size() == 0
               ? 0
@@ -116,7 +116,7 @@ private:
   }
 
   // All that merging takes, before the first message: k entries meet k at each node, and no more than k are dropped.
-  void make_room(call_context<E, Comm>& call, std::int64_t own_entries) {
+  void reserve_buffers(call_context<E, Comm>& call, std::int64_t own_entries) {
     E const& exec = call.exec;
     std::int64_t const k = call.k;
     std::int64_t const merged = std::min(2 * k, everything_.width());
@@ -127,7 +127,7 @@ private:
     decoded_.reserve(exec, k);
     sum_.open(exec, everything_, merged);
     dropped_.reserve(exec, std::max(own_entries, merged));
-    std::int64_t const rounded = loses(format_) ? k : 0;
+    std::int64_t const rounded = is_lossy(format_) ? k : 0;
     dropped_sum_.open(exec, everything_, own_entries + k * detail::ceil_log2(call.comm.size()) + rounded);
     if (rounded > 0) {
       losses_.reserve(exec, own_entries + k * detail::ceil_log2(call.comm.size()) + rounded);
@@ -176,7 +176,7 @@ private:
     }
     std::int64_t const bytes = format_.encode(call.exec, kept, everything_, outgoing_.data() + header_bytes);
     outgoing_.push(call.exec, header_bytes, bytes);
-    if (loses(format_) && kept.size() > 0) {
+    if (is_lossy(format_) && kept.size() > 0) {
       entries_type const rounded = decode(call, outgoing_, bytes, kept.size());
       detail::losses_of<E, value_type>(call.exec, kept.values.data(), rounded.values.data(), kept.size(),
                                        losses_.values.data());

@@ -14,7 +14,7 @@
 #include <numeric>
 #include <span>
 
-// What a rank takes from a call for its residual.
+// The entries that a rank takes from a call for its residual.
 namespace oktopk::detail {
 
 /// Indices that a rank selected and that made it into the result (Algorithm 1, line 14). Sends nothing.
@@ -27,13 +27,13 @@ public:
   template <communicator Comm>
   indices_type run(call_context<E, Comm>& call, indices_type const& selected, indices_type const& result) {
     found_.reserve(call.exec, static_cast<std::int64_t>(selected.extent(0)));
-    std::int64_t const count = intersection<E, Index>(call.exec, selected, result, found_.data(), room_);
+    std::int64_t const count = intersection<E, Index>(call.exec, selected, result, found_.data(), workspace_);
     return indices_type(found_.data(), static_cast<std::size_t>(count));
   }
 
 private:
   buffer<Index, typename E::memory_space> found_{"oktopk::contributed"};
-  detail::order_room<E> room_;
+  detail::order_workspace<E> workspace_;
 };
 
 template <gradient_index Index, gradient_value Value>
@@ -61,14 +61,14 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = entries_of<Format, E>;
 
-  explicit rounding_losses(Format const& format = {}) : loses_(loses(format)) {}
+  explicit rounding_losses(Format const& format = {}) : is_lossy_(is_lossy(format)) {}
 
   /// Ascending, unique and valid until the next run; empty where the format loses nothing. `sums` are this rank's part
   /// of the result before they were encoded, `result` is the whole, decoded, with `counts` entries of each rank.
   template <communicator Comm>
   entries_type run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& sent,
                    entries_type const& sums, entries_type const& result, std::span<std::int64_t const> counts) {
-    if (!loses_ || (sent.losses.values.extent(0) == 0 && sums.size() == 0)) {
+    if (!is_lossy_ || (sent.losses.values.extent(0) == 0 && sums.size() == 0)) {
       return {};
     }
     E const& exec = call.exec;
@@ -90,7 +90,7 @@ public:
   template <communicator Comm>
   entries_type run(call_context<E, Comm>& call, entries_type const& entries, entries_type const& result,
                    std::span<std::int64_t const> counts) {
-    if (!loses_) {
+    if (!is_lossy_) {
       return {};
     }
     values_.reserve(call.exec, entries.size());
@@ -113,7 +113,7 @@ private:
     return losses.size() == 0 ? 0 : common_entries<E, index_type, value_type>(exec, losses, result, indices, values);
   }
 
-  bool loses_;
+  bool is_lossy_;
   buffer<index_type, typename E::memory_space> indices_{"oktopk::rounding_losses::indices"};
   buffer<value_type, typename E::memory_space> values_{"oktopk::rounding_losses::values"};
 };

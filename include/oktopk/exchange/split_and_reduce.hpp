@@ -57,8 +57,8 @@ namespace detail {
 template <sparse_format Format, execution_space E>
 struct split_and_reduce_result {
   entries_of<Format, E> sums; ///< of this rank's region
-  /// What the messages rounded off this rank's selection: an entry for each that was selected. Empty where the format
-  /// loses nothing.
+  /// The parts of this rank's selection that messages rounded off: an entry for each selected one. Empty where the
+  /// format loses nothing.
   entries_of<Format, E> losses;
   std::int64_t own_first = 0; ///< the selected entries [own_first, own_last) lie in this rank's region: none was sent
   std::int64_t own_last = 0;
@@ -98,7 +98,7 @@ public:
     result_type result;
     result.own_first = positions_.host()[rank];
     result.own_last = positions_.host()[rank + 1];
-    if (loses(format_)) {
+    if (is_lossy(format_)) {
       note_losses(call.exec, selection, 0, result.own_first);
       note_losses(call.exec, selection, result.own_last, selection.size());
       result.losses = {selection.indices.data(), sent_values_.data(), selection.size()};
@@ -132,7 +132,7 @@ private:
     lengths_.resize(at(steps) + 1);
     messages_.reset(2 * at(steps));
     cancel_on_unwind const guard(call.comm, messages_.requests(), announcements_);
-    make_room(call, selection, boundaries, own, most_selected);
+    reserve_buffers(call, selection, boundaries, own, most_selected);
     int posted = 0;
     auto const post_until = [&](int last) {
       post(call, selection, boundaries, mine, posted + 1, std::min(last, steps));
@@ -162,10 +162,11 @@ private:
   }
 
   // At most two buckets of receives are in use at a time, and all sends until the end.
-  void make_room(call_context<E, Comm>& call, entries_type const& selection, std::span<std::int64_t const> boundaries,
-                 region own, std::optional<std::int64_t> most_selected) {
+  void reserve_buffers(call_context<E, Comm>& call, entries_type const& selection,
+                       std::span<std::int64_t const> boundaries, region own,
+                       std::optional<std::int64_t> most_selected) {
     int const ranks = call.comm.size();
-    if (loses(format_)) {
+    if (is_lossy(format_)) {
       sent_indices_.reserve(call.exec, selection.size());
       sent_values_.reserve(call.exec, selection.size());
     }
@@ -223,7 +224,7 @@ private:
       entries_type const share = share_of(selection, to);
       lengths_[at(step)] = format_.encode(call.exec, share, theirs, outgoing_.data() + body);
       outgoing_.push(call.exec, body, lengths_[at(step)]);
-      if (loses(format_) && share.size() > 0) { // what the owner will have of it
+      if (is_lossy(format_) && share.size() > 0) { // what the owner will have of it
         std::int64_t const position = positions_.host()[to];
         format_.decode(call.exec, static_cast<std::byte const*>(outgoing_.data() + body), lengths_[at(step)],
                        share.size(), theirs, sent_indices_.data() + position, sent_values_.data() + position);

@@ -73,7 +73,7 @@ sparse_ref<Index, Value, typename E::memory_space> extract_sums(call_context<E, 
 
 } // namespace detail
 
-/// How many entries each rank has, told to all ranks.
+/// The number of entries of each rank, on all ranks.
 ///
 /// 2(P-1) words in ceil(log2 P) messages. A fault that a rank has noted travels in the place of its number; then the
 /// fault of the lowest faulty rank is thrown on every rank.

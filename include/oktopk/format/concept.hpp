@@ -42,7 +42,7 @@ concept encodes_on =
       { format.decode(exec, in, number, number, where, indices, values) } -> std::same_as<void>;
     };
 
-/// How the entries of one region lie on the wire.
+/// The form of the entries of one region on the wire.
 ///
 /// A small object that algorithms copy into their steps; a format without options is an empty class, and its functions
 /// may be static.
@@ -51,14 +51,15 @@ concept encodes_on =
 /// 2. `name()` — the same on all ranks that are to understand each other.
 /// 3. `lossless` — whether `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
 ///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
-///    encoded the entries; a format that need not round tells so by `loses()`, at run time.
+///    encoded the entries; a format that need not round tells so by `is_lossy()`, at run time.
 /// 4. `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
 ///    much room. Grows with `count`.
 /// 5. `bytes_per_cut` — the most bytes that entries take more when their message is cut in two, each with its part of
 ///    the region: with it the bound of one message is one for several.
 /// 6. `exact_size` — whether `encode` always takes just the bound.
 /// 7. `encode(exec, entries, region, out)` — encodes entries inside the region, ascending, and gives the bytes it
-///    takes; `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is exact.
+///    takes; `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is
+///    exact.
 /// 8. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
 ///    bytes. The same bytes give the same bits on every rank, and finite values wherever `encode` wrote them. Bytes
 ///    that no `encode` wrote are read and written within their bounds all the same: every index lies in the region (it
@@ -70,11 +71,11 @@ concept sparse_format = std::copy_constructible<F> && std::default_initializable
 
 /// True where a format may change the values that it encodes.
 template <sparse_format Format>
-bool loses(Format const& format) {
+bool is_lossy(Format const& format) {
   if constexpr (Format::lossless) {
     return false;
-  } else if constexpr (requires { format.loses(); }) {
-    return format.loses();
+  } else if constexpr (requires { format.is_lossy(); }) {
+    return format.is_lossy();
   } else {
     return true;
   }

@@ -298,16 +298,16 @@ struct packed_encoding {
   bool has_avx2;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
-    alignas(8) std::byte room[Format::block_room];
+    alignas(8) std::byte scratch[Format::block_capacity];
     std::int64_t const first = block * block_values;
     auto const many = static_cast<int>(count - first < block_values ? count - first : block_values);
     auto const* const indices = entries.indices.data() + first;
     auto const* const values = entries.values.data() + first;
-    std::int64_t const size = has_avx2 ? format.encode_with_avx2(indices, values, many, room)
-                                       : format.encode_block(indices, values, many, room);
+    std::int64_t const size = has_avx2 ? format.encode_with_avx2(indices, values, many, scratch)
+                                       : format.encode_block(indices, values, many, scratch);
     if (final) {
       layout.put(out, block, static_cast<std::uint64_t>(static_cast<std::int64_t>(*indices) - where.begin), size);
-      __builtin_memcpy(out + layout.table + position, room, static_cast<std::size_t>(size));
+      __builtin_memcpy(out + layout.table + position, scratch, static_cast<std::size_t>(size));
     }
     position += size;
   }
@@ -381,9 +381,9 @@ public:
   Values const& values() const { return values_; }
 
   /// True where values are rounded.
-  bool loses() const {
-    if constexpr (requires { values_.loses(); }) {
-      return values_.loses();
+  bool is_lossy() const {
+    if constexpr (requires { values_.is_lossy(); }) {
+      return values_.is_lossy();
     } else {
       return !lossless;
     }
@@ -433,41 +433,41 @@ public:
   }
 
   /// Room for any block and for what is written or read behind it. Public, as the next ones, for the kernels.
-  static constexpr std::size_t block_room = gap_block::most_bytes +
-                                            detail::block_values * static_cast<int>(sizeof(Value)) +
-                                            detail::most_value_overhead + 4 + detail::stream_slack;
+  static constexpr std::size_t block_capacity = gap_block::most_bytes +
+                                                detail::block_values * static_cast<int>(sizeof(Value)) +
+                                                detail::most_value_overhead + 4 + detail::stream_slack;
 
-  /// Encodes a block into `room`; gives its bytes.
+  /// Encodes a block into `scratch`; gives its bytes.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t encode_block(Index const* indices, Value const* values, int count,
-                                                        std::byte* room) const {
-    std::byte* end = values_.encode(values, count, room);
+                                                        std::byte* scratch) const {
+    std::byte* end = values_.encode(values, count, scratch);
     end = gap_block::encode(indices, count, end);
-    while ((end - room) % 4 != 0) {
+    while ((end - scratch) % 4 != 0) {
       *end++ = std::byte(0);
     }
-    return end - room;
+    return end - scratch;
   }
 
   /// Decodes a block; true where it was one, with ascending indices in the region.
   KOKKOS_FORCEINLINE_FUNCTION bool decode_block(std::byte const* in, std::int64_t size, region where,
                                                 std::uint64_t first_index, int count, Index* indices,
                                                 Value* values) const {
-    if (size > static_cast<std::int64_t>(block_room) - detail::stream_slack ||
+    if (size > static_cast<std::int64_t>(block_capacity) - detail::stream_slack ||
         first_index >= static_cast<std::uint64_t>(where.end - where.begin)) {
       return false;
     }
     // A copy, since up to 8 bytes behind the block are read.
-    alignas(8) std::byte room[block_room];
-    __builtin_memcpy(room, in, static_cast<std::size_t>(size));
-    std::byte const* const end = room + size;
-    std::byte const* const gaps = values_.decode(static_cast<std::byte const*>(room), end, count, values);
+    alignas(8) std::byte scratch[block_capacity];
+    __builtin_memcpy(scratch, in, static_cast<std::size_t>(size));
+    std::byte const* const end = scratch + size;
+    std::byte const* const gaps = values_.decode(static_cast<std::byte const*>(scratch), end, count, values);
     return gaps != nullptr && gap_block::decode(gaps, end, where.begin + static_cast<std::int64_t>(first_index),
                                                 where.end, count, indices);
   }
 
   OKTOPK_FOR_AVX2 std::int64_t encode_with_avx2(Index const* indices, Value const* values, int count,
-                                                std::byte* room) const {
-    return encode_block(indices, values, count, room);
+                                                std::byte* scratch) const {
+    return encode_block(indices, values, count, scratch);
   }
 
   OKTOPK_FOR_AVX2 bool decode_with_avx2(std::byte const* in, std::int64_t size, region where, std::uint64_t first_index,

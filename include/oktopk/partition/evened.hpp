@@ -18,7 +18,7 @@ namespace oktopk {
 
 namespace detail {
 
-/// How many entries of all ranks lie below an index.
+/// The number of entries of all ranks below an index.
 struct known_count {
   std::int64_t index = 0;
   std::int64_t below = 0;

@@ -140,7 +140,7 @@ struct gaussian {
     source.materialize(exec);
     auto const from = source.materialized();
     if (k > 0 && from.size() > 0) {
-      // What is not finite passes, also where it spoils the fit.
+      // A value that is not finite passes, also where it spoils the fit.
       auto const least = detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)));
       auto const threshold_bits = std::min(least, detail::infinity_bits<Value>);
       workspace.reserve(exec, std::min(2 * k, from.size()));

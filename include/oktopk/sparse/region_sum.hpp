@@ -110,7 +110,7 @@ public:
     where_ = where;
     sums_.reserve(exec, where.width());
     touched_.reserve(exec, words());
-    room_.reserve(exec, words());
+    workspace_.reserve(exec, words());
     counted_ = 0;
     reserve_entries(exec, most);
   }
@@ -132,7 +132,8 @@ public:
     using items = detail::touched_items<E, Index, Value>;
     auto const written = detail::write_in_order(
         "oktopk::region_sum::extract", exec, words(),
-        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), room_.noted()}, room_);
+        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), workspace_.noted()},
+        workspace_);
     not_finite_ = written.noted == 0 ? -1 : items::largest_index - written.noted;
     return {indices_.data(), values_.data(), written.total};
   }
@@ -168,7 +169,7 @@ private:
   buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
   buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
   buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
-  detail::order_room<E> room_;
+  detail::order_workspace<E> workspace_;
 };
 
 } // namespace oktopk

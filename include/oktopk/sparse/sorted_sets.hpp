@@ -229,18 +229,18 @@ std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::
 } // namespace detail
 
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
-/// `room` is used again in the next call, on a device.
+/// `workspace` is used again in the next call, on a device.
 template <execution_space E, gradient_index Index>
 std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
                           array_ref<Index const, typename E::memory_space> those, Index* out,
-                          detail::order_room<E>& room) {
+                          detail::order_workspace<E>& workspace) {
   using items =
       std::conditional_t<detail::is_device<E>, detail::common_items<Index>, detail::common_stretches<E, Index>>;
   auto const size = static_cast<std::int64_t>(these.extent(0));
-  room.reserve(exec, size);
+  workspace.reserve(exec, size);
   return detail::write_in_order(
              "oktopk::intersection", exec, (size + items::width - 1) / items::width,
-             items{these.data(), size, those.data(), static_cast<std::int64_t>(those.extent(0)), out}, room)
+             items{these.data(), size, those.data(), static_cast<std::int64_t>(those.extent(0)), out}, workspace)
       .total;
 }
 

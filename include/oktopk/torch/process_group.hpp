@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/launch_turn.hpp>
+#include <oktopk/core/kokkos_ext/launch_lock.hpp>
 
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
@@ -129,7 +129,7 @@ public:
 
   /// Leaves all ranks: this one can use the communicator no more. Closes the connections of the group on this rank, so
   /// that the waits of the others end with an error of Gloo, which does not say why.
-  void give_up(error const& why) noexcept {
+  void abort(error const& why) noexcept {
     shared_->broken.note(why.code(), why.sentence());
     if (!std::exchange(shared_->is_closed, true)) {
       close_connections();
@@ -155,7 +155,7 @@ public:
         try {
           wait_for(*each.work_, [&] { return report(requests); });
         } catch (error const& failed) {
-          give_up(failed); // also to those that wait for this rank
+          abort(failed); // also to those that wait for this rank
           if (failed.code() != fault::timed_out) {
             each.work_.reset(); // it is over
           }
@@ -167,7 +167,7 @@ public:
   }
 
   /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Tells
-  /// nobody, since others may use the group, too; `give_up` does, as a call of an algorithm that fails on one rank.
+  /// nobody, since others may use the group, too; `abort` does, as a call of an algorithm that fails on one rank.
   void cancel(std::span<request> requests) noexcept {
     error const why = detail::order_is_lost(rank());
     shared_->broken.note(why.code(), why.sentence());
@@ -196,7 +196,7 @@ public:
     try {
       wait_for(*work, [] { return detail::wait_report("for everybody in an allreduce"); });
     } catch (error const& failed) {
-      give_up(failed);
+      abort(failed);
       throw;
     }
     if (copies) {
@@ -205,7 +205,7 @@ public:
   }
 
   template <class MemorySpace>
-  bool reaches() const {
+  bool can_access() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
   }
 
@@ -221,7 +221,7 @@ private:
     int first_tag;
     std::chrono::nanoseconds time_limit{0}; // the group's own
     operation during;
-    detail::breakdown broken;
+    detail::revocation broken;
     bool is_closed = false;
   };
 
@@ -247,7 +247,7 @@ private:
     return started;
   }
 
-  // What of the messages of a wait is complete.
+  // The messages of a wait that are complete.
   static detail::wait_report report(std::span<request> requests) {
     detail::wait_report waited;
     for (request const& each : requests) {
@@ -261,7 +261,7 @@ private:
 
   template <class Work, class Report>
   void wait_for(Work& work, Report const& report) {
-    launch_pause const lent;
+    launch_unlock const lent;
     auto const limit = std::chrono::ceil<std::chrono::milliseconds>(shared_->time_limit);
     std::string text;
     try {

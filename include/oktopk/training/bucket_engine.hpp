@@ -330,14 +330,15 @@ public:
   std::exception_ptr const& failed() const { return failed_; }
 
   /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not
-  /// after a call that has failed in this step. A misuse makes the call fail on all ranks: this rank has the misuse,
-  /// the others hear that a length was wrong.
+  /// after a call that has failed in this step. A usage error makes the call fail on all ranks: this rank has the usage
+  /// error, the others hear that a length was wrong.
   template <class Values>
-  void reduce(int bucket, Values const& values, double scale = 1, std::optional<error> const& misuse = std::nullopt) {
+  void reduce(int bucket, Values const& values, double scale = 1,
+              std::optional<error> const& usage_error = std::nullopt) {
     part& of = at(bucket);
     try {
-      if (misuse) {
-        of.feedback.fail_on_all(std::make_exception_ptr(*misuse));
+      if (usage_error) {
+        of.feedback.fail_on_all(std::make_exception_ptr(*usage_error));
       }
       of.update = &of.feedback(values, scale, of.withheld);
       of.is_done = true;

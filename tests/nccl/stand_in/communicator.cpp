@@ -23,16 +23,16 @@ namespace {
 /// Page-locked memory, so that copies take their place on the stream and do not wait for it.
 class host_buffer {
 public:
-  explicit host_buffer(std::size_t bytes) : room_(bytes), bytes_(bytes) {
+  explicit host_buffer(std::size_t bytes) : capacity_(bytes), bytes_(bytes) {
     if (cudaMallocHost(&data_, std::max<std::size_t>(bytes, 1)) != cudaSuccess) {
       data_ = nullptr;
     }
   }
   host_buffer(host_buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), room_(other.room_), bytes_(other.bytes_) {}
+      : data_(std::exchange(other.data_, nullptr)), capacity_(other.capacity_), bytes_(other.bytes_) {}
   host_buffer& operator=(host_buffer&& other) noexcept {
     std::swap(data_, other.data_);
-    std::swap(room_, other.room_);
+    std::swap(capacity_, other.capacity_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
@@ -43,13 +43,13 @@ public:
   }
 
   bool made() const { return data_ != nullptr; }
-  bool fits(std::size_t bytes) const { return bytes <= room_ && room_ <= 2 * bytes + 4096; }
+  bool fits(std::size_t bytes) const { return bytes <= capacity_ && capacity_ <= 2 * bytes + 4096; }
   void use(std::size_t bytes) { bytes_ = bytes; }
   std::span<std::byte> bytes() const { return {static_cast<std::byte*>(data_), bytes_}; }
 
 private:
   void* data_ = nullptr;
-  std::size_t room_;
+  std::size_t capacity_;
   std::size_t bytes_; // used
 };
 

@@ -165,11 +165,11 @@ std::string mesh::exchange(std::span<transfer const> group, std::atomic<bool> co
 
 void mesh::write_some(connection& peer, std::span<transfer const> group, std::size_t& left) {
   if (!peer.is_sending && peer.out.empty() && !peer.sends.empty() && !peer.asked.empty()) {
-    std::uint64_t const room = peer.asked.front();
+    std::uint64_t const space = peer.asked.front();
     std::uint64_t const bytes = group[peer.sends.front()].bytes.size();
-    if (room != bytes) {
+    if (space != bytes) {
       throw std::runtime_error("a send of " + std::to_string(bytes) + " bytes meets a receive of " +
-                               std::to_string(room));
+                               std::to_string(space));
     }
     peer.asked.pop_front();
     append_header(peer.out, data_word, bytes);
@@ -199,9 +199,9 @@ void mesh::write_some(connection& peer, std::span<transfer const> group, std::si
 
 void mesh::read_some(connection& peer, std::span<transfer const> group, std::size_t& left) {
   std::array<std::byte, header_bytes> header;
-  std::span<std::byte> const room = peer.arriving > 0 ? group[peer.receives.front()].bytes.subspan(peer.arrived)
-                                                      : std::span(header).first(header_bytes - peer.header.size());
-  ssize_t const got = recv(peer.socket, room.data(), room.size(), MSG_DONTWAIT);
+  std::span<std::byte> const space = peer.arriving > 0 ? group[peer.receives.front()].bytes.subspan(peer.arrived)
+                                                       : std::span(header).first(header_bytes - peer.header.size());
+  ssize_t const got = recv(peer.socket, space.data(), space.size(), MSG_DONTWAIT);
   if (got == 0) {
     throw std::runtime_error("a rank has gone");
   }
@@ -215,7 +215,7 @@ void mesh::read_some(connection& peer, std::span<transfer const> group, std::siz
     peer.arriving -= static_cast<std::uint64_t>(got);
     peer.arrived += static_cast<std::size_t>(got);
   } else {
-    peer.header.insert(peer.header.end(), room.begin(), room.begin() + got);
+    peer.header.insert(peer.header.end(), space.begin(), space.begin() + got);
     if (peer.header.size() < header_bytes) {
       return;
     }

@@ -34,7 +34,7 @@ KOKKOS_INLINE_FUNCTION int rank_in(lane_mask<Lanes> mask, int lane) {
 
 /// One thread that plays all lanes, one after the other: the portable form.
 template <int Lanes>
-class played_warp {
+class scalar_warp {
 public:
   static constexpr int lanes = Lanes;
   static constexpr int threads = 1;
@@ -46,7 +46,7 @@ public:
     KOKKOS_INLINE_FUNCTION T const& operator[](int lane) const { return values[lane]; }
   };
 
-  KOKKOS_INLINE_FUNCTION explicit played_warp(int /*thread*/) {}
+  KOKKOS_INLINE_FUNCTION explicit scalar_warp(int /*thread*/) {}
 
   /// Calls `act(lane)` for every lane.
   template <class Act>
@@ -63,7 +63,7 @@ public:
   }
 
   /// After it every lane sees what the others wrote to memory before it.
-  KOKKOS_INLINE_FUNCTION void meet() const {}
+  KOKKOS_INLINE_FUNCTION void sync() const {}
 
   /// The lanes for which `holds(lane)`.
   template <class Holds>
@@ -77,13 +77,13 @@ public:
 
   /// The result of `make()`, which is called once.
   template <class Make>
-  KOKKOS_INLINE_FUNCTION auto from_one(Make const& make) const {
+  KOKKOS_INLINE_FUNCTION auto broadcast(Make const& make) const {
     return make();
   }
 
   /// Replaces the number of each lane by the sum of those before it, and gives the sum of all.
   template <class Number>
-  KOKKOS_INLINE_FUNCTION Number add_up(per_lane<Number>& numbers) const {
+  KOKKOS_INLINE_FUNCTION Number exclusive_scan(per_lane<Number>& numbers) const {
     Number sum = 0;
     for (int lane = 0; lane < Lanes; ++lane) {
       Number const own = numbers[lane];
@@ -122,7 +122,7 @@ public:
     }
   }
 
-  KOKKOS_INLINE_FUNCTION void meet() const {
+  KOKKOS_INLINE_FUNCTION void sync() const {
 #if defined(__CUDA_ARCH__)
     __syncwarp();
 #elif defined(__HIP_DEVICE_COMPILE__)
@@ -143,7 +143,7 @@ public:
   }
 
   template <class Make>
-  KOKKOS_INLINE_FUNCTION auto from_one(Make const& make) const {
+  KOKKOS_INLINE_FUNCTION auto broadcast(Make const& make) const {
     decltype(make()) made{};
     if (lane_ == 0) {
       made = make();
@@ -152,7 +152,7 @@ public:
   }
 
   template <class Number>
-  KOKKOS_INLINE_FUNCTION Number add_up(per_lane<Number>& numbers) const {
+  KOKKOS_INLINE_FUNCTION Number exclusive_scan(per_lane<Number>& numbers) const {
     Number const own = numbers.value;
     Number sum = own;
     for (int reach = 1; reach < Lanes; reach *= 2) {
@@ -191,7 +191,7 @@ private:
 
 template <execution_space E>
 struct warp_on {
-  using type = played_warp<32>;
+  using type = scalar_warp<32>;
 };
 
 #ifdef KOKKOS_ENABLE_CUDA
@@ -289,11 +289,11 @@ KOKKOS_INLINE_FUNCTION Number sum_of(Number const* numbers, int count) {
 
 /// Numbers that a team needs to add up: what `sum_before` is given room for in shared memory.
 template <class Warp>
-inline constexpr int numbers_to_add_up = warps_in_team<Warp>;
+inline constexpr int numbers_to_scan = warps_in_team<Warp>;
 
 /// The sum of the values of the threads before this one, and in `total` that of all. By all threads of a team.
 template <class Warp, class Team, class Number>
-KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number* room, Number& total) {
+KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number* shared, Number& total) {
   if constexpr (Warp::threads == 1) { // the team is one thread
     total = value;
     return 0;
@@ -301,11 +301,11 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
     Warp const warp = warp_in<Warp>(team);
     int const mine = warp_number<Warp>(team);
     typename Warp::template per_lane<Number> before{value};
-    Number const all = warp.add_up(before);
-    warp.once([&] { room[mine] = all; });
+    Number const all = warp.exclusive_scan(before);
+    warp.once([&] { shared[mine] = all; });
     team.team_barrier();
-    Number const others = warp.from_one([&] { return sum_of(room, mine); });
-    total = warp.from_one([&] { return sum_of(room, warps_in_team<Warp>); });
+    Number const others = warp.broadcast([&] { return sum_of(shared, mine); });
+    total = warp.broadcast([&] { return sum_of(shared, warps_in_team<Warp>); });
     team.team_barrier(); // the room may be used again
     return others + before.value;
   }
@@ -314,12 +314,12 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
 /// Replaces the numbers by the sums of those before them, and gives the sum of all. By all threads of one team, which
 /// sees the numbers, and the results after a barrier.
 template <class Warp, class Team, class Number>
-KOKKOS_INLINE_FUNCTION Number add_up(Team const& team, Number* numbers, std::int64_t count, Number* room) {
+KOKKOS_INLINE_FUNCTION Number exclusive_scan(Team const& team, Number* numbers, std::int64_t count, Number* shared) {
   Number sum = 0;
   for (std::int64_t first = 0; first < count; first += team.team_size()) {
     std::int64_t const at = first + team.team_rank();
     Number total = 0;
-    Number const before = sum_before<Warp, Team, Number>(team, at < count ? numbers[at] : Number(0), room, total);
+    Number const before = sum_before<Warp, Team, Number>(team, at < count ? numbers[at] : Number(0), shared, total);
     if (at < count) {
       numbers[at] = sum + before;
     }

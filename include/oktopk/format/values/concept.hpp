@@ -28,7 +28,7 @@ concept codes_blocks_of =
 
 } // namespace detail
 
-/// How a block of values lies on the wire, for formats that have blocks.
+/// The form of a block of values on the wire, for formats that have blocks.
 ///
 /// An object that kernels copy. A block is coded by one thread, on the host or on a device.
 ///

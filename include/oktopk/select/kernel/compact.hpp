@@ -96,13 +96,13 @@ KOKKOS_INLINE_FUNCTION std::int64_t write_marked(Source const& from, magnitude_f
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
 write_marked_within(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
-                    std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t room) {
+                    std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t capacity) {
   for (int block = 0; block < blocks.count; ++block) {
     for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
       std::int64_t const i = blocks.begins[block] + lowest_bit(left);
       auto const x = from.loaded(i);
       if (kept(magnitude_bits(x), i)) {
-        if (count < room) {
+        if (count < capacity) {
           indices[count] = from.index(i);
           values[count] = x;
         }
@@ -113,28 +113,29 @@ write_marked_within(Source const& from, magnitude_filter<value_of<Source>> kept,
   return count;
 }
 
-/// Loads positions [begin, end) and writes the candidates that pass to arrays with room for `room`; returns their
+/// Loads positions [begin, end) and writes the candidates that pass to arrays with room for `capacity`; returns their
 /// number, or, where that is more than the room and not all are to be counted, some number above the room.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t compact_range(Source const& from, magnitude_filter<value_of<Source>> kept,
                                                   std::int64_t begin, std::int64_t end, index_of<Source>* indices,
-                                                  value_of<Source>* values, std::int64_t room, bool count_all) {
+                                                  value_of<Source>* values, std::int64_t capacity, bool count_all) {
   std::int64_t count = 0;
   std::int64_t i = begin;
   while (i + mask_width <= end) {
     nonempty_blocks blocks;
     i = load_blocks(from, kept, i, end, blocks);
     blocks.masks[blocks.count] = 0;
-    if (count > room && !count_all) {
+    if (count > capacity && !count_all) {
       continue; // the source must still be loaded
     }
-    count = count + blocks.marked() <= room ? write_marked(from, kept, blocks, count, indices, values)
-                                            : write_marked_within(from, kept, blocks, count, indices, values, room);
+    count = count + blocks.marked() <= capacity
+                ? write_marked(from, kept, blocks, count, indices, values)
+                : write_marked_within(from, kept, blocks, count, indices, values, capacity);
   }
   for (; i < end; ++i) {
     auto const x = from.load(i);
     if (kept(magnitude_bits(x), i)) {
-      if (count < room) {
+      if (count < capacity) {
         indices[count] = from.index(i);
         values[count] = x;
       }
@@ -161,12 +162,12 @@ void compact_chunks(E const& exec, Source const& from, magnitude_filter<value_of
 
 template <execution_space E, gradient_index Index, gradient_value Value>
 void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
-                 selection_workspace<Index, Value, E> const& room) {
-  Index const* const from_indices = room.chunk_indices.data();
-  Value const* const from_values = room.chunk_values.data();
-  Index* const indices = room.indices.data();
-  Value* const values = room.values.data();
-  std::int64_t const* const counts = room.chunk_counts.data();
+                 selection_workspace<Index, Value, E> const& workspace) {
+  Index const* const from_indices = workspace.chunk_indices.data();
+  Value const* const from_values = workspace.chunk_values.data();
+  Index* const indices = workspace.indices.data();
+  Value* const values = workspace.values.data();
+  std::int64_t const* const counts = workspace.chunk_counts.data();
   Kokkos::parallel_for("oktopk::select::join", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
     std::int64_t to = 0;
     for (std::int64_t before = 0; before < chunk; ++before) {
@@ -183,23 +184,23 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
 /// read again with more room.
 template <execution_space E, selection_source Source>
 std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<value_of<Source>> kept,
-                             workspace_for<Source, E>& room, bool count_all) {
+                             workspace_for<Source, E>& workspace, bool count_all) {
   constexpr std::int64_t worth_a_thread = 1 << 14;
   std::int64_t const threads = exec.concurrency();
   std::int64_t const chunks = std::max<std::int64_t>(1, std::min(threads, from.size() / worth_a_thread));
-  room.chunk_counts.reserve(exec, chunks);
-  std::int64_t const* const counts = room.chunk_counts.data();
-  std::int64_t const capacity = room.indices.capacity();
+  workspace.chunk_counts.reserve(exec, chunks);
+  std::int64_t const* const counts = workspace.chunk_counts.data();
+  std::int64_t const capacity = workspace.indices.capacity();
   if (chunks == 1) {
-    compact_chunks(exec, from, kept, 1, capacity, room.indices.data(), room.values.data(), room.chunk_counts.data(),
-                   count_all);
+    compact_chunks(exec, from, kept, 1, capacity, workspace.indices.data(), workspace.values.data(),
+                   workspace.chunk_counts.data(), count_all);
     return counts[0];
   }
   std::int64_t area = std::min(capacity, 2 * capacity / chunks + mask_width);
-  room.chunk_indices.reserve(exec, chunks * area);
-  room.chunk_values.reserve(exec, chunks * area);
-  compact_chunks(exec, from, kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
-                 room.chunk_counts.data(), count_all || area < capacity);
+  workspace.chunk_indices.reserve(exec, chunks * area);
+  workspace.chunk_values.reserve(exec, chunks * area);
+  compact_chunks(exec, from, kept, chunks, area, workspace.chunk_indices.data(), workspace.chunk_values.data(),
+                 workspace.chunk_counts.data(), count_all || area < capacity);
   std::int64_t const count = std::accumulate(counts, counts + chunks, std::int64_t(0));
   std::int64_t const fullest = *std::max_element(counts, counts + chunks);
   if (count > capacity) {
@@ -207,31 +208,31 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
   }
   if (fullest > area) {
     area = fullest;
-    room.chunk_indices.reserve(exec, chunks * area);
-    room.chunk_values.reserve(exec, chunks * area);
-    compact_chunks(exec, from.materialized(), kept, chunks, area, room.chunk_indices.data(), room.chunk_values.data(),
-                   room.chunk_counts.data(), true);
+    workspace.chunk_indices.reserve(exec, chunks * area);
+    workspace.chunk_values.reserve(exec, chunks * area);
+    compact_chunks(exec, from.materialized(), kept, chunks, area, workspace.chunk_indices.data(),
+                   workspace.chunk_values.data(), workspace.chunk_counts.data(), true);
   }
-  join_chunks(exec, chunks, area, room);
+  join_chunks(exec, chunks, area, workspace);
   return count;
 }
 
 /// On a device: one pass over the source, and another over what passes, which brings it in order.
 template <class Warp, execution_space E, selection_source Source>
 std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_of<Source>> threshold,
-                              workspace_for<Source, E>& room) {
+                              workspace_for<Source, E>& workspace) {
   using value_type = typename Source::value_type;
   if (from.size() == 0) {
     return 0;
   }
-  std::int64_t const capacity = room.indices.capacity();
+  std::int64_t const capacity = workspace.indices.capacity();
   std::int64_t const tiles = tiles_of<Warp, value_type>(from.size());
-  auto& device = room.on_device;
+  auto& device = workspace.on_device;
   device.reserve(exec, tiles);
-  auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, room,
+  auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, workspace,
                                                place_tiles{tiles, device.pieces.data(), device.numbers.data()});
   return write_kept<Warp>("oktopk::select::compact", exec, listed_pieces{device.pieces.data(), tiles}, gathered,
-                          known_threshold<value_type>{{0, every_entry}, capacity}, capacity, room)
+                          known_threshold<value_type>{{0, every_entry}, capacity}, capacity, workspace)
       .count;
 }
 
@@ -248,11 +249,11 @@ namespace oktopk {
 /// `exec`.
 template <execution_space E, selection_source Source>
 std::int64_t compact(E const& exec, Source const& from, detail::bits_of<detail::value_of<Source>> threshold,
-                     detail::workspace_for<Source, E>& room, bool count_all = false) {
+                     detail::workspace_for<Source, E>& workspace, bool count_all = false) {
   if constexpr (detail::is_device<E>) {
-    return detail::compact_by_teams<detail::warp_of<E>>(exec, from, threshold, room);
+    return detail::compact_by_teams<detail::warp_of<E>>(exec, from, threshold, workspace);
   } else {
-    return detail::compact_on_host(exec, from, {threshold}, room, count_all);
+    return detail::compact_on_host(exec, from, {threshold}, workspace, count_all);
   }
 }
 

@@ -217,7 +217,7 @@ KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, digit<Value> which, 
 /// out.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int width, selection_record& record) {
-  auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
+  auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
   std::int64_t const bins = std::int64_t(1) << width;
   std::int64_t const share = (bins + team.team_size() - 1) / team.team_size();
   std::int64_t const first = team.team_rank() * share; // from the top
@@ -229,7 +229,7 @@ KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int 
   std::int64_t total = 0;
   std::int64_t const wanted = record.wanted;
   std::int64_t above =
-      sum_before<Warp, Team, std::int64_t>(team, own, room, total); // all have read the record after it
+      sum_before<Warp, Team, std::int64_t>(team, own, scratch, total); // all have read the record after it
   if (above < wanted && wanted <= above + own) {
     std::int64_t at = first;
     for (; above + sums[bins - 1 - at] < wanted; ++at) {
@@ -250,7 +250,7 @@ KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int 
 template <class Warp>
 std::int64_t shared_bytes_of_digit(int width) {
   return (std::int64_t(1) << width) * std::int64_t(sizeof(std::uint32_t)) +
-         numbers_to_add_up<Warp> * std::int64_t(sizeof(std::int64_t)) + 64;
+         numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64;
 }
 
 /// Counts a digit that the host knows, and writes its histogram for the host to read.
@@ -353,7 +353,7 @@ struct next_digit_kernel {
   using team_type = team_of<E>;
 
   Value const* values;
-  std::int64_t room;
+  std::int64_t capacity;
   digit<Value> which; ///< without its prefix
   std::uint32_t* sums;
   selection_record* record;
@@ -361,7 +361,7 @@ struct next_digit_kernel {
   KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
     digit<Value> known = which;
     known.prefix = static_cast<bits_of<Value>>(record->prefix);
-    std::int64_t const count = record->count <= room ? record->count : 0;
+    std::int64_t const count = record->count <= capacity ? record->count : 0;
     Value const* const from = values;
     count_by_team<Warp>(
         team, known, count, [from](std::int64_t i) { return magnitude_bits(from[i]); }, sums);

@@ -23,9 +23,9 @@ struct kept_magnitudes {
 template <gradient_value Value>
 struct known_threshold {
   kept_magnitudes<Value> what;
-  std::int64_t room = every_entry;
+  std::int64_t capacity = every_entry;
 
-  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const { return record.count <= room; }
+  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const { return record.count <= capacity; }
   KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return what; }
 };
 
@@ -34,10 +34,10 @@ template <gradient_value Value>
 struct found_threshold {
   bits_of<Value> floor = 0;
   std::int64_t wanted = 0;
-  std::int64_t room = 0;
+  std::int64_t capacity = 0;
 
   KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const {
-    return record.count >= wanted && record.count <= room && record.below_last != 0;
+    return record.count >= wanted && record.count <= capacity && record.below_last != 0;
   }
   KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const& record) const {
     return {floor + static_cast<bits_of<Value>>(record.prefix), record.wanted};
@@ -46,16 +46,17 @@ struct found_threshold {
 
 // One lane reads for its warp.
 template <class Warp, class Threshold>
-KOKKOS_INLINE_FUNCTION auto told_to_all(Warp const& warp, Threshold const& threshold, selection_record const& record) {
+KOKKOS_INLINE_FUNCTION auto broadcast_threshold(Warp const& warp, Threshold const& threshold,
+                                                selection_record const& record) {
   decltype(threshold(record)) what;
-  what.threshold = warp.from_one([&] { return threshold(record).threshold; });
-  what.ties = warp.from_one([&] { return threshold(record).ties; });
+  what.threshold = warp.broadcast([&] { return threshold(record).threshold; });
+  what.ties = warp.broadcast([&] { return threshold(record).ties; });
   return what;
 }
 
 template <class Warp, class Pieces>
 KOKKOS_INLINE_FUNCTION candidate_run run_for_all(Warp const& warp, Pieces const& pieces, std::int64_t which) {
-  return {warp.from_one([&] { return pieces(which).begin; }), warp.from_one([&] { return pieces(which).size; })};
+  return {warp.broadcast([&] { return pieces(which).begin; }), warp.broadcast([&] { return pieces(which).size; })};
 }
 
 /// The second task of the gathering pass where all that passes is kept: finds out where each tile is written.
@@ -69,13 +70,13 @@ struct place_tiles {
 
   template <class Warp, class Team>
   KOKKOS_INLINE_FUNCTION void finish(Team const& team, selection_record& record) const {
-    auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
+    auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
     for (std::int64_t at = team.team_rank(); at < tiles; at += team.team_size()) {
       numbers[at] = list[at].size;
       numbers[tiles + at] = 0;
     }
     team.team_barrier();
-    std::int64_t const kept = add_up<Warp>(team, numbers, tiles, room);
+    std::int64_t const kept = exclusive_scan<Warp>(team, numbers, tiles, scratch);
     if (team.team_rank() == 0) {
       record.kept = kept;
     }
@@ -98,10 +99,10 @@ struct count_kept_kernel {
 
   KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
     Warp const warp = warp_in<Warp>(team);
-    if (!warp.from_one([&] { return threshold.is_known(*record) ? 1 : 0; })) {
+    if (!warp.broadcast([&] { return threshold.is_known(*record) ? 1 : 0; })) {
       return;
     }
-    kept_magnitudes<Value> const what = told_to_all(warp, threshold, *record);
+    kept_magnitudes<Value> const what = broadcast_threshold(warp, threshold, *record);
     std::int64_t const which = warp_number_in_league<Warp>(team);
     std::int64_t const count = pieces.count();
     if (which < count) {
@@ -124,16 +125,16 @@ struct count_kept_kernel {
     }
     if (is_last_team(team, &record->arrived)) {
       // Ties first: of a piece so many are kept as are still wanted.
-      auto* const room = shared_in<std::int64_t>(team, numbers_to_add_up<Warp>);
+      auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
       std::int64_t* const all_ties = numbers + count;
-      std::int64_t const ties = add_up<Warp>(team, all_ties, count, room);
+      std::int64_t const ties = exclusive_scan<Warp>(team, all_ties, count, scratch);
       team.team_barrier();
       for (std::int64_t at = team.team_rank(); at < count; at += team.team_size()) {
         std::int64_t const next = at + 1 < count ? all_ties[at + 1] : ties;
         numbers[at] += smaller_of(next, what.ties) - smaller_of(all_ties[at], what.ties);
       }
       team.team_barrier();
-      std::int64_t const kept = add_up<Warp>(team, numbers, count, room);
+      std::int64_t const kept = exclusive_scan<Warp>(team, numbers, count, scratch);
       if (team.team_rank() == 0) {
         record->kept = kept;
       }
@@ -157,12 +158,12 @@ struct write_kept_kernel {
   std::int64_t const* numbers;
   index_type* indices;
   value_type* values;
-  std::int64_t room; ///< nothing is written past it
+  std::int64_t capacity; ///< nothing is written past it
   selection_record* record;
   selection_record* told;
 
   KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
-    if (warp_in<Warp>(team).from_one([&] { return threshold.is_known(*record) ? 1 : 0; })) {
+    if (warp_in<Warp>(team).broadcast([&] { return threshold.is_known(*record) ? 1 : 0; })) {
       write(team);
     }
     if (is_last_team(team, &record->arrived) && team.team_rank() == 0) {
@@ -178,10 +179,10 @@ private:
       return;
     }
     Warp const warp = warp_in<Warp>(team);
-    kept_magnitudes<value_type> const what = told_to_all(warp, threshold, *record);
+    kept_magnitudes<value_type> const what = broadcast_threshold(warp, threshold, *record);
     candidate_run const mine = run_for_all(warp, pieces, which);
-    std::int64_t out = warp.from_one([&] { return numbers[which]; });
-    std::int64_t ties = warp.from_one([&] { return numbers[pieces.count() + which]; });
+    std::int64_t out = warp.broadcast([&] { return numbers[which]; });
+    std::int64_t ties = warp.broadcast([&] { return numbers[pieces.count() + which]; });
     for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
       typename Warp::template per_lane<value_type> x;
       warp.each([&](int lane) {
@@ -196,7 +197,7 @@ private:
       });
       warp.each([&](int lane) {
         std::int64_t const place = out + rank_in<Warp::lanes>(kept, lane);
-        if ((kept >> lane & 1) != 0 && place < room) {
+        if ((kept >> lane & 1) != 0 && place < capacity) {
           index_type const index = from.index(mine.begin + first + lane);
           indices[place] = index;
           values[place] = x[lane];
@@ -223,21 +224,22 @@ void count_kept(E const& exec, Pieces const& pieces, Value const* values, Thresh
                 selection_workspace<Index, Value, E> const& workspace) {
   auto const& device = workspace.on_device;
   for_teams<Warp>("oktopk::select::count_kept", exec, teams_for_pieces<Warp>(pieces.count()),
-                  numbers_to_add_up<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
+                  numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
                   count_kept_kernel<Warp, E, Pieces, Value, Threshold>{pieces, values, threshold, device.numbers.data(),
                                                                        device.record.data()});
 }
 
-/// Writes what is kept, in order, no more than `room` entries; waits for `exec` and gives the record of the selection.
+/// Writes what is kept, in order, no more than `capacity` entries; waits for `exec` and gives the record of the
+/// selection.
 template <class Warp, execution_space E, class Pieces, selection_source Source, class Threshold>
 selection_record const& write_kept(char const* label, E const& exec, Pieces const& pieces, Source const& from,
-                                   Threshold const& threshold, std::int64_t room,
+                                   Threshold const& threshold, std::int64_t capacity,
                                    workspace_for<Source, E> const& workspace) {
   auto const& device = workspace.on_device;
   for_teams<Warp>("oktopk::select::write_kept", exec, teams_for_pieces<Warp>(pieces.count()), 0,
                   write_kept_kernel<Warp, E, Pieces, Source, Threshold>{
                       pieces, from, threshold, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
-                      room, device.record.data(), device.told.device().data()});
+                      capacity, device.record.data(), device.told.device().data()});
   device.told.to_host(exec, 1, label);
   return *device.told.host();
 }
@@ -253,7 +255,7 @@ template <gradient_index Index, gradient_value Value>
 struct gathered_candidates {
   Index* indices = nullptr;
   Value* values = nullptr;
-  std::int64_t room = 0; ///< what does not fit is only counted
+  std::int64_t capacity = 0; ///< what does not fit is only counted
   candidate_run* tiles = nullptr;
   selection_record* record = nullptr;
 };
@@ -292,7 +294,7 @@ struct gather_kernel {
   };
 
   /// The shared memory of a team.
-  struct shared_room {
+  struct shared_scratch {
     std::int64_t target;                                        ///< where the tile is written
     std::int32_t found[std::size_t(warps)];                     ///< candidates of each warp
     std::int32_t before[std::size_t(warps)][std::size_t(rows)]; ///< of a warp's, those before each row
@@ -306,7 +308,7 @@ struct gather_kernel {
   gathered_candidates<index_type, value_type> to;
   Then then;
 
-  static std::int64_t shared_bytes() { return std::int64_t(sizeof(shared_room)) + 256; } // `then` needs a little
+  static std::int64_t shared_bytes() { return std::int64_t(sizeof(shared_scratch)) + 256; } // `then` needs a little
 
   KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
     std::int64_t const tile = static_cast<std::int64_t>(team.league_rank()) * width;
@@ -325,7 +327,7 @@ private:
   KOKKOS_INLINE_FUNCTION void gather(team_type const& team, std::int64_t tile) const {
     Warp const warp = warp_in<Warp>(team);
     int const number = warp_number<Warp>(team);
-    shared_room& shared = *shared_in<shared_room>(team, 1);
+    shared_scratch& shared = *shared_in<shared_scratch>(team, 1);
     bits const least = threshold;
     int const first_place = number * rows * Warp::lanes; // in the tile
     std::int64_t const begin = tile + first_place;
@@ -354,10 +356,10 @@ private:
         shared.masks[number][row] = masks[row];
       }
     });
-    warp.meet();
+    warp.sync();
     typename Warp::template per_lane<std::int32_t> counts;
     warp.each([&](int lane) { counts[lane] = lane < rows ? popcount(shared.masks[number][lane]) : 0; });
-    std::int32_t const mine = warp.add_up(counts);
+    std::int32_t const mine = warp.exclusive_scan(counts);
     warp.each([&](int lane) {
       if (lane < rows) {
         shared.before[number][lane] = counts[lane];
@@ -365,15 +367,15 @@ private:
     });
     warp.once([&] { shared.found[number] = mine; });
     team.team_barrier();
-    int const before = warp.from_one([&] { return sum_of(shared.found, number); });
-    int const total = warp.from_one([&] { return sum_of(shared.found, warps); });
+    int const before = warp.broadcast([&] { return sum_of(shared.found, number); });
+    int const total = warp.broadcast([&] { return sum_of(shared.found, warps); });
     if (team.team_rank() == 0) {
       shared.target = Kokkos::atomic_fetch_add(&to.record->count, static_cast<std::int64_t>(total));
       to.tiles[team.league_rank()] = {shared.target, total};
     }
     team.team_barrier();
     std::int64_t const target = shared.target;
-    if (target + total > to.room) {
+    if (target + total > to.capacity) {
       return; // the same in the whole team
     }
     for (int first = 0; first < total; first += staged) {

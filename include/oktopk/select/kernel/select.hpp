@@ -28,9 +28,9 @@ struct written_selection {
 
 // `kept` counts the entries that did not fit, too.
 template <gradient_value Value>
-written_selection<Value> told_of(selection_record const& told) {
-  std::int64_t const not_finite = told.not_finite == 0 ? -1 : every_entry - told.not_finite;
-  return {told.count, false, 0, told.kept, true, not_finite};
+written_selection<Value> written_by(selection_record const& record) {
+  std::int64_t const not_finite = record.not_finite == 0 ? -1 : every_entry - record.not_finite;
+  return {record.count, false, 0, record.kept, true, not_finite};
 }
 
 /// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
@@ -46,27 +46,27 @@ written_selection<value_of<Source>> select_near_guess(E const& exec, Source cons
   std::int64_t const tiles = tiles_of<Warp, value_type>(source.size());
   workspace.reserve(exec, k);
   device.reserve(exec, tiles);
-  device.few_sums.reserve(exec, std::int64_t(1) << widest_shared_digit);
+  device.sums_u32.reserve(exec, std::int64_t(1) << widest_shared_digit);
 
   magnitude_range<value_type> const range{magnitude_bits(guess), std::numeric_limits<value_type>::digits};
   digit<value_type> which{range, 0, range.bits - widest_shared_digit, widest_shared_digit};
   auto const gathered = gather_on_device<Warp>(exec, source, range.floor, most, workspace,
-                                               first_digit<value_type>{which, k, device.few_sums.data()});
+                                               first_digit<value_type>{which, k, device.sums_u32.data()});
   while (which.shift > 0) {
     which.width = std::min(which.shift, widest_shared_digit);
     which.shift -= which.width;
     for_teams<Warp>("oktopk::select::count_digit", exec, counting_teams(k + k / 4, which.width),
                     shared_bytes_of_digit<Warp>(which.width),
-                    next_digit_kernel<Warp, E, value_type>{gathered.values.data(), most, which, device.few_sums.data(),
+                    next_digit_kernel<Warp, E, value_type>{gathered.values.data(), most, which, device.sums_u32.data(),
                                                            device.record.data()});
   }
   listed_pieces const pieces{device.pieces.data(), tiles};
   found_threshold<value_type> const threshold{range.floor, k, most};
   count_kept<Warp>(exec, pieces, gathered.values.data(), threshold, workspace);
-  auto const& told = write_kept<Warp>("oktopk::select::near_guess", exec, pieces, gathered, threshold, k, workspace);
-  auto result = told_of<value_type>(told);
-  result.found = threshold.is_known(told);
-  result.threshold = threshold(told).threshold;
+  auto const& record = write_kept<Warp>("oktopk::select::near_guess", exec, pieces, gathered, threshold, k, workspace);
+  auto result = written_by<value_type>(record);
+  result.found = threshold.is_known(record);
+  result.threshold = threshold(record).threshold;
   return result;
 }
 
@@ -77,12 +77,12 @@ even_pieces pieces_above_threshold(std::int64_t candidates) {
   return {candidates, rows * Warp::lanes};
 }
 
-/// Writes the candidates above a threshold, and the first `ties` with it, to a workspace that has room for `room`.
+/// Writes the candidates above a threshold, and the first `ties` with it, to a workspace that has room for `capacity`.
 template <class Warp, execution_space E, gradient_index Index, gradient_value Value>
 written_selection<Value> select_above_threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                                bits_of<Value> threshold, std::int64_t ties, std::int64_t room,
+                                                bits_of<Value> threshold, std::int64_t ties, std::int64_t capacity,
                                                 selection_workspace<Index, Value, E>& workspace) {
-  workspace.reserve(exec, room);
+  workspace.reserve(exec, capacity);
   if (from.size() == 0) {
     return {};
   }
@@ -90,8 +90,8 @@ written_selection<Value> select_above_threshold(E const& exec, candidates<Index,
   workspace.on_device.reserve(exec, pieces.count());
   known_threshold<Value> const known{{threshold, ties}};
   count_kept<Warp>(exec, pieces, from.values.data(), known, workspace);
-  return told_of<Value>(
-      write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, known, room, workspace));
+  return written_by<Value>(
+      write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, known, capacity, workspace));
 }
 
 /// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude. There must
@@ -118,16 +118,16 @@ std::int64_t position_of_tie(E const& exec, candidates<Index, Value, typename E:
 
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t select_above_threshold_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                            bits_of<Value> threshold, std::int64_t ties, std::int64_t room,
+                                            bits_of<Value> threshold, std::int64_t ties, std::int64_t capacity,
                                             selection_workspace<Index, Value, E>& workspace) {
   magnitude_filter<Value> passes{threshold};
   if (ties < every_entry) {
     passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
   }
-  workspace.reserve(exec, room);
+  workspace.reserve(exec, capacity);
   std::int64_t const count = compact_on_host(exec, from, passes, workspace, false);
   if (count > workspace.indices.capacity()) { // what several threads wrote was not joined
-    compact_chunks(exec, from, passes, 1, room, workspace.indices.data(), workspace.values.data(),
+    compact_chunks(exec, from, passes, 1, capacity, workspace.indices.data(), workspace.values.data(),
                    workspace.chunk_counts.data(), false);
   }
   return count;
@@ -139,15 +139,15 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 written_selection<Value> write_above_threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                                                bits_of<Value> threshold, std::int64_t ties, std::int64_t most,
                                                selection_workspace<Index, Value, E>& workspace) {
-  std::int64_t const room = std::min(most, from.size());
+  std::int64_t const capacity = std::min(most, from.size());
   written_selection<Value> written;
   if constexpr (is_device<E>) {
-    written = select_above_threshold<warp_of<E>>(exec, from, threshold, ties, room, workspace);
+    written = select_above_threshold<warp_of<E>>(exec, from, threshold, ties, capacity, workspace);
     written.checked = true;
   } else {
-    written.kept = select_above_threshold_on_host(exec, from, threshold, ties, room, workspace);
+    written.kept = select_above_threshold_on_host(exec, from, threshold, ties, capacity, workspace);
   }
-  written.kept = std::min(written.kept, room);
+  written.kept = std::min(written.kept, capacity);
   return written;
 }
 

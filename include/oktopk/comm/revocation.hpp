@@ -39,7 +39,7 @@ namespace detail {
 /// Why a communicator is of no more use to this rank; the first reason stays.
 ///
 /// Part of a communicator, shared by its copies. Not for several threads at once.
-class breakdown {
+class revocation {
 public:
   explicit operator bool() const { return code_ != fault::none; }
   fault code() const { return code_; }

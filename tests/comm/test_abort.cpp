@@ -36,7 +36,7 @@ struct silent {
 
 // Rank 1 gives up while the others wait for its message; gives what each rank has heard.
 template <class Wrap>
-std::vector<outcome> heard_from_one_that_gives_up(int ranks, Wrap const& wrap) {
+std::vector<outcome> heard_from_one_that_aborts(int ranks, Wrap const& wrap) {
   std::vector<outcome> heard(static_cast<std::size_t>(ranks));
   auto const threw = oktopk::in_process::run_and_collect(ranks, [&](in_process_communicator inner) {
     auto comm = wrap(inner);
@@ -44,7 +44,7 @@ std::vector<outcome> heard_from_one_that_gives_up(int ranks, Wrap const& wrap) {
     outcome& mine = heard[static_cast<std::size_t>(comm.rank())];
     int number = 0;
     if (comm.rank() == 1) {
-      mine = outcome_of([&] { oktopk::give_up(comm, reason); });
+      mine = outcome_of([&] { oktopk::abort(comm, reason); });
       CHECK(outcome_of([&] { comm.isend(bytes_of(number), 0, phase::balance); }).says("cannot be used any more"));
       return;
     }
@@ -73,14 +73,14 @@ void check_what_was_heard(std::vector<outcome> const& heard) {
 
 TEST_CASE("a rank that gives up throws its reason, and all others hear it") {
   for (int const ranks : {2, 3, 5}) {
-    check_what_was_heard(heard_from_one_that_gives_up(ranks, [](in_process_communicator comm) { return comm; }));
+    check_what_was_heard(heard_from_one_that_aborts(ranks, [](in_process_communicator comm) { return comm; }));
     check_what_was_heard(
-        heard_from_one_that_gives_up(ranks, [](in_process_communicator comm) { return oktopk::counted(comm); }));
+        heard_from_one_that_aborts(ranks, [](in_process_communicator comm) { return oktopk::counted(comm); }));
   }
 }
 
 TEST_CASE("a communicator that cannot tell the others is left all the same") {
   silent comm;
-  CHECK(outcome_of([&] { oktopk::give_up(comm, reason); }) == outcome{reason.code(), reason.what()});
+  CHECK(outcome_of([&] { oktopk::abort(comm, reason); }) == outcome{reason.code(), reason.what()});
   CHECK(comm.cancelled == 1);
 }

@@ -7,8 +7,8 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/comm/breakdown.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/revocation.hpp>
 
 #include <chrono>
 #include <string>
@@ -16,10 +16,10 @@
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::phase;
-using oktopk::detail::breakdown;
+using oktopk::detail::revocation;
 
 TEST_CASE("a communicator in order lets calls pass") {
-  breakdown const none;
+  revocation const none;
   CHECK_FALSE(none);
   CHECK(none.code() == fault::none);
   CHECK(none.reason().empty());
@@ -27,7 +27,7 @@ TEST_CASE("a communicator in order lets calls pass") {
 }
 
 TEST_CASE("the first reason of a breakdown stays, with its fault") {
-  breakdown seen;
+  revocation seen;
   seen.note(fault::timed_out, "rank 3 has not answered");
   seen.note(fault::damaged_message, "a bit fell over");
   CHECK(static_cast<bool>(seen));
@@ -40,7 +40,7 @@ TEST_CASE("the first reason of a breakdown stays, with its fault") {
 }
 
 TEST_CASE("a breakdown without a sentence is one") {
-  breakdown seen;
+  revocation seen;
   seen.note(fault::communication, {});
   CHECK(static_cast<bool>(seen));
   CHECK(outcome_of([&] { seen.throw_if_happened(); }).code == fault::communication);
