@@ -167,11 +167,11 @@ void check_float16() {
   for (std::uint32_t half = 0; half < 0x7c00; ++half) {
     for (std::uint32_t const sign : {0U, 0x8000U}) {
       auto const is = [&](Value magnitude, std::uint32_t expected) {
-        wrong += float16_bits(sign != 0 ? -magnitude : magnitude) != (expected | sign) ? 1 : 0;
+        wrong += float16_bits(sign != 0 ? -magnitude : magnitude) != (expected | sign) ? 1U : 0U;
       };
       Value const value = from_float16_bits<Value>(static_cast<std::uint16_t>(half | sign));
       wrong +=
-          static_cast<double>(value) != value_of_float16(half | sign) || std::signbit(value) != (sign != 0) ? 1 : 0;
+          static_cast<double>(value) != value_of_float16(half | sign) || std::signbit(value) != (sign != 0) ? 1U : 0U;
       auto const magnitude = static_cast<Value>(value_of_float16(half));
       is(magnitude, half);
       if (half < 0x7bff) {
