@@ -160,14 +160,14 @@ struct write_kept_kernel {
   value_type* values;
   std::int64_t capacity; ///< nothing is written past it
   selection_record* record;
-  selection_record* told;
+  selection_record* host_copy;
 
   KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
     if (warp_in<Warp>(team).broadcast([&] { return threshold.is_known(*record) ? 1 : 0; })) {
       write(team);
     }
     if (is_last_team(team, &record->arrived) && team.team_rank() == 0) {
-      *told = *record;
+      *host_copy = *record;
       *record = selection_record();
     }
   }
@@ -239,9 +239,9 @@ selection_record const& write_kept(char const* label, E const& exec, Pieces cons
   for_teams<Warp>("oktopk::select::write_kept", exec, teams_for_pieces<Warp>(pieces.count()), 0,
                   write_kept_kernel<Warp, E, Pieces, Source, Threshold>{
                       pieces, from, threshold, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
-                      capacity, device.record.data(), device.told.device().data()});
-  device.told.to_host(exec, 1, label);
-  return *device.told.host();
+                      capacity, device.record.data(), device.host_copy.device().data()});
+  device.host_copy.to_host(exec, 1, label);
+  return *device.host_copy.host();
 }
 
 } // namespace oktopk::detail

@@ -59,7 +59,7 @@ struct selection_record {
 
 /// The buffers of kernels on a device for each other and the host; empty where there is no device.
 template <execution_space E>
-struct device_selection_room {
+struct device_selection_workspace {
   using memory_space = typename E::memory_space;
 
   buffer<candidate_run, memory_space> pieces{"oktopk::select::pieces"};
@@ -100,7 +100,7 @@ struct selection_workspace {
   buffer<Value, memory_space> chunk_values{"oktopk::select::chunk_values"};
   buffer<std::int64_t, memory_space> chunk_counts{"oktopk::select::chunk_counts"};
   detail::shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"}; ///< from kernels to the host
-  detail::device_selection_room<E> on_device;
+  detail::device_selection_workspace<E> on_device;
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
   std::vector<std::int64_t> row;       ///< what this rank tells the others of its undecided candidates
   std::vector<std::int64_t> undecided; ///< the magnitude patterns that all ranks have told
