@@ -170,10 +170,11 @@ private:
     return {oktopk::fault::length_mismatch, "a backward pass ended before all buckets had come"};
   }
 
-  static bool has_sound_sizes(engine::state_type const& state) {
+  bool has_sound_sizes(engine::state_type const& state) const {
     auto const& sizes = state.bucket_sizes;
-    return std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size >= 0; }) &&
-           std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)) == std::ssize(state.bucket_tensors);
+    return std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size > 0; }) &&
+           std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)) == std::ssize(state.bucket_tensors) &&
+           (sizes.empty() || state.bucket_tensors.size() == lengths_.size());
   }
 
   std::unique_ptr<engine> new_engine() const { return std::make_unique<engine>(space(), comm_, lengths_, how_); }

@@ -17,4 +17,15 @@ template any_allreduce<space, self_communicator>
 make_allreduce<float, std::int32_t, space, self_communicator>(space const&, self_communicator, std::string_view,
                                                               gradient_size const&);
 
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || defined(KOKKOS_ENABLE_SYCL)
+using host = Kokkos::DefaultHostExecutionSpace;
+
+template any_allreduce<host, in_process_communicator>
+make_allreduce<float, std::int32_t, host, in_process_communicator>(host const&, in_process_communicator,
+                                                                   std::string_view, gradient_size const&);
+template any_allreduce<host, self_communicator>
+make_allreduce<float, std::int32_t, host, self_communicator>(host const&, self_communicator, std::string_view,
+                                                             gradient_size const&);
+#endif
+
 } // namespace oktopk

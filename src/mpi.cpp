@@ -16,4 +16,15 @@ template any_allreduce<space, counted<mpi_communicator>>
 make_allreduce<float, std::int32_t, space, counted<mpi_communicator>>(space const&, counted<mpi_communicator>,
                                                                       std::string_view, gradient_size const&);
 
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP) || defined(KOKKOS_ENABLE_SYCL)
+using host = Kokkos::DefaultHostExecutionSpace;
+
+template any_allreduce<host, mpi_communicator>
+make_allreduce<float, std::int32_t, host, mpi_communicator>(host const&, mpi_communicator, std::string_view,
+                                                            gradient_size const&);
+template any_allreduce<host, counted<mpi_communicator>>
+make_allreduce<float, std::int32_t, host, counted<mpi_communicator>>(host const&, counted<mpi_communicator>,
+                                                                     std::string_view, gradient_size const&);
+#endif
+
 } // namespace oktopk

@@ -32,7 +32,7 @@ class Oktopk(ConanFile):
     def export_sources(self):
         root = os.path.join(self.recipe_folder, os.pardir, os.pardir)
         for pattern in ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "cmake/*", "docs/*",
-                        "include/*"):
+                        "include/*", "src/*"):
             copy(self, pattern, src=root, dst=self.export_sources_folder)
 
     def validate(self):

@@ -71,12 +71,12 @@ class state:  # pylint: disable=invalid-name  # reads as a function where a hook
         fit on one of them, and then nothing has changed."""
         state, names, fault = torch.empty(0, dtype=torch.uint8), None, ""
         try:
-            state, names = saved["state"].detach(), saved["parameters"]
-        except (KeyError, TypeError, AttributeError) as wrong:  # of this rank alone: the others hear of it
+            state, names = saved["state"].detach(), list(saved["parameters"])
+            if names != self._names:
+                others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
+                fault = f"the parameters of the saved state and of the model do not fit: {others}"
+        except (KeyError, TypeError, ValueError, AttributeError) as wrong:  # of this rank alone: the others hear of it
             fault = f"the saved state is none of oktopk_torch: {wrong!r}"
-        if not fault and names != self._names:
-            others = sorted(set(names) ^ set(self._names)) or "they have another order"
-            fault = f"the parameters of the saved state and of the model do not fit: {others}"
         self._native.load(state, fault)
 
 

@@ -125,6 +125,7 @@ void compare_sparse_algorithms() {
   paper.global_select.tau_prime = 3;
   paper.partition.tau = 2;
   check_twin<published>("paper_ok_topk(tau=2, tau_prime=3)", paper);
+  check_twin<published>("paper_ok_topk(ratio=3)", {.gather = {.ratio = 3}});
   check_twin<topk_a<E, C>>("topk_a");
   check_twin<topk_dsa<E, C>>("topk_dsa(bucket=2)", {.schedule = {.bucket = 2}});
   check_twin<topk_dsa<E, C, oktopk::with_format<coo<>>>>("topk_dsa(format=coo)");

@@ -76,6 +76,11 @@ private:
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
     double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("ratio", how.ratio, "largest part to mean above which the gather balances", at_least(1));
+    }
   };
 
   paper_allgatherv() : paper_allgatherv(options{}) {}

@@ -61,7 +61,7 @@ public:
 
   /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes; P-1 words of rounding where an entry
   /// is no multiple of 8 bytes. Where nothing bounds a selection beforehand, for the largest that a rank made in the
-  /// last call in place of k.
+  /// last call in place of k, which is 0 before the first one.
   double bound_words() const {
     std::int64_t const most = local_selection_.selector().bounded() ? k_ : largest_selection_;
     return (count_gathering<Comm>::bound_words(comm_.size()) +

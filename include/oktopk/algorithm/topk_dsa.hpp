@@ -13,6 +13,7 @@
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -81,11 +82,16 @@ public:
   /// selections Table 1's upper end, (2k+n)(P-1)/P.
   double bound_words() const {
     int const ranks = comm_.size();
+    if (ranks == 1) {
+      return 0;
+    }
     std::int64_t const width = length_ / ranks + (length_ % ranks != 0 ? 1 : 0);
     std::int64_t const selected = local_selection_.most_sent(k_);
-    std::int64_t const sums = selected > width / ranks ? width : selected * ranks; // no more than are selected, or are
-    return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected),
-                                          !local_selection_.selector().bounded()) +
+    bool const bounded = local_selection_.selector().bounded();
+    std::int64_t const most_sums =
+        selected > width / ranks ? width : selected * ranks; // as many as are selected, or are
+    std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
+    return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
             count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
         .total();
   }
@@ -108,6 +114,7 @@ public:
       auto const reduced =
           split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, reduced.sums.size());
+      largest_region_ = *std::max_element(sizes.begin(), sizes.end());
       auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
       entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
       entries_type const losses = rounding_losses_.run(call, reduced, reduced.sums, sums, sizes);
@@ -122,6 +129,7 @@ private:
 
   state_type state_;
   std::vector<std::int64_t> boundaries_;
+  std::int64_t largest_region_ = 0; // sums in it, in the last call
   local_selection<E, Format, LocalSelector> local_selection_;
   detail::split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
   count_gathering<Comm> gather_counts_;

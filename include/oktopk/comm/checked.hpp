@@ -90,7 +90,7 @@ private:
   }
 };
 
-static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the padding of a seal would be sent");
+static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the padding of a trailer would be sent");
 
 /// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
 ///
@@ -295,7 +295,7 @@ private:
     }
   }
 
-  // Seals join the messages in one wait, with one time limit, where requests of both are of one type.
+  // Trailers join the messages in one wait, with one time limit, where requests of both are of one type.
   auto& storage_of_trailers(std::vector<typename Comm::request>& of_messages) { return of_messages; }
 
   template <class Inner>

@@ -63,6 +63,7 @@ std::string problem_of_policy(T const& policy) {
 ///    though inputs and sums are finite; the same on all ranks.
 /// 7. `starts_no_messages`, where an algorithm has it, is a constant: the algorithm leaves all messages to the
 ///    communicator, so it runs over one that orders groups by the instance.
+/// 8. `ranks_may_differ()`, where an algorithm has it, tells whether its options let ranks end with different results.
 ///
 /// See tests/dense/suite.hpp for the tests that every model passes.
 template <class D, class E, class Comm, class Value>

@@ -127,6 +127,8 @@ struct wire_capacity {
 /// 8. `losses_may_overflow<Value>(roundings)` tells whether the losses of so many roundings of one value may overflow.
 /// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`. `bind` makes it ready for a
 ///    call: `bind(exec, comm, policy, call, capacity)`.
+/// 10. A wire whose code loses more each time that a block is coded again has all of `loses_again()`, which says so,
+///     `level()`, `lets_ranks_differ()` and `codec()`, as `coded_wire` has; a wire without them is taken to be stable.
 template <class W, class E, class Value>
 concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
                      requires(W const& wire, std::int64_t count, std::string const& algorithm) {

@@ -221,7 +221,8 @@ public:
   std::int64_t most_found(std::int64_t k) const { return selector_.bounded() ? k : std::max(k, found_); }
 
   /// At most k/2 for the histograms and candidates of a search, and the least that these take, twice: in vain in a
-  /// range, and then among all magnitudes. Where candidates are gathered, the union of P selections of k, or what the
+  /// range, and then among all magnitudes; 12(P-1) of counts and candidates, and 2(P-1) more of a threshold that may have
+  /// gone stale. Where candidates are gathered, the union of P selections of k, or what the
   /// last call gathered where that is more, in each step of the allgatherv.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
     if (ranks == 1) {
@@ -234,8 +235,8 @@ public:
              all_ranks_workspace_.gathering.bound_words(ranks, length, static_cast<double>(all * steps), ranks - 1);
     }
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
-    return {0,
-            static_cast<double>(k) / 2 + 12.0 * (ranks - 1) + static_cast<double>(steps + 1) * (digits + 1) * 16 * 2};
+    return {0, static_cast<double>(k) / 2 + (selector_.bounded() ? 12.0 : 14.0) * (ranks - 1) +
+                   static_cast<double>(steps + 1) * (digits + 1) * 16 * 2};
   }
 
 private:

@@ -170,7 +170,8 @@ struct common_stretches {
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t stretch) const { return common<writing::none>(stretch, out); }
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t stretch, std::int64_t place) const {
     // Where there are several threads, another's place is left alone.
-    return common < is_one_thread<E> ? writing::free : writing::exact > (stretch, out + place);
+    constexpr writing how = is_one_thread<E> ? writing::free : writing::exact;
+    return common<how>(stretch, out + place);
   }
 };
 

@@ -402,7 +402,10 @@ public:
         }
         next.allreduce = same_plan ? saved.allreduces[bucket] : begun_anew(parts_[bucket]->allreduce);
         parts_[bucket]->feedback.restore(next);
-      } catch (error const&) { // on all ranks, in the same bucket
+      } catch (error const& why) { // on all ranks, in the same bucket
+        if (breaks_communicator(why.code())) {
+          throw; // no rank can restore anything over it
+        }
         for (std::size_t done = 0; done <= bucket; ++done) {
           parts_[done]->feedback.restore(before[done]);
         }

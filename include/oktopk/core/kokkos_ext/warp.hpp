@@ -249,7 +249,7 @@ void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_
   }
 }
 
-/// The shared memory of a team: `bytes` of it, aligned to 8.
+/// The shared memory of a team: `count` objects of it, aligned to 8.
 template <class T, class Team>
 KOKKOS_INLINE_FUNCTION T* shared_in(Team const& team, std::int64_t count) {
   return static_cast<T*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(count) * sizeof(T), 8));
@@ -287,7 +287,7 @@ KOKKOS_INLINE_FUNCTION Number sum_of(Number const* numbers, int count) {
   return sum;
 }
 
-/// Numbers that a team needs to add up: what `sum_before` is given room for in shared memory.
+/// Numbers that a team needs for a scan: what `sum_before` is given room for in shared memory.
 template <class Warp>
 inline constexpr int numbers_to_scan = warps_in_team<Warp>;
 

@@ -50,6 +50,7 @@ class Oktopk(CMakePackage):
             self.define_from_variant("OKTOPK_ENABLE_TORCH", "torch"),
             self.define_from_variant("OKTOPK_ENABLE_XXHASH", "xxhash"),
             self.define_from_variant("OKTOPK_ENABLE_ZFP", "zfp"),
+            self.define("OKTOPK_ENABLE_CATALOGUE", False),
             self.define("OKTOPK_ENABLE_TESTS", False),
         ]
 
