@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -358,7 +359,7 @@ private:
 
   // Null where there is none.
   template <class List>
-  static auto find_key(List& list, std::string_view key) {
+  static std::remove_reference_t<decltype(*std::declval<List&>().begin())>* find_key(List& list, std::string_view key) {
     auto const found = std::find_if(list.begin(), list.end(), [&](auto const& each) { return each.key == key; });
     return found == list.end() ? nullptr : &*found;
   }
