@@ -6,7 +6,6 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/dense.hpp>
-#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>

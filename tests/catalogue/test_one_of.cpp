@@ -33,8 +33,9 @@ TEST_CASE("one of several local selectors is a selector, whichever it is") {
   for_each_choice<oktopk::catalogue::any_local_selector>(
       oktopk::catalogue::local_selectors, [](auto const& chosen, std::string const& name) {
         INFO(name);
-        check_selector(chosen, {.exactly_k = name == "exact" || name == "chunked",
-                                .several_ranks = name != "gaussian" && name != "chunked"});
+        check_selector(chosen, {.exactly_k = name == "exact" || name == "chunked" || name == "random",
+                                .several_ranks = name != "gaussian" && name != "chunked" && name != "random",
+                                .by_magnitude = name != "random"});
       });
 }
 

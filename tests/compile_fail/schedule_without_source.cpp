@@ -4,7 +4,7 @@
 
 // A schedule that does not say whom a rank receives from: the compiler must name what is missing.
 
-#include <oktopk/exchange/concept.hpp>
+#include <oktopk/exchange/split_and_reduce.hpp>
 
 struct one_way : oktopk::rotated {
   using rotated::rotated;

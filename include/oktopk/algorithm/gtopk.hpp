@@ -27,8 +27,8 @@ namespace oktopk {
 /// log2 P of Table 1; beside these 4 words of header a message. Any P. Holds two values and two bits per element.
 template <class E, class Comm, class Policies = default_policies>
 class gtopk : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using Format = typename Policies::format;
-  using LocalSelector = typename Policies::local_selector;
+  using format_type = typename Policies::format;
+  using local_selector_type = typename Policies::local_selector;
   using base = selecting_base<E, Comm, Policies>;
 
 public:
@@ -37,15 +37,15 @@ public:
   using typename base::memory_space;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, LocalSelector>;
+  using state_type = selection_state<value_type, local_selector_type>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename LocalSelector::options local_select{};
+    typename local_selector_type::options local_select{};
     bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
-    Format format{};            ///< of the entries on the wire
+    format_type format{};       ///< of the entries on the wire
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -58,10 +58,10 @@ public:
   /// Collective.
   gtopk(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
-        local_selection_(LocalSelector(how.local_select)), reduction_tree_(how.format) {
-    k_ = detail::agree_on_selection<Format>("gtopk", length_, how.k, how.density, how.format,
-                                            local_selection_.selector(), comm_,
-                                            [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
+        local_selection_(local_selector_type(how.local_select)), reduction_tree_(how.format) {
+    k_ = detail::agree_on_selection<format_type>(
+        "gtopk", length_, how.k, how.density, reduction_tree_.format(), local_selection_.selector(), comm_,
+        [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
   }
 
   std::string_view name() const { return return_dropped_ ? "gtopk" : "gtopk_published"; }
@@ -104,8 +104,8 @@ private:
 
   bool return_dropped_;
   state_type state_;
-  local_selection<E, Format, LocalSelector> local_selection_;
-  detail::reduction_tree<E, Comm, Format> reduction_tree_;
+  local_selection<E, format_type, local_selector_type> local_selection_;
+  detail::reduction_tree<E, Comm, format_type> reduction_tree_;
   detail::contributed_indices<E, index_type> contributed_indices_;
 };
 

@@ -39,12 +39,12 @@ namespace oktopk {
 /// only one it launches on and waits for.
 template <class E, class Comm, class Policies = default_policies>
 class ok_topk : detail::checked_policies<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using Format = typename Policies::format;
-  using LocalSelector = typename Policies::local_selector;
-  using GlobalSelector = typename Policies::global_selector;
-  using Partitioner = typename Policies::partitioner;
-  using Schedule = typename Policies::schedule;
-  using Gather = typename Policies::gather;
+  using format_type = typename Policies::format;
+  using local_selector_type = typename Policies::local_selector;
+  using global_selector_type = typename Policies::global_selector;
+  using partitioner_type = typename Policies::partitioner;
+  using schedule_type = typename Policies::schedule;
+  using gather_type = typename Policies::gather;
   using base = selecting_base<E, Comm, Policies>;
 
 public:
@@ -53,21 +53,21 @@ public:
   using typename base::memory_space;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = ok_topk_state<value_type, LocalSelector, GlobalSelector>;
+  using state_type = ok_topk_state<value_type, local_selector_type, global_selector_type>;
 
   /// The selection of a call, and the options of each step. `length` and one of `k` and `density` are needed, as in
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
   /// the same on all ranks.
   struct options {
-    std::int64_t length = 0;                          ///< of the accumulators
-    std::optional<std::int64_t> k{};                  ///< entries to select, in [0, length]; this or density
-    std::optional<double> density{};                  ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename LocalSelector::options local_select{};   ///< lines 2 to 4: which entries of a rank
-    typename GlobalSelector::options global_select{}; ///< lines 9 to 12: which of the sums
-    typename Partitioner::options partition{};        ///< lines 5 to 7: how often regions are drawn anew
-    typename Schedule::options schedule{};            ///< line 8: in which order ranks send
-    typename Gather::options gather{};                ///< line 13: when parts are balanced
-    Format format{};                                  ///< of the entries on the wire
+    std::int64_t length = 0;                                ///< of the accumulators
+    std::optional<std::int64_t> k{};                        ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{};                        ///< k / length, in (0, 1]; k is rounded, and at least 1
+    typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank
+    typename global_selector_type::options global_select{}; ///< lines 9 to 12: which of the sums
+    typename partitioner_type::options partition{};         ///< lines 5 to 7: how often regions are drawn anew
+    typename schedule_type::options schedule{};             ///< line 8: in which order ranks send
+    typename gather_type::options gather{};                 ///< line 13: when parts are balanced
+    format_type format{};                                   ///< of the entries on the wire
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -155,18 +155,19 @@ public:
 protected:
   ok_topk(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name), partitioner_(how.partition),
-        local_selection_(LocalSelector(how.local_select)), space_repartition_(partitioner_),
-        split_and_reduce_(Schedule(how.schedule), how.format), global_selection_(GlobalSelector(how.global_select)),
-        balance_and_allgatherv_(Gather(how.gather), how.format), rounding_losses_(how.format) {
+        local_selection_(local_selector_type(how.local_select)), space_repartition_(partitioner_),
+        split_and_reduce_(schedule_type(how.schedule), how.format),
+        global_selection_(global_selector_type(how.global_select)),
+        balance_and_allgatherv_(gather_type(how.gather), how.format), rounding_losses_(how.format) {
     agreement terms("ok_topk");
     detail::check_length<index_type>(length_, terms);
     k_ = detail::resolve_k(length_, how.k, how.density, terms);
-    terms.fact("length", length_).fact("k", k_).fact("format", how.format.name());
+    terms.fact("length", length_).fact("k", k_).fact("format", split_and_reduce_.format().name());
     detail::check_policy("local selector", local_selection_.selector(), terms);
     detail::check_policy("global selector", global_selection_.selector(), terms);
     detail::check_policy("partitioner", partitioner_, terms);
-    detail::check_policy("schedule", Schedule(how.schedule), terms);
-    detail::check_policy("gather", Gather(how.gather), terms);
+    detail::check_policy("schedule", schedule_type(how.schedule), terms);
+    detail::check_policy("gather", gather_type(how.gather), terms);
     terms.check_on(comm_);
   }
 
@@ -184,14 +185,14 @@ private:
 
   char const* name_;
   state_type state_;
-  Partitioner partitioner_;
-  local_selection<E, Format, LocalSelector> local_selection_;
-  typename Partitioner::template step<E, Comm> space_repartition_;
-  detail::split_and_reduce<E, Comm, Format, Schedule> split_and_reduce_;
-  detail::global_selection<E, Comm, Format, GlobalSelector> global_selection_;
-  typename Gather::template step<E, Comm, Format> balance_and_allgatherv_;
+  partitioner_type partitioner_;
+  local_selection<E, format_type, local_selector_type> local_selection_;
+  typename partitioner_type::template step<E, Comm> space_repartition_;
+  detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
+  detail::global_selection<E, Comm, format_type, global_selector_type> global_selection_;
+  typename gather_type::template step<E, Comm, format_type> balance_and_allgatherv_;
   detail::contributed_indices<E, index_type> contributed_indices_;
-  detail::rounding_losses<E, Format> rounding_losses_;
+  detail::rounding_losses<E, format_type> rounding_losses_;
 };
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.

@@ -29,8 +29,8 @@ namespace oktopk {
 /// The volume grows with P and passes dense's at P about n/k. Holds one value and one bit per element of the gradient.
 template <class E, class Comm, class Policies = default_policies>
 class topk_a : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using Format = typename Policies::format;
-  using LocalSelector = typename Policies::local_selector;
+  using format_type = typename Policies::format;
+  using local_selector_type = typename Policies::local_selector;
   using base = selecting_base<E, Comm, Policies>;
 
 public:
@@ -38,14 +38,14 @@ public:
   using typename base::index_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, LocalSelector>;
+  using state_type = selection_state<value_type, local_selector_type>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename LocalSelector::options local_select{};
-    Format format{}; ///< of the entries on the wire
+    typename local_selector_type::options local_select{};
+    format_type format{}; ///< of the entries on the wire
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -96,9 +96,9 @@ public:
 protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
       : base(std::move(exec), std::move(comm), how.length), name_(name),
-        local_selection_(LocalSelector(how.local_select)), allgatherv_(how.format), rounding_losses_(how.format) {
-    k_ = detail::agree_on_selection<Format>(name_, length_, how.k, how.density, how.format, local_selection_.selector(),
-                                            comm_, [](agreement&) {});
+        local_selection_(local_selector_type(how.local_select)), allgatherv_(how.format), rounding_losses_(how.format) {
+    k_ = detail::agree_on_selection<format_type>(name_, length_, how.k, how.density, how.format,
+                                                 local_selection_.selector(), comm_, [](agreement&) {});
   }
 
 private:
@@ -122,10 +122,10 @@ private:
   char const* name_;
   state_type state_;
   std::int64_t largest_selection_ = 0;
-  local_selection<E, Format, LocalSelector> local_selection_;
+  local_selection<E, format_type, local_selector_type> local_selection_;
   count_gathering<Comm> gather_counts_;
-  allgatherv<E, Comm, Format> allgatherv_;
-  detail::rounding_losses<E, Format> rounding_losses_;
+  allgatherv<E, Comm, format_type> allgatherv_;
+  detail::rounding_losses<E, format_type> rounding_losses_;
   region_sum<index_type, value_type, E> sum_;
 };
 

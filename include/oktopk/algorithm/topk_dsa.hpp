@@ -37,8 +37,8 @@ struct topk_dsa_policies : default_policies {
 /// P.
 template <class E, class Comm, class Policies = topk_dsa_policies>
 class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using Format = typename Policies::format;
-  using LocalSelector = typename Policies::local_selector;
+  using format_type = typename Policies::format;
+  using local_selector_type = typename Policies::local_selector;
   using base = selecting_base<E, Comm, Policies>;
 
 public:
@@ -46,15 +46,15 @@ public:
   using typename base::index_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, LocalSelector>;
+  using state_type = selection_state<value_type, local_selector_type>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename LocalSelector::options local_select{};
+    typename local_selector_type::options local_select{};
     rotated::options schedule{};
-    Format format{}; ///< of the entries on the wire
+    format_type format{}; ///< of the entries on the wire
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -66,10 +66,10 @@ public:
 
   /// Collective.
   topk_dsa(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), local_selection_(LocalSelector(how.local_select)),
+      : base(std::move(exec), std::move(comm), how.length), local_selection_(local_selector_type(how.local_select)),
         split_and_reduce_(rotated(how.schedule), how.format), allgatherv_(how.format), rounding_losses_(how.format) {
-    k_ = detail::agree_on_selection<Format>(
-        "topk_dsa", length_, how.k, how.density, how.format, local_selection_.selector(), comm_,
+    k_ = detail::agree_on_selection<format_type>(
+        "topk_dsa", length_, how.k, how.density, split_and_reduce_.format(), local_selection_.selector(), comm_,
         [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); });
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
     detail::even_regions(length_, boundaries_);
@@ -130,11 +130,11 @@ private:
   state_type state_;
   std::vector<std::int64_t> boundaries_;
   std::int64_t largest_region_ = 0; // sums in it, in the last call
-  local_selection<E, Format, LocalSelector> local_selection_;
-  detail::split_and_reduce<E, Comm, Format, rotated> split_and_reduce_;
+  local_selection<E, format_type, local_selector_type> local_selection_;
+  detail::split_and_reduce<E, Comm, format_type, rotated> split_and_reduce_;
   count_gathering<Comm> gather_counts_;
-  allgatherv<E, Comm, Format> allgatherv_;
-  detail::rounding_losses<E, Format> rounding_losses_;
+  allgatherv<E, Comm, format_type> allgatherv_;
+  detail::rounding_losses<E, format_type> rounding_losses_;
 };
 
 /// Deduces from options in braces, as `ok_topk` does.

@@ -40,6 +40,8 @@ public:
 
   static constexpr std::int64_t header_bytes = 2 * message_header_bytes;
 
+  Format const& format() const { return format_; }
+
   /// The result on one rank; entries are valid until the next call.
   struct result {
     entries_type sums; ///< the root's, the same on all ranks

@@ -82,6 +82,8 @@ public:
 
   explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
+  Format const& format() const { return format_; }
+
   /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
   /// `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any rank has selected, or
   /// nothing where nobody can tell. Then ranks announce their sizes first, in P-1 more messages of 2 words.
