@@ -114,7 +114,7 @@ private:
       sum_.add(call.exec, all.slice(position, position + size));
       position += size;
     }
-    entries_type const sums = detail::extract_sums(call, sum_);
+    entries_type sums = detail::extract_sums(call, sum_);
     call.throw_if_faulty();
     return sums;
   }

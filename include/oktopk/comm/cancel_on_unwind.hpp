@@ -29,7 +29,7 @@ public:
   ~cancel_on_unwind() {
     if (std::uncaught_exceptions() > exceptions_) {
       comm_.cancel(std::span<request>()); // also where none is under way: the other ranks still expect some
-      std::apply([this](auto&... each) { (cancel_each(each), ...); }, requests_);
+      std::apply([this](auto&... each) { (this->cancel_each(each), ...); }, requests_);
     }
   }
 

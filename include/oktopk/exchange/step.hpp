@@ -60,7 +60,7 @@ inline void check_counts(std::span<std::int64_t const> counts, std::int64_t leng
 template <execution_space E, communicator Comm, gradient_index Index, gradient_value Value>
 sparse_ref<Index, Value, typename E::memory_space> extract_sums(call_context<E, Comm>& call,
                                                                 region_sum<Index, Value, E>& sum) {
-  auto const sums = sum.extract(call.exec);
+  auto sums = sum.extract(call.exec);
   if constexpr (region_sum<Index, Value, E>::checks) {
     if (sum.not_finite() >= 0) {
       call.note({fault::non_finite, sum.not_finite(), fault_subject::sum});

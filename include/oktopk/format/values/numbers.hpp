@@ -157,7 +157,7 @@ KOKKOS_FORCEINLINE_FUNCTION void pack_rows(std::uint32_t const* numbers, int wid
       filled += width;
       if (filled >= 32) {
         __builtin_memcpy(at, &pending, sizeof pending);
-        at += row_lanes * 4;
+        at += std::ptrdiff_t(row_lanes) * 4;
         filled -= 32;
         pending = filled > 0 ? row >> (width - filled) : row_vector{};
       }
@@ -177,7 +177,7 @@ KOKKOS_FORCEINLINE_FUNCTION void unpack_rows(std::byte const* from, int width, s
       int const missing = width - left;
       if (missing > 0) {
         __builtin_memcpy(&words, at, sizeof words);
-        at += row_lanes * 4;
+        at += std::ptrdiff_t(row_lanes) * 4;
         row |= words << left;
       }
       left = missing > 0 ? 32 - missing : -missing;
