@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,15 +27,12 @@ namespace oktopk {
 /// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
 /// Beside these, 2 words a message of headers and sizes, and for the exact global threshold at most 3k/32 words where
 /// one digit of it is searched, as gradients move, in ceil(log2 P) messages more than a reused one takes; k/32 words
-/// and as many messages for every digit more, k/2 where it jumps, or the histograms' least. Sums
-/// are formed in a fixed order: the same input gives the same bits in every run.
+/// and as many messages for every digit more, k/2 where it jumps, or the histograms' least. Sums are formed in a fixed
+/// order: the same input gives the same bits in every run. Both selections are exact unless told otherwise, which
+/// `exact` makes as cheap as reusing thresholds; regions are `evened`. `paper_policies` has the paper's choices.
 ///
-/// Both selections are exact unless told otherwise, which `exact` makes as cheap as reusing thresholds, and regions are
-/// `evened`; the paper's choices are `reused_threshold` and `balanced`.
-///
-/// All ranks make the object together, with the same options and policies; different ones are an
-/// `error` on every rank. The object keeps a copy of the communicator and of the execution-space instance, which is the
-/// only one it launches on and waits for.
+/// All ranks make the object together, with the same options and policies; different ones are an `error` on every rank.
+/// The object keeps a copy of the communicator and of the instance, the only one it launches on and waits for.
 template <class E, class Comm, class Policies = default_policies>
 class ok_topk : detail::checked_policies<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
   using format_type = typename Policies::format;
@@ -91,10 +87,9 @@ public:
   std::string_view name() const { return name_; }
 
   /// The sum of what the steps send at most, for selections of k in balanced regions: 6k(P-1)/P for entries of two
-  /// words (equation 3), k/2 for the histograms and candidates of the search for the global threshold, headers, sizes
-  /// and boundaries. Whatever the regions, 2k + 4k(P-1)/P and P-1 entries of rounding. A selection that nothing bounds
-  /// beforehand counts as in the last call where it was more than k. For a format of another size: the most that it
-  /// takes for as many entries in as many messages, wherever they lie.
+  /// words (equation 3), k/2 to search the global threshold, headers, sizes and boundaries. Whatever the regions,
+  /// 2k + 4k(P-1)/P and P-1 entries of rounding. A selection that nothing bounds beforehand counts as in the last call
+  /// where it was more than k. For a format of another size: the most that it takes for as many entries and messages.
   double bound_words() const {
     int const ranks = comm_.size();
     double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
@@ -178,7 +173,7 @@ private:
 
   void repartition(call_context<E, Comm>& call, entries_type const& selection, std::vector<std::int64_t>& boundaries) {
     detail::profiling_region const profiled("oktopk::space_repartition");
-    std::span<std::int64_t const> const found = space_repartition_.run(call, selection.indices);
+    auto const found = space_repartition_.run(call, selection.indices);
     boundaries.assign(found.begin(), found.end());
     call.statistics.repartitioned = true;
   }
