@@ -128,7 +128,7 @@ def test_minutes_are_those_of_the_run_in_all(training, tmp_path, more):
 @pytest.mark.parametrize("sentence, options", [
     ("not in {vgg16,lstm,bert}", ["--workload", "resnet"]),
     ('there is no algorithm "okk_topk"; there are ok_topk, ', ["--algorithm", "okk_topk"]),
-    ("local_select", ["--algorithm", "ok_topk(select=exact)"]),
+    ("has format, local, ", ["--algorithm", "ok_topk(select=exact)"]),
     ("give --iterations or --minutes, not both", ["--minutes", 1]),
     ("cannot read the text", ["--workload", "lstm", "--text", "/nowhere/text"]),
     ("words; training needs 10,000 or more", ["--workload", "bert", "--text", "short"]),
