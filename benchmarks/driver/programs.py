@@ -160,7 +160,7 @@ def catalogue():
     """Of each scheme that the sources of oktopk_bench name: whether it is sparse, dense, or dense and
     coded. Needs no build."""
     text = (ROOT / "include/oktopk/catalogue/algorithms.hpp").read_text(encoding="utf-8")
-    return {name: kind for kind, name in re.findall(r'^    (\w+)_scheme\{\s*"(\w+)"', text, re.M)}
+    return {name: kind for kind, name in re.findall(r'^    (\w+)_scheme(?:<[^{]*>)?\{\s*"(\w+)"', text, re.M)}
 
 
 def kind_of_scheme(name):

@@ -304,7 +304,7 @@ def test_help(tool, ranks):
     assert "--density" in said and said.count("--no-verify") == 1
     listed = tool.succeed(ranks, "--list")
     assert listed.count("ring_chunked:") == 1 and "codec=none" in listed
-    assert listed.count("sign; goes with format=packed\n") == 6
+    assert listed.count("sign, float16; goes with format=packed\n") == 6
 
 
 @on_two
