@@ -8,6 +8,7 @@
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/options.hpp>
+#include <oktopk/format/values/numbers.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -113,20 +114,13 @@ struct block_coder {
     if constexpr (Rate != 0) {
       std::memcpy(out, codes, static_cast<std::size_t>(groups) * Rate);
     } else {
-      auto const mask = (std::uint32_t(1) << rate) - 1;
-      for (int group = 0; group < groups; ++group) {
-        std::uint64_t half[2] = {0, 0};
-        for (int i = 0; i < 8; ++i) {
-          half[i / 4] |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(codes[8 * group + i]) & mask)
-                         << (i % 4 * rate);
-        }
-        int const bits = 4 * rate; // of a half
-        std::uint64_t const word[2] = {bits == 64 ? half[0] : half[0] | (half[1] << bits),
-                                       bits == 64 ? half[1] : half[1] >> (64 - bits)};
-        for (int byte = 0; byte < rate; ++byte) {
-          out[group * rate + byte] = static_cast<std::byte>(word[byte / 8] >> (byte % 8 * 8));
-        }
+      std::uint32_t numbers[width];
+      for (int i = 0; i < 8 * groups; ++i) {
+        numbers[i] = static_cast<std::uint32_t>(codes[i] & static_cast<std::int32_t>(low_bits(rate)));
       }
+      std::byte stream[2 * width + stream_slack];
+      put_all(stream, numbers, 8 * groups, rate);
+      std::memcpy(out, stream, static_cast<std::size_t>(groups * rate));
     }
   }
 
@@ -134,18 +128,12 @@ struct block_coder {
     if constexpr (Rate != 0) {
       std::memcpy(codes, in, static_cast<std::size_t>(groups) * Rate);
     } else {
-      for (int group = 0; group < groups; ++group) {
-        std::uint64_t word[2] = {0, 0};
-        for (int byte = 0; byte < rate; ++byte) {
-          word[byte / 8] |= static_cast<std::uint64_t>(in[group * rate + byte]) << (byte % 8 * 8);
-        }
-        int const bits = 4 * rate;
-        std::uint64_t const half[2] = {word[0], bits == 64 ? word[1] : (word[0] >> bits) | (word[1] << (64 - bits))};
-        for (int i = 0; i < 8; ++i) {
-          // To the top of 32 bits and back again, which brings the sign.
-          auto const top = static_cast<std::uint32_t>(half[i / 4] >> (i % 4 * rate)) << (32 - rate);
-          codes[8 * group + i] = static_cast<code>(static_cast<std::int32_t>(top) >> (32 - rate));
-        }
+      std::byte stream[2 * width + stream_slack] = {};
+      std::memcpy(stream, in, static_cast<std::size_t>(groups * rate));
+      for (int i = 0; i < 8 * groups; ++i) {
+        // To the top of 32 bits and back again, which brings the sign.
+        auto const top = static_cast<std::uint32_t>(bits_from(stream, i * rate)) << (32 - rate);
+        codes[i] = static_cast<code>(static_cast<std::int32_t>(top) >> (32 - rate));
       }
     }
   }
@@ -175,67 +163,50 @@ private:
   }
 };
 
-} // namespace oktopk::detail
-
-namespace oktopk {
-
-namespace detail {
-
-/// A block that is encoded: its exponent, its codes, and what it lost.
-template <int Rate, gradient_value Value>
-struct block_float_writing {
+/// Encodes a block; where `Operation` is not void, the sums of its values and of what is decoded from `in`.
+template <int Rate, class Operation, gradient_value Value>
+struct block_float_encoding {
   using coder = block_coder<Value, Rate>;
 
+  std::byte const* in;
+  Value const* values;
   std::int64_t count;
   std::byte* out;
-  std::int64_t codes; ///< where they begin
+  std::int64_t codes; ///< where they begin, in `in` and `out`
   Value* lost;
   int rate;
 
-  KOKKOS_INLINE_FUNCTION int values_of(std::int64_t block) const {
-    return count - block * coder::width < coder::width ? static_cast<int>(count - block * coder::width) : coder::width;
-  }
-
-  /// `values` are 64, zeros behind the last of the vector.
-  KOKKOS_INLINE_FUNCTION void put(std::int64_t block, Value const* values) const {
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
     std::int64_t const begin = block * coder::width;
-    int const left = values_of(block);
+    bool const whole = count - begin >= coder::width;
+    int const left = whole ? coder::width : static_cast<int>(count - begin);
+    std::int64_t const coded_begin = codes + begin / 8 * rate;
     typename coder::code coded[coder::width];
+    Value const* from = values + begin;
+    Value copied[coder::width];
+    if (!whole || !std::is_void_v<Operation>) {
+      for (int i = left; i < coder::width; ++i) {
+        copied[i] = 0;
+      }
+      std::memcpy(copied, from, static_cast<std::size_t>(left) * sizeof(Value));
+      if constexpr (!std::is_void_v<Operation>) {
+        coder::unpack(in + coded_begin, (left + 7) / 8, rate, coded);
+        coder::decode(Operation(), reinterpret_cast<std::int16_t const*>(in)[block], coded, left, copied);
+      }
+      from = copied;
+    }
     Value noted[coder::width];
-    bool const whole = left == coder::width;
     Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
     auto* const exponents = reinterpret_cast<std::int16_t*>(out);
-    exponents[block] = coder::encode(values, coded, note, rate);
+    exponents[block] = coder::encode(from, coded, note, rate);
     // Zeros behind the last exponent up to where the codes begin, so that all bytes of a message are defined.
     for (std::int64_t i = block + 1; i * coder::width >= count && i % 4 != 0; ++i) {
       exponents[i] = 0;
     }
-    coder::pack(coded, (left + 7) / 8, rate, out + codes + begin / 8 * rate);
-    if (!whole && lost != nullptr) {
-      for (int i = 0; i < left; ++i) {
-        lost[begin + i] = noted[i];
-      }
+    coder::pack(coded, (left + 7) / 8, rate, out + coded_begin);
+    if (note == noted) {
+      std::memcpy(lost + begin, noted, static_cast<std::size_t>(left) * sizeof(Value));
     }
-  }
-};
-
-template <int Rate, gradient_value Value>
-struct block_float_encoding {
-  using coder = block_coder<Value, Rate>;
-
-  block_float_writing<Rate, Value> to;
-  Value const* values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
-    Value const* from = values + block * coder::width;
-    Value last[coder::width];
-    if (int const left = to.values_of(block); left < coder::width) {
-      for (int i = 0; i < coder::width; ++i) {
-        last[i] = i < left ? from[i] : Value(0);
-      }
-      from = last;
-    }
-    to.put(block, from);
   }
 };
 
@@ -243,9 +214,8 @@ template <int Rate, class Operation, gradient_value Value>
 struct block_float_decoding {
   using coder = block_coder<Value, Rate>;
 
-  Operation operation;
-  std::int16_t const* exponents;
-  std::byte const* codes;
+  std::byte const* in;
+  std::int64_t codes; ///< where they begin
   std::int64_t count;
   Value* values;
   int rate;
@@ -254,41 +224,14 @@ struct block_float_decoding {
     std::int64_t const begin = block * coder::width;
     int const left = count - begin < coder::width ? static_cast<int>(count - begin) : coder::width;
     typename coder::code coded[coder::width];
-    coder::unpack(codes + begin / 8 * rate, (left + 7) / 8, rate, coded);
-    coder::decode(operation, exponents[block], coded, left, values + begin);
+    coder::unpack(in + codes + begin / 8 * rate, (left + 7) / 8, rate, coded);
+    coder::decode(Operation(), reinterpret_cast<std::int16_t const*>(in)[block], coded, left, values + begin);
   }
 };
 
-template <int Rate, class Operation, gradient_value Value>
-struct block_float_recoding {
-  using coder = block_coder<Value, Rate>;
+} // namespace oktopk::detail
 
-  block_float_writing<Rate, Value> to;
-  Operation operation;
-  std::byte const* in;
-  Value const* values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block) const {
-    Value const* const from = values + block * coder::width;
-    int const left = to.values_of(block);
-    typename coder::code coded[coder::width];
-    Value reduced[coder::width];
-    coder::unpack(in + to.codes + block * (coder::width / 8) * to.rate, (left + 7) / 8, to.rate, coded);
-    if (left == coder::width) {
-      for (int i = 0; i < coder::width; ++i) {
-        reduced[i] = from[i];
-      }
-    } else {
-      for (int i = 0; i < coder::width; ++i) {
-        reduced[i] = i < left ? from[i] : Value(0);
-      }
-    }
-    coder::decode(operation, reinterpret_cast<std::int16_t const*>(in)[block], coded, left, reduced);
-    to.put(block, reduced);
-  }
-};
-
-} // namespace detail
+namespace oktopk {
 
 /// Block floating point at a fixed rate: 64 values share an exponent (16 bits, a quarter of a bit a value), and each
 /// has `rate` bits of its own.
@@ -333,11 +276,7 @@ struct block_float {
 
   template <execution_space E, gradient_value Value>
   void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) const {
-    at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
-      detail::block_float_encoding<Rate, Value> const kernel{{count, out, exponent_bytes(count), lost, options_.rate},
-                                                             values};
-      Kokkos::parallel_for("oktopk::block_float::encode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
-    });
+    encode_with<void>("oktopk::block_float::encode", exec, nullptr, count, values, out, lost);
   }
 
   template <execution_space E, gradient_value Value>
@@ -346,34 +285,38 @@ struct block_float {
   }
 
   template <execution_space E, class Operation, gradient_value Value>
-  void decode_and_reduce(E const& exec, Operation operation, std::byte const* in, std::int64_t count,
-                         Value* values) const {
+  void decode_and_reduce(E const& exec, Operation, std::byte const* in, std::int64_t count, Value* values) const {
     at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
-      detail::block_float_decoding<Rate, Operation, Value> const kernel{
-          operation,    reinterpret_cast<std::int16_t const*>(in), in + exponent_bytes(count), count, values,
-          options_.rate};
+      detail::block_float_decoding<Rate, Operation, Value> const kernel{in, exponent_bytes(count), count, values,
+                                                                        options_.rate};
       Kokkos::parallel_for("oktopk::block_float::decode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
     });
   }
 
   template <execution_space E, class Operation, gradient_value Value>
-  void recode(E const& exec, Operation operation, std::byte const* in, std::int64_t count, Value const* values,
-              std::byte* out, Value* lost) const {
-    at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
-      detail::block_float_recoding<Rate, Operation, Value> const kernel{
-          {count, out, exponent_bytes(count), lost, options_.rate}, operation, in, values};
-      Kokkos::parallel_for("oktopk::block_float::recode", detail::index_range<E>(exec, 0, blocks(count)), kernel);
-    });
+  void recode(E const& exec, Operation, std::byte const* in, std::int64_t count, Value const* values, std::byte* out,
+              Value* lost) const {
+    encode_with<Operation>("oktopk::block_float::recode", exec, in, count, values, out, lost);
   }
 
 private:
+  template <class Operation, execution_space E, gradient_value Value>
+  void encode_with(char const* label, E const& exec, std::byte const* in, std::int64_t count, Value const* values,
+                   std::byte* out, Value* lost) const {
+    at_rate([&]<int Rate>(std::integral_constant<int, Rate>) {
+      detail::block_float_encoding<Rate, Operation, Value> const kernel{
+          in, values, count, out, exponent_bytes(count), lost, options_.rate};
+      Kokkos::parallel_for(label, detail::index_range<E>(exec, 0, blocks(count)), kernel);
+    });
+  }
+
   // Calls `launch` with the rate that kernels are compiled for: 0 for one that is an argument of theirs.
   template <class Launch>
   void at_rate(Launch const& launch) const {
     switch (options_.rate) {
-    case 8: launch(std::integral_constant<int, 8>()); return;
-    case 16: launch(std::integral_constant<int, 16>()); return;
-    default: launch(std::integral_constant<int, 0>()); return;
+    case 8: return launch(std::integral_constant<int, 8>());
+    case 16: return launch(std::integral_constant<int, 16>());
+    default: return launch(std::integral_constant<int, 0>());
     }
   }
 

@@ -10,22 +10,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace oktopk {
 
 namespace detail {
 
-template <class Element, gradient_value Value>
+/// Encodes values; where `Operation` is not void, the sums of the values and of what is decoded from `from`.
+template <class Element, class Operation, gradient_value Value>
 struct element_encoding {
+  typename Element::template wire<Value> const* from;
   Value const* values;
   typename Element::template wire<Value>* to;
   Value* lost;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    auto const coded = Element::to_wire(values[i]);
+    Value value = values[i];
+    if constexpr (!std::is_void_v<Operation>) {
+      value = Operation::of(value, Element::template from_wire<Value>(from[i]));
+    }
+    auto const coded = Element::to_wire(value);
     to[i] = coded;
     if (lost != nullptr) {
-      lost[i] = values[i] - Element::template from_wire<Value>(coded);
+      lost[i] = value - Element::template from_wire<Value>(coded);
     }
   }
 };
@@ -37,23 +44,6 @@ struct element_reduction {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     values[i] = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
-  }
-};
-
-template <class Element, class Operation, gradient_value Value>
-struct element_recoding {
-  typename Element::template wire<Value> const* from;
-  Value const* values;
-  typename Element::template wire<Value>* to;
-  Value* lost;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    Value const value = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
-    auto const coded = Element::to_wire(value);
-    to[i] = coded;
-    if (lost != nullptr) {
-      lost[i] = value - Element::template from_wire<Value>(coded);
-    }
   }
 };
 
@@ -70,9 +60,8 @@ struct elementwise_codec {
 
   template <execution_space E, gradient_value Value>
   static void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) {
-    auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
-    Kokkos::parallel_for(lost == nullptr ? "oktopk::codec::encode" : "oktopk::codec::encode_and_note",
-                         detail::index_range<E>(exec, 0, count), element_encoding<Element, Value>{values, to, lost});
+    encode_with<void>(lost == nullptr ? "oktopk::codec::encode" : "oktopk::codec::encode_and_note", exec, nullptr,
+                      count, values, out, lost);
   }
 
   template <execution_space E, gradient_value Value>
@@ -88,18 +77,24 @@ struct elementwise_codec {
   template <execution_space E, class Operation, gradient_value Value>
   static void recode(E const& exec, Operation, std::byte const* in, std::int64_t count, Value const* values,
                      std::byte* out, Value* lost) {
-    auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
-    auto* const to = reinterpret_cast<typename Element::template wire<Value>*>(out);
-    Kokkos::parallel_for("oktopk::codec::recode", detail::index_range<E>(exec, 0, count),
-                         element_recoding<Element, Operation, Value>{from, values, to, lost});
+    encode_with<Operation>("oktopk::codec::recode", exec, in, count, values, out, lost);
   }
 
 private:
   template <class Operation, execution_space E, gradient_value Value>
+  static void encode_with(char const* label, E const& exec, std::byte const* in, std::int64_t count,
+                          Value const* values, std::byte* out, Value* lost) {
+    using wire = typename Element::template wire<Value>;
+    element_encoding<Element, Operation, Value> const kernel{reinterpret_cast<wire const*>(in), values,
+                                                             reinterpret_cast<wire*>(out), lost};
+    Kokkos::parallel_for(label, index_range<E>(exec, 0, count), kernel);
+  }
+
+  template <class Operation, execution_space E, gradient_value Value>
   static void reduce(char const* label, E const& exec, std::byte const* in, std::int64_t count, Value* values) {
-    auto const* const from = reinterpret_cast<typename Element::template wire<Value> const*>(in);
-    Kokkos::parallel_for(label, detail::index_range<E>(exec, 0, count),
-                         element_reduction<Element, Operation, Value>{from, values});
+    using wire = typename Element::template wire<Value>;
+    element_reduction<Element, Operation, Value> const kernel{reinterpret_cast<wire const*>(in), values};
+    Kokkos::parallel_for(label, index_range<E>(exec, 0, count), kernel);
   }
 };
 
