@@ -14,8 +14,8 @@
 #include <benchmark/benchmark.h>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/floats.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 
 #include <cstddef>

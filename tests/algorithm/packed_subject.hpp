@@ -7,8 +7,8 @@
 #include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/floats.hpp>
 
 #include <cstdint>
 #include <string>

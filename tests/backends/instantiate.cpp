@@ -13,8 +13,8 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/floats.hpp>
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sgd.hpp>

@@ -4,8 +4,8 @@
 #include "format/suite.hpp"
 
 #include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/floats.hpp>
 
 #include <cmath>
 #include <cstddef>

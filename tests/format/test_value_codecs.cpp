@@ -6,10 +6,8 @@
 #include "extending/plain_values.hpp"
 
 #include <oktopk/catalogue/one_of.hpp>
-#include <oktopk/format/values/bfloat16.hpp>
-#include <oktopk/format/values/exact.hpp>
 #include <oktopk/format/values/fixed.hpp>
-#include <oktopk/format/values/float16.hpp>
+#include <oktopk/format/values/floats.hpp>
 
 #include <limits>
 #include <string>

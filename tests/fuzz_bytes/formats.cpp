@@ -9,8 +9,8 @@
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>
-#include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
+#include <oktopk/format/values/floats.hpp>
 
 #include <algorithm>
 #include <limits>

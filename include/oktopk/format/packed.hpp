@@ -9,7 +9,7 @@
 #include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/processor.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/format/values/exact.hpp>
+#include <oktopk/format/values/floats.hpp>
 #include <oktopk/format/values/numbers.hpp>
 
 #include <array>

@@ -53,7 +53,8 @@ KOKKOS_FORCEINLINE_FUNCTION Value with_sign(Value magnitude, std::uint32_t code)
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(__builtin_bit_cast(bits_of<Value>, magnitude) | sign));
 }
 
-/// Values with one of 2^(Bits-1) magnitudes and either sign: the magnitudes, then a code of `Bits` bits each.
+/// Values with one of 2^(Bits-1) magnitudes and either sign, for 1 and 2 bits: the magnitudes, fitted to the block, then
+/// a code of `Bits` bits each.
 template <int Bits>
 struct fitted_magnitudes {
   static constexpr bool lossless = false;
@@ -61,6 +62,49 @@ struct fitted_magnitudes {
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return Bits * scale_half<Value>::bytes + packed_bytes<std::uint32_t>(count, Bits);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+    using half = scale_half<Value>;
+    Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
+    Value shares[block_values];
+    std::uint32_t codes[block_values];
+    Value total = 0;
+    for (int i = 0; i < count; ++i) {
+      shares[i] = magnitude_from_bits<Value>(magnitude_bits(values[i])) * share;
+      total += shares[i];
+      codes[i] = sign_bit(values[i]) ? 1U : 0U;
+    }
+    if (count < block_values) {
+      codes[count] = 0;
+    }
+    if constexpr (Bits == 1) {
+      store_to(out, half::nearest(total < largest_finite<Value> ? total : largest_finite<Value>));
+    } else {
+      Value threshold = total / static_cast<Value>(count);
+      Value low = threshold;
+      Value high = threshold;
+      for (int round = 0; round < 4; ++round) {
+        Value above = 0;
+        int many = 0;
+        for (int i = 0; i < count; ++i) {
+          above += shares[i] > threshold ? shares[i] : 0;
+          many += shares[i] > threshold ? 1 : 0;
+        }
+        low = many < count ? (total - above) / static_cast<Value>(count - many) : low;
+        high = many > 0 ? above / static_cast<Value>(many) : high;
+        threshold = low / 2 + high / 2;
+      }
+      for (int i = 0; i < count; ++i) {
+        codes[i] |= shares[i] > threshold ? 2U : 0U;
+      }
+      Value const most = largest_finite<Value> / static_cast<Value>(count);
+      store_to(out, half::nearest(low < most ? low * static_cast<Value>(count) : largest_finite<Value>));
+      store_to(out + half::bytes,
+               half::nearest(high < most ? high * static_cast<Value>(count) : largest_finite<Value>));
+    }
+    return pack_numbers(out + Bits * half::bytes, codes, count, Bits);
   }
 
   template <gradient_value Value>
@@ -115,7 +159,8 @@ struct fixed_values {
     Value const reciprocal = scale >= detail::smallest_normal<Value> ? 1 / scale : 0;
     std::uint32_t codes[detail::block_values];
     for (int i = 0; i < count; ++i) {
-      Value const levels = magnitude(values[i]) * reciprocal + Value(0.5);
+      Value const levels =
+          detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * reciprocal + Value(0.5);
       auto const level = static_cast<std::uint32_t>(static_cast<std::int32_t>(levels));
       codes[i] = (level < outermost ? level : outermost) << 1 | (detail::sign_bit(values[i]) ? 1U : 0U);
     }
@@ -141,11 +186,6 @@ struct fixed_values {
 private:
   using block = detail::magnitude_block<Bits - 1>;
   static constexpr std::uint32_t outermost = (1U << (Bits - 1)) - 1;
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static Value magnitude(Value value) {
-    return detail::magnitude_from_bits<Value>(detail::magnitude_bits(value));
-  }
 };
 
 /// Two bits a value: two magnitudes per block, fitted to it, with either sign.
@@ -155,73 +195,12 @@ private:
 template <>
 struct fixed_values<2> : detail::fitted_magnitudes<2> {
   static std::string name() { return "fixed2"; }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
-    using half = detail::scale_half<Value>;
-    Value magnitudes[detail::block_values];
-    Value total = 0;
-    Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
-    for (int i = 0; i < count; ++i) {
-      magnitudes[i] = detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * share;
-      total += magnitudes[i];
-    }
-    Value threshold = total / static_cast<Value>(count);
-    Value low = threshold;
-    Value high = threshold;
-    for (int round = 0; round < 4; ++round) {
-      Value above = 0;
-      int many = 0;
-      for (int i = 0; i < count; ++i) {
-        above += magnitudes[i] > threshold ? magnitudes[i] : 0;
-        many += magnitudes[i] > threshold ? 1 : 0;
-      }
-      low = many < count ? (total - above) / static_cast<Value>(count - many) : low;
-      high = many > 0 ? above / static_cast<Value>(many) : high;
-      threshold = low / 2 + high / 2;
-    }
-    std::uint32_t codes[detail::block_values];
-    for (int i = 0; i < count; ++i) {
-      codes[i] = (magnitudes[i] > threshold ? 2U : 0U) | (detail::sign_bit(values[i]) ? 1U : 0U);
-    }
-    if (count < detail::block_values) {
-      codes[count] = 0;
-    }
-    detail::store_to(out, half::nearest(times(low, count)));
-    detail::store_to(out + half::bytes, half::nearest(times(high, count)));
-    return detail::pack_numbers(out + 2 * half::bytes, codes, count, 2);
-  }
-
-private:
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static Value times(Value share, int count) {
-    Value const most = detail::largest_finite<Value> / static_cast<Value>(count);
-    return share < most ? share * static_cast<Value>(count) : detail::largest_finite<Value>;
-  }
 };
 
 /// One bit a value: its sign, and the mean magnitude of the block, which is the scale with the least squared error
 /// (Bernstein et al. 2018, signSGD; Karimireddy et al. 2019 with error feedback).
 struct sign_values : detail::fitted_magnitudes<1> {
   static std::string name() { return "sign"; }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
-    using half = detail::scale_half<Value>;
-    Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
-    Value mean = 0;
-    std::uint32_t codes[detail::block_values];
-    for (int i = 0; i < count; ++i) {
-      mean += detail::magnitude_from_bits<Value>(detail::magnitude_bits(values[i])) * share;
-      codes[i] = detail::sign_bit(values[i]) ? 1U : 0U;
-    }
-    if (count < detail::block_values) {
-      codes[count] = 0;
-    }
-    Value const most = detail::largest_finite<Value>;
-    detail::store_to(out, half::nearest(mean < most ? mean : most));
-    return detail::pack_numbers(out + half::bytes, codes, count, 1);
-  }
 };
 
 } // namespace oktopk

@@ -25,6 +25,7 @@ struct magnitude_block {
   using base_type = std::conditional_t<Bits <= 8, std::uint8_t, std::uint16_t>;
   using patch_type = std::conditional_t<Bits <= 31, std::uint8_t, std::uint16_t>;
 
+  static constexpr int magnitude_bits = Bits;
   static constexpr int base_shift = Bits > 16 ? Bits - 16 : 0;
   static constexpr int header_bytes = static_cast<int>(sizeof(base_type)) + 2;
   static constexpr int patch_bytes = 1 + static_cast<int>(sizeof(patch_type));

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/kokkos_ext/bits.hpp>
+#include <oktopk/format/values/magnitude_block.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+namespace oktopk {
+
+namespace detail {
+
+/// The base of values as floating-point numbers whose exponents are packed per block. `Form`, the codec itself, has the
+/// two ways of one value, `to_bits` and `from_bits`; the highest of the bits, 16 or as many as a value has, is the sign.
+template <class Form, bool In16Bits>
+struct float_values {
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
+    return block<Value>::most_bytes(count);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
+    using coder = block<Value>;
+    typename coder::word codes[block_values];
+    for (int i = 0; i < count; ++i) {
+      codes[i] = turned<1>(Form::to_bits(values[i]));
+    }
+    return coder::encode(codes, count, out);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
+                                                             Value* values) {
+    using coder = block<Value>;
+    return coder::decode(in, end, count, [values](int i, typename coder::word code) {
+      values[i] = Form::template from_bits<Value>(turned<coder::magnitude_bits>(static_cast<bits<Value>>(code)));
+    });
+  }
+
+private:
+  template <gradient_value Value>
+  using bits = std::conditional_t<In16Bits, std::uint16_t, bits_of<Value>>;
+
+  template <gradient_value Value>
+  using block = magnitude_block<8 * static_cast<int>(sizeof(bits<Value>)) - 1>;
+
+  // To the left, so that the sign is the lowest bit, or back.
+  template <int By, class Pattern>
+  KOKKOS_FORCEINLINE_FUNCTION static Pattern turned(Pattern pattern) {
+    return static_cast<Pattern>(pattern << By | pattern >> (8 * static_cast<int>(sizeof(Pattern)) - By));
+  }
+};
+
+} // namespace detail
+
+/// Values as they are: sign and mantissa bit for bit, exponents packed per block. About 25.5 bits a float of a
+/// selection, never more than 32 and the header of a block.
+struct exact_values : detail::float_values<exact_values, false> {
+  static constexpr bool lossless = true;
+  static std::string name() { return "exact"; }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static detail::bits_of<Value> to_bits(Value value) {
+    return __builtin_bit_cast(detail::bits_of<Value>, value);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static Value from_bits(detail::bits_of<Value> bits) {
+    return __builtin_bit_cast(Value, bits);
+  }
+};
+
+/// Values as bfloat16: 7 bits of mantissa, rounded to nearest, exponents packed per block. About 9 to 10 bits a value.
+///
+/// An error is at most 2^-8 of a normal value. Values over the largest bfloat16 become that one; a binary64 value is
+/// rounded to binary32 first.
+struct bfloat16_values : detail::float_values<bfloat16_values, true> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "bfloat16"; }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::uint16_t to_bits(Value value) {
+    std::uint32_t const half = detail::bfloat16_bits(value);
+    std::uint32_t const magnitude = half & 0x7fffU;
+    return static_cast<std::uint16_t>((magnitude < 0x7f7fU ? magnitude : 0x7f7fU) | (half & 0x8000U));
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static Value from_bits(std::uint16_t half) {
+    return detail::from_bfloat16_bits<Value>(half);
+  }
+};
+
+/// Values as IEEE half precision: 10 bits of mantissa, rounded to nearest, exponents packed per block. About 12 bits a
+/// value.
+///
+/// An error is at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that. Values over 65504 become that one:
+/// as with any lossy format, what is missing returns to the residual.
+struct float16_values : detail::float_values<float16_values, true> {
+  static constexpr bool lossless = false;
+  static std::string name() { return "float16"; }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static std::uint16_t to_bits(Value value) {
+    return detail::float16_bits(value);
+  }
+
+  template <gradient_value Value>
+  KOKKOS_FORCEINLINE_FUNCTION static Value from_bits(std::uint16_t half) {
+    return detail::from_float16_bits<Value>(half);
+  }
+};
+
+} // namespace oktopk
