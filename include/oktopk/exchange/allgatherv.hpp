@@ -105,9 +105,16 @@ public:
       for (std::size_t step = have; step < have + moved; ++step) {
         capacity += capacities_[(rank + step) % ranks];
       }
-      std::int64_t const arrived =
-          swap_parts(call, parts_.wire(0, offsets_[moved]), to, parts_.wire(offsets_[have], capacity), from);
-      find_pieces(call, scheme, where, have, have + moved, offsets_[have] + arrived);
+      messages_.reset(2); // everybody knows which parts have entries, so an empty message is none
+      if (capacity > 0) {
+        messages_.receive(parts_.wire(offsets_[have], capacity), from, phase::gather, size_of_message);
+      }
+      if (offsets_[moved] > 0) {
+        messages_.send(parts_.wire(0, offsets_[moved]), to, phase::gather, size_of_message);
+      }
+      messages_.start(call.exec, call.comm);
+      messages_.wait_all(call.comm);
+      find_pieces(call, scheme, where, have, have + moved, offsets_[have] + (capacity > 0 ? messages_.bytes(0) : 0));
     }
     std::int64_t const known = own_alone ? own_bytes : 0;
     parts_.pull(call.exec, known, offsets_[ranks] - known);
@@ -142,6 +149,8 @@ public:
   }
 
 private:
+  static constexpr auto size_of_message = Format::exact_size ? message_size::known : message_size::unknown;
+
   // Of pieces, and of the messages that they come in.
   static double sizes(int ranks, int pieces) {
     return 2.0 * pieces + detail::announcement_words<Comm>(detail::ceil_log2(ranks));
@@ -187,9 +196,8 @@ private:
     for (std::size_t step = first; step < last; ++step) {
       auto const part = static_cast<int>((static_cast<std::size_t>(call.comm.rank()) + step) % ranks);
       std::int64_t offset = offsets_[step];
-      auto const begin = std::lower_bound(scheme.begin(), scheme.end(), part,
-                                          [](detail::transfer const& piece, int rank) { return piece.to < rank; });
-      for (auto piece = begin; piece != scheme.end() && piece->to == part; ++piece) {
+      auto const [begin, end_of_part] = std::ranges::equal_range(scheme, part, {}, &detail::transfer::to);
+      for (auto piece = begin; piece != end_of_part; ++piece) {
         std::int64_t const bytes =
             pieces_.encoded_bytes(call.exec, piece->last - piece->first, where(static_cast<std::size_t>(piece->from)),
                                   parts_, offset, end - offset);
@@ -200,22 +208,6 @@ private:
       offsets_[step + 1] = offset;
     }
     return pieces == 1;
-  }
-
-  // Everybody knows which parts have entries, so an empty message is none. Gives the bytes that arrived.
-  std::int64_t swap_parts(call_context<E, Comm>& call, std::span<std::byte> out, int to, std::span<std::byte> in,
-                          int from) {
-    constexpr auto size = Format::exact_size ? message_size::known : message_size::unknown;
-    messages_.reset(2);
-    if (!in.empty()) {
-      messages_.receive(in, from, phase::gather, size);
-    }
-    if (!out.empty()) {
-      messages_.send(out, to, phase::gather, size);
-    }
-    messages_.start(call.exec, call.comm);
-    messages_.wait_all(call.comm);
-    return in.empty() ? 0 : messages_.bytes(0);
   }
 
   detail::encoded_pieces<E, Format> pieces_;

@@ -49,14 +49,13 @@ inline void balancing_scheme(std::span<std::int64_t const> sizes, std::vector<tr
   for (int from = 0; from < static_cast<int>(ranks); ++from) {
     std::int64_t const end = position + sizes[static_cast<std::size_t>(from)];
     while (position < end) {
-      std::int64_t const target_end = detail::even_boundary(total, ranks, to + 1);
-      if (position == target_end) {
+      std::int64_t const last = std::min(end, even_boundary(total, ranks, to + 1));
+      if (position == last) { // the part is full
         to += 1;
-        continue;
+      } else {
+        scheme.push_back({from, to, position, last});
+        position = last;
       }
-      std::int64_t const last = std::min(end, target_end);
-      scheme.push_back({from, to, position, last});
-      position = last;
     }
   }
 }
@@ -143,20 +142,18 @@ public:
   /// arrived. An `error` where they cannot be as many as it says.
   std::int64_t encoded_bytes(E const& exec, std::int64_t count, region where, message_buffer<E> const& from,
                              std::int64_t offset, std::int64_t available) const {
-    std::int64_t bytes = format_.max_encoded_bytes(count, where);
+    std::int64_t const most = format_.max_encoded_bytes(count, where);
+    auto bytes = static_cast<std::uint64_t>(most);
     if constexpr (header_bytes > 0) {
-      auto const received = available < header_bytes ? ~std::uint64_t(0) : from.get(exec, offset);
-      if (received > static_cast<std::uint64_t>(bytes) ||
-          header_bytes + detail::round_up_to_8(static_cast<std::int64_t>(received)) > available) {
-        throw error(fault::damaged_message, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
-                                                " entries, which are not what their header says");
-      }
-      bytes = static_cast<std::int64_t>(received);
-    } else if (detail::round_up_to_8(bytes) > available) {
-      throw error(fault::damaged_message, std::to_string(available) + " bytes arrived for " + std::to_string(count) +
-                                              " entries, which take " + std::to_string(bytes));
+      bytes = available < header_bytes ? ~std::uint64_t(0) : from.get(exec, offset);
     }
-    return bytes;
+    if (bytes > static_cast<std::uint64_t>(most) ||
+        header_bytes + round_up_to_8(static_cast<std::int64_t>(bytes)) > available) {
+      throw error(fault::damaged_message,
+                  std::to_string(available) + " bytes arrived for " + std::to_string(count) + " entries, which " +
+                      (header_bytes > 0 ? "are not what their header says" : "take " + std::to_string(most)));
+    }
+    return static_cast<std::int64_t>(bytes);
   }
 
   /// Enqueues the decoding of a piece.
@@ -191,9 +188,8 @@ public:
   std::int64_t run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where, detail::message_buffer<E>& part) {
     int const rank = call.comm.rank();
-    auto const stays = [rank](detail::transfer const& piece) { return piece.to == rank; };
-    bool const alone = std::count_if(scheme.begin(), scheme.end(), stays) == 1 &&
-                       std::find_if(scheme.begin(), scheme.end(), stays)->from == rank;
+    bool const alone = std::ranges::none_of(
+        scheme, [rank](detail::transfer const& piece) { return piece.to == rank && piece.from != rank; });
     reserve_for_pieces(call, scheme, where);
     messages_.reset(scheme.size());
     detail::cancel_on_unwind const guard(call.comm, messages_.requests());

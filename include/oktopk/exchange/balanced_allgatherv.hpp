@@ -63,11 +63,11 @@ struct balanced_allgatherv {
   bool plan(std::span<std::int64_t const> sizes, std::vector<detail::transfer>& scheme,
             std::int64_t expected = 0) const {
     detail::balancing_scheme(sizes, scheme);
-    bool const balances = wants(sizes, detail::cost_of(scheme), expected);
-    if (!balances) {
-      detail::unbalanced_scheme(sizes, scheme);
+    if (wants(sizes, detail::cost_of(scheme), expected)) {
+      return true;
     }
-    return balances;
+    detail::unbalanced_scheme(sizes, scheme);
+    return false;
   }
 
   template <execution_space E, communicator Comm, sparse_format Format>

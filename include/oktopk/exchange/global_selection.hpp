@@ -141,9 +141,7 @@ private:
 
   template <class Count>
   void sum_as(std::span<std::int64_t> counts, std::vector<Count>& converted) {
-    converted.resize(counts.size());
-    std::transform(counts.begin(), counts.end(), converted.begin(),
-                   [](std::int64_t c) { return static_cast<Count>(c); });
+    converted.assign(counts.begin(), counts.end());
     allreduce_integers(call_->comm, std::span<Count>(converted), reduction::sum, phase::threshold,
                        workspace_->collective);
     std::copy(converted.begin(), converted.end(), counts.begin());
@@ -203,10 +201,9 @@ public:
     detail::profiling_region const profiled("oktopk::global_selection");
     detail::stopwatch const timed(call.statistics.select_seconds);
     std::int64_t const most = most_selected.value_or(call.length);
+    constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
     std::int64_t const ranks = call.comm.size();
-    std::int64_t const most_candidates = most > std::numeric_limits<std::int64_t>::max() / ranks
-                                             ? std::numeric_limits<std::int64_t>::max()
-                                             : most * ranks;
+    std::int64_t const most_candidates = most > endless / ranks ? endless : most * ranks;
     all_ranks_workspace_.gathered = 0;
     all_ranks<E, Comm, Format> everybody(call, most_candidates, all_ranks_workspace_);
     selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{

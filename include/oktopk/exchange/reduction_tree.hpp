@@ -12,7 +12,6 @@
 #include <oktopk/exchange/step.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 

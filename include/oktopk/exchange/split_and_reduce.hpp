@@ -175,18 +175,16 @@ private:
     send_offsets_.assign(at(ranks) + 1, 0);
     for (int step = 1; step < ranks; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
-      std::int64_t const count = positions_.host()[to + 1] - positions_.host()[to];
       send_offsets_[at(step)] =
-          send_offsets_[at(step) - 1] + message_bytes(count, {boundaries[at(to)], boundaries[at(to) + 1]});
+          send_offsets_[at(step) - 1] +
+          message_bytes(share_of(selection, to).size(), {boundaries[at(to)], boundaries[at(to) + 1]});
     }
-    std::int64_t const most = std::min(most_selected ? *most_selected : announced_most(call.comm), own.width());
-    most_received_ = most;
-    slot_bytes_ = message_bytes(most, own);
-    int const slots = std::min(2 * bucket_, ranks - 1);
+    most_received_ = std::min(most_selected ? *most_selected : announced_most(call.comm), own.width());
+    slot_bytes_ = message_bytes(most_received_, own);
     outgoing_.reserve(call.exec, call.comm, send_offsets_[at(ranks) - 1]);
-    incoming_.reserve(call.exec, call.comm, slot_bytes_ * slots);
-    decoded_indices_.reserve(call.exec, most);
-    decoded_values_.reserve(call.exec, most);
+    incoming_.reserve(call.exec, call.comm, slot_bytes_ * std::min(2 * bucket_, ranks - 1));
+    decoded_indices_.reserve(call.exec, most_received_);
+    decoded_values_.reserve(call.exec, most_received_);
   }
 
   // The most entries that another rank has for this one's region.
@@ -218,8 +216,6 @@ private:
     for (int step = first; step <= last; ++step) {
       receives_[at(step)] = messages_.receive(incoming_.wire(slot_offset(step), slot_bytes_),
                                               schedule_.source(call.comm.rank(), step, ranks), phase::reduce);
-    }
-    for (int step = first; step <= last; ++step) {
       int const to = schedule_.destination(call.comm.rank(), step, ranks);
       std::int64_t const body = send_offsets_[at(step) - 1] + message_header_bytes;
       region const theirs{boundaries[at(to)], boundaries[at(to) + 1]};

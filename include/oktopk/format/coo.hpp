@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
 namespace oktopk {
 
@@ -16,33 +15,45 @@ namespace oktopk {
 // function that they stand in (docs/backends.md).
 namespace detail {
 
+/// The arrays of a message, the wider one first.
+template <class Index, class Value>
+struct coo_arrays {
+  Index* indices;
+  Value* values;
+
+  template <class Byte>
+  coo_arrays(Byte* bytes, std::int64_t count) {
+    constexpr bool indices_first = sizeof(Index) >= sizeof(Value);
+    indices = reinterpret_cast<Index*>(bytes + (indices_first ? 0 : count * std::int64_t(sizeof(Value))));
+    values = reinterpret_cast<Value*>(bytes + (indices_first ? count * std::int64_t(sizeof(Index)) : 0));
+  }
+};
+
 template <class Entries, class Index, class Value>
 struct coo_encoding {
   Entries from;
   Index first;
-  Index* indices;
-  Value* values;
+  coo_arrays<Index, Value> to;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    indices[i] = from.indices(i) - first;
-    values[i] = from.values(i);
+    to.indices[i] = from.indices(i) - first;
+    to.values[i] = from.values(i);
   }
 };
 
 template <class Index, class Value>
 struct coo_decoding {
-  Index const* from_indices;
-  Value const* from_values;
+  coo_arrays<Index const, Value const> from;
   Index first;
   std::uint64_t width;
   Index* indices;
   Value* values;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    Index const index = from_indices[i];
+    Index const index = from.indices[i];
     bool const inside = static_cast<std::uint64_t>(static_cast<std::int64_t>(index)) < width;
     indices[i] = inside ? index + first : first;
-    values[i] = inside ? from_values[i] : spoilt_value<Value>();
+    values[i] = inside ? from.values[i] : spoilt_value<Value>();
   }
 };
 
@@ -72,8 +83,8 @@ struct coo {
   static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
                              std::byte* out) {
     std::int64_t const count = entries.size();
-    detail::coo_encoding<decltype(entries), Index, Value> const kernel{entries, static_cast<Index>(where.begin),
-                                                                       indices_in(out, count), values_in(out, count)};
+    detail::coo_encoding<decltype(entries), Index, Value> const kernel{
+        entries, static_cast<Index>(where.begin), {out, count}};
     Kokkos::parallel_for("oktopk::coo::encode", detail::index_range<E>(exec, 0, count), kernel);
     return count * entry_bytes;
   }
@@ -82,28 +93,9 @@ struct coo {
   static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
                      Index* indices, Value* values) {
     detail::expect_bytes(bytes, count * entry_bytes, count, where);
-    detail::coo_decoding<Index, Value> const kernel{indices_in(in, count),
-                                                    values_in(in, count),
-                                                    static_cast<Index>(where.begin),
-                                                    static_cast<std::uint64_t>(where.width()),
-                                                    indices,
-                                                    values};
+    detail::coo_decoding<Index, Value> const kernel{
+        {in, count}, static_cast<Index>(where.begin), static_cast<std::uint64_t>(where.width()), indices, values};
     Kokkos::parallel_for("oktopk::coo::decode", detail::index_range<E>(exec, 0, count), kernel);
-  }
-
-private:
-  static constexpr bool indices_first = sizeof(Index) >= sizeof(Value);
-
-  template <class Byte>
-  static auto* indices_in(Byte* bytes, std::int64_t count) {
-    using element = std::conditional_t<std::is_const_v<Byte>, Index const, Index>;
-    return reinterpret_cast<element*>(bytes + (indices_first ? 0 : count * static_cast<std::int64_t>(sizeof(Value))));
-  }
-
-  template <class Byte>
-  static auto* values_in(Byte* bytes, std::int64_t count) {
-    using element = std::conditional_t<std::is_const_v<Byte>, Value const, Value>;
-    return reinterpret_cast<element*>(bytes + (indices_first ? count * static_cast<std::int64_t>(sizeof(Index)) : 0));
   }
 };
 

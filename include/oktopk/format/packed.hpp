@@ -6,7 +6,6 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/processor.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/format/values/floats.hpp>
@@ -135,24 +134,18 @@ struct gap_block {
       out = quotient;
     }
     bit_writer unary(out);
-    int i = 0;
-    for (; i + 4 <= gap_count; i += 4) { // four at a time where they are short, as most are
-      gap_type const sum_of_four = gaps[i] + gaps[i + 1] + gaps[i + 2] + gaps[i + 3];
-      if (sum_of_four + 4 <= widest_put) {
-        auto const second = static_cast<int>(gaps[i]) + 1;
-        auto const third = second + static_cast<int>(gaps[i + 1]) + 1;
-        auto const fourth = third + static_cast<int>(gaps[i + 2]) + 1;
-        auto const end = fourth + static_cast<int>(gaps[i + 3]) + 1;
-        std::uint64_t const one = 1;
-        unary.put(one << (second - 1) | one << (third - 1) | one << (fourth - 1) | one << (end - 1), end);
-      } else {
-        for (int each = i; each < i + 4; ++each) {
-          put_quotient(unary, static_cast<int>(gaps[each]));
+    for (int i = 0; i < gap_count;) {
+      if (i + 4 <= gap_count && gaps[i] + gaps[i + 1] + gaps[i + 2] + gaps[i + 3] + 4 <= widest_put) {
+        std::uint64_t ones = 0; // four at a time where they are short, as most are
+        int end = 0;
+        for (int const four = i + 4; i < four; ++i) {
+          end += static_cast<int>(gaps[i]) + 1;
+          ones |= std::uint64_t(1) << (end - 1);
         }
+        unary.put(ones, end);
+      } else {
+        put_quotient(unary, static_cast<int>(gaps[i++]));
       }
-    }
-    for (; i < gap_count; ++i) {
-      put_quotient(unary, static_cast<int>(gaps[i]));
     }
     return unary.end();
   }
@@ -250,21 +243,19 @@ private:
 /// the size of each in bytes, then the blocks, each aligned to 4 bytes.
 struct packed_layout {
   std::int64_t blocks;
-  std::int64_t table; ///< its bytes
   int index_bytes;
+  std::int64_t table; ///< its bytes
 
   packed_layout(std::int64_t count, region where)
-      : blocks((count + block_values - 1) / block_values), table(0), index_bytes(bytes_of_index(where)) {
-    table = (blocks * (index_bytes + 2) + 3) / 4 * 4;
-  }
+      : blocks((count + block_values - 1) / block_values),
+        index_bytes(where.width() <= std::int64_t(1) << 16 ? 2 : (where.width() <= std::int64_t(1) << 32 ? 4 : 8)),
+        table((blocks * (index_bytes + 2) + 3) / 4 * 4) {}
 
   KOKKOS_INLINE_FUNCTION void put(std::byte* out, std::int64_t block, std::uint64_t first, std::int64_t size) const {
     __builtin_memcpy(out + block * index_bytes, &first, static_cast<std::size_t>(index_bytes));
     store_to(out + blocks * index_bytes + 2 * block, static_cast<std::uint16_t>(size));
-    if (block == blocks - 1) { // what the table is rounded up by
-      for (std::int64_t i = blocks * (index_bytes + 2); i < table; ++i) {
-        out[i] = std::byte(0);
-      }
+    for (std::int64_t i = blocks * (index_bytes + 2); block == blocks - 1 && i < table; ++i) {
+      out[i] = std::byte(0); // what the table is rounded up by
     }
   }
 
@@ -276,14 +267,6 @@ struct packed_layout {
 
   KOKKOS_INLINE_FUNCTION std::int64_t size(std::byte const* in, std::int64_t block) const {
     return load_from<std::uint16_t>(in + blocks * index_bytes + 2 * block);
-  }
-
-private:
-  static int bytes_of_index(region where) {
-    if (where.width() <= std::int64_t(1) << 16) {
-      return 2;
-    }
-    return where.width() <= std::int64_t(1) << 32 ? 4 : 8;
   }
 };
 
@@ -380,13 +363,11 @@ public:
 
   Values const& values() const { return values_; }
 
-  /// True where values are rounded.
-  bool is_lossy() const {
-    if constexpr (requires { values_.is_lossy(); }) {
-      return values_.is_lossy();
-    } else {
-      return !lossless;
-    }
+  /// True where values are rounded, of a codec that tells at run time.
+  bool is_lossy() const
+    requires requires(Values const& values) { values.is_lossy(); }
+  {
+    return values_.is_lossy();
   }
 
   std::int64_t max_encoded_bytes(std::int64_t count, region where) const {

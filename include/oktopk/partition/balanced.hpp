@@ -83,10 +83,9 @@ struct balanced {
       // The sums of P boundaries overflow only beyond P x n = 2^63. The last number counts the ranks that have a say.
       std::span<std::int64_t> const sums(numbers_.host(), ranks);
       bool const has_say = selected.extent(0) > 0;
+      std::ranges::fill(sums, 0);
       if (has_say) {
         detail::local_boundaries(call.exec, selected, call.comm.size(), numbers_);
-      } else {
-        std::fill(sums.begin(), sums.end(), 0);
       }
       sums.back() = has_say ? 1 : 0;
       allreduce_integers(call.comm, sums, reduction::sum, phase::partition, collective_);
