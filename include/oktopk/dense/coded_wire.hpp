@@ -67,9 +67,7 @@ public:
     return slots_.wire(index * slot_bytes_, bytes(p.count));
   }
 
-  void prepare(E const& exec, piece p, bool note = true) const {
-    encode(exec, p, note && call_.lost != nullptr ? call_.lost + p.begin : nullptr);
-  }
+  void prepare(E const& exec, piece p, bool note = true) const { encode(exec, p, note ? lost(p) : nullptr); }
 
   void prepare_share(E const& exec, piece p, int place, int sharing) {
     if (call_.lost == nullptr || sharing == 1) {
@@ -88,13 +86,13 @@ public:
       return;
     }
     slots_.pull(exec, index * slot_bytes_, bytes(p.count));
-    std::byte const* const from = slots_.data() + index * slot_bytes_;
     Value* const into = call_.values + p.begin;
     if (by_collective()) {
-      with_reduction(call_.op,
-                     [&](auto operation) { codec_->decode_and_reduce(exec, operation, from, p.count, into); });
+      with_reduction(call_.op, [&](auto operation) {
+        codec_->decode_and_reduce(exec, operation, slot_data(index), p.count, into);
+      });
     } else {
-      codec_->decode(exec, from, p.count, decoded_.data());
+      codec_->decode(exec, slot_data(index), p.count, decoded_.data());
       combine(exec, call_.op, static_cast<Value const*>(decoded_.data()), p.count, into);
     }
     fence(exec, "oktopk::dense::absorbed");
@@ -104,8 +102,14 @@ public:
   void forward(E const& exec, std::int64_t index, piece p) const {
     if constexpr (recoding_codec<Codec, Value, E>) {
       if (by_collective()) {
-        recode(exec, index, p);
-        return;
+        if (p.count > 0) {
+          slots_.pull(exec, index * slot_bytes_, bytes(p.count));
+          with_reduction(call_.op, [&](auto operation) {
+            codec_->recode(exec, operation, slot_data(index), p.count, call_.own + p.begin, encoded_data(p), lost(p));
+          });
+          encoded_.push(exec, p.index * encoded_bytes_, bytes(p.count));
+        }
+        return fence(exec, "oktopk::dense::recoded");
       }
     }
     reduce(exec, index, p);
@@ -126,34 +130,23 @@ public:
 private:
   bool by_collective() const { return level_ == codec_level::collective; }
 
-  void encode(E const& exec, piece p, Value* lost) const {
+  void encode(E const& exec, piece p, Value* noted) const {
     if (p.count > 0) {
-      codec_->encode(exec, call_.own + p.begin, p.count, encoded_.data() + p.index * encoded_bytes_, lost);
+      codec_->encode(exec, call_.own + p.begin, p.count, encoded_data(p), noted);
       encoded_.push(exec, p.index * encoded_bytes_, bytes(p.count));
     }
     fence(exec, "oktopk::dense::encoded");
   }
 
-  void recode(E const& exec, std::int64_t index, piece p) const {
-    if (p.count > 0) {
-      slots_.pull(exec, index * slot_bytes_, bytes(p.count));
-      with_reduction(call_.op, [&](auto operation) {
-        codec_->recode(exec, operation, static_cast<std::byte const*>(slots_.data() + index * slot_bytes_), p.count,
-                       call_.own + p.begin, encoded_.data() + p.index * encoded_bytes_,
-                       call_.lost == nullptr ? nullptr : call_.lost + p.begin);
-      });
-      encoded_.push(exec, p.index * encoded_bytes_, bytes(p.count));
-    }
-    fence(exec, "oktopk::dense::recoded");
-  }
-
   void decode_piece(E const& exec, piece p) const {
     if (p.count > 0) {
-      codec_->decode(exec, static_cast<std::byte const*>(encoded_.data() + p.index * encoded_bytes_), p.count,
-                     call_.values + p.begin);
+      codec_->decode(exec, static_cast<std::byte const*>(encoded_data(p)), p.count, call_.values + p.begin);
     }
   }
 
+  std::byte* encoded_data(piece p) const { return encoded_.data() + p.index * encoded_bytes_; }
+  std::byte const* slot_data(std::int64_t index) const { return slots_.data() + index * slot_bytes_; }
+  Value* lost(piece p) const { return call_.lost == nullptr ? nullptr : call_.lost + p.begin; }
   std::int64_t bytes(std::int64_t count) const { return codec_->template encoded_bytes<Value>(count); }
 
   Codec const* codec_ = nullptr;

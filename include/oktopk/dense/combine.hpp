@@ -8,7 +8,6 @@
 #include <oktopk/core/reduce.hpp>
 
 #include <cstdint>
-#include <utility>
 
 namespace oktopk::detail {
 
@@ -22,11 +21,11 @@ struct value_combination {
 
 /// Calls `body` with the operation as an object, so that kernels are compiled for each.
 template <class Body>
-void with_reduction(reduction op, Body&& body) {
+void with_reduction(reduction op, Body const& body) {
   switch (op) {
-  case reduction::sum: std::forward<Body>(body)(add{}); return;
-  case reduction::max: std::forward<Body>(body)(larger{}); return;
-  case reduction::min: std::forward<Body>(body)(smaller{}); return;
+  case reduction::sum: return body(add{});
+  case reduction::max: return body(larger{});
+  case reduction::min: return body(smaller{});
   }
 }
 

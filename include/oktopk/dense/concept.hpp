@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 #include <concepts>
 #include <cstdint>

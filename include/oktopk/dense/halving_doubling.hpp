@@ -6,8 +6,6 @@
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/options.hpp>
-#include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
@@ -15,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,51 +63,27 @@ inline piece halved(std::int64_t count, std::int64_t path, int depth) {
 ///
 /// Pieces are in the order in which the place gives them on: in the next step, in the step after, ..., never. So the
 /// pieces of the first half are, in order, those that the next step sends.
-class halving_steps {
-public:
-  halving_steps() = default;
-  halving_steps(std::int64_t count, int steps, int fewest_halves)
-      : count_(count), steps_(steps), fewest_halves_(fewest_halves) {}
+struct halving_steps {
+  std::int64_t count = 0;
+  int steps = 0;
+  int fewest_halves = 0;
 
-  int steps() const { return steps_; }
+  int depth(int step) const { return std::max(step + 1, fewest_halves); }
   std::int64_t pieces(int step) const { return std::int64_t(1) << (depth(step) - step - 1); }
 
-  /// Number of pieces of the steps before one.
-  std::int64_t first(int step) const {
-    std::int64_t sum = 0;
-    for (int each = 0; each < step; ++each) {
-      sum += pieces(each);
-    }
-    return sum;
-  }
-
-  std::int64_t all() const { return first(steps_); }
-
   /// The part that all steps leave to a place.
-  piece part_of(int place) const { return halved(count_, place, steps_); }
+  piece part_of(int place) const { return halved(count, place, steps); }
 
   piece piece_of(int place, int step, std::int64_t number) const {
     std::int64_t path = place & ((std::int64_t(2) << step) - 1);
     for (int level = step + 1; level < depth(step); ++level) {
       // Of the levels below the last step the lower half comes first.
-      std::int64_t const own = level < steps_ ? place >> level & 1 : 1;
+      std::int64_t const own = level < steps ? place >> level & 1 : 1;
       std::int64_t const later = number >> (depth(step) - 1 - level) & 1;
       path |= (later == 0 ? 1 - own : own) << level;
     }
-    return halved(count_, path, depth(step));
+    return halved(count, path, depth(step));
   }
-
-  std::int64_t longest_piece() const {
-    std::int64_t const nodes = std::int64_t(1) << depth(0);
-    return count_ / nodes + (count_ % nodes != 0 ? 1 : 0);
-  }
-
-private:
-  int depth(int step) const { return std::max(step + 1, fewest_halves_); }
-
-  std::int64_t count_ = 0;
-  int steps_ = 0;
-  int fewest_halves_ = 0;
 };
 
 } // namespace oktopk::detail
@@ -131,30 +104,15 @@ namespace oktopk {
 /// it is reduced, while the others of its step are on their way: steps, and the reductions of one with the messages of
 /// the next, overlap. Keeps `ahead` pieces beside the vector, up to n values where nothing is cut.
 template <execution_space E, communicator Comm, gradient_value Value>
-class halving_doubling {
+class halving_doubling : public detail::in_chunks<halving_doubling<E, Comm, Value>, Value, std::int64_t(60) << 10, 32> {
+  // Over TCP, MPI libraries ask the receiver before they send more than 64 KiB, and the answer waits behind the data
+  // that goes the other way between the same two ranks: so chunks are shorter.
+  using base = detail::in_chunks<halving_doubling, Value, std::int64_t(60) << 10, 32>;
+
 public:
-  static constexpr bool lossless = true;
-
-  struct options {
-    /// Of the longest piece, at least the size of a value. Over TCP, MPI libraries ask the receiver before they send
-    /// more than 64 KiB, and the answer waits behind the data that goes the other way between the same two ranks.
-    std::int64_t chunk_bytes = std::int64_t(60) << 10;
-    std::int64_t ahead = 32; ///< receives under way at once while reducing, at least 1
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("chunk_bytes", how.chunk_bytes, "bytes of a sub-chunk", at_least(sizeof(Value), "is less than a value"));
-      visit("ahead", how.ahead, "receives under way at once", at_least(1));
-    }
-  };
-
-  halving_doubling() : halving_doubling(options{}) {}
-  explicit halving_doubling(options how) : options_(how) {}
+  using base::base;
 
   static std::string_view name() { return "halving_doubling"; }
-
-  std::string describe() const { return detail::describe_options("halving_doubling", options_); }
-  std::string problem() const { return detail::fault_of_options("halving_doubling", options_); }
 
   /// 2n(B-1)/B values for the largest block of B ranks; n/B more to and from other blocks, for any block.
   static double bound_words(std::int64_t count, int ranks) {
@@ -175,20 +133,30 @@ public:
       return;
     }
     detail::binary_blocks const at(comm.rank(), comm.size());
-    steps_ = detail::halving_steps(count, detail::ceil_log2(at.size), fewest_halves(count));
-    base_ = at.base;
+    int const halves = fewest_halves(count);
+    steps_ = {count, detail::ceil_log2(at.size), halves};
     place_ = comm.rank() - at.base;
-    std::int64_t const all = steps_.all();
-    std::int64_t const slots = std::max<std::int64_t>(1, std::min(options_.ahead, all));
     detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
-    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, steps_.longest_piece()});
+    hops_.clear();
+    for (int step = 0; step < steps_.steps; ++step) {
+      int const partner = place_ ^ (1 << step);
+      for (std::int64_t number = 0; number < steps_.pieces(step); ++number) {
+        hops_.push_back({step, number, at.base + partner, steps_.piece_of(place_, step, number),
+                         steps_.piece_of(partner, step, number)});
+      }
+    }
+    auto const all = static_cast<std::int64_t>(hops_.size());
+    std::int64_t const slots = std::max<std::int64_t>(1, std::min(base::ahead(), all));
+    std::int64_t const nodes = std::int64_t(1) << steps_.depth(0);
+    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op},
+               {1, count, slots, (count + nodes - 1) / nodes});
     reductions_.assign(static_cast<std::size_t>(slots), {});
     sends_.assign(static_cast<std::size_t>(2 * all), {});
     gathers_.assign(static_cast<std::size_t>(all), {});
     between_.clear();
     detail::cancel_on_unwind const guard(comm, reductions_, sends_, gathers_, between_);
     reduce_scatter(exec, comm);
-    between_blocks(exec, comm, at, count);
+    between_blocks(exec, comm, at, halves);
     allgather(exec, comm);
     comm.wait_all(std::span<typename Comm::bulk_request>(sends_));
     detail::fence(exec, "oktopk::halving_doubling::done");
@@ -197,82 +165,72 @@ public:
 private:
   // Halvings until no piece is longer than a chunk.
   int fewest_halves(std::int64_t count) const {
-    std::int64_t const chunk = options_.chunk_bytes / std::int64_t(sizeof(Value));
+    std::int64_t const chunk = base::values_of_chunk();
     return detail::ceil_log2(count / chunk + (count % chunk != 0 ? 1 : 0));
   }
 
-  int partner(int step) const { return place_ ^ (1 << step); }
+  // A piece that this place keeps in a step, and the one that it gives away, the partner's of the same number.
+  struct hop {
+    int step;
+    std::int64_t number;
+    int peer;
+    detail::piece kept;
+    detail::piece given;
+  };
 
-  // Receives pieces to be reduced, some of them ahead: piece number k of `all` is `incoming(k)` and comes from rank
-  // `peer(k)`. Calls `reduced(k)` after each.
-  template <class Incoming, class Peer, class Reduced>
-  void receive_and_reduce(E const& exec, Comm& comm, std::int64_t all, Incoming const& incoming, Peer const& peer,
-                          Reduced const& reduced) {
-    auto const window = static_cast<std::int64_t>(reductions_.size());
-    auto const post = [&](std::int64_t k) {
-      if (k < all) {
-        reductions_[static_cast<std::size_t>(k % window)] =
-            detail::start_receive(exec, comm, wire_.slot(k % window, incoming(k)), peer(k), phase::reduce);
+  // Receives the pieces that `from` keeps to be reduced, some of them ahead, from their peers, or all from one rank.
+  // Calls `reduced(k)` after each.
+  template <class Reduced>
+  void receive_and_reduce(E const& exec, Comm& comm, std::span<hop const> from, int only_peer, Reduced const& reduced) {
+    std::size_t const window = reductions_.size();
+    auto const post = [&](std::size_t k) {
+      if (k < from.size()) {
+        auto const slot = wire_.slot(static_cast<std::int64_t>(k % window), from[k].kept);
+        int const peer = only_peer < 0 ? from[k].peer : only_peer;
+        reductions_[k % window] = detail::start_receive(exec, comm, slot, peer, phase::reduce);
       }
     };
-    for (std::int64_t k = 0; k < window; ++k) {
+    for (std::size_t k = 0; k < window; ++k) {
       post(k);
     }
-    for (std::int64_t k = 0; k < all; ++k) {
-      detail::wait_for(comm, reductions_[static_cast<std::size_t>(k % window)]);
-      wire_.reduce(exec, k % window, incoming(k));
+    for (std::size_t k = 0; k < from.size(); ++k) {
+      detail::wait_for(comm, reductions_[k % window]);
+      wire_.reduce(exec, static_cast<std::int64_t>(k % window), from[k].kept);
       post(k + window);
       reduced(k);
     }
   }
 
   void reduce_scatter(E const& exec, Comm& comm) {
-    auto const send = [&](int step, std::int64_t number) {
-      detail::piece const p = steps_.piece_of(partner(step), step, number);
-      wire_.prepare(exec, p);
-      sends_[static_cast<std::size_t>(steps_.first(step) + number)] =
-          detail::start_send(exec, comm, wire_.encoded(p), base_ + partner(step), phase::reduce);
+    auto const send = [&](std::size_t k) {
+      wire_.prepare(exec, hops_[k].given);
+      sends_[k] = detail::start_send(exec, comm, wire_.encoded(hops_[k].given), hops_[k].peer, phase::reduce);
     };
-    auto const step_of = [&](std::int64_t k) {
-      int step = 0;
-      while (k >= steps_.first(step + 1)) {
-        step += 1;
-      }
-      return step;
-    };
-    auto const incoming = [&](std::int64_t k) {
-      int const step = step_of(k);
-      return steps_.piece_of(place_, step, k - steps_.first(step));
-    };
-    auto const peer = [&](std::int64_t k) { return base_ + partner(step_of(k)); };
-    auto const reduced = [&](std::int64_t k) {
-      int const step = step_of(k);
-      std::int64_t const number = k - steps_.first(step);
-      // The next step sends the first half of these pieces, or half of the only one.
-      if (step + 1 < steps_.steps() && number < std::max<std::int64_t>(1, steps_.pieces(step) / 2)) {
-        send(step + 1, number);
-      }
-    };
-    for (std::int64_t number = 0; steps_.steps() > 0 && number < steps_.pieces(0); ++number) {
-      send(0, number);
+    for (std::size_t k = 0; k < hops_.size() && hops_[k].step == 0; ++k) {
+      send(k);
     }
-    receive_and_reduce(exec, comm, steps_.all(), incoming, peer, reduced);
+    receive_and_reduce(exec, comm, hops_, -1, [&](std::size_t k) {
+      hop const& here = hops_[k];
+      // The next step sends the first half of these pieces, or half of the only one.
+      std::int64_t const pieces = steps_.pieces(here.step);
+      if (here.step + 1 < steps_.steps && here.number < std::max<std::int64_t>(1, pieces / 2)) {
+        send(k + static_cast<std::size_t>(pieces)); // the same number of the next step
+      }
+    });
   }
 
   // From the smallest block to the largest and back; leaves this rank's part finished, and prepared to be sent.
-  void between_blocks(E const& exec, Comm& comm, detail::binary_blocks const& at, std::int64_t count) {
+  void between_blocks(E const& exec, Comm& comm, detail::binary_blocks const& at, int halves) {
     detail::piece const mine = steps_.part_of(place_);
     int const behind = at.base + at.size + (at.smaller > 0 ? place_ % at.smaller : 0);
     if (at.smaller > 0) {
-      int const last = steps_.steps() - 1;
-      receive_and_reduce(
-          exec, comm, steps_.pieces(last), [&](std::int64_t k) { return steps_.piece_of(place_, last, k); },
-          [&](std::int64_t) { return behind; }, [](std::int64_t) {});
+      auto const last = static_cast<std::size_t>(steps_.pieces(steps_.steps - 1));
+      receive_and_reduce(exec, comm, std::span<hop const>(hops_).last(last), behind, [](std::size_t) {});
     }
     wire_.prepare(exec, mine);
     if (at.larger > 0) {
-      detail::halving_steps const theirs(count, detail::ceil_log2(at.larger), fewest_halves(count));
-      int const last = theirs.steps() - 1;
+      detail::halving_steps const theirs{steps_.count, detail::ceil_log2(at.larger), halves};
+      int const last = theirs.steps - 1;
       for (int there = place_; there < at.larger; there += at.size) {
         for (std::int64_t number = 0; number < theirs.pieces(last); ++number) {
           between_.push_back(detail::start_send(exec, comm, wire_.encoded(theirs.piece_of(there, last, number)),
@@ -298,50 +256,49 @@ private:
   // sends all that it has kept in a step: the part that it has from the steps before, and the part that arrives in
   // them.
   void allgather(E const& exec, Comm& comm) {
-    auto const send = [&](int step, std::int64_t number) {
-      sends_[static_cast<std::size_t>(steps_.all() + steps_.first(step) + number)] = detail::start_send(
-          exec, comm, wire_.encoded(steps_.piece_of(place_, step, number)), base_ + partner(step), phase::gather);
+    auto const send = [&](std::size_t k) {
+      sends_[hops_.size() + k] =
+          detail::start_send(exec, comm, wire_.encoded(hops_[k].kept), hops_[k].peer, phase::gather);
     };
-    auto const post = [&](int step) {
-      for (std::int64_t number = steps_.pieces(step) - 1; number >= 0; --number) {
-        auto const at = static_cast<std::size_t>(steps_.first(step) + number);
-        detail::wait_for(comm, sends_[at]); // the same place was sent from while reducing
-        gathers_[at] = detail::start_receive(exec, comm, wire_.encoded(steps_.piece_of(partner(step), step, number)),
-                                             base_ + partner(step), phase::gather);
+    auto const post = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = end; k-- > begin;) {
+        detail::wait_for(comm, sends_[k]); // the same place was sent from while reducing
+        gathers_[k] = detail::start_receive(exec, comm, wire_.encoded(hops_[k].given), hops_[k].peer, phase::gather);
       }
     };
-    int const last = steps_.steps() - 1;
-    if (last >= 0) {
-      post(last);
-      for (std::int64_t number = steps_.pieces(last) - 1; number >= 0; --number) {
-        send(last, number);
-      }
-    }
-    for (int step = last; step >= 0; --step) {
-      bool const cut = step > 0 && steps_.pieces(step - 1) > 1;
-      if (step > 0) {
-        post(step - 1);
-      }
-      for (std::int64_t number = 2 * steps_.pieces(step) - 1; cut && number >= steps_.pieces(step); --number) {
-        send(step - 1, number);
-      }
-      for (std::int64_t number = steps_.pieces(step) - 1; number >= 0; --number) {
-        detail::wait_for(comm, gathers_[static_cast<std::size_t>(steps_.first(step) + number)]);
-        wire_.decode(exec, steps_.piece_of(partner(step), step, number));
-        if (cut) {
-          send(step - 1, number);
+    std::size_t end = hops_.size();
+    std::size_t begin = end; // of a step
+    for (int step = steps_.steps - 1; step >= 0; --step, end = begin) {
+      auto const pieces = static_cast<std::size_t>(steps_.pieces(step));
+      begin = end - pieces;
+      if (end == hops_.size()) {
+        post(begin, end);
+        for (std::size_t k = end; k-- > begin;) {
+          send(k);
         }
       }
-      if (step > 0 && !cut) {
-        send(step - 1, 0);
+      std::size_t const before = step > 0 ? static_cast<std::size_t>(steps_.pieces(step - 1)) : 0;
+      std::size_t const next = begin - before; // where the step before begins, which is the next one here
+      post(next, begin);
+      for (std::size_t number = 2 * pieces; before > 1 && number-- > pieces;) {
+        send(next + number);
+      }
+      for (std::size_t number = pieces; number-- > 0;) {
+        detail::wait_for(comm, gathers_[begin + number]);
+        wire_.decode(exec, hops_[begin + number].given);
+        if (before > 1) {
+          send(next + number);
+        }
+      }
+      if (before == 1) {
+        send(next);
       }
     }
   }
 
-  options options_;
   detail::halving_steps steps_;
-  int base_ = 0;
-  int place_ = 0;
+  int place_ = 0; // in the block
+  std::vector<hop> hops_;
   std::vector<typename Comm::bulk_request> reductions_; // receives that wait to be reduced
   std::vector<typename Comm::bulk_request> sends_; // of all steps: those of reduce_scatter, then those of allgather
   std::vector<typename Comm::bulk_request> gathers_;

@@ -6,7 +6,6 @@
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
@@ -76,7 +75,7 @@ public:
         detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
         bind(comm, {2, longest, 1, longest});
         if (at.is_folded) {
-          run_as_folded_rank(exec, comm, wire, count);
+          detail::run_as_folded_rank(exec, comm, wire, {sent_piece, 0, count}, 1);
         } else {
           run_in_core(exec, comm, wire, at, count);
         }
@@ -86,12 +85,11 @@ public:
   }
 
 private:
-  // A part of the vector that is cut in two, in blocks.
+  // A part of the vector that is cut in two: the half that this rank keeps, and the one that it gives to its peer.
   struct halving {
-    std::int64_t begin;
-    std::int64_t middle;
-    std::int64_t end;
-    int distance;
+    int peer;
+    detail::piece kept;
+    detail::piece given;
   };
 
   // Coded pieces have a place each: one that is sent, one that arrives.
@@ -100,25 +98,13 @@ private:
 
   std::int64_t block_size_of(std::int64_t count) const { return base::codes(count) ? Wire::block_size : 1; }
 
-  // The odd rank of a pair: gives its values away and gets the result.
-  template <class BoundWire>
-  void run_as_folded_rank(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
-    detail::cancel_on_unwind const guard(comm); // also between its messages
-    int const host = comm.rank() - 1;
-    detail::piece const mine{sent_piece, 0, count};
-    wire.prepare(exec, mine);
-    detail::finish(comm, detail::start_send(exec, comm, wire.encoded(mine), host, phase::reduce));
-    detail::finish(comm, detail::start_receive(exec, comm, wire.encoded(mine), host, phase::gather));
-    wire.decode(exec, mine);
-  }
-
   template <class BoundWire>
   void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
     detail::cancel_on_unwind const guard(comm, both_);
     std::int64_t const block_size = block_size_of(count);
-    auto const part = [&](std::int64_t place, std::int64_t begin, std::int64_t end) {
+    auto const part = [&](std::int64_t begin, std::int64_t end) { // in blocks
       std::int64_t const first = std::min(count, begin * block_size);
-      return detail::piece{place, first, std::min(count, end * block_size) - first};
+      return detail::piece{sent_piece, first, std::min(count, end * block_size) - first};
     };
     detail::piece const whole{sent_piece, 0, count};
     if (at.in_pair) {
@@ -133,11 +119,11 @@ private:
     for (int distance = at.core / 2; distance >= 1; distance /= 2) {
       std::int64_t const middle = begin + (end - begin) / 2;
       bool const lower = (at.place & distance) == 0;
-      halvings_.push_back({begin, middle, end, distance});
-      detail::piece const given = lower ? part(sent_piece, middle, end) : part(sent_piece, begin, middle);
+      detail::piece const given = lower ? part(middle, end) : part(begin, middle);
       (lower ? end : begin) = middle;
-      detail::piece const kept = part(sent_piece, begin, end);
+      detail::piece const kept = part(begin, end);
       int const peer = at.rank_at(at.place ^ distance);
+      halvings_.push_back({peer, kept, given});
       both_[0] = detail::start_receive(exec, comm, wire.slot(0, kept), peer, phase::reduce);
       wire.prepare(exec, given);
       both_[1] = detail::start_send(exec, comm, wire.encoded(given), peer, phase::reduce);
@@ -145,34 +131,26 @@ private:
       wire.reduce(exec, 0, kept);
     }
     // The rank that finishes a part goes on with the values that the other ranks decode.
-    wire.prepare(exec, part(sent_piece, begin, end));
-    wire.adopt_rounding(exec, part(sent_piece, begin, end));
+    wire.prepare(exec, part(begin, end));
+    wire.adopt_rounding(exec, part(begin, end));
+    // Encodes a part that has grown since it was encoded last, unless it is there already.
+    auto const encode_anew = [&](detail::piece p, bool has_grown) {
+      if (has_grown && !wire.joins_encoded) {
+        wire.prepare(exec, p, false);
+      }
+    };
     for (auto each = halvings_.rbegin(); each != halvings_.rend(); ++each) {
-      bool const lower = (at.place & each->distance) == 0;
-      detail::piece const missing =
-          lower ? part(received_piece, each->middle, each->end) : part(received_piece, each->begin, each->middle);
-      detail::piece const mine = part(sent_piece, begin, end);
-      int const peer = at.rank_at(at.place ^ each->distance);
+      detail::piece const missing{received_piece, each->given.begin, each->given.count};
       // First, for this waits: what came last may still be on its way out of the place that the next one comes to.
-      encode_anew(exec, wire, mine, each != halvings_.rbegin());
-      both_[0] = detail::start_receive(exec, comm, wire.encoded(missing), peer, phase::gather);
-      both_[1] = detail::start_send(exec, comm, wire.encoded(mine), peer, phase::gather);
+      encode_anew(each->kept, each != halvings_.rbegin());
+      both_[0] = detail::start_receive(exec, comm, wire.encoded(missing), each->peer, phase::gather);
+      both_[1] = detail::start_send(exec, comm, wire.encoded(each->kept), each->peer, phase::gather);
       comm.wait_all(std::span<typename Comm::bulk_request>(both_));
       wire.decode(exec, missing);
-      begin = each->begin;
-      end = each->end;
     }
     if (at.in_pair) {
-      encode_anew(exec, wire, whole, !halvings_.empty());
+      encode_anew(whole, !halvings_.empty());
       detail::finish(comm, detail::start_send(exec, comm, wire.encoded(whole), comm.rank() + 1, phase::gather));
-    }
-  }
-
-  // Encodes a part that has grown since it was encoded last, unless it is there already.
-  template <class BoundWire>
-  static void encode_anew(E const& exec, BoundWire& wire, detail::piece p, bool has_grown) {
-    if (has_grown && !wire.joins_encoded) {
-      wire.prepare(exec, p, false);
     }
   }
 

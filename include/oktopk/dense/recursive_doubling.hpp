@@ -6,7 +6,6 @@
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <array>
@@ -61,7 +60,7 @@ public:
         bind(comm, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
         if (at.is_folded) {
-          run_as_folded_rank(exec, comm, wire, count);
+          detail::run_as_folded_rank(exec, comm, wire, whole(0, count), wire.result_messages());
         } else {
           run_in_core(exec, comm, wire, at, count);
         }
@@ -72,26 +71,6 @@ public:
 
 private:
   static detail::piece whole(std::int64_t place, std::int64_t count) { return {place, 0, count}; }
-
-  // The odd rank of a pair: gives its values away and gets the result.
-  template <class BoundWire>
-  void run_as_folded_rank(E const& exec, Comm& comm, BoundWire& wire, std::int64_t count) {
-    std::array<typename Comm::bulk_request, 2> received{};
-    detail::cancel_on_unwind const guard(comm, received);
-    int const host = comm.rank() - 1;
-    detail::piece const mine = whole(0, count);
-    wire.prepare(exec, mine);
-    detail::finish(comm, detail::start_send(exec, comm, wire.encoded(mine), host, phase::reduce));
-    received[0] = detail::start_receive(exec, comm, wire.encoded(mine), host, phase::gather);
-    if (wire.result_messages() == 2) {
-      received[1] = detail::start_receive(exec, comm, wire.slot(1, mine), host, phase::gather);
-    }
-    comm.wait_all(std::span<typename Comm::bulk_request>(received));
-    wire.decode(exec, mine);
-    if (wire.result_messages() == 2) {
-      wire.reduce(exec, 1, mine);
-    }
-  }
 
   template <class BoundWire>
   void run_in_core(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count) {
@@ -132,26 +111,16 @@ private:
       wire.reduce(exec, step % 2, mine);
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sent));
-    if (at.folded > 0) {
-      serve_folded_rank(exec, comm, wire, at, count, steps);
-    }
-  }
-
-  // Gives the odd rank of a pair the result: both halves of it as they were exchanged, or all of it in one message.
-  // That one is made on all ranks, for each has to round what the folded ranks decode.
-  template <class BoundWire>
-  void serve_folded_rank(E const& exec, Comm& comm, BoundWire& wire, detail::folded_ranks const& at, std::int64_t count,
-                         int steps) {
+    // The odd rank of a pair gets the result: both halves of it as they were exchanged, or all of it in one message.
+    // That one is made on all ranks, for each has to round what the folded ranks decode.
     int const folded_rank = comm.rank() + 1;
-    std::array<typename Comm::bulk_request, 2> sent{};
-    detail::cancel_on_unwind const guard(comm, sent);
     if (wire.result_messages() == 2) {
       if (at.in_pair) {
         int const last = (steps - 1) % 2;
         sent[0] = detail::start_send(exec, comm, wire.encoded(whole(last, count)), folded_rank, phase::gather);
         sent[1] = detail::start_send(exec, comm, wire.slot(last, whole(0, count)), folded_rank, phase::gather);
       }
-    } else if (at.in_pair || wire.keeps_encoded) {
+    } else if (at.in_pair || (at.folded > 0 && wire.keeps_encoded)) {
       wire.prepare_share(exec, whole(0, count), at.place, 1 << steps);
       wire.adopt_rounding(exec, whole(0, count));
       if (at.in_pair) {

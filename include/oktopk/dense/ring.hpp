@@ -3,13 +3,10 @@
 #pragma once
 
 #include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/options.hpp>
-#include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
@@ -68,39 +65,28 @@ public:
       return vector[block * pieces + k % pieces];
     };
     auto const use = [&](std::int64_t k) { return k < reduced ? phase::reduce : phase::gather; };
-    auto const post = [&](std::int64_t k) {
-      if (k >= all) {
-        return;
+    auto const post = [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t k = first; k < std::min(last, all); ++k) {
+        piece const p = incoming(k);
+        if (k >= reduced) { // the same place was sent from P-1 steps ago
+          wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
+        }
+        auto const place = k < reduced ? wire.slot(k % window, p) : wire.encoded(p);
+        receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, place, left, use(k));
       }
-      piece const p = incoming(k);
-      if (k >= reduced) {
-        // The same place was sent from P-1 steps ago.
-        wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
-      }
-      auto const place = k < reduced ? wire.slot(k % window, p) : wire.encoded(p);
-      receives_[static_cast<std::size_t>(k % window)] = start_receive(exec, comm, place, left, use(k));
     };
     auto const send = [&](std::int64_t k, piece p) {
       sends_[static_cast<std::size_t>(k)] = start_send(exec, comm, wire.encoded(p), right, use(k));
     };
 
-    auto const post_first = [&] {
-      for (std::int64_t k = 0; k < window; ++k) {
-        post(k);
-      }
-    };
     bool const each_message = wire.codes_each_message();
-    if (!each_message) {
-      post_first();
-    }
+    post(0, each_message ? 0 : window);
     for (std::int64_t k = 0; k < pieces; ++k) {
       piece const p = vector[rank * pieces + k];
       wire.prepare(exec, p);
       send(k, p);
     }
-    if (each_message) {
-      post_first();
-    }
+    post(0, each_message ? window : 0);
     for (std::int64_t k = 0; k < all; ++k) {
       wait_for(comm, receives_[static_cast<std::size_t>(k % window)]);
       piece const p = incoming(k);
@@ -108,7 +94,7 @@ public:
       if (k < reduced) {
         wire.forward(exec, k % window, p);
         send(k + pieces, p);
-        post(k + window);
+        post(k + window, k + window + 1);
         if (k + pieces >= reduced) {
           wire.adopt_rounding(exec, p);
         }
@@ -122,7 +108,7 @@ public:
         if (sent_on) {
           send(k + pieces, p);
         }
-        post(k + window);
+        post(k + window, k + window + 1);
         if (!each_message) {
           wire.decode(exec, p);
         }
@@ -207,28 +193,13 @@ private:
 /// one travels while the other is reduced: up to 2P sub-chunks, a short vector is sent as `ring_chunked` sends it.
 /// Keeps `ahead` sub-chunks beside the vector.
 template <execution_space E, communicator Comm, gradient_value Value>
-class ring_pipelined {
+class ring_pipelined : public detail::in_chunks<ring_pipelined<E, Comm, Value>, Value, std::int64_t(1) << 20, 4> {
+  using base = detail::in_chunks<ring_pipelined, Value, std::int64_t(1) << 20, 4>;
+
 public:
-  static constexpr bool lossless = true;
-
-  struct options {
-    std::int64_t chunk_bytes = std::int64_t(1) << 20; ///< of a sub-chunk, at least the size of a value
-    std::int64_t ahead = 4;                           ///< receives under way at once, at least 1
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("chunk_bytes", how.chunk_bytes, "bytes of a sub-chunk", at_least(sizeof(Value), "is less than a value"));
-      visit("ahead", how.ahead, "receives under way at once", at_least(1));
-    }
-  };
-
-  ring_pipelined() : ring_pipelined(options{}) {}
-  explicit ring_pipelined(options how) : options_(how) {}
+  using base::base;
 
   static std::string_view name() { return "ring_pipelined"; }
-
-  std::string describe() const { return detail::describe_options("ring_pipelined", options_); }
-  std::string problem() const { return detail::fault_of_options("ring_pipelined", options_); }
 
   /// 2n(P-1)/P values, and what rounding to whole sub-chunks adds.
   double bound_words(std::int64_t count, int ranks) const {
@@ -242,16 +213,14 @@ public:
       wire_.bind(exec, bound_to, plain_wire(), {values, values, lost, count, op}, capacity);
     };
     detail::cut_vector const vector(count, comm.size() * pieces(count, comm.size()));
-    ring_.run(exec, comm, wire_, bind, vector, options_.ahead);
+    ring_.run(exec, comm, wire_, bind, vector, base::ahead());
   }
 
 private:
   std::int64_t pieces(std::int64_t count, int ranks) const {
-    std::int64_t const longest = options_.chunk_bytes / std::int64_t(sizeof(Value));
-    return detail::ring_pipeline<Comm>::pieces_of_block(count, ranks, longest);
+    return detail::ring_pipeline<Comm>::pieces_of_block(count, ranks, base::values_of_chunk());
   }
 
-  options options_;
   detail::bound_plain_wire<E, Value> wire_;
   detail::ring_pipeline<Comm> ring_;
 };
@@ -286,9 +255,6 @@ public:
     detail::piece const whole{0, 0, count};
     detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
-    op_ = op;
-    ranks_ = ranks;
-    values_ = values;
     waiting_.clear();
     free_.clear();
     for (std::int64_t slot = slots; slot > 0; --slot) {
@@ -300,11 +266,36 @@ public:
     detail::cancel_on_unwind const guard(comm, received, sent);
     int const right = static_cast<int>((rank + 1) % ranks);
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
+    auto const data = [&](std::int64_t slot) { return slot == callers ? values : wire_.slot_values(slot); };
+    // Reduces a vector with whatever it completes. It is only read, for it may still be on its way to the next rank.
+    auto const place = [&](node added) {
+      for (; (std::int64_t(1) << added.level) < ranks; added = {added.level + 1, added.index / 2, added.slot}) {
+        std::int64_t const sibling = added.index ^ 1;
+        if ((sibling << added.level) >= ranks) {
+          continue;
+        }
+        auto const found = std::find_if(waiting_.begin(), waiting_.end(), [&](node const& each) {
+          return each.level == added.level && each.index == sibling;
+        });
+        if (found == waiting_.end()) {
+          waiting_.push_back(added);
+          return;
+        }
+        std::int64_t from = added.slot;
+        added.slot = found->slot;
+        if (from == callers) { // which keeps the result, and was sent in the first step
+          std::swap(added.slot, from);
+        }
+        detail::combine(exec, op, static_cast<Value const*>(data(from)), count, data(added.slot));
+        free_.push_back(from);
+        waiting_.erase(found);
+      }
+    };
     std::int64_t arriving = take_slot();
     received = detail::start_receive(exec, comm, wire_.slot(arriving, whole), left, phase::reduce);
     wire_.prepare(exec, whole);
     sent = detail::start_send(exec, comm, wire_.encoded(whole), right, phase::reduce);
-    place(exec, {0, rank, callers}, count);
+    place({0, rank, callers});
     for (std::int64_t step = 1; step < ranks; ++step) {
       detail::wait_for(comm, received);
       detail::wait_for(comm, sent); // from now on the vector that was sent before may be written
@@ -315,7 +306,7 @@ public:
         sent = detail::start_send(exec, comm, wire_.slot(arrived, whole), right, phase::reduce);
       }
       wire_.pull_slot(exec, arrived, whole);
-      place(exec, {0, (rank + ranks - step) % ranks, arrived}, count);
+      place({0, (rank + ranks - step) % ranks, arrived});
       // A slot that was freed is received into in the next step.
       detail::fence(exec, "oktopk::ring::step");
     }
@@ -337,40 +328,9 @@ private:
     return slot;
   }
 
-  Value* data(std::int64_t slot) const { return slot == callers ? values_ : wire_.slot_values(slot); }
-
-  // Reduces a vector with whatever it completes. It is only read, for it may still be on its way to the next rank.
-  void place(E const& exec, node added, std::int64_t count) {
-    while ((std::int64_t(1) << added.level) < ranks_) {
-      std::int64_t const sibling = added.index ^ 1;
-      if ((sibling << added.level) < ranks_) {
-        auto const found = std::find_if(waiting_.begin(), waiting_.end(), [&](node const& each) {
-          return each.level == added.level && each.index == sibling;
-        });
-        if (found == waiting_.end()) {
-          waiting_.push_back(added);
-          return;
-        }
-        std::int64_t into = found->slot;
-        std::int64_t from = added.slot;
-        if (from == callers) { // which keeps the result, and was sent in the first step
-          std::swap(into, from);
-        }
-        detail::combine(exec, op_, static_cast<Value const*>(data(from)), count, data(into));
-        free_.push_back(from);
-        waiting_.erase(found);
-        added.slot = into;
-      }
-      added = {added.level + 1, added.index / 2, added.slot};
-    }
-  }
-
   detail::bound_plain_wire<E, Value> wire_;
   std::vector<node> waiting_;
   std::vector<std::int64_t> free_;
-  reduction op_ = reduction::sum;
-  std::int64_t ranks_ = 1;
-  Value* values_ = nullptr;
 };
 
 } // namespace oktopk

@@ -2,20 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/dense/combine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
-#include <type_traits>
 
 namespace oktopk {
 
@@ -38,9 +41,8 @@ template <class Wire>
 bool ranks_may_differ(Wire const& wire, bool anew = false) {
   if constexpr (requires { wire.loses_again(); }) {
     return wire.loses_again() && (anew || (wire.level() == codec_level::message && wire.lets_ranks_differ()));
-  } else {
-    return false;
   }
+  return false;
 }
 
 /// A sentence where coding again what was decoded would let ranks end with different results, and may not.
@@ -184,12 +186,6 @@ concept bound_wire = requires(B& wire, B const& ready, E const& exec, piece p) {
   { B::joins_encoded } -> std::convertible_to<bool>;
 };
 
-} // namespace detail
-
-struct plain_wire;
-
-namespace detail {
-
 /// The plain wire with its buffers. An encoded piece is the values themselves where the communicator reaches them, so
 /// that nothing is copied; else it is in page-locked host memory, and `prepare` and `decode` copy pieces to and from
 /// it.
@@ -202,8 +198,8 @@ public:
   static constexpr int result_messages() { return 1; }
   static constexpr bool codes_each_message() { return false; }
 
-  template <communicator Comm>
-  void bind(E const& exec, Comm const& comm, plain_wire const&, reduction_call<Value> const& call,
+  template <communicator Comm, class Policy>
+  void bind(E const& exec, Comm const& comm, Policy const&, reduction_call<Value> const& call,
             wire_capacity const& capacity) {
     staged_ = !comm.template can_access<typename E::memory_space>();
     values_ = call.values;
@@ -217,8 +213,8 @@ public:
   }
 
   std::span<std::byte> encoded(piece p) const {
-    Value* const data = staged_ ? encoded_.data() : values_;
-    return std::as_writable_bytes(std::span<Value>(data + p.begin, static_cast<std::size_t>(p.count)));
+    Value* const begin = (staged_ ? encoded_.data() : values_) + p.begin;
+    return std::as_writable_bytes(std::span<Value>(begin, static_cast<std::size_t>(p.count)));
   }
 
   std::span<std::byte> slot(std::int64_t index, piece p) const {
@@ -227,7 +223,7 @@ public:
 
   void prepare(E const& exec, piece p, bool = true) const {
     if (staged_ && p.count > 0) {
-      Kokkos::deep_copy(exec, on_wire(p), in_kernels(p));
+      Kokkos::deep_copy(exec, part<wire_space>(encoded_.data(), p), part<memory_space>(values_, p));
     }
     fence(exec, "oktopk::dense::prepared");
   }
@@ -249,7 +245,7 @@ public:
 
   void decode(E const& exec, piece p) const {
     if (staged_ && p.count > 0) {
-      Kokkos::deep_copy(exec, in_kernels(p), on_wire(p));
+      Kokkos::deep_copy(exec, part<memory_space>(values_, p), part<wire_space>(encoded_.data(), p));
     }
   }
 
@@ -263,14 +259,12 @@ public:
   }
 
 private:
+  using memory_space = typename E::memory_space;
   using wire_space = host_staging_space<E>;
 
-  array_ref<Value, wire_space> on_wire(piece p) const {
-    return array_ref<Value, wire_space>(encoded_.data() + p.begin, static_cast<std::size_t>(p.count));
-  }
-
-  array_ref<Value, typename E::memory_space> in_kernels(piece p) const {
-    return array_ref<Value, typename E::memory_space>(values_ + p.begin, static_cast<std::size_t>(p.count));
+  template <class Space>
+  static array_ref<Value, Space> part(Value* data, piece p) {
+    return array_ref<Value, Space>(data + p.begin, static_cast<std::size_t>(p.count));
   }
 
   Value* values_ = nullptr;
@@ -316,6 +310,58 @@ struct plain_wire {
 
 namespace detail {
 
+/// The base of an algorithm without a code that cuts the vector into chunks and receives some of them ahead; its
+/// options and their defaults.
+template <class Algorithm, gradient_value Value, std::int64_t ChunkBytes, std::int64_t Ahead>
+class in_chunks {
+public:
+  static constexpr bool lossless = true;
+
+  struct options {
+    std::int64_t chunk_bytes = ChunkBytes; ///< of the longest chunk, at least the size of a value
+    std::int64_t ahead = Ahead;            ///< receives under way at once while reducing, at least 1
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("chunk_bytes", how.chunk_bytes, "bytes of a sub-chunk", at_least(sizeof(Value), "is less than a value"));
+      visit("ahead", how.ahead, "receives under way at once", at_least(1));
+    }
+  };
+
+  in_chunks() : in_chunks(options{}) {}
+  explicit in_chunks(options how) : options_(how) {}
+
+  std::string describe() const { return describe_options(std::string(Algorithm::name()), options_); }
+  std::string problem() const { return fault_of_options(std::string(Algorithm::name()), options_); }
+
+protected:
+  std::int64_t values_of_chunk() const { return options_.chunk_bytes / std::int64_t(sizeof(Value)); }
+  std::int64_t ahead() const { return options_.ahead; }
+
+private:
+  options options_;
+};
+
+/// The part of a folded rank, the odd one of a pair (`folded_ranks`), in a reduction of the vector that `whole` is: gives
+/// its values to its host and gets the result, in one message or the two of `result_messages()`.
+template <execution_space E, communicator Comm, bound_wire<E> Wire>
+void run_as_folded_rank(E const& exec, Comm& comm, Wire& wire, piece whole, int result_messages) {
+  std::array<typename Comm::bulk_request, 2> received{};
+  cancel_on_unwind const guard(comm, received); // also between its messages
+  int const host = comm.rank() - 1;
+  wire.prepare(exec, whole);
+  finish(comm, start_send(exec, comm, wire.encoded(whole), host, phase::reduce));
+  received[0] = start_receive(exec, comm, wire.encoded(whole), host, phase::gather);
+  if (result_messages == 2) {
+    received[1] = start_receive(exec, comm, wire.slot(1, whole), host, phase::gather);
+  }
+  comm.wait_all(std::span<typename Comm::bulk_request>(received));
+  wire.decode(exec, whole);
+  if (result_messages == 2) {
+    wire.reduce(exec, 1, whole);
+  }
+}
+
 /// An algorithm's wires with their buffers, its base class: its policy's, and the plain one for vectors that the policy
 /// does not code.
 template <execution_space E, gradient_value Value, class Wire>
@@ -350,40 +396,29 @@ protected:
   /// is, and `lost` is cleared where nothing will be noted.
   template <class Body>
   void on_wire(E const& exec, bool coded, reduction_call<Value> call, Body&& body) {
-    auto const run = [&](auto& wire, auto const& policy) {
+    auto const run = [&](auto& wire, auto const& policy, bool leaves_own_values) {
+      if (call.own != call.values && !leaves_own_values) {
+        copy_values(exec, call.own, call.count, call.values);
+        call.own = call.values;
+      }
       body(wire,
            [&](auto const& comm, wire_capacity const& capacity) { wire.bind(exec, comm, policy, call, capacity); });
     };
     if constexpr (!Wire::is_plain) {
       if (coded) {
         refuse_losses_of(call.op, call.lost);
-        if (!coded_.leaves_own_values(policy_)) {
-          bring(exec, call);
-        }
-        run(coded_, policy_);
-        return;
+        return run(coded_, policy_, coded_.leaves_own_values(policy_));
       }
     }
     begin_lossless(exec, call.op, call.lost, call.count);
-    bring(exec, call);
-    run(plain_, plain_wire());
+    run(plain_, plain_wire(), false);
   }
 
 private:
-  static void bring(E const& exec, reduction_call<Value>& call) {
-    if (call.own != call.values) {
-      copy_values(exec, call.own, call.count, call.values);
-      call.own = call.values;
-    }
-  }
-
-  struct none {};
-
   Wire policy_;
   bound_plain_wire<E, Value> plain_;
-  [[no_unique_address]] std::conditional_t<Wire::is_plain, none, typename Wire::template bound_to<E, Value>> coded_;
+  typename Wire::template bound_to<E, Value> coded_; // unused where the wire is plain
 };
 
 } // namespace detail
-
 } // namespace oktopk
