@@ -169,7 +169,7 @@ public:
   /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
   /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
   void abort(error const& why) noexcept {
-    broken.note(why.code(), why.sentence());
+    broken.note(why);
     tell(broken.reason()); // of what began it, not of what it led to
   }
 
@@ -194,9 +194,7 @@ public:
       length = 0;
     }
     std::size_t const known = static_cast<std::size_t>(std::max(length, 0));
-    error const why = abandoned_by(teller, during, std::string(text.data(), known));
-    broken.note(why.code(), why.sentence());
-    throw why;
+    broken.fail(abandoned_by(teller, during, std::string(text.data(), known)));
   }
 
   /// Asks MPI by `done()` again and again, in the time limit, and gives the core away in between; `report()` tells what

@@ -315,8 +315,7 @@ public:
 
   /// Aborts NCCL's communicator: what is under way ends, on this rank.
   void cancel(std::span<bulk_request> requests) noexcept {
-    error const why = detail::order_is_lost(rank());
-    shared_->broken.note(why.code(), why.sentence());
+    shared_->broken.note(detail::order_is_lost(rank()));
     shared_->abort();
     for (bulk_request& each : requests) {
       each.group_ = 0;
@@ -347,16 +346,11 @@ private:
   nccl_bulk(E const& exec, ncclComm_t made)
       : nccl_bulk::limited_communicator(std::make_shared<detail::nccl_ranks<E>>(exec, made)) {}
 
-  [[noreturn]] void fail(error const& why) {
-    shared_->broken.note(why.code(), why.sentence());
-    throw why;
-  }
-
   bool has_reached(detail::instance_mark<E> const& mark) {
     try {
       return mark.reached();
     } catch (error const& of_device) {
-      fail(of_device);
+      shared_->broken.fail(of_device);
     }
   }
 
@@ -367,15 +361,15 @@ private:
       ncclResult_t code = ncclSuccess;
       detail::check_nccl(ncclCommGetAsyncError(shared_->comm, &code), "ncclCommGetAsyncError");
       if (code != ncclSuccess && code != ncclInProgress) {
-        fail(error(fault::communication, "rank " + std::to_string(rank()) + ", " + report().open() + ": " +
-                                             detail::nccl_text(code, "NCCL", shared_->comm)));
+        shared_->broken.fail(error(fault::communication, "rank " + std::to_string(rank()) + ", " + report().open() +
+                                                             ": " + detail::nccl_text(code, "NCCL", shared_->comm)));
       }
       if (!shared_->has_limit() || has_reached(mark)) {
         return;
       }
       std::this_thread::yield();
     } while (std::chrono::steady_clock::now() - begun <= shared_->time_limit);
-    fail(report().timed_out(rank(), shared_->during, shared_->time_limit));
+    shared_->broken.fail(report().timed_out(rank(), shared_->during, shared_->time_limit));
   }
 };
 

@@ -49,15 +49,20 @@ public:
   std::string const& reason() const { return reason_; }
 
   /// Keeps a reason unless there is one. Where memory for the sentence is missing the fault is kept alone.
-  void note(fault code, std::string const& sentence) noexcept {
+  void note(error const& why) noexcept {
     if (code_ == fault::none) {
-      code_ = code;
+      code_ = why.code();
       try {
-        reason_ = sentence;
+        reason_ = why.sentence();
       } catch (std::exception const&) {
         reason_.clear();
       }
     }
+  }
+
+  [[noreturn]] void fail(error const& why) {
+    note(why);
+    throw why;
   }
 
   /// For each call that would start a message.
@@ -81,8 +86,8 @@ struct shared_state {
   bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
 };
 
-/// Base of a communicator whose waits have a time limit. All copies share it, and it is the same on all ranks.
-template <class State>
+/// Base of a communicator whose waits have a time limit: all copies share it, and it is the same on all ranks.
+template <class State, class Pointer = std::shared_ptr<State>>
 class limited_communicator {
 public:
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = checked_time_limit(limit); }
@@ -90,9 +95,9 @@ public:
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
 protected:
-  explicit limited_communicator(std::shared_ptr<State> shared) : shared_(std::move(shared)) {}
+  explicit limited_communicator(Pointer shared) : shared_(std::move(shared)) {}
 
-  std::shared_ptr<State> shared_;
+  Pointer shared_;
 };
 
 class wait_report;

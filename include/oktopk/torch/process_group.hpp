@@ -135,7 +135,7 @@ public:
   /// Leaves all ranks: this one can use the communicator no more. Closes the connections of the group on this rank, so
   /// that the waits of the others end with an error of Gloo, which does not say why.
   void abort(error const& why) noexcept {
-    shared_->broken.note(why.code(), why.sentence());
+    shared_->broken.note(why);
     if (!std::exchange(shared_->is_closed, true)) {
       close_connections();
     }
@@ -176,8 +176,7 @@ public:
   /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Tells
   /// nobody, since others may use the group, too; `abort` does, as a call of an algorithm that fails on one rank.
   void cancel(std::span<request> requests) noexcept {
-    error const why = detail::order_is_lost(rank());
-    shared_->broken.note(why.code(), why.sentence());
+    shared_->broken.note(detail::order_is_lost(rank()));
     for (request& each : requests) {
       each.work_.reset();
     }
