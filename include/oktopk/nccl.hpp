@@ -26,7 +26,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>

@@ -142,8 +142,7 @@ namespace detail {
 class stopwatch {
 public:
   explicit stopwatch(double& seconds) : seconds_(seconds), start_(clock::now()) {}
-  stopwatch(stopwatch const&) = delete;
-  stopwatch& operator=(stopwatch const&) = delete;
+  stopwatch& operator=(stopwatch&&) = delete;
   ~stopwatch() { seconds_ += std::chrono::duration<double>(clock::now() - start_).count(); }
 
 private:

@@ -23,8 +23,7 @@ public:
   explicit cancel_on_unwind(Comm& comm, Requests&... requests)
       : comm_(comm), requests_(requests...), exceptions_(std::uncaught_exceptions()) {}
 
-  cancel_on_unwind(cancel_on_unwind const&) = delete;
-  cancel_on_unwind& operator=(cancel_on_unwind const&) = delete;
+  cancel_on_unwind& operator=(cancel_on_unwind&&) = delete;
 
   ~cancel_on_unwind() {
     if (std::uncaught_exceptions() > exceptions_) {

@@ -136,8 +136,7 @@ public:
     }
   }
 
-  lent_requests(lent_requests const&) = delete;
-  lent_requests& operator=(lent_requests const&) = delete;
+  lent_requests& operator=(lent_requests&&) = delete;
 
 private:
   std::span<Request> requests_;

@@ -44,8 +44,7 @@ public:
     makecontext(&inside_, &fiber::enter, 0);
   }
 
-  fiber(fiber const&) = delete;
-  fiber& operator=(fiber const&) = delete;
+  fiber& operator=(fiber&&) = delete;
 
   /// Runs the body until it leaves or ends; rethrows nothing.
   void resume() {
@@ -80,8 +79,7 @@ private:
 #endif
     }
     ~stack_memory() { munmap(base_, bytes_); }
-    stack_memory(stack_memory const&) = delete;
-    stack_memory& operator=(stack_memory const&) = delete;
+    stack_memory& operator=(stack_memory&&) = delete;
 
     void* begin() const { return static_cast<std::byte*>(base_) + guard_; }
     std::size_t size() const { return bytes_ - guard_; }

@@ -97,8 +97,7 @@ public:
   static constexpr std::size_t end = std::numeric_limits<std::size_t>::max();
 
   event_order() = default;
-  event_order(event_order const&) = delete;
-  event_order& operator=(event_order const&) = delete;
+  event_order& operator=(event_order&&) = delete;
   virtual ~event_order() = default;
 
   /// Which of so many events is next; `end`: none, all ranks end here as if they had died. Throws nothing.

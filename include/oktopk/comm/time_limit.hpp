@@ -67,8 +67,7 @@ public:
 
   ~time_limit_scope() { comm_.set_time_limit(before_); }
 
-  time_limit_scope(time_limit_scope const&) = delete;
-  time_limit_scope& operator=(time_limit_scope const&) = delete;
+  time_limit_scope& operator=(time_limit_scope&&) = delete;
 
 private:
   Comm& comm_;

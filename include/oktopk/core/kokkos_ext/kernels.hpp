@@ -57,8 +57,7 @@ public:
     }
   }
 
-  profiling_region(profiling_region const&) = delete;
-  profiling_region& operator=(profiling_region const&) = delete;
+  profiling_region& operator=(profiling_region&&) = delete;
 
   ~profiling_region() {
     if (active_) {
