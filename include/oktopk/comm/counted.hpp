@@ -44,7 +44,7 @@ struct traffic {
 template <communicator Comm>
 class counted : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  using decorator::inner_;
+  using decorator::inner;
 
 public:
   /// A message of the inner communicator, and what is to be counted when it has arrived.
@@ -82,11 +82,11 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);
-    return request(inner_.isend(out, peer, p), out.size(), p, false);
+    return request(inner().isend(out, peer, p), out.size(), p, false);
   }
 
   request irecv(std::span<std::byte> in, int peer, phase p) {
-    return request(inner_.irecv(in, peer, p), in.size(), p, true);
+    return request(inner().irecv(in, peer, p), in.size(), p, true);
   }
 
   template <execution_space E>
@@ -95,9 +95,9 @@ public:
     started.clear();
     started.resize(messages.size());
     try {
-      inner_.start(exec, messages, std::span(started));
+      inner().start(exec, messages, std::span(started));
     } catch (...) { // the caller has no request yet of those that have started
-      inner_.cancel(std::span(started));
+      inner().cancel(std::span(started));
       throw;
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -128,7 +128,7 @@ public:
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase p) {
-    inner_.allreduce(data, op, p);
+    inner().allreduce(data, op, p);
     if (size() > 1) {
       auto const bytes = static_cast<std::int64_t>(2 * data.size_bytes()) / size() * (size() - 1);
       std::int64_t messages = 0;
@@ -181,7 +181,7 @@ private:
     }
     {
       detail::lent_requests<Request, Inner> const lent(requests, &Request::inner_, scratch);
-      inner_.wait_all(std::span(scratch));
+      inner().wait_all(std::span(scratch));
     }
     for (Request& each : requests) {
       if (std::exchange(each.receives_, false)) {
@@ -198,9 +198,9 @@ private:
 
   template <class Request>
   void cancel_each(std::span<Request> requests) noexcept {
-    inner_.cancel(std::span<typename Comm::request>()); // also where none is under way
+    inner().cancel(std::span<typename Comm::request>()); // also where none is under way
     for (Request& each : requests) {
-      inner_.cancel(std::span(&each.inner_, 1));
+      inner().cancel(std::span(&each.inner_, 1));
     }
   }
 

@@ -15,16 +15,6 @@ inline constexpr std::chrono::nanoseconds usual_time_limit = std::chrono::minute
 
 namespace detail {
 
-/// The time limits of a communicator of two halves.
-template <class Control, class Bulk>
-struct paired_time_limits {
-  Control control;
-  Bulk bulk;
-};
-
-template <class Control, class Bulk>
-paired_time_limits(Control, Bulk) -> paired_time_limits<Control, Bulk>;
-
 /// "0.020000 s"; in nanoseconds where it is no whole number of microseconds.
 inline std::string duration_text(std::chrono::nanoseconds time) {
   return time % std::chrono::microseconds(1) != std::chrono::nanoseconds(0)
@@ -41,7 +31,7 @@ inline std::chrono::nanoseconds checked_time_limit(std::chrono::nanoseconds limi
   return limit;
 }
 
-/// All that `set_time_limit` needs to bring back what is set now.
+/// All that `set_time_limit` needs to bring back what is set now: of two halves a pair.
 template <class Comm>
 auto time_limits_of(Comm const& comm) {
   if constexpr (requires { comm.time_limits(); }) {
