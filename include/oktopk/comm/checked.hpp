@@ -279,7 +279,14 @@ private:
     lent.clear();
     shared_->of_trailers.clear();
     {
-      auto& trailers = storage_of_trailers(lent);
+      // Trailers join the messages in one wait, with one time limit, where requests of both are of one type.
+      auto& trailers = [&]() -> auto& {
+        if constexpr (std::same_as<Inner, typename Comm::request>) {
+          return lent;
+        } else {
+          return shared_->of_trailers;
+        }
+      }();
       detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
       detail::lent_requests<Request, typename Comm::request> const trailers_of(requests, &Request::trailer_, trailers);
       inner().wait_all(std::span(lent));
@@ -293,14 +300,6 @@ private:
         shared_->trailers.release(std::exchange(each.stored_trailer_, nullptr));
       }
     }
-  }
-
-  // Trailers join the messages in one wait, with one time limit, where requests of both are of one type.
-  auto& storage_of_trailers(std::vector<typename Comm::request>& of_messages) { return of_messages; }
-
-  template <class Inner>
-  auto& storage_of_trailers(std::vector<Inner>&) {
-    return shared_->of_trailers;
   }
 
   template <class Request>

@@ -127,11 +127,9 @@ private:
 #endif
     swapcontext(&here, &there);
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
-    if (&here == &inside_) {
-      __sanitizer_finish_switch_fiber(*fake_stack, &outside_stack_, &outside_stack_size_);
-    } else {
-      __sanitizer_finish_switch_fiber(*fake_stack, nullptr, nullptr);
-    }
+    bool const is_back_inside = &here == &inside_;
+    __sanitizer_finish_switch_fiber(*fake_stack, is_back_inside ? &outside_stack_ : nullptr,
+                                    is_back_inside ? &outside_stack_size_ : nullptr);
 #endif
   }
 

@@ -142,15 +142,7 @@ struct simulation {
 
 /// True if a rank ended so because it died by the plan of a simulation.
 inline bool has_died(std::exception_ptr const& thrown) {
-  try {
-    if (thrown) {
-      std::rethrow_exception(thrown);
-    }
-  } catch (detail::rank_died const&) {
-    return true;
-  } catch (...) {
-  }
-  return false;
+  return thrown != nullptr && detail::distance_from_cause(thrown) == detail::no_cause;
 }
 
 } // namespace oktopk::in_process
@@ -181,7 +173,7 @@ public:
   void before_message(in_process_schedule& ranks, int fiber) override {
     step(fiber);
     run_.messages[index(fiber)] += 1;
-    auto const hit = find_fault(fiber, [](in_process::injected_fault what) { return hits_rank(what); });
+    auto const hit = find_fault(fiber, hits_rank);
     if (hit != pending_.end()) {
       in_process::planned_fault const fault = inject(hit);
       if (fault.what == in_process::injected_fault::death) {
@@ -275,7 +267,6 @@ private:
   };
 
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
-
   bool is_explored() const { return how_.order != nullptr; }
 
   void throw_if_dead(int fiber) const {
@@ -393,8 +384,7 @@ private:
   }
 
   time part_of(time most) {
-    return most.count() <= 0 ? time(0)
-                             : time(static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most.count())));
+    return most <= time(0) ? most : time(static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most.count())));
   }
 
   // Most messages take up to a usual time, a third no time at all, and one in sixteen sixteen times as long.
