@@ -197,7 +197,8 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
   }
   std::vector<int> everybody(static_cast<std::size_t>(ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
-  detail::in_process_schedule schedule(ranks, how.simulated ? how.simulated(ranks) : nullptr);
+  detail::in_process_schedule schedule(ranks, how.simulated ? how.simulated(ranks)
+                                                            : std::make_unique<detail::in_process_events>());
   detail::in_process_messages messages;
   detail::in_process_group all(schedule, messages, everybody);
   return schedule.run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,

@@ -35,8 +35,8 @@ class in_process_group;
 struct in_process_message;
 class in_process_schedule;
 
-/// The hook of a simulation (`comm/simulation.hpp`), which decides who goes on and what becomes of messages. Without
-/// one a rank runs until it waits, and a message arrives when its two sides have met.
+/// What decides who goes on and what becomes of messages: here a rank runs until it waits, and a message arrives when its
+/// two sides have met. The hook of a simulation (`comm/simulation.hpp`).
 class in_process_events {
 public:
   in_process_events() = default;
@@ -44,19 +44,22 @@ public:
   virtual ~in_process_events() = default;
 
   /// Time since the world began.
-  virtual std::chrono::nanoseconds now() const = 0;
-  virtual void run(in_process_schedule& ranks) = 0;
+  virtual std::chrono::nanoseconds now() const { return std::chrono::steady_clock::now() - start_; }
+  virtual void run(in_process_schedule& ranks);
   /// A rank comes to a wait, or leaves it; throws `rank_died` where it may not go on.
-  virtual void step(int fiber) = 0;
-  virtual bool has_died(int fiber) const = 0;
+  virtual void step(int /*fiber*/) {}
+  virtual bool has_died(int /*fiber*/) const { return false; }
   /// A rank is about to start a message: others may go on before; throws as `step`.
-  virtual void before_message(in_process_schedule& ranks, int fiber) = 0;
+  virtual void before_message(in_process_schedule& /*ranks*/, int /*fiber*/) {}
   /// Hands a message to its group, or does otherwise; gives the one that its rank waits for.
-  virtual in_process_message* post(in_process_group& group, in_process_message message) = 0;
+  virtual in_process_message* post(in_process_group& group, in_process_message message);
   /// The two sides of a message have met.
-  virtual void launch(in_process_message& from, in_process_message* to) = 0;
+  virtual void launch(in_process_message& from, in_process_message* to);
   /// Nothing of a rank arrives any more, and nothing arrives there; of one group, or of all where it is null.
-  virtual void recall(int fiber, void const* group) noexcept = 0;
+  virtual void recall(int /*fiber*/, void const* /*group*/) noexcept {}
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 enum class wait_end : std::uint8_t { ready, late, stuck };
@@ -82,11 +85,12 @@ public:
     }
   };
 
-  explicit in_process_schedule(int ranks, std::unique_ptr<in_process_events> events = nullptr)
+  explicit in_process_schedule(int ranks,
+                               std::unique_ptr<in_process_events> events = std::make_unique<in_process_events>())
       : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()), events_(std::move(events)) {}
 
   int size() const { return static_cast<int>(fibers_.size()); }
-  in_process_events* events() const { return events_.get(); }
+  in_process_events& events() const { return *events_; }
   wait_state& state(int fiber) { return waits_[index(fiber)]; }
   bool has_finished(int fiber) const { return fibers_[index(fiber)]->finished(); }
   bool has_ended() const {
@@ -98,7 +102,7 @@ public:
   std::string const& stuck_report() const { return stuck_report_; }
 
   /// Since the world began.
-  time now() const { return events_ ? events_->now() : std::chrono::duration_cast<time>(clock::now() - start_); }
+  time now() const { return events_->now(); }
 
   /// A later time, or never.
   static time sum(time at, time by) { return by < never - at ? at + by : never; }
@@ -107,7 +111,7 @@ public:
   /// nobody be able to go on.
   template <class Ready, class Describe>
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
-    note_step(fiber);
+    events_->step(fiber);
     // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
     if (!stuck_ && ready()) {
       return wait_end::ready;
@@ -120,7 +124,7 @@ public:
     }
     wait_end const end = stuck_ ? wait_end::stuck : mine.late ? wait_end::late : wait_end::ready;
     mine = {};
-    note_step(fiber);
+    events_->step(fiber);
     return end;
   }
 
@@ -131,7 +135,7 @@ public:
       fibers_[rank] = std::make_unique<fiber>([&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
     }
     leave_ = &leave;
-    events_ ? events_->run(*this) : run_in_turn();
+    events_->run(*this);
     std::vector<std::exception_ptr> failures;
     for (auto const& each : fibers_) {
       failures.push_back(each->failure());
@@ -159,7 +163,7 @@ public:
       stuck_report_ += " rank " + std::to_string(rank);
       if (!has_finished(rank)) {
         stuck_report_ += state(rank).waits ? " waits " + state(rank).describe() + ";" : " stands still;";
-      } else if (events_ && events_->has_died(rank)) {
+      } else if (events_->has_died(rank)) {
         stuck_report_ += " has died;";
       } else {
         stuck_report_ += fibers_[index(rank)]->failure() ? " has failed;" : " has returned;";
@@ -170,40 +174,32 @@ public:
   }
 
 private:
-  using clock = std::chrono::steady_clock;
-
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
-
-  void note_step(int fiber) const {
-    if (events_) {
-      events_->step(fiber);
-    }
-  }
-
-  void run_in_turn() {
-    while (!has_ended()) {
-      bool moved = false;
-      time const at = now(); // that of the last turn is good enough for limits
-      for (int rank = 0; rank < size(); ++rank) {
-        if (!has_finished(rank) && (stuck_ || !state(rank).waits || state(rank).is_over(at))) {
-          go_on(rank);
-          moved = true;
-        }
-      }
-      if (!moved) {
-        declare_stuck();
-      }
-    }
-  }
 
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::vector<wait_state> waits_;
   std::unique_ptr<in_process_events> events_;
   std::function<void(int)> const* leave_ = nullptr;
-  clock::time_point start_ = clock::now();
   bool stuck_ = false;
   std::string stuck_report_;
 };
+
+inline void in_process_events::run(in_process_schedule& ranks) {
+  while (!ranks.has_ended()) {
+    bool moved = false;
+    auto const at = now(); // that of the last turn is good enough for limits
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      auto& state = ranks.state(rank);
+      if (!ranks.has_finished(rank) && (ranks.is_stuck() || !state.waits || state.is_over(at))) {
+        ranks.go_on(rank);
+        moved = true;
+      }
+    }
+    if (!moved) {
+      ranks.declare_stuck();
+    }
+  }
+}
 
 /// One side of a message: what a rank sends, or its room for what it receives.
 struct in_process_message {
@@ -261,6 +257,10 @@ inline void deliver(in_process_message& from, in_process_message& to) {
   from.done = true;
 }
 
+inline void in_process_events::launch(in_process_message& from, in_process_message* to) {
+  deliver(from, *to);
+}
+
 using in_process_messages = object_pool<in_process_message>;
 
 /// A rank of a group: what its communicator shares with the group.
@@ -301,7 +301,7 @@ public:
     message.fiber = owner.fiber;
     message.group = this;
     begin_step(owner);
-    return schedule_.events() != nullptr ? schedule_.events()->post(*this, message) : meet(message);
+    return schedule_.events().post(*this, message);
   }
 
   /// Joins a message and its other side, or lets it wait for that.
@@ -316,7 +316,7 @@ public:
     in_process_message* const other = waiting.pop();
     in_process_message& from = message.receive ? *other : *added;
     in_process_message& to = message.receive ? *added : *other;
-    schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
+    schedule_.events().launch(from, &to);
     return added;
   }
 
@@ -328,11 +328,8 @@ public:
   /// when the start of the next one threw. What has not arrived yet never will.
   void note_cancelled(member& mine) noexcept {
     drop_messages_of(mine.rank);
-    in_process_events* const events = schedule_.events();
-    if (events != nullptr) {
-      events->recall(mine.fiber, this);
-    }
-    if (!mine.broken && (events == nullptr || !events->has_died(mine.fiber))) {
+    schedule_.events().recall(mine.fiber, this);
+    if (!mine.broken && !schedule_.events().has_died(mine.fiber)) {
       abort(mine, order_is_lost(mine.rank));
     }
   }
@@ -441,9 +438,7 @@ public:
 
   /// For a rank that ends: its unmatched messages lie in memory that goes with it.
   void forget(int fiber) {
-    if (schedule_.events() != nullptr) {
-      schedule_.events()->recall(fiber, nullptr);
-    }
+    schedule_.events().recall(fiber, nullptr);
     for (member const& each : members_) {
       if (each.fiber == fiber) {
         drop_messages_of(each.rank);
@@ -458,10 +453,8 @@ private:
   // For each call that starts a message.
   void begin_step(member& mine) {
     throw_if_broken(mine);
-    if (schedule_.events() != nullptr) {
-      schedule_.events()->before_message(schedule_, mine.fiber);
-      throw_if_broken(mine); // as others may have gone on meanwhile
-    }
+    schedule_.events().before_message(schedule_, mine.fiber);
+    throw_if_broken(mine); // as others may have gone on meanwhile
   }
 
   static void throw_if_broken(member& mine) {
@@ -498,5 +491,9 @@ private:
   bool lengths_agree_ = true;
   std::vector<std::unique_ptr<in_process_group>> successors_;
 };
+
+inline in_process_message* in_process_events::post(in_process_group& group, in_process_message message) {
+  return group.meet(message);
+}
 
 } // namespace oktopk::detail

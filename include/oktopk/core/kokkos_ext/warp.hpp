@@ -280,7 +280,7 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
     Number const others = warp.broadcast([&] { return sum_of(shared, mine); });
     total = warp.broadcast([&] { return sum_of(shared, warps_in_team<Warp>); });
     team.team_barrier(); // the room may be used again
-    return others + before.value;
+    return others + before[team.team_rank() % Warp::lanes];
   }
 }
 
