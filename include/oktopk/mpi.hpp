@@ -22,15 +22,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>

@@ -20,12 +20,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>

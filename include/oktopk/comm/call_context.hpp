@@ -8,11 +8,6 @@
 #include <oktopk/core/sparse.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 
 namespace oktopk {
 

@@ -5,7 +5,6 @@
 #include <oktopk/comm/concept.hpp>
 
 #include <exception>
-#include <span>
 #include <tuple>
 
 namespace oktopk::detail {

@@ -6,10 +6,7 @@
 #include <oktopk/comm/decorator.hpp>
 
 #include <array>
-#include <concepts>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 

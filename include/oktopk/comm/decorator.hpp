@@ -5,8 +5,6 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 

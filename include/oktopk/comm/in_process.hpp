@@ -9,14 +9,9 @@
 #include <oktopk/core/error.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <numeric>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -10,15 +10,9 @@
 #include <oktopk/core/workspace.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
-#include <memory>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -7,11 +7,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {

@@ -6,12 +6,6 @@
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <chrono>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {

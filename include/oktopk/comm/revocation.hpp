@@ -8,13 +8,8 @@
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <chrono>
-#include <cstdint>
 #include <exception>
 #include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {

@@ -13,13 +13,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <exception>
 #include <limits>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace oktopk::in_process {

@@ -9,10 +9,7 @@
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <span>
 
 namespace oktopk::detail {
 

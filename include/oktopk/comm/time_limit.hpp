@@ -5,7 +5,6 @@
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
-#include <string>
 #include <utility>
 
 namespace oktopk {

@@ -7,11 +7,9 @@
 
 #include <array>
 #include <concepts>
-#include <cstdint>
 #include <ios>
 #include <istream>
 #include <ostream>
-#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -8,7 +8,6 @@
 #include <oktopk/core/sparse.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <oktopk/core/workspace.hpp>
 
 #include <concepts>
-#include <cstdint>
 #include <type_traits>
 
 // Items give entries, which are written one after the other in the order of the items. On a CPU one scan of Kokkos; on

@@ -14,13 +14,8 @@
 
 #include <signal.h> // POSIX: what <csignal> has cannot ask
 
-#include <chrono>
-#include <cstddef>
 #include <cstring>
 #include <exception>
-#include <memory>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>

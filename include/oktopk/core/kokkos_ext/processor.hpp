@@ -3,10 +3,8 @@
 #pragma once
 
 #include <Kokkos_Macros.hpp>
-#include <cstdint>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <type_traits>
 // Code that is compiled a second time, for processors with AVX2 and what came with it. A function with the attribute
 // `OKTOPK_FOR_AVX2` calls the common code, which is always inlined, and may be called where `processor_has_avx2()`. The
 // processor is asked when the program runs: translation units with different -m flags have the same definitions.
