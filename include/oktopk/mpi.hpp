@@ -160,7 +160,7 @@ public:
   mpi_ranks& operator=(mpi_ranks&&) = delete;
 
   /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
-  /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
+  /// or not it is awaited. It costs nothing while all goes well.
   void abort(error const& why) noexcept {
     broken.note(why);
     tell(broken.reason()); // of what began it, not of what it led to
@@ -214,8 +214,7 @@ public:
     }
   }
 
-  /// Leaves a collective by an exception. Gives the time at which MPI has had enough of it to end messages: a second
-  /// after the first was cancelled, or a quarter of the time limit where that is less.
+  /// Leaves a collective by an exception. Gives the time at which MPI has had enough of it to end messages.
   clock::time_point begin_cancelling() noexcept {
     if (patient_until_ == clock::time_point()) {
       std::chrono::nanoseconds const second = std::chrono::seconds(1);
@@ -225,11 +224,7 @@ public:
     return patient_until_;
   }
 
-  /// MPI's own allreduce, in the time limit.
-  ///
-  /// Up to `most_copied` bytes are reduced in a copy, which can be left at any time. For more, all ranks meet first;
-  /// once they have, MPI cannot be left any more, since Open MPI's allreduce that can be (MPI_Iallreduce) takes four
-  /// times as long.
+  /// For many numbers not MPI_Iallreduce, which could be left at any time: that of Open MPI takes four times as long.
   template <class T>
   void allreduce(std::span<T> data, reduction op) {
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <array>
 #include <memory>
@@ -128,10 +129,7 @@ public:
     inner().allreduce(data, op, p);
     if (size() > 1) {
       auto const bytes = static_cast<std::int64_t>(2 * data.size_bytes()) / size() * (size() - 1);
-      std::int64_t messages = 0;
-      for (int reach = 1; reach < size(); reach *= 2) {
-        messages += 2;
-      }
+      std::int64_t const messages = 2 * detail::ceil_log2(size());
       of(p) += {messages, messages, bytes, bytes};
       counters_->modelled += bytes;
     }
