@@ -34,7 +34,7 @@ class timed : public oktopk::communicator_decorator<Comm> {
 public:
   using request = typename Comm::request;
 
-  explicit timed(Comm inner) : decorator(std::move(inner)), clocks_(std::make_shared<clocks>()) {}
+  explicit timed(Comm comm) : decorator(std::move(comm)), clocks_(std::make_shared<clocks>()) {}
 
   void wait_all(std::span<request> requests) {
     for (request& each : requests) {

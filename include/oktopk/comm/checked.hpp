@@ -166,7 +166,7 @@ public:
   using decorator::size;
   using decorator::tells_sizes;
 
-  explicit checked(Comm inner) : decorator(std::move(inner)), shared_(std::make_shared<shared>(size())) {}
+  explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(size())) {}
 
   void begin_operation(std::string_view name, std::int64_t number) {
     shared_->during.begin(name, number);

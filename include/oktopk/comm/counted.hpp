@@ -76,7 +76,7 @@ public:
   using decorator::rank;
   using decorator::size;
 
-  explicit counted(Comm inner) : decorator(std::move(inner)), counters_(std::make_shared<counters>()) {}
+  explicit counted(Comm comm) : decorator(std::move(comm)), counters_(std::make_shared<counters>()) {}
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);
