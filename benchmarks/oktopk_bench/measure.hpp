@@ -29,18 +29,18 @@ namespace oktopk_bench {
 template <oktopk::communicator Comm>
 class timed : public oktopk::communicator_decorator<Comm> {
   using decorator = oktopk::communicator_decorator<Comm>;
-  using decorator::inner_;
+  using decorator::inner;
 
 public:
   using request = typename Comm::request;
 
-  explicit timed(Comm inner) : decorator(std::move(inner)), clocks_(std::make_shared<clocks>()) {}
+  explicit timed(Comm comm) : decorator(std::move(comm)), clocks_(std::make_shared<clocks>()) {}
 
   void wait_all(std::span<request> requests) {
     for (request& each : requests) {
       if (each.active()) {
         auto const begin = clock::now();
-        inner_.wait_all(std::span(&each, 1));
+        inner().wait_all(std::span(&each, 1));
         add(each.message_phase(), since(begin));
       }
     }
@@ -49,7 +49,7 @@ public:
   template <class T>
   void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase p) {
     auto const begin = clock::now();
-    inner_.allreduce(data, op, p);
+    inner().allreduce(data, op, p);
     clocks_->in_allreduce += since(begin);
   }
 

@@ -22,16 +22,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -60,7 +53,7 @@ inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max()
 /// compares the elementary types. The datatype is freed with this; a message under way may still use it.
 class mpi_bytes {
 public:
-  explicit mpi_bytes(std::size_t bytes, std::size_t largest = largest_mpi_count) {
+  explicit mpi_bytes(std::size_t bytes, std::size_t largest = largest_mpi_count) : mpi_bytes() {
     if (bytes <= largest) {
       count_ = static_cast<int>(bytes);
       return;
@@ -69,18 +62,15 @@ public:
       throw error(fault::communication, std::to_string(bytes / largest) + " exceeds what MPI can count");
     }
     std::array<int, 2> const counts{static_cast<int>(bytes / largest), static_cast<int>(bytes % largest)};
-    MPI_Datatype block = MPI_DATATYPE_NULL;
-    check_mpi(MPI_Type_contiguous(static_cast<int>(largest), MPI_BYTE, &block), "MPI_Type_contiguous");
     std::array<MPI_Aint, 2> const places{0, static_cast<MPI_Aint>(bytes - bytes % largest)};
-    std::array<MPI_Datatype, 2> const types{block, MPI_BYTE};
-    int code = MPI_Type_create_struct(counts[1] > 0 ? 2 : 1, counts.data(), places.data(), types.data(), &type_);
-    MPI_Type_free(&block);
+    std::array<MPI_Datatype, 2> types{MPI_DATATYPE_NULL, MPI_BYTE};
+    check_mpi(MPI_Type_contiguous(static_cast<int>(largest), MPI_BYTE, types.data()), "MPI_Type_contiguous");
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    int const code = MPI_Type_create_struct(counts[1] > 0 ? 2 : 1, counts.data(), places.data(), types.data(), &made);
+    MPI_Type_free(types.data());
     check_mpi(code, "MPI_Type_create_struct");
-    code = MPI_Type_commit(&type_);
-    if (code != MPI_SUCCESS) {
-      MPI_Type_free(&type_);
-    }
-    check_mpi(code, "MPI_Type_commit");
+    type_ = made;
+    check_mpi(MPI_Type_commit(&type_), "MPI_Type_commit");
     count_ = 1;
   }
 
@@ -90,13 +80,14 @@ public:
     }
   }
 
-  mpi_bytes(mpi_bytes const&) = delete;
-  mpi_bytes& operator=(mpi_bytes const&) = delete;
+  mpi_bytes& operator=(mpi_bytes&&) = delete;
 
   int count() const { return count_; }
   MPI_Datatype type() const { return type_; }
 
 private:
+  mpi_bytes() = default;
+
   int count_ = 0;
   MPI_Datatype type_ = MPI_BYTE;
 };
@@ -125,38 +116,14 @@ inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
   return false;
 }
 
-/// One wait with a time limit.
-///
-/// `try_again` is for a loop that asks MPI in between: it gives the core away, and now and then does `look`.
-class timed_wait {
-public:
-  using clock = std::chrono::steady_clock;
-
-  explicit timed_wait(std::chrono::nanoseconds limit) : limit_(limit) {}
-
-  /// True while there is time left.
-  template <class Look>
-  bool try_again(Look const& look) {
-    std::this_thread::yield();
-    auto const now = clock::now();
-    if (begun_ == clock::time_point()) { // the first question is asked without a clock
-      begun_ = now;
-      next_look_ = now + between_looks;
-    }
-    if (now >= next_look_) {
-      look();
-      next_look_ = now + between_looks;
-    }
-    return now - begun_ <= limit_;
+/// False where the message is over: complete, or failed, and then it must not be waited for again.
+inline bool is_under_way(MPI_Request& handle) noexcept {
+  int done = 1;
+  if (handle != MPI_REQUEST_NULL && (MPI_Test(&handle, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0)) {
+    handle = MPI_REQUEST_NULL;
   }
-
-private:
-  static constexpr std::chrono::milliseconds between_looks{1};
-
-  std::chrono::nanoseconds limit_;
-  clock::time_point begun_{};
-  clock::time_point next_look_{};
-};
+  return handle != MPI_REQUEST_NULL;
+}
 
 /// Memory of messages that were given up, and that MPI may still read or write: it is kept until the program ends.
 inline std::vector<std::unique_ptr<std::byte[]>>& left_to_mpi() {
@@ -164,9 +131,8 @@ inline std::vector<std::unique_ptr<std::byte[]>>& left_to_mpi() {
   return kept;
 }
 
-/// A duplicate of a communicator of MPI, and how long its ranks wait for each other; shared by the copies of an
-/// `mpi_communicator`.
-class mpi_ranks {
+/// A duplicate of a communicator of MPI, shared by the copies of an `mpi_communicator`.
+class mpi_ranks : public shared_state {
 public:
   using clock = std::chrono::steady_clock;
 
@@ -191,15 +157,12 @@ public:
     }
   }
 
-  mpi_ranks(mpi_ranks const&) = delete;
-  mpi_ranks& operator=(mpi_ranks const&) = delete;
-
-  bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
+  mpi_ranks& operator=(mpi_ranks&&) = delete;
 
   /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
-  /// or not it is awaited. A rank that waits looks for one now and then; it costs nothing while all goes well.
+  /// or not it is awaited. It costs nothing while all goes well.
   void abort(error const& why) noexcept {
-    broken.note(why.code(), why.sentence());
+    broken.note(why);
     tell(broken.reason()); // of what began it, not of what it led to
   }
 
@@ -224,23 +187,34 @@ public:
       length = 0;
     }
     std::size_t const known = static_cast<std::size_t>(std::max(length, 0));
-    error const why = abandoned_by(teller, during, std::string(text.data(), known));
-    broken.note(why.code(), why.sentence());
-    throw why;
+    broken.fail(abandoned_by(teller, during, std::string(text.data(), known)));
   }
 
-  /// Asks again and again; `done()` says whether it is enough, `report()` what was waited for.
+  /// Asks MPI by `done()` again and again, in the time limit, and gives the core away in between; `report()` tells what
+  /// was waited for. Now and then looks for notices.
   template <class Done, class Report>
-  void wait_until(timed_wait& patience, Done const& done, Report const& report) {
+  void wait_until(Done const& done, Report const& report) {
+    constexpr std::chrono::milliseconds between_looks{1};
+    clock::time_point begun{};
+    clock::time_point next_look{};
     while (!done()) {
-      if (!patience.try_again([this] { hear_notices(); })) {
+      std::this_thread::yield();
+      auto const now = clock::now();
+      if (begun == clock::time_point()) { // the first question is asked without a clock
+        begun = now;
+        next_look = now + between_looks;
+      }
+      if (now >= next_look) {
+        hear_notices();
+        next_look = now + between_looks;
+      }
+      if (now - begun > time_limit) {
         fail(report().timed_out(rank, during, time_limit));
       }
     }
   }
 
-  /// Leaves a collective by an exception. Gives the time at which MPI has had enough of it to end messages: a second
-  /// after the first was cancelled, or a quarter of the time limit where that is less.
+  /// Leaves a collective by an exception. Gives the time at which MPI has had enough of it to end messages.
   clock::time_point begin_cancelling() noexcept {
     if (patient_until_ == clock::time_point()) {
       std::chrono::nanoseconds const second = std::chrono::seconds(1);
@@ -250,11 +224,7 @@ public:
     return patient_until_;
   }
 
-  /// MPI's own allreduce, in the time limit.
-  ///
-  /// Up to `most_copied` bytes are reduced in a copy, which can be left at any time. For more, all ranks meet first;
-  /// once they have, MPI cannot be left any more, since Open MPI's allreduce that can be (MPI_Iallreduce) takes four
-  /// times as long.
+  /// For many numbers not MPI_Iallreduce, which could be left at any time: that of Open MPI takes four times as long.
   template <class T>
   void allreduce(std::span<T> data, reduction op) {
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
@@ -277,9 +247,6 @@ public:
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 0;
-  std::chrono::nanoseconds time_limit = usual_time_limit;
-  operation during;
-  revocation broken;
 
 private:
   static constexpr int notice_tag = phase_count;
@@ -307,22 +274,8 @@ private:
     } catch (std::exception const&) { // who has heard nothing has a time limit
     }
     auto const end = clock::now() + std::chrono::milliseconds(100);
-    while (tells() && clock::now() < end) {
+    while (std::count_if(notices_.begin(), notices_.end(), is_under_way) > 0 && clock::now() < end) {
     }
-  }
-
-  // True where some notices are under way.
-  bool tells() noexcept {
-    bool some = false;
-    for (MPI_Request& each : notices_) {
-      int done = 1;
-      if (each != MPI_REQUEST_NULL && MPI_Test(&each, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-        each = MPI_REQUEST_NULL;
-        done = 1;
-      }
-      some = some || done == 0;
-    }
-    return some;
   }
 
   template <class T>
@@ -347,9 +300,7 @@ private:
   }
 
   void wait_for_all(MPI_Request& handle, char const* call) {
-    timed_wait patience(time_limit);
     wait_until(
-        patience,
         [&] {
           int done = 0;
           check_mpi(MPI_Test(&handle, &done, MPI_STATUS_IGNORE), call);
@@ -376,24 +327,23 @@ namespace oktopk {
 /// MPI_Finalize. The tag of a message is its phase. Messages may have any length, 2 GiB and more included. Calls are
 /// made from whatever thread calls, one at a time. Messages lie in host memory, and in the memory of a GPU where the
 /// MPI library says that it takes pointers to it.
-class mpi_communicator {
+///
+/// The time limit of a wait is `usual_time_limit` at first; where it is zero there is none, and then nobody hears that
+/// another rank has given up. A rank with a limit asks MPI again and again instead of blocking in it, and gives the core
+/// away in between.
+class mpi_communicator : public detail::limited_communicator<detail::mpi_ranks> {
 public:
-  class request {
+  class request : public detail::reported_request {
   public:
     request() = default;
     bool active() const { return handle_ != MPI_REQUEST_NULL; }
-    bool receives() const { return receives_; }
-    phase message_phase() const { return use_; }
     std::size_t bytes() const { return bytes_; }
 
   private:
     friend mpi_communicator;
-    request(bool receives, int peer, phase use) : peer_(peer), receives_(receives), use_(use) {}
+    using reported_request::reported_request;
 
     MPI_Request handle_ = MPI_REQUEST_NULL;
-    int peer_ = -1; // none yet
-    bool receives_ = false;
-    phase use_ = phase::control;
     std::size_t bytes_ = 0;
   };
 
@@ -417,25 +367,8 @@ public:
   /// The duplicate, for calls beside the library's; it must not be freed.
   MPI_Comm get() const { return shared_->comm; }
 
-  request isend(std::span<std::byte const> out, int peer, phase use) {
-    shared_->broken.throw_if_happened();
-    request started(false, peer, use);
-    detail::mpi_bytes const bytes(out.size());
-    detail::check_mpi(MPI_Isend(out.data(), bytes.count(), bytes.type(), peer, static_cast<int>(use), shared_->comm,
-                                &started.handle_),
-                      "MPI_Isend");
-    return started;
-  }
-
-  request irecv(std::span<std::byte> in, int peer, phase use) {
-    shared_->broken.throw_if_happened();
-    request started(true, peer, use);
-    detail::mpi_bytes const extent(in.size());
-    detail::check_mpi(MPI_Irecv(in.data(), extent.count(), extent.type(), peer, static_cast<int>(use), shared_->comm,
-                                &started.handle_),
-                      "MPI_Irecv");
-    return started;
-  }
+  request isend(std::span<std::byte const> out, int peer, phase use) { return start_one(false, out, peer, use); }
+  request irecv(std::span<std::byte> in, int peer, phase use) { return start_one(true, in, peer, use); }
 
   template <execution_space E>
   void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
@@ -445,36 +378,48 @@ public:
   /// An error of MPI in one request is thrown when the other requests are over.
   void wait_all(std::span<request> requests) {
     launch_unlock const lent;
-    detail::timed_wait patience(shared_->time_limit);
-    // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
-    // job.
     int first_error = MPI_SUCCESS;
     int of_peer = 0;
-    for (request& each : requests) {
-      if (each.active()) {
+    auto next = requests.begin();
+    // One by one: an error of MPI_Waitall belongs to no communicator, and MPI may then call a handler that ends the
+    // job.
+    auto const are_over = [&] {
+      for (; next != requests.end(); ++next) {
+        if (!next->active()) {
+          continue;
+        }
         MPI_Status status;
-        int const code = wait_for(each, status, patience, requests);
-        code == MPI_SUCCESS ? complete(each, status) : drop(each);
-        if (first_error == MPI_SUCCESS && code != MPI_SUCCESS) {
+        int done = 1;
+        int const code =
+            shared_->has_limit() ? MPI_Test(&next->handle_, &done, &status) : MPI_Wait(&next->handle_, &status);
+        if (code == MPI_SUCCESS && done == 0) {
+          return false;
+        }
+        next->handle_ = MPI_REQUEST_NULL; // a failed message is over, too: it must not be waited for again
+        if (code == MPI_SUCCESS) {
+          note_arrived(*next, status);
+        } else if (first_error == MPI_SUCCESS) {
           first_error = code;
-          of_peer = each.peer_;
+          of_peer = next->peer_;
         }
       }
-    }
+      return true;
+    };
+    // A message that completes while the report is made is not taken: its wait has failed.
+    auto const is_complete = [](request const& each) {
+      int done = 1;
+      if (each.active()) {
+        MPI_Request_get_status(each.handle_, &done, MPI_STATUS_IGNORE);
+      }
+      return done != 0;
+    };
+    shared_->wait_until(are_over, [&] { return detail::wait_report(requests, is_complete); });
     if (first_error != MPI_SUCCESS) {
       shared_->fail(error(fault::communication, "rank " + std::to_string(rank()) + ", a message of rank " +
                                                     std::to_string(of_peer) + shared_->during.where() +
                                                     ": MPI_Wait: " + detail::mpi_text(first_error)));
     }
   }
-
-  /// Time limit of every wait, `usual_time_limit` at first; none where it is zero, and then nobody hears that another
-  /// rank has given up. All copies share it; the same on all ranks. A rank with a limit asks MPI again and again
-  /// instead of blocking in it, and gives the core away in between.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
-  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
-
-  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
   /// Leaves all ranks: this one can use the communicator no more, and the waits of the others end. A rank that waits
   /// in vain does it by itself.
@@ -490,11 +435,13 @@ public:
         MPI_Cancel(&each.handle_);
       }
     }
-    while (test_all(requests) && std::chrono::steady_clock::now() < patient_until) {
+    auto const is_active = [](request& each) { return detail::is_under_way(each.handle_); };
+    while (std::count_if(requests.begin(), requests.end(), is_active) > 0 &&
+           std::chrono::steady_clock::now() < patient_until) {
       std::this_thread::yield();
     }
-    for (request& each : requests) {
-      drop(each); // not MPI_Request_free: MPICH 4.0 gives the request to others while the message waits
+    for (request& each : requests) { // not MPI_Request_free: MPICH 4.0 gives it to others while the message waits
+      each.handle_ = MPI_REQUEST_NULL;
     }
   }
 
@@ -519,69 +466,29 @@ public:
   }
 
 private:
-  explicit mpi_communicator(MPI_Comm user) : shared_(std::make_shared<detail::mpi_ranks>(user)) {}
+  explicit mpi_communicator(MPI_Comm user) : limited_communicator(std::make_shared<detail::mpi_ranks>(user)) {}
 
-  // MPI's own wait, or one with a time limit; gives MPI's code.
-  int wait_for(request& each, MPI_Status& status, detail::timed_wait& patience, std::span<request> all) {
-    if (!shared_->has_limit()) {
-      return MPI_Wait(&each.handle_, &status);
-    }
-    int code = MPI_SUCCESS;
-    shared_->wait_until(
-        patience,
-        [&] {
-          int done = 0;
-          code = MPI_Test(&each.handle_, &done, &status);
-          return code != MPI_SUCCESS || done != 0;
-        },
-        [&] { return report(all); });
-    return code;
+  request start_one(bool receives, std::span<std::byte const> bytes, int peer, phase use) {
+    shared_->broken.throw_if_happened();
+    request started(receives, peer, use);
+    detail::mpi_bytes const extent(bytes.size());
+    void* const data = const_cast<std::byte*>(bytes.data()); // that of a send is only read
+    int const tag = static_cast<int>(use);
+    detail::check_mpi(receives
+                          ? MPI_Irecv(data, extent.count(), extent.type(), peer, tag, shared_->comm, &started.handle_)
+                          : MPI_Isend(data, extent.count(), extent.type(), peer, tag, shared_->comm, &started.handle_),
+                      receives ? "MPI_Irecv" : "MPI_Isend");
+    return started;
   }
-
-  // The messages of a wait, complete or not. A message that completes now is not taken: its wait has failed.
-  static detail::wait_report report(std::span<request> all) {
-    detail::wait_report waited;
-    for (request& each : all) {
-      if (each.peer_ >= 0) {
-        int done = 1;
-        if (each.active()) {
-          MPI_Request_get_status(each.handle_, &done, MPI_STATUS_IGNORE);
-        }
-        waited.add(done != 0, each.receives_, each.peer_, each.use_);
-      }
-    }
-    return waited;
-  }
-
-  // True if some of them are still active.
-  static bool test_all(std::span<request> requests) noexcept {
-    bool active = false;
-    for (request& each : requests) {
-      if (each.active()) {
-        int done = 0;
-        if (MPI_Test(&each.handle_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) {
-          drop(each);
-        }
-        active = active || each.active();
-      }
-    }
-    return active;
-  }
-
-  // A failed message is over, too: it must not be waited for again.
-  static void drop(request& failed) noexcept { failed.handle_ = MPI_REQUEST_NULL; }
 
   // By value, for the header of SimGrid takes no pointer to a constant.
-  static void complete(request& finished, MPI_Status status) {
-    finished.handle_ = MPI_REQUEST_NULL;
+  static void note_arrived(request& finished, MPI_Status status) {
     if (finished.receives_) {
       MPI_Count bytes = 0;
       detail::check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
       finished.bytes_ = static_cast<std::size_t>(bytes);
     }
   }
-
-  std::shared_ptr<detail::mpi_ranks> shared_;
 };
 
 } // namespace oktopk

@@ -18,14 +18,8 @@
 #include <rccl/rccl.h> // the same functions on AMD's devices
 #endif
 
+#include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -55,8 +49,7 @@ inline void check_nccl(ncclResult_t code, char const* call) {
 class nccl_group {
 public:
   nccl_group() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
-  nccl_group(nccl_group const&) = delete;
-  nccl_group& operator=(nccl_group const&) = delete;
+  nccl_group& operator=(nccl_group&&) = delete;
 
   /// After an exception NCCL must still be told that the group is over; the communicator is aborted next.
   ~nccl_group() {
@@ -74,18 +67,8 @@ private:
   bool open_ = true;
 };
 
-/// A communicator of NCCL that is aborted unless somebody takes it.
-struct nccl_in_the_making {
-  nccl_in_the_making() = default;
-  nccl_in_the_making(nccl_in_the_making const&) = delete;
-  nccl_in_the_making& operator=(nccl_in_the_making const&) = delete;
-  ~nccl_in_the_making() {
-    if (comm != nullptr) {
-      static_cast<void>(ncclCommAbort(comm));
-    }
-  }
-
-  ncclComm_t comm = nullptr;
+struct nccl_abort {
+  void operator()(ncclComm_t comm) const noexcept { static_cast<void>(ncclCommAbort(comm)); }
 };
 
 /// A place among the work that was enqueued on an instance of a device: one event, made by the first `record` for the
@@ -99,11 +82,7 @@ class instance_mark {
 
 public:
   instance_mark() = default;
-  instance_mark(instance_mark&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  instance_mark& operator=(instance_mark&& other) noexcept {
-    std::swap(event_, other.event_);
-    return *this;
-  }
+  instance_mark& operator=(instance_mark&&) = delete;
   ~instance_mark() {
     if (event_ != nullptr) {
       static_cast<void>(events::destroy(event_));
@@ -148,11 +127,10 @@ ncclComm_t connect_nccl(Control& control) {
   int const ranks = control.size();
   int const rank = control.rank();
   invitation invited;
-  std::int32_t mine = ncclSuccess;
   std::vector<std::int32_t> codes(static_cast<std::size_t>(ranks), ncclSuccess);
   std::vector<typename Control::request> requests;
   requests.reserve(2 * static_cast<std::size_t>(ranks));
-  nccl_in_the_making made;
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, nccl_abort> made;
   cancel_on_unwind const guard(control, requests); // after what its messages use
 
   if (rank == 0) {
@@ -169,13 +147,13 @@ ncclComm_t connect_nccl(Control& control) {
                 "rank 0: " + nccl_text(static_cast<ncclResult_t>(invited.code), "ncclGetUniqueId"));
   }
 
-  mine = ncclCommInitRank(&made.comm, ranks, invited.id, rank);
+  ncclComm_t comm = nullptr;
+  std::int32_t& mine = codes[static_cast<std::size_t>(rank)];
+  mine = ncclCommInitRank(&comm, ranks, invited.id, rank);
+  made.reset(comm);
   requests.clear();
   for (int peer = 0; peer < ranks; ++peer) {
-    auto& theirs = codes[static_cast<std::size_t>(peer)];
-    if (peer == rank) {
-      theirs = mine;
-    } else {
+    if (auto& theirs = codes[static_cast<std::size_t>(peer)]; peer != rank) {
       requests.push_back(control.irecv(std::as_writable_bytes(std::span(&theirs, 1)), peer, phase::control));
       requests.push_back(control.isend(std::as_bytes(std::span(&mine, 1)), peer, phase::control));
     }
@@ -187,8 +165,49 @@ ncclComm_t connect_nccl(Control& control) {
                                             nccl_text(static_cast<ncclResult_t>(codes[each]), "ncclCommInitRank"));
     }
   }
-  return std::exchange(made.comm, nullptr);
+  return made.release();
 }
+
+/// A communicator of NCCL, and the marks of what it was given; shared by the copies of an `nccl_bulk`.
+template <execution_space E>
+struct nccl_ranks : shared_state {
+  nccl_ranks(E const& instance, ncclComm_t made) : exec(instance), comm(made) {
+    check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank");
+    check_nccl(ncclCommCount(comm, &size), "ncclCommCount");
+    time_limit = {};
+  }
+
+  ~nccl_ranks() {
+    if (comm != nullptr) {
+      static_cast<void>(ncclCommDestroy(comm));
+    }
+  }
+
+  nccl_ranks& operator=(nccl_ranks&&) = delete;
+
+  /// Marks the end of the group that was started last; gives its number.
+  std::uint64_t record(E const& instance) {
+    ++groups;
+    mark(groups).record(instance);
+    return groups;
+  }
+
+  // A mark that was recorded again later stands behind the earlier place: NCCL orders the groups of a communicator.
+  instance_mark<E>& mark(std::uint64_t group) { return marks[group % marks.size()]; }
+
+  void abort() noexcept {
+    if (comm != nullptr) {
+      static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
+    }
+  }
+
+  E exec;
+  ncclComm_t comm; // none once it was aborted
+  int rank = 0;
+  int size = 0;
+  std::uint64_t groups = 0;
+  std::array<instance_mark<E>, 16> marks;
+};
 
 } // namespace detail
 
@@ -202,21 +221,26 @@ ncclComm_t connect_nccl(Control& control) {
 /// tells of, and a wait beyond the time limit, leaves a communicator that can only be cancelled: that is
 /// ncclCommAbort, which ends what is on the stream. The device that was current when it was made must be current in
 /// every call.
+///
+/// There is no time limit at first. A rank with a limit asks the device again and again, so the host waits for each
+/// message; without one it waits for none.
 template <execution_space E>
-class nccl_bulk {
+class nccl_bulk : public detail::limited_communicator<detail::nccl_ranks<E>> {
   static_assert(detail::has_stream<E>, "oktopk: NCCL moves data of a GPU: E must be Kokkos' space of one");
+  using nccl_bulk::limited_communicator::shared_;
 
 public:
-  class bulk_request {
+  class bulk_request : public detail::reported_request {
   public:
+    bulk_request() = default;
     bool active() const { return group_ != 0; }
 
   private:
     friend nccl_bulk;
+    bulk_request(bulk_message const& message, std::uint64_t started)
+        : reported_request(message.receives, message.peer, message.use), group_(message.bytes.empty() ? 0 : started) {}
+
     std::uint64_t group_ = 0; // from 1 on
-    int peer_ = -1;           // none yet
-    bool receives_ = false;
-    phase use_ = phase::control;
   };
 
   static constexpr bool tells_sizes = false;
@@ -247,13 +271,6 @@ public:
   /// NCCL's communicator, for calls beside the library's, in the same order on all ranks; it must not be destroyed.
   ncclComm_t get() const { return shared_->comm; }
 
-  /// Time limit of every wait; none where it is zero, as at first. All copies share it; the same on all ranks. A rank
-  /// with a limit asks the device again and again, so the host waits for each message; without one it waits for none.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
-  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
-
-  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
-
   /// A message of no bytes, of which both sides know that, is not started.
   template <execution_space Caller>
   void start(Caller const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
@@ -265,22 +282,16 @@ public:
       if (each.bytes.empty()) {
         continue;
       }
-      if (each.receives) {
-        detail::check_nccl(ncclRecv(each.bytes.data(), each.bytes.size(), ncclUint8, each.peer, shared_->comm, stream),
-                           "ncclRecv");
-      } else {
-        detail::check_nccl(ncclSend(each.bytes.data(), each.bytes.size(), ncclUint8, each.peer, shared_->comm, stream),
-                           "ncclSend");
-      }
+      std::span<std::byte> const bytes = each.bytes;
+      detail::check_nccl(each.receives
+                             ? ncclRecv(bytes.data(), bytes.size(), ncclUint8, each.peer, shared_->comm, stream)
+                             : ncclSend(bytes.data(), bytes.size(), ncclUint8, each.peer, shared_->comm, stream),
+                         each.receives ? "ncclRecv" : "ncclSend");
     }
     group.start();
     std::uint64_t const started = shared_->record(exec);
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      requests[i].group_ = messages[i].bytes.empty() ? 0 : started;
-      requests[i].peer_ = messages[i].peer;
-      requests[i].receives_ = messages[i].receives;
-      requests[i].use_ = messages[i].use;
-    }
+    std::transform(messages.begin(), messages.end(), requests.begin(),
+                   [&](bulk_message const& each) { return bulk_request(each, started); });
   }
 
   void wait_all(std::span<bulk_request> requests) {
@@ -288,13 +299,7 @@ public:
       if (each.active()) {
         shared_->broken.throw_if_happened();
         wait_until_reached(shared_->mark(each.group_), [&] {
-          detail::wait_report waited;
-          for (bulk_request const& other : requests) {
-            if (other.peer_ >= 0) {
-              waited.add(!other.active(), other.receives_, other.peer_, other.use_);
-            }
-          }
-          return waited;
+          return detail::wait_report(requests, [](bulk_request const& other) { return !other.active(); });
         });
         each.group_ = 0;
       }
@@ -303,8 +308,7 @@ public:
 
   /// Aborts NCCL's communicator: what is under way ends, on this rank.
   void cancel(std::span<bulk_request> requests) noexcept {
-    error const why = detail::order_is_lost(rank());
-    shared_->broken.note(why.code(), why.sentence());
+    shared_->broken.note(detail::order_is_lost(rank()));
     shared_->abort();
     for (bulk_request& each : requests) {
       each.group_ = 0;
@@ -332,60 +336,14 @@ public:
   }
 
 private:
-  struct shared {
-    shared(E const& instance, ncclComm_t made) : exec(instance), comm(made) {
-      detail::check_nccl(ncclCommUserRank(comm, &rank), "ncclCommUserRank");
-      detail::check_nccl(ncclCommCount(comm, &size), "ncclCommCount");
-    }
-
-    ~shared() {
-      if (comm != nullptr) {
-        static_cast<void>(ncclCommDestroy(comm));
-      }
-    }
-
-    shared(shared const&) = delete;
-    shared& operator=(shared const&) = delete;
-
-    /// Marks the end of the group that was started last; gives its number.
-    std::uint64_t record(E const& instance) {
-      ++groups;
-      mark(groups).record(instance);
-      return groups;
-    }
-
-    // A mark that was recorded again later stands behind the earlier place: NCCL orders the groups of a communicator.
-    detail::instance_mark<E>& mark(std::uint64_t group) { return marks[group % marks.size()]; }
-
-    void abort() noexcept {
-      if (comm != nullptr) {
-        static_cast<void>(ncclCommAbort(std::exchange(comm, nullptr)));
-      }
-    }
-
-    E exec;
-    ncclComm_t comm; // none once it was aborted
-    int rank = 0;
-    int size = 0;
-    std::chrono::nanoseconds time_limit{0}; // none
-    operation during;
-    detail::revocation broken;
-    std::uint64_t groups = 0;
-    std::array<detail::instance_mark<E>, 16> marks;
-  };
-
-  nccl_bulk(E const& exec, ncclComm_t made) : shared_(std::make_shared<shared>(exec, made)) {}
-
-  [[noreturn]] void fail(error const& why) {
-    shared_->broken.note(why.code(), why.sentence());
-    throw why;
-  }
+  nccl_bulk(E const& exec, ncclComm_t made)
+      : nccl_bulk::limited_communicator(std::make_shared<detail::nccl_ranks<E>>(exec, made)) {}
 
   bool has_reached(detail::instance_mark<E> const& mark) {
     try {
       return mark.reached();
     } catch (error const& of_device) {
-      fail(of_device);
+      shared_->broken.fail(of_device);
     }
   }
 
@@ -396,18 +354,16 @@ private:
       ncclResult_t code = ncclSuccess;
       detail::check_nccl(ncclCommGetAsyncError(shared_->comm, &code), "ncclCommGetAsyncError");
       if (code != ncclSuccess && code != ncclInProgress) {
-        fail(error(fault::communication, "rank " + std::to_string(rank()) + ", " + report().open() + ": " +
-                                             detail::nccl_text(code, "NCCL", shared_->comm)));
+        shared_->broken.fail(error(fault::communication, "rank " + std::to_string(rank()) + ", " + report().open() +
+                                                             ": " + detail::nccl_text(code, "NCCL", shared_->comm)));
       }
-      if (shared_->time_limit <= std::chrono::nanoseconds(0) || has_reached(mark)) {
+      if (!shared_->has_limit() || has_reached(mark)) {
         return;
       }
       std::this_thread::yield();
     } while (std::chrono::steady_clock::now() - begun <= shared_->time_limit);
-    fail(report().timed_out(rank(), shared_->during, shared_->time_limit));
+    shared_->broken.fail(report().timed_out(rank(), shared_->during, shared_->time_limit));
   }
-
-  std::shared_ptr<shared> shared_;
 };
 
 /// Ranks whose bulk data goes by NCCL from device to device, and whose few numbers of the host by `control`, such as

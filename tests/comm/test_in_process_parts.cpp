@@ -16,7 +16,6 @@
 #include <vector>
 
 using oktopk::phase;
-using oktopk::detail::call_ref;
 using oktopk::detail::in_process_line;
 using oktopk::detail::in_process_message;
 using oktopk::detail::in_process_messages;
@@ -96,16 +95,6 @@ TEST_CASE("room for messages stays where it is, is handed out once at a time, an
   in_process_message* const again = space.take(side(true, 7, 0, {}));
   CHECK(again == released);
   CHECK((again->owner == 7 && !again->done));
-}
-
-TEST_CASE("a call without a type calls the object it was made of") {
-  int calls = 0;
-  auto const count = [&] { return std::to_string(++calls); };
-  call_ref<std::string> const one(count);
-  call_ref<std::string> const copy = one;
-  CHECK(one() == "1");
-  CHECK(copy() == "2");
-  CHECK(calls == 2);
 }
 
 TEST_CASE("a rank runs until it waits, and goes on once what it waits for is there") {

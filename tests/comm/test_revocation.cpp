@@ -28,8 +28,8 @@ TEST_CASE("a communicator in order lets calls pass") {
 
 TEST_CASE("the first reason of a breakdown stays, with its fault") {
   revocation seen;
-  seen.note(fault::timed_out, "rank 3 has not answered");
-  seen.note(fault::damaged_message, "a bit fell over");
+  seen.note(oktopk::error(fault::timed_out, "rank 3 has not answered"));
+  seen.note(oktopk::error(fault::damaged_message, "a bit fell over"));
   CHECK(static_cast<bool>(seen));
   CHECK(seen.code() == fault::timed_out);
   CHECK(seen.reason() == "rank 3 has not answered");
@@ -41,10 +41,10 @@ TEST_CASE("the first reason of a breakdown stays, with its fault") {
 
 TEST_CASE("a breakdown without a sentence is one") {
   revocation seen;
-  seen.note(fault::communication, {});
+  seen.note(oktopk::error(fault::communication, {}));
   CHECK(static_cast<bool>(seen));
   CHECK(outcome_of([&] { seen.throw_if_happened(); }).code == fault::communication);
-  seen.note(fault::abandoned, "rank 1 has left");
+  seen.note(oktopk::error(fault::abandoned, "rank 1 has left"));
   CHECK(seen.reason().empty());
 }
 

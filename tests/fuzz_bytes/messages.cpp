@@ -55,7 +55,7 @@ public:
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     auto const found = plan_->changes.find(plan_->sent++);
     if (found == plan_->changes.end() || plan_->held.size() > 64) {
-      return inner_.isend(out, peer, use);
+      return inner().isend(out, peer, use);
     }
     change const& how = found->second;
     bytes& other = plan_->held.emplace_back(out.begin(), out.end());
@@ -67,7 +67,7 @@ public:
       std::memcpy(other.data() + how.at % (other.size() / sizeof how.value) * sizeof how.value, &how.value,
                   sizeof how.value);
     }
-    return inner_.isend(other, peer, use);
+    return inner().isend(other, peer, use);
   }
   template <oktopk::execution_space E>
   void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {

@@ -36,7 +36,7 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     if (plan_->sent++ != plan_->message || plan_->what == damage_plan::kind::none) {
-      return inner_.isend(out, peer, use);
+      return inner().isend(out, peer, use);
     }
     plan_->done = true;
     auto& bytes = plan_->kept.emplace_back(out.begin(), out.end());
@@ -48,9 +48,9 @@ public:
       } else {
         plan_->done = false;
       }
-      return inner_.isend(bytes, peer, use);
+      return inner().isend(bytes, peer, use);
     case damage_plan::kind::lose: return request(); // taken, and gone
-    default: lost_.push_back(inner_.isend(bytes, peer, use)); return inner_.isend(out, peer, use);
+    default: lost_.push_back(inner().isend(bytes, peer, use)); return inner().isend(out, peer, use);
     }
   }
 

@@ -48,18 +48,18 @@ public:
   failing_communicator(oktopk::in_process_communicator inner, failing_plan& plan)
       : communicator_decorator(inner), plan_(&plan) {}
 
-  int size() const { return inner_.size() - 1; }
+  int size() const { return in_process_communicator::size() - 1; }
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     plan_->step(rank());
     if (out.size() > plan_->longest) {
       throw oktopk::error(oktopk::fault::communication, "a message is too long");
     }
-    return inner_.isend(out, peer, use);
+    return inner().isend(out, peer, use);
   }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) {
     plan_->step(rank());
-    return inner_.irecv(in, peer, use);
+    return inner().irecv(in, peer, use);
   }
   template <oktopk::execution_space E>
   void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
@@ -67,7 +67,7 @@ public:
   }
   void wait_all(std::span<request> requests) {
     plan_->step(rank());
-    inner_.wait_all(requests);
+    inner().wait_all(requests);
   }
 
   template <class T>
@@ -75,22 +75,22 @@ public:
     plan_->step(rank());
     std::vector<T> theirs(data.size());
     request one;
-    oktopk::detail::cancel_on_unwind const guard(inner_, one);
+    oktopk::detail::cancel_on_unwind const guard(inner(), one);
     auto const finish = [&](request started) {
       one = started;
-      inner_.wait_all(std::span(&one, 1));
+      inner().wait_all(std::span(&one, 1));
     };
     if (rank() > 0) {
-      finish(inner_.isend(std::as_bytes(data), 0, use));
-      finish(inner_.irecv(std::as_writable_bytes(data), 0, use));
+      finish(inner().isend(std::as_bytes(data), 0, use));
+      finish(inner().irecv(std::as_writable_bytes(data), 0, use));
       return;
     }
     for (int other = 1; other < size(); ++other) {
-      finish(inner_.irecv(std::as_writable_bytes(std::span(theirs)), other, use));
+      finish(inner().irecv(std::as_writable_bytes(std::span(theirs)), other, use));
       std::transform(data.begin(), data.end(), theirs.begin(), data.begin(), std::plus<T>());
     }
     for (int other = 1; other < size(); ++other) {
-      finish(inner_.isend(std::as_bytes(data), other, use));
+      finish(inner().isend(std::as_bytes(data), other, use));
     }
   }
 

@@ -31,12 +31,12 @@ public:
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     note();
     under_way_ = watching_;
-    return inner_.isend(out, peer, use);
+    return inner().isend(out, peer, use);
   }
   request irecv(std::span<std::byte> in, int peer, oktopk::phase use) {
     note();
     under_way_ = watching_;
-    return inner_.irecv(in, peer, use);
+    return inner().irecv(in, peer, use);
   }
   template <oktopk::execution_space E>
   void start(E const&, std::span<oktopk::bulk_message const> messages, std::span<request> requests) {
@@ -44,7 +44,7 @@ public:
   }
   void wait_all(std::span<request> requests) {
     note();
-    inner_.wait_all(requests);
+    inner().wait_all(requests);
     events_->take(); // of other ranks
   }
 

@@ -14,11 +14,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cstdint>
-#include <span>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace oktopk {

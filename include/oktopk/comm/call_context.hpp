@@ -8,11 +8,6 @@
 #include <oktopk/core/sparse.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 
 namespace oktopk {
 
@@ -142,8 +137,7 @@ namespace detail {
 class stopwatch {
 public:
   explicit stopwatch(double& seconds) : seconds_(seconds), start_(clock::now()) {}
-  stopwatch(stopwatch const&) = delete;
-  stopwatch& operator=(stopwatch const&) = delete;
+  stopwatch& operator=(stopwatch&&) = delete;
   ~stopwatch() { seconds_ += std::chrono::duration<double>(clock::now() - start_).count(); }
 
 private:

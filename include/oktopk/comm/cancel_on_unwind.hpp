@@ -5,7 +5,6 @@
 #include <oktopk/comm/concept.hpp>
 
 #include <exception>
-#include <span>
 #include <tuple>
 
 namespace oktopk::detail {
@@ -23,8 +22,7 @@ public:
   explicit cancel_on_unwind(Comm& comm, Requests&... requests)
       : comm_(comm), requests_(requests...), exceptions_(std::uncaught_exceptions()) {}
 
-  cancel_on_unwind(cancel_on_unwind const&) = delete;
-  cancel_on_unwind& operator=(cancel_on_unwind const&) = delete;
+  cancel_on_unwind& operator=(cancel_on_unwind&&) = delete;
 
   ~cancel_on_unwind() {
     if (std::uncaught_exceptions() > exceptions_) {

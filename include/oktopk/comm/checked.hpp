@@ -16,13 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -137,7 +130,7 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
 template <communicator Comm>
 class checked : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  using decorator::inner_;
+  using decorator::inner;
   static_assert(!Comm::ordered_by_instance,
                 "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
 
@@ -173,19 +166,19 @@ public:
   using decorator::size;
   using decorator::tells_sizes;
 
-  explicit checked(Comm inner) : decorator(std::move(inner)), shared_(std::make_shared<shared>(inner_.size())) {}
+  explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(size())) {}
 
   void begin_operation(std::string_view name, std::int64_t number) {
     shared_->during.begin(name, number);
-    decorator::begin_operation(name, number);
+    oktopk::begin_operation(inner(), name, number);
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
-    return sealed<request>([&] { return inner_.isend(out, peer, use); }, out, peer, use, false);
+    return sealed<request>([&] { return inner().isend(out, peer, use); }, out, peer, use, false);
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) {
-    return sealed<request>([&] { return inner_.irecv(in, peer, use); }, in, peer, use, true);
+    return sealed<request>([&] { return inner().irecv(in, peer, use); }, in, peer, use, true);
   }
 
   /// One by one, so that each message is followed by its trailer whatever group its peer has it in.
@@ -195,7 +188,7 @@ public:
       bulk_message const& each = messages[i];
       auto const start_bytes = [&] {
         typename Comm::bulk_request started;
-        inner_.start(exec, std::span(&each, 1), std::span(&started, 1));
+        inner().start(exec, std::span(&each, 1), std::span(&started, 1));
         return started;
       };
       requests[i] = sealed<bulk_request>(start_bytes, each.bytes, each.peer, each.use, each.receives);
@@ -261,13 +254,13 @@ private:
     message.number_ = receives ? shared_->received[line]++ : shared_->sent[line]++;
     try {
       if (receives) {
-        message.trailer_ = inner_.irecv(std::as_writable_bytes(std::span(message.stored_trailer_, 1)), peer, use);
+        message.trailer_ = inner().irecv(std::as_writable_bytes(std::span(message.stored_trailer_, 1)), peer, use);
       } else {
         *message.stored_trailer_ = detail::checksum_trailer::of(bytes, message.number_, use, shared_->during);
-        message.trailer_ = inner_.isend(std::as_bytes(std::span(message.stored_trailer_, 1)), peer, use);
+        message.trailer_ = inner().isend(std::as_bytes(std::span(message.stored_trailer_, 1)), peer, use);
       }
     } catch (...) {
-      inner_.cancel(std::span(&message.bytes_, 1));
+      inner().cancel(std::span(&message.bytes_, 1));
       throw;
     }
     return message;
@@ -279,11 +272,18 @@ private:
     lent.clear();
     shared_->of_trailers.clear();
     {
-      auto& trailers = storage_of_trailers(lent);
+      // Trailers join the messages in one wait, with one time limit, where requests of both are of one type.
+      auto& trailers = [&]() -> auto& {
+        if constexpr (std::same_as<Inner, typename Comm::request>) {
+          return lent;
+        } else {
+          return shared_->of_trailers;
+        }
+      }();
       detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
       detail::lent_requests<Request, typename Comm::request> const trailers_of(requests, &Request::trailer_, trailers);
-      inner_.wait_all(std::span(lent));
-      inner_.wait_all(std::span(shared_->of_trailers)); // none where they are among the others
+      inner().wait_all(std::span(lent));
+      inner().wait_all(std::span(shared_->of_trailers)); // none where they are among the others
     }
     for (Request& each : requests) {
       if (each.stored_trailer_ != nullptr) {
@@ -295,14 +295,6 @@ private:
     }
   }
 
-  // Trailers join the messages in one wait, with one time limit, where requests of both are of one type.
-  auto& storage_of_trailers(std::vector<typename Comm::request>& of_messages) { return of_messages; }
-
-  template <class Inner>
-  auto& storage_of_trailers(std::vector<Inner>&) {
-    return shared_->of_trailers;
-  }
-
   template <class Request>
   void verify(Request const& message) {
     std::span<std::byte const> arrived = message.target_;
@@ -311,18 +303,18 @@ private:
     }
     auto const expected = detail::checksum_trailer::of(arrived, message.number_, message.use_, shared_->during);
     if (std::string const wrong = message.stored_trailer_->difference(expected); !wrong.empty()) {
-      oktopk::abort(inner_, error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
-                                                              std::to_string(message.peer_) + " (" +
-                                                              std::string(name(message.use_)) + "): " + wrong));
+      oktopk::abort(inner(), error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
+                                                               std::to_string(message.peer_) + " (" +
+                                                               std::string(name(message.use_)) + "): " + wrong));
     }
   }
 
   template <class Request>
   void cancel_each(std::span<Request> requests) noexcept {
-    inner_.cancel(std::span<typename Comm::request>()); // also where none is under way
+    inner().cancel(std::span<typename Comm::request>()); // also where none is under way
     for (Request& each : requests) {
-      inner_.cancel(std::span(&each.bytes_, 1));
-      inner_.cancel(std::span(&each.trailer_, 1));
+      inner().cancel(std::span(&each.bytes_, 1));
+      inner().cancel(std::span(&each.trailer_, 1));
       each.stored_trailer_ = nullptr; // a peer may still read it
     }
   }

@@ -8,9 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 

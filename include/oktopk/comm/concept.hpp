@@ -6,12 +6,8 @@
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string_view>
-#include <type_traits>
 
 namespace oktopk {
 

@@ -4,12 +4,10 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
+#include <oktopk/core/integers.hpp>
 
 #include <array>
-#include <concepts>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,7 +42,7 @@ struct traffic {
 template <communicator Comm>
 class counted : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  using decorator::inner_;
+  using decorator::inner;
 
 public:
   /// A message of the inner communicator, and what is to be counted when it has arrived.
@@ -78,15 +76,15 @@ public:
   using decorator::rank;
   using decorator::size;
 
-  explicit counted(Comm inner) : decorator(std::move(inner)), counters_(std::make_shared<counters>()) {}
+  explicit counted(Comm comm) : decorator(std::move(comm)), counters_(std::make_shared<counters>()) {}
 
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);
-    return request(inner_.isend(out, peer, p), out.size(), p, false);
+    return request(inner().isend(out, peer, p), out.size(), p, false);
   }
 
   request irecv(std::span<std::byte> in, int peer, phase p) {
-    return request(inner_.irecv(in, peer, p), in.size(), p, true);
+    return request(inner().irecv(in, peer, p), in.size(), p, true);
   }
 
   template <execution_space E>
@@ -95,9 +93,9 @@ public:
     started.clear();
     started.resize(messages.size());
     try {
-      inner_.start(exec, messages, std::span(started));
+      inner().start(exec, messages, std::span(started));
     } catch (...) { // the caller has no request yet of those that have started
-      inner_.cancel(std::span(started));
+      inner().cancel(std::span(started));
       throw;
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -128,13 +126,10 @@ public:
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase p) {
-    inner_.allreduce(data, op, p);
+    inner().allreduce(data, op, p);
     if (size() > 1) {
       auto const bytes = static_cast<std::int64_t>(2 * data.size_bytes()) / size() * (size() - 1);
-      std::int64_t messages = 0;
-      for (int reach = 1; reach < size(); reach *= 2) {
-        messages += 2;
-      }
+      std::int64_t const messages = 2 * detail::ceil_log2(size());
       of(p) += {messages, messages, bytes, bytes};
       counters_->modelled += bytes;
     }
@@ -181,7 +176,7 @@ private:
     }
     {
       detail::lent_requests<Request, Inner> const lent(requests, &Request::inner_, scratch);
-      inner_.wait_all(std::span(scratch));
+      inner().wait_all(std::span(scratch));
     }
     for (Request& each : requests) {
       if (std::exchange(each.receives_, false)) {
@@ -198,9 +193,9 @@ private:
 
   template <class Request>
   void cancel_each(std::span<Request> requests) noexcept {
-    inner_.cancel(std::span<typename Comm::request>()); // also where none is under way
+    inner().cancel(std::span<typename Comm::request>()); // also where none is under way
     for (Request& each : requests) {
-      inner_.cancel(std::span(&each.inner_, 1));
+      inner().cancel(std::span(&each.inner_, 1));
     }
   }
 

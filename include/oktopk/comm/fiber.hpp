@@ -44,8 +44,7 @@ public:
     makecontext(&inside_, &fiber::enter, 0);
   }
 
-  fiber(fiber const&) = delete;
-  fiber& operator=(fiber const&) = delete;
+  fiber& operator=(fiber&&) = delete;
 
   /// Runs the body until it leaves or ends; rethrows nothing.
   void resume() {
@@ -80,8 +79,7 @@ private:
 #endif
     }
     ~stack_memory() { munmap(base_, bytes_); }
-    stack_memory(stack_memory const&) = delete;
-    stack_memory& operator=(stack_memory const&) = delete;
+    stack_memory& operator=(stack_memory&&) = delete;
 
     void* begin() const { return static_cast<std::byte*>(base_) + guard_; }
     std::size_t size() const { return bytes_ - guard_; }
@@ -129,11 +127,9 @@ private:
 #endif
     swapcontext(&here, &there);
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
-    if (&here == &inside_) {
-      __sanitizer_finish_switch_fiber(*fake_stack, &outside_stack_, &outside_stack_size_);
-    } else {
-      __sanitizer_finish_switch_fiber(*fake_stack, nullptr, nullptr);
-    }
+    bool const is_back_inside = &here == &inside_;
+    __sanitizer_finish_switch_fiber(*fake_stack, is_back_inside ? &outside_stack_ : nullptr,
+                                    is_back_inside ? &outside_stack_size_ : nullptr);
 #endif
   }
 

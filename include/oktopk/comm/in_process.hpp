@@ -9,16 +9,9 @@
 #include <oktopk/core/error.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <numeric>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,25 +21,23 @@ namespace oktopk {
 ///
 /// Made by `in_process::run` alone. Sends complete when they are received (as the strictest MPI would), so a program
 /// that relies on buffering deadlocks here — and is told so: when every rank waits, each of them gets an `error` that
-/// says who waits for what. A rank that gives up tells all others at once.
-class in_process_communicator {
+/// says who waits for what. A rank that gives up tells all others at once. Each rank has a time limit of its own; none
+/// where it is zero. That nobody can go on is an error at once.
+class in_process_communicator
+    : public detail::limited_communicator<detail::in_process_member, detail::in_process_member*> {
 public:
-  class request {
+  class request : public detail::reported_request {
   public:
     request() = default;
     bool active() const { return message_ != nullptr; }
-    bool receives() const { return receives_; }
-    phase message_phase() const { return use_; }
     std::size_t bytes() const { return bytes_; }
 
   private:
     friend in_process_communicator;
     explicit request(detail::in_process_message* message)
-        : message_(message), receives_(message->receive), use_(message->use) {}
+        : reported_request(message->receive, message->peer, message->use), message_(message) {}
 
     detail::in_process_message* message_ = nullptr;
-    bool receives_ = false;
-    phase use_ = phase::control;
     std::size_t bytes_ = 0;
   };
 
@@ -54,10 +45,10 @@ public:
   static constexpr bool tells_sizes = true;
   static constexpr bool ordered_by_instance = false;
 
-  in_process_communicator(detail::in_process_group& group, int rank) : group_(&group), rank_(rank) {}
+  explicit in_process_communicator(detail::in_process_member& member) : limited_communicator(&member) {}
 
-  int rank() const { return rank_; }
-  int size() const { return group_->size(); }
+  int rank() const { return shared_->rank; }
+  int size() const { return group().size(); }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
     return post(false, peer, use, const_cast<std::byte*>(out.data()), out.size());
@@ -74,8 +65,13 @@ public:
     if (std::none_of(requests.begin(), requests.end(), [](request const& each) { return each.active(); })) {
       return;
     }
-    group_->wait(
-        rank_, [&] { return are_over(requests); }, [&] { return report_of(requests); });
+    auto const is_done = [](request const& each) { return !each.active() || each.message_->done; };
+    auto const overflows = [](request const& each) { return each.active() && each.message_->truncated; };
+    auto const are_over = [&] {
+      return std::all_of(requests.begin(), requests.end(), is_done) ||
+             std::any_of(requests.begin(), requests.end(), overflows);
+    };
+    group().wait(*shared_, are_over, [&] { return detail::wait_report(requests, is_done); });
     for (request& each : requests) {
       if (each.active() && each.message_->done) {
         complete(each);
@@ -84,43 +80,30 @@ public:
   }
 
   void cancel(std::span<request> requests) noexcept {
-    group_->note_cancelled(rank_);
+    group().note_cancelled(*shared_);
     for (request& each : requests) {
       if (each.active()) {
-        group_->release(each.message_);
-        each.message_ = nullptr;
+        group().release(take(each));
       }
     }
   }
 
-  /// The work of this rank from now on, for the sentences of errors.
-  void begin_operation(std::string_view name, std::int64_t number) { group_->begin_operation(rank_, name, number); }
-
-  /// Time limit of every wait of this rank; none where it is zero. That nobody can go on is an error at once.
-  void set_time_limit(std::chrono::nanoseconds limit) {
-    group_->set_time_limit(rank_, detail::checked_time_limit(limit));
-  }
-  std::chrono::nanoseconds time_limit() const { return group_->time_limit(rank_); }
-
   /// Time since the ranks began: virtual in a simulation.
-  std::chrono::nanoseconds elapsed() const { return group_->elapsed(); }
+  std::chrono::nanoseconds elapsed() const { return group().elapsed(); }
 
   /// Tells all ranks that this one cannot go on: their waits for what has not arrived, and all that they start, end
   /// with an `error` (fault::abandoned) that has this reason. A wait beyond the time limit and `cancel` do the same.
-  void abort(error const& why) noexcept { group_->abort(rank_, why); }
+  void abort(error const& why) noexcept { group().abort(*shared_, why); }
 
   /// A communicator of all ranks that have not ended, in their order, to go on with where this one has broken down.
   ///
   /// Collective among those ranks: waits until each of them has called it or ended; an `error` (fault::timed_out) where
   /// that takes longer than the time limit, which the new one has, too. Sends nothing.
-  in_process_communicator survivors() {
-    auto const [group, rank] = group_->survivors(rank_);
-    return {*group, rank};
-  }
+  in_process_communicator survivors() { return in_process_communicator(group().survivors(*shared_)); }
 
   template <class T>
   void allreduce(std::span<T> data, reduction op, phase use) {
-    group_->allreduce(rank_, data, op, use);
+    group().allreduce(*shared_, data, op, use);
   }
 
   template <class MemorySpace>
@@ -129,51 +112,32 @@ public:
   }
 
 private:
+  detail::in_process_group& group() const { return *shared_->group; }
+
   request post(bool receive, int peer, phase use, std::byte* data, std::size_t size) {
-    if (peer < 0 || peer >= group_->size() || peer == rank_) {
-      throw error(fault::communication, "rank " + std::to_string(rank_) + " has no peer " + std::to_string(peer));
+    if (peer < 0 || peer >= group().size() || peer == rank()) {
+      throw error(fault::communication, "rank " + std::to_string(rank()) + " has no peer " + std::to_string(peer));
     }
     return request(
-        group_->post({.receive = receive, .owner = rank_, .peer = peer, .use = use, .data = data, .size = size}));
+        group().post({.receive = receive, .owner = rank(), .peer = peer, .use = use, .data = data, .size = size}));
   }
 
-  // True if all are complete, or one of them is a message that did not fit.
-  static bool are_over(std::span<request const> requests) {
-    bool all = true;
-    for (request const& each : requests) {
-      if (each.active()) {
-        if (each.message_->done && each.message_->truncated) {
-          return true;
-        }
-        all = all && each.message_->done;
-      }
-    }
-    return all;
+  // A message that is over is in no report any more.
+  static detail::in_process_message* take(request& finished) noexcept {
+    finished.peer_ = -1;
+    return std::exchange(finished.message_, nullptr);
   }
 
   void complete(request& finished) {
     detail::in_process_message const message = *finished.message_;
     finished.bytes_ = message.arrived;
-    group_->release(std::exchange(finished.message_, nullptr));
+    group().release(take(finished));
     if (message.truncated) {
       throw error(fault::communication, std::to_string(message.arrived) + " bytes from rank " +
                                             std::to_string(message.peer) + " exceed the " +
                                             std::to_string(message.size) + " bytes of room for them");
     }
   }
-
-  static detail::wait_report report_of(std::span<request const> requests) {
-    detail::wait_report report;
-    for (request const& each : requests) {
-      if (each.active()) {
-        report.add(each.message_->done, each.message_->receive, each.message_->peer, each.message_->use);
-      }
-    }
-    return report;
-  }
-
-  detail::in_process_group* group_;
-  int rank_;
 };
 
 namespace detail {
@@ -228,10 +192,11 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
   }
   std::vector<int> everybody(static_cast<std::size_t>(ranks));
   std::iota(everybody.begin(), everybody.end(), 0);
-  detail::in_process_schedule schedule(ranks, how.simulated ? how.simulated(ranks) : nullptr);
+  detail::in_process_schedule schedule(ranks, how.simulated ? how.simulated(ranks)
+                                                            : std::make_unique<detail::in_process_events>());
   detail::in_process_messages messages;
   detail::in_process_group all(schedule, messages, everybody);
-  return schedule.run([&](int rank) { body(in_process_communicator(all, rank)); }, how.stack_bytes,
+  return schedule.run([&](int rank) { body(in_process_communicator(all.of(rank))); }, how.stack_bytes,
                       [&](int rank) { all.forget(rank); });
 }
 

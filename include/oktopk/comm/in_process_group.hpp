@@ -10,16 +10,9 @@
 #include <oktopk/core/workspace.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,25 +22,6 @@ struct planned_fault;
 
 namespace oktopk::detail {
 
-/// A function object of somebody else, without its type and without memory of its own, as `std::function` would take
-/// for a lambda with three references. The object outlives it.
-template <class Result>
-class call_ref {
-public:
-  call_ref() = default;
-
-  template <class Call>
-  explicit call_ref(Call const& call)
-      : object_(std::addressof(call)),
-        call_([](void const* object) -> Result { return (*static_cast<Call const*>(object))(); }) {}
-
-  Result operator()() const { return call_(object_); }
-
-private:
-  void const* object_ = nullptr;
-  Result (*call_)(void const*) = nullptr;
-};
-
 /// Thrown in a rank that dies in a simulation: no `std::exception`, so that no program handles it.
 struct rank_died {};
 
@@ -55,29 +29,31 @@ class in_process_group;
 struct in_process_message;
 class in_process_schedule;
 
-/// The hook of a simulation (`comm/simulation.hpp`), which decides who goes on and what becomes of messages. Without
-/// one a rank runs until it waits, and a message arrives when its two sides have met.
+/// What decides who goes on and what becomes of messages: here a rank runs until it waits, and a message arrives when its
+/// two sides have met. The hook of a simulation (`comm/simulation.hpp`).
 class in_process_events {
 public:
   in_process_events() = default;
-  in_process_events(in_process_events const&) = delete;
-  in_process_events& operator=(in_process_events const&) = delete;
+  in_process_events& operator=(in_process_events&&) = delete;
   virtual ~in_process_events() = default;
 
   /// Time since the world began.
-  virtual std::chrono::nanoseconds now() const = 0;
-  virtual void run(in_process_schedule& ranks) = 0;
+  virtual std::chrono::nanoseconds now() const { return std::chrono::steady_clock::now() - start_; }
+  virtual void run(in_process_schedule& ranks);
   /// A rank comes to a wait, or leaves it; throws `rank_died` where it may not go on.
-  virtual void step(int fiber) = 0;
-  virtual bool has_died(int fiber) const = 0;
+  virtual void step(int /*fiber*/) {}
+  virtual bool has_died(int /*fiber*/) const { return false; }
   /// A rank is about to start a message: others may go on before; throws as `step`.
-  virtual void before_message(in_process_schedule& ranks, int fiber) = 0;
+  virtual void before_message(in_process_schedule& /*ranks*/, int /*fiber*/) {}
   /// Hands a message to its group, or does otherwise; gives the one that its rank waits for.
-  virtual in_process_message* post(in_process_group& group, in_process_message message) = 0;
+  virtual in_process_message* post(in_process_group& group, in_process_message message);
   /// The two sides of a message have met.
-  virtual void launch(in_process_message& from, in_process_message* to) = 0;
+  virtual void launch(in_process_message& from, in_process_message* to);
   /// Nothing of a rank arrives any more, and nothing arrives there; of one group, or of all where it is null.
-  virtual void recall(int fiber, void const* group) noexcept = 0;
+  virtual void recall(int /*fiber*/, void const* /*group*/) noexcept {}
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 enum class wait_end : std::uint8_t { ready, late, stuck };
@@ -91,8 +67,8 @@ public:
 
   struct wait_state {
     bool waits = false;
-    call_ref<bool> ready{};
-    call_ref<std::string> describe{};
+    std::function<bool()> ready{}; ///< these two refer to objects of who waits, and so have no memory of their own
+    std::function<std::string()> describe{};
     time until = never; ///< when the wait is late
     bool late = false;
 
@@ -103,11 +79,12 @@ public:
     }
   };
 
-  explicit in_process_schedule(int ranks, std::unique_ptr<in_process_events> events = nullptr)
+  explicit in_process_schedule(int ranks,
+                               std::unique_ptr<in_process_events> events = std::make_unique<in_process_events>())
       : fibers_(static_cast<std::size_t>(ranks)), waits_(fibers_.size()), events_(std::move(events)) {}
 
   int size() const { return static_cast<int>(fibers_.size()); }
-  in_process_events* events() const { return events_.get(); }
+  in_process_events& events() const { return *events_; }
   wait_state& state(int fiber) { return waits_[index(fiber)]; }
   bool has_finished(int fiber) const { return fibers_[index(fiber)]->finished(); }
   bool has_ended() const {
@@ -119,7 +96,7 @@ public:
   std::string const& stuck_report() const { return stuck_report_; }
 
   /// Since the world began.
-  time now() const { return events_ ? events_->now() : std::chrono::duration_cast<time>(clock::now() - start_); }
+  time now() const { return events_->now(); }
 
   /// A later time, or never.
   static time sum(time at, time by) { return by < never - at ? at + by : never; }
@@ -128,20 +105,20 @@ public:
   /// nobody be able to go on.
   template <class Ready, class Describe>
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
-    note_step(fiber);
+    events_->step(fiber);
     // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
     if (!stuck_ && ready()) {
       return wait_end::ready;
     }
     wait_state& mine = state(fiber);
     time const deadline = limit > time(0) ? sum(now(), limit) : never;
-    mine = {true, call_ref<bool>(ready), call_ref<std::string>(describe), deadline};
+    mine = {true, std::cref(ready), std::cref(describe), deadline};
     if (!stuck_) {
       fibers_[index(fiber)]->leave();
     }
     wait_end const end = stuck_ ? wait_end::stuck : mine.late ? wait_end::late : wait_end::ready;
     mine = {};
-    note_step(fiber);
+    events_->step(fiber);
     return end;
   }
 
@@ -152,7 +129,7 @@ public:
       fibers_[rank] = std::make_unique<fiber>([&body, rank] { body(static_cast<int>(rank)); }, stack_bytes);
     }
     leave_ = &leave;
-    events_ ? events_->run(*this) : run_in_turn();
+    events_->run(*this);
     std::vector<std::exception_ptr> failures;
     for (auto const& each : fibers_) {
       failures.push_back(each->failure());
@@ -180,7 +157,7 @@ public:
       stuck_report_ += " rank " + std::to_string(rank);
       if (!has_finished(rank)) {
         stuck_report_ += state(rank).waits ? " waits " + state(rank).describe() + ";" : " stands still;";
-      } else if (events_ && events_->has_died(rank)) {
+      } else if (events_->has_died(rank)) {
         stuck_report_ += " has died;";
       } else {
         stuck_report_ += fibers_[index(rank)]->failure() ? " has failed;" : " has returned;";
@@ -191,40 +168,32 @@ public:
   }
 
 private:
-  using clock = std::chrono::steady_clock;
-
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
-
-  void note_step(int fiber) const {
-    if (events_) {
-      events_->step(fiber);
-    }
-  }
-
-  void run_in_turn() {
-    while (!has_ended()) {
-      bool moved = false;
-      time const at = now(); // that of the last turn is good enough for limits
-      for (int rank = 0; rank < size(); ++rank) {
-        if (!has_finished(rank) && (stuck_ || !state(rank).waits || state(rank).is_over(at))) {
-          go_on(rank);
-          moved = true;
-        }
-      }
-      if (!moved) {
-        declare_stuck();
-      }
-    }
-  }
 
   std::vector<std::unique_ptr<fiber>> fibers_;
   std::vector<wait_state> waits_;
   std::unique_ptr<in_process_events> events_;
   std::function<void(int)> const* leave_ = nullptr;
-  clock::time_point start_ = clock::now();
   bool stuck_ = false;
   std::string stuck_report_;
 };
+
+inline void in_process_events::run(in_process_schedule& ranks) {
+  while (!ranks.has_ended()) {
+    bool moved = false;
+    auto const at = now(); // that of the last turn is good enough for limits
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      auto& state = ranks.state(rank);
+      if (!ranks.has_finished(rank) && (ranks.is_stuck() || !state.waits || state.is_over(at))) {
+        ranks.go_on(rank);
+        moved = true;
+      }
+    }
+    if (!moved) {
+      ranks.declare_stuck();
+    }
+  }
+}
 
 /// One side of a message: what a rank sends, or its room for what it receives.
 struct in_process_message {
@@ -250,6 +219,7 @@ class in_process_line {
 public:
   bool empty() const { return last_ == nullptr; }
   bool receives() const { return last_->receive; }
+  int owner() const { return last_->owner; }
   void clear() { last_ = nullptr; }
 
   void push(in_process_message* message) {
@@ -281,93 +251,51 @@ inline void deliver(in_process_message& from, in_process_message& to) {
   from.done = true;
 }
 
+inline void in_process_events::launch(in_process_message& from, in_process_message* to) {
+  deliver(from, *to);
+}
+
 using in_process_messages = object_pool<in_process_message>;
 
-/// The place where ranks of one process hand their numbers over for an allreduce: the last one reduces for all.
-class in_process_rendezvous {
-public:
-  /// True if all ranks have left the allreduce before.
-  bool is_free() const { return left_ == 0; }
-  /// True if all ranks have joined.
-  bool is_over() const { return left_ > 0; }
-
-  template <class T>
-  void join(int rank, int ranks, std::span<T> data, reduction op) {
-    if (arrived_ == 0) {
-      data_.assign(static_cast<std::size_t>(ranks), nullptr);
-      sizes_.assign(static_cast<std::size_t>(ranks), 0);
-    }
-    data_[static_cast<std::size_t>(rank)] = data.data();
-    sizes_[static_cast<std::size_t>(rank)] = data.size();
-    if (++arrived_ == ranks) {
-      mismatch_ = std::any_of(sizes_.begin(), sizes_.end(), [&](std::size_t size) { return size != data.size(); });
-      if (!mismatch_) {
-        reduce<T>(data.size(), op);
-      }
-      arrived_ = 0;
-      left_ = ranks;
-    }
-  }
-
-  void leave() {
-    left_ -= 1;
-    if (mismatch_) {
-      throw error(fault::communication, "an allreduce was joined with different lengths");
-    }
-  }
-
-private:
-  // In the order of ranks.
-  template <class T>
-  void reduce(std::size_t count, reduction op) {
-    for (std::size_t i = 0; i < count; ++i) {
-      T result = static_cast<T*>(data_[0])[i];
-      for (std::size_t rank = 1; rank < data_.size(); ++rank) {
-        result = reduce_two(op, result, static_cast<T*>(data_[rank])[i]);
-      }
-      for (void* const target : data_) {
-        static_cast<T*>(target)[i] = result;
-      }
-    }
-  }
-
-  int arrived_ = 0;
-  int left_ = 0;
-  std::vector<void*> data_;
-  std::vector<std::size_t> sizes_;
-  bool mismatch_ = false;
+/// A rank of a group: what its communicator shares with the group.
+struct in_process_member : shared_state {
+  in_process_group* group = nullptr;
+  int rank = 0;
+  int fiber = 0;
+  int teller = -1;             ///< who has told this rank that it has given up
+  revocation received;         ///< why
+  void* joined = nullptr;      ///< what it joins an allreduce with
+  std::size_t joined_size = 0; ///< in numbers
+  std::size_t successions = 0; ///< calls of `survivors`
 };
 
 /// State that the communicators of one group of ranks share: their messages, and what each rank knows of the group's
 /// end.
 class in_process_group {
 public:
+  using member = in_process_member;
+
   /// `fibers`: of the ranks, ascending.
   in_process_group(in_process_schedule& schedule, in_process_messages& messages, std::vector<int> const& fibers)
       : schedule_(schedule), messages_(messages), lines_(fibers.size() * fibers.size() * phase_count),
         members_(fibers.size()) {
     for (std::size_t rank = 0; rank < fibers.size(); ++rank) {
+      members_[rank].group = this;
+      members_[rank].rank = static_cast<int>(rank);
       members_[rank].fiber = fibers[rank];
     }
   }
 
   int size() const { return static_cast<int>(members_.size()); }
   std::chrono::nanoseconds elapsed() const { return schedule_.now(); }
-
-  void set_time_limit(int rank, std::chrono::nanoseconds limit) { of(rank).limit = limit; }
-  std::chrono::nanoseconds time_limit(int rank) const { return members_[static_cast<std::size_t>(rank)].limit; }
-  void begin_operation(int rank, std::string_view name, std::int64_t number) { of(rank).doing.begin(name, number); }
+  member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
 
   in_process_message* post(in_process_message message) {
-    throw_if_broken(message.owner);
-    message.fiber = of(message.owner).fiber;
+    member& owner = of(message.owner);
+    message.fiber = owner.fiber;
     message.group = this;
-    if (in_process_events* const events = schedule_.events()) {
-      events->before_message(schedule_, message.fiber);
-      throw_if_broken(message.owner); // as others may have gone on meanwhile
-      return events->post(*this, message);
-    }
-    return meet(message);
+    begin_step(owner);
+    return schedule_.events().post(*this, message);
   }
 
   /// Joins a message and its other side, or lets it wait for that.
@@ -382,7 +310,7 @@ public:
     in_process_message* const other = waiting.pop();
     in_process_message& from = message.receive ? *other : *added;
     in_process_message& to = message.receive ? *added : *other;
-    schedule_.events() != nullptr ? schedule_.events()->launch(from, &to) : deliver(from, to);
+    schedule_.events().launch(from, &to);
     return added;
   }
 
@@ -392,113 +320,96 @@ public:
 
   /// A rank leaves the others in the middle of something. All of its messages end: also one whose request was lost
   /// when the start of the next one threw. What has not arrived yet never will.
-  void note_cancelled(int rank) noexcept {
-    drop_messages_of(rank);
-    in_process_events* const events = schedule_.events();
-    if (events != nullptr) {
-      events->recall(of(rank).fiber, this);
-    }
-    if (!of(rank).broken && (events == nullptr || !events->has_died(of(rank).fiber))) {
-      try {
-        abort(rank, order_is_lost(rank));
-      } catch (std::exception const&) { // no memory for the sentence
-        abort(rank, fault::communication, {});
-      }
+  void note_cancelled(member& mine) noexcept {
+    drop_messages_of(mine.rank);
+    schedule_.events().recall(mine.fiber, this);
+    if (!mine.broken && !schedule_.events().has_died(mine.fiber)) {
+      abort(mine, order_is_lost(mine.rank));
     }
   }
 
-  void abort(int rank, fault code, std::string const& reason) noexcept {
-    of(rank).broken.note(code, reason);
+  void abort(member& mine, error const& why) noexcept {
+    mine.broken.note(why);
     for (member& other : members_) {
       if (!other.broken && other.teller < 0) {
-        other.teller = rank;
-        other.received.note(code, reason);
+        other.teller = mine.rank;
+        other.received.note(why);
       }
-    }
-  }
-
-  void abort(int rank, error const& why) noexcept {
-    try {
-      abort(rank, why.code(), why.sentence());
-    } catch (std::exception const&) {
-      abort(rank, why.code(), {});
-    }
-  }
-
-  /// For each call that starts a message.
-  void throw_if_broken(int rank) {
-    member& mine = of(rank);
-    mine.broken.throw_if_happened();
-    if (mine.teller >= 0) {
-      error const why = abandoned_by(mine.teller, mine.doing, mine.received.reason());
-      mine.broken.note(why.code(), why.sentence());
-      throw why;
     }
   }
 
   /// Lets other ranks run until `ready` holds; `report` gives the `wait_report`, should that never happen.
   template <class Ready, class Report>
-  void wait(int rank, Ready const& ready, Report const& report) {
-    member& mine = of(rank);
+  void wait(member& mine, Ready const& ready, Report const& report) {
     auto const ready_or_told = [&] { return ready() || mine.teller >= 0 || mine.broken; };
-    switch (schedule_.wait(
-        mine.fiber, ready_or_told, [&] { return report().open(); }, mine.limit)) {
+    auto const describe = [&] { return report().open(); };
+    switch (schedule_.wait(mine.fiber, ready_or_told, describe, mine.time_limit)) {
     case wait_end::ready:
       if (!ready()) {
-        throw_if_broken(rank);
+        throw_if_broken(mine);
       }
       return;
     case wait_end::late: {
-      error const why = report().timed_out(rank, mine.doing, mine.limit);
-      abort(rank, why);
+      error const why = report().timed_out(mine.rank, mine.during, mine.time_limit);
+      abort(mine, why);
       throw why;
     }
-    case wait_end::stuck:
-      mine.broken.note(fault::deadlock, schedule_.stuck_report());
-      throw error(fault::deadlock, schedule_.stuck_report());
+    case wait_end::stuck: mine.broken.fail(error(fault::deadlock, schedule_.stuck_report()));
     }
   }
 
+  /// The last one to join reduces for all, in the order of ranks.
   template <class T>
-  void allreduce(int rank, std::span<T> data, reduction op, phase use) {
-    throw_if_broken(rank);
-    if (schedule_.events() != nullptr) {
-      schedule_.events()->before_message(schedule_, of(rank).fiber);
-      throw_if_broken(rank);
-    }
+  void allreduce(member& mine, std::span<T> data, reduction op, phase use) {
+    begin_step(mine);
     auto const everybody = [&] {
       return wait_report("for everybody to join an allreduce in phase " + std::string(name(use)));
     };
     wait(
-        rank, [&] { return rendezvous_.is_free(); }, everybody);
-    throw_if_broken(rank); // somebody may have left in vain, and with its numbers
-    rendezvous_.join(rank, size(), data, op);
-    wait(
-        rank, [&] { return rendezvous_.is_over(); }, everybody);
-    rendezvous_.leave();
-  }
-
-  /// The ranks that have not ended, once all of them ask for it: a group, and this rank's place there.
-  std::pair<in_process_group*, int> survivors(int rank) {
-    member& mine = of(rank);
-    std::size_t const which = mine.successions++;
-    auto const everybody = [&] {
-      for (member const& other : members_) {
-        if (other.successions <= which && !schedule_.has_finished(other.fiber)) {
-          return false;
+        mine, [&] { return still_in_allreduce_ == 0; }, everybody);
+    throw_if_broken(mine); // somebody may have left in vain, and with its numbers
+    mine.joined = data.data();
+    mine.joined_size = data.size();
+    if (++joined_ == size()) {
+      lengths_agree_ = std::all_of(members_.begin(), members_.end(),
+                                   [&](member const& each) { return each.joined_size == data.size(); });
+      for (std::size_t i = 0; i < (lengths_agree_ ? data.size() : 0); ++i) {
+        T result = static_cast<T*>(members_[0].joined)[i];
+        for (std::size_t rank = 1; rank < members_.size(); ++rank) {
+          result = reduce_two(op, result, static_cast<T*>(members_[rank].joined)[i]);
+        }
+        for (member const& each : members_) {
+          static_cast<T*>(each.joined)[i] = result;
         }
       }
-      return true;
+      joined_ = 0;
+      still_in_allreduce_ = size();
+    }
+    wait(
+        mine, [&] { return still_in_allreduce_ > 0; }, everybody);
+    still_in_allreduce_ -= 1;
+    if (!lengths_agree_) {
+      throw error(fault::communication, "an allreduce was joined with different lengths");
+    }
+  }
+
+  /// This rank among those that have not ended, once all of them ask for it.
+  member& survivors(member& mine) {
+    std::size_t const which = mine.successions++;
+    auto const everybody = [&] {
+      return std::all_of(members_.begin(), members_.end(), [&](member const& other) {
+        return other.successions > which || schedule_.has_finished(other.fiber);
+      });
     };
+    auto const ready = [&] { return successors_.size() > which || everybody(); };
     auto const describe = [] { return std::string("for all that are left to join the survivors"); };
-    wait_end const end = schedule_.wait(
-        mine.fiber, [&] { return successors_.size() > which || everybody(); }, describe, mine.limit);
+    wait_end const end = schedule_.wait(mine.fiber, ready, describe, mine.time_limit);
     if (end == wait_end::stuck) {
       throw error(fault::deadlock, schedule_.stuck_report());
     }
     if (end == wait_end::late) {
       mine.successions -= 1;
-      throw wait_report(describe()).timed_out(rank, mine.doing, mine.limit);
+      throw wait_report(describe()).timed_out(mine.rank, mine.during, mine.time_limit);
     }
     if (successors_.size() == which) {
       std::vector<int> alive;
@@ -509,24 +420,22 @@ public:
       }
       successors_.push_back(std::make_unique<in_process_group>(schedule_, messages_, alive));
     }
-    in_process_group& next = *successors_[which];
-    for (int place = 0; place < next.size(); ++place) {
-      if (next.of(place).fiber == mine.fiber) {
-        next.of(place).limit = mine.limit;
-        return {&next, place};
+    for (member& next : successors_[which]->members_) {
+      if (next.fiber == mine.fiber) {
+        next.time_limit = mine.time_limit;
+        return next;
       }
     }
-    throw error(fault::communication, "rank " + std::to_string(rank) + " came too late to be one of the survivors");
+    throw error(fault::communication,
+                "rank " + std::to_string(mine.rank) + " came too late to be one of the survivors");
   }
 
   /// For a rank that ends: its unmatched messages lie in memory that goes with it.
   void forget(int fiber) {
-    if (schedule_.events() != nullptr) {
-      schedule_.events()->recall(fiber, nullptr);
-    }
-    for (int rank = 0; rank < size(); ++rank) {
-      if (of(rank).fiber == fiber) {
-        drop_messages_of(rank);
+    schedule_.events().recall(fiber, nullptr);
+    for (member const& each : members_) {
+      if (each.fiber == fiber) {
+        drop_messages_of(each.rank);
       }
     }
     for (auto const& each : successors_) {
@@ -535,17 +444,19 @@ public:
   }
 
 private:
-  struct member {
-    int fiber = 0;
-    revocation broken;
-    int teller = -1; ///< who has told this rank that it has given up
-    revocation received;
-    operation doing;
-    std::chrono::nanoseconds limit = usual_time_limit;
-    std::size_t successions = 0; ///< calls of `survivors`
-  };
+  // For each call that starts a message.
+  void begin_step(member& mine) {
+    throw_if_broken(mine);
+    schedule_.events().before_message(schedule_, mine.fiber);
+    throw_if_broken(mine); // as others may have gone on meanwhile
+  }
 
-  member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+  static void throw_if_broken(member& mine) {
+    mine.broken.throw_if_happened();
+    if (mine.teller >= 0) {
+      mine.broken.fail(abandoned_by(mine.teller, mine.during, mine.received.reason()));
+    }
+  }
 
   in_process_line& line(int from, int to, phase use) {
     auto const pair = static_cast<std::size_t>(from) * members_.size() + static_cast<std::size_t>(to);
@@ -553,15 +464,14 @@ private:
   }
 
   void drop_messages_of(int rank) noexcept {
-    auto const drop = [](in_process_line& unmatched, bool receives) {
-      if (!unmatched.empty() && unmatched.receives() == receives) {
-        unmatched.clear();
-      }
-    };
     for (int peer = 0; peer < size(); ++peer) {
       for (int use = 0; use < phase_count; ++use) {
-        drop(line(peer, rank, static_cast<phase>(use)), true);
-        drop(line(rank, peer, static_cast<phase>(use)), false);
+        for (auto* const each :
+             {&line(peer, rank, static_cast<phase>(use)), &line(rank, peer, static_cast<phase>(use))}) {
+          if (!each->empty() && each->owner() == rank) {
+            each->clear();
+          }
+        }
       }
     }
   }
@@ -570,8 +480,14 @@ private:
   in_process_messages& messages_;
   std::vector<in_process_line> lines_; // by sender, receiver and phase, so that no message looks for its other side
   std::vector<member> members_;
-  in_process_rendezvous rendezvous_;
+  int joined_ = 0;
+  int still_in_allreduce_ = 0;
+  bool lengths_agree_ = true;
   std::vector<std::unique_ptr<in_process_group>> successors_;
 };
+
+inline in_process_message* in_process_events::post(in_process_group& group, in_process_message message) {
+  return group.meet(message);
+}
 
 } // namespace oktopk::detail

@@ -7,11 +7,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/instance.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {
@@ -125,19 +121,17 @@ private:
     }
     comm.wait_all(std::span(announcements_));
     for (std::size_t i = started_; i < named_.size(); ++i) {
-      if (named_[i].receives && sizes_[i] != known_size) {
-        fit(named_[i], sizes_[i]);
+      std::span<std::byte>& room = named_[i].bytes;
+      if (!named_[i].receives || sizes_[i] == known_size) {
+        continue;
       }
+      if (sizes_[i] < 0 || static_cast<std::uint64_t>(sizes_[i]) > room.size()) {
+        throw error(fault::communication, std::to_string(sizes_[i]) + " bytes from rank " +
+                                              std::to_string(named_[i].peer) + " exceed the " +
+                                              std::to_string(room.size()) + " bytes of room for them");
+      }
+      room = room.first(static_cast<std::size_t>(sizes_[i]));
     }
-  }
-
-  static void fit(bulk_message& receive, std::int64_t announced) {
-    if (announced < 0 || static_cast<std::uint64_t>(announced) > receive.bytes.size()) {
-      throw error(fault::communication, std::to_string(announced) + " bytes from rank " + std::to_string(receive.peer) +
-                                            " exceed the " + std::to_string(receive.bytes.size()) +
-                                            " bytes of room for them");
-    }
-    receive.bytes = receive.bytes.first(static_cast<std::size_t>(announced));
   }
 
   static constexpr std::int64_t unknown_size = -1;

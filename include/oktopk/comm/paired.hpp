@@ -6,12 +6,6 @@
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <chrono>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {
@@ -54,9 +48,9 @@ public:
 
   /// Sets the limits of both halves, as `time_limits` gave them.
   template <class ControlLimits, class BulkLimits>
-  void set_time_limit(detail::paired_time_limits<ControlLimits, BulkLimits> const& limits) {
-    control_.set_time_limit(limits.control);
-    bulk_.set_time_limit(limits.bulk);
+  void set_time_limit(std::pair<ControlLimits, BulkLimits> const& limits) {
+    control_.set_time_limit(limits.first);
+    bulk_.set_time_limit(limits.second);
   }
 
   auto time_limits() const
@@ -65,7 +59,7 @@ public:
       bulk.time_limit();
     }
   {
-    return detail::paired_time_limits{detail::time_limits_of(control_), detail::time_limits_of(bulk_)};
+    return std::pair{detail::time_limits_of(control_), detail::time_limits_of(bulk_)};
   }
 
   /// The limit of the bulk half.

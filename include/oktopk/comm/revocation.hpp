@@ -8,11 +8,9 @@
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <chrono>
-#include <cstdint>
 #include <exception>
-#include <string>
-#include <string_view>
+#include <memory>
+#include <utility>
 
 namespace oktopk {
 
@@ -46,15 +44,20 @@ public:
   std::string const& reason() const { return reason_; }
 
   /// Keeps a reason unless there is one. Where memory for the sentence is missing the fault is kept alone.
-  void note(fault code, std::string const& sentence) noexcept {
+  void note(error const& why) noexcept {
     if (code_ == fault::none) {
-      code_ = code;
+      code_ = why.code();
       try {
-        reason_ = sentence;
+        reason_ = why.sentence();
       } catch (std::exception const&) {
         reason_.clear();
       }
     }
+  }
+
+  [[noreturn]] void fail(error const& why) {
+    note(why);
+    throw why;
   }
 
   /// For each call that would start a message.
@@ -69,11 +72,62 @@ private:
   std::string reason_;
 };
 
+/// State that the copies of a communicator on one rank share.
+struct shared_state {
+  std::chrono::nanoseconds time_limit = usual_time_limit; ///< none where it is zero
+  operation during;
+  revocation broken;
+
+  bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
+};
+
+/// Base of a communicator whose waits have a time limit: all copies share it, and it is the same on all ranks.
+template <class State, class Pointer = std::shared_ptr<State>>
+class limited_communicator {
+public:
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = checked_time_limit(limit); }
+  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
+  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
+
+protected:
+  explicit limited_communicator(Pointer shared) : shared_(std::move(shared)) {}
+
+  Pointer shared_;
+};
+
+class wait_report;
+
+/// Base of a request: its message, for the report of a wait.
+class reported_request {
+public:
+  bool receives() const { return receives_; }
+  phase message_phase() const { return use_; }
+
+protected:
+  friend wait_report;
+  reported_request() = default;
+  reported_request(bool receives, int peer, phase use) : peer_(peer), receives_(receives), use_(use) {}
+
+  int peer_ = -1; // none yet
+  bool receives_ = false;
+  phase use_ = phase::control;
+};
+
 /// The messages of a wait, complete or not: for its error, where it was in vain.
 class wait_report {
 public:
   /// `what`: the aim of a wait that is for no messages: "for everybody in an allreduce".
   explicit wait_report(std::string const& what = {}) : open_(what) {}
+
+  /// The messages of requests that were started ever, of which `is_complete(request)`.
+  template <class Request, class Complete>
+  wait_report(std::span<Request> requests, Complete const& is_complete) {
+    for (Request& each : requests) {
+      if (each.peer_ >= 0) {
+        add(is_complete(each), each.receives_, each.peer_, each.use_);
+      }
+    }
+  }
 
   void add(bool complete, bool receives, int peer, phase use) {
     std::string& text = complete ? complete_ : open_;

@@ -5,8 +5,6 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <span>
-
 namespace oktopk {
 
 /// One rank alone: for programs that run without a network, at no cost.

@@ -13,13 +13,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <exception>
 #include <limits>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace oktopk::in_process {
@@ -97,8 +94,7 @@ public:
   static constexpr std::size_t end = std::numeric_limits<std::size_t>::max();
 
   event_order() = default;
-  event_order(event_order const&) = delete;
-  event_order& operator=(event_order const&) = delete;
+  event_order& operator=(event_order&&) = delete;
   virtual ~event_order() = default;
 
   /// Which of so many events is next; `end`: none, all ranks end here as if they had died. Throws nothing.
@@ -143,15 +139,7 @@ struct simulation {
 
 /// True if a rank ended so because it died by the plan of a simulation.
 inline bool has_died(std::exception_ptr const& thrown) {
-  try {
-    if (thrown) {
-      std::rethrow_exception(thrown);
-    }
-  } catch (detail::rank_died const&) {
-    return true;
-  } catch (...) {
-  }
-  return false;
+  return thrown != nullptr && detail::distance_from_cause(thrown) == detail::no_cause;
 }
 
 } // namespace oktopk::in_process
@@ -166,7 +154,7 @@ public:
   static constexpr time never = in_process_schedule::never;
 
   simulated_events(in_process::simulation const& how, int ranks)
-      : how_(how), random_(how.seed), ranks_(static_cast<std::size_t>(ranks)), pending_(how.faults.faults) {
+      : how_(how), random_(how.seed), ranks_(static_cast<std::size_t>(ranks)), happened_(how.faults.faults.size()) {
     run_.messages.assign(ranks_.size(), 0);
   }
 
@@ -182,14 +170,12 @@ public:
   void before_message(in_process_schedule& ranks, int fiber) override {
     step(fiber);
     run_.messages[index(fiber)] += 1;
-    auto const hit = find_fault(fiber, [](in_process::injected_fault what) { return hits_rank(what); });
-    if (hit != pending_.end()) {
-      in_process::planned_fault const fault = inject(hit);
-      if (fault.what == in_process::injected_fault::death) {
+    if (auto const* const hit = inject(fiber, hits_rank)) {
+      if (hit->what == in_process::injected_fault::death) {
         ranks_[index(fiber)].died = true;
         throw rank_died();
       }
-      ranks_[index(fiber)].sleeps_until = in_process_schedule::sum(now_, fault.time);
+      ranks_[index(fiber)].sleeps_until = in_process_schedule::sum(now_, hit->time);
       ranks.pause(fiber);
       throw_if_dead(fiber);
     }
@@ -201,7 +187,9 @@ public:
 
   in_process_message* post(in_process_group& group, in_process_message message) override {
     message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
-    message.hit = message.receive ? nullptr : inject_on_send(message.fiber, message.size);
+    message.hit = message.receive ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
+      return !hits_rank(what) && (message.size > 0 || what != in_process::injected_fault::bit_flip);
+    });
     if (is_hit_by(message, in_process::injected_fault::loss)) {
       in_process_message* const lost = group.keep(message);
       launch(*lost, nullptr);
@@ -276,7 +264,6 @@ private:
   };
 
   static std::size_t index(int fiber) { return static_cast<std::size_t>(fiber); }
-
   bool is_explored() const { return how_.order != nullptr; }
 
   void throw_if_dead(int fiber) const {
@@ -293,27 +280,18 @@ private:
     return message.hit != nullptr && message.hit->what == what;
   }
 
-  // The first pending fault of a kind that strikes the message which was counted last.
+  // The first planned fault of a kind that strikes the message which was counted last, or null. It happens now.
   template <class Fits>
-  std::vector<in_process::planned_fault>::iterator find_fault(int fiber, Fits const& fits) {
-    return std::find_if(pending_.begin(), pending_.end(), [&](in_process::planned_fault const& each) {
-      return each.rank == fiber && each.message <= run_.messages[index(fiber)] && fits(each.what);
-    });
-  }
-
-  in_process::planned_fault inject(std::vector<in_process::planned_fault>::iterator which) {
-    in_process::planned_fault const found = *which;
-    pending_.erase(which);
-    run_.injections.push_back({found, now_});
-    return found;
-  }
-
-  // The fault that strikes a send of so many bytes which was counted, or null.
-  in_process::planned_fault const* inject_on_send(int fiber, std::size_t bytes) {
-    auto const hit = find_fault(fiber, [&](in_process::injected_fault what) {
-      return !hits_rank(what) && (bytes > 0 || what != in_process::injected_fault::bit_flip);
-    });
-    return hit == pending_.end() ? nullptr : &at_messages_.emplace_back(inject(hit));
+  in_process::planned_fault const* inject(int fiber, Fits const& fits) {
+    for (std::size_t i = 0; i < happened_.size(); ++i) {
+      in_process::planned_fault const& each = how_.faults.faults[i];
+      if (!happened_[i] && each.rank == fiber && each.message <= run_.messages[index(fiber)] && fits(each.what)) {
+        happened_[i] = true;
+        run_.injections.push_back({each, now_});
+        return &each;
+      }
+    }
+    return nullptr;
   }
 
   // Delivers what has arrived by now, the earliest first.
@@ -394,8 +372,7 @@ private:
   }
 
   time part_of(time most) {
-    return most.count() <= 0 ? time(0)
-                             : time(static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most.count())));
+    return most <= time(0) ? most : time(static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most.count())));
   }
 
   // Most messages take up to a usual time, a third no time at all, and one in sixteen sixteen times as long.
@@ -434,9 +411,8 @@ private:
   time now_{0};
   std::uint64_t arrived_ = 0; // stands for the set of messages that have, where they are explored
   std::vector<rank_state> ranks_;
-  std::vector<in_process::planned_fault> pending_;
-  std::deque<in_process::planned_fault> at_messages_; // those that struck one, which stay where they are
-  std::deque<std::vector<std::byte>> copies_;         // bytes that are sent a second time
+  std::vector<bool> happened_;                // the planned faults
+  std::deque<std::vector<std::byte>> copies_; // bytes that are sent a second time
   std::vector<flight> flights_;
 };
 

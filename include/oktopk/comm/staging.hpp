@@ -9,10 +9,7 @@
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <span>
 
 namespace oktopk::detail {
 
@@ -50,25 +47,24 @@ public:
 
   /// Writes one number where messages see it; the host does this, kernels must not write the same place.
   void put(E const& exec, std::int64_t offset, std::uint64_t number) const {
-    if (staged_ || !detail::is_device<E>) {
+    if (host_writes()) {
       std::memcpy(wire(offset, sizeof(number)).data(), &number, sizeof(number));
     } else {
-      array_ref<std::byte const, Kokkos::HostSpace> const from(reinterpret_cast<std::byte const*>(&number),
-                                                               sizeof(number));
-      Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)), from);
-      detail::fence(exec, "oktopk::message_buffer::put");
+      auto const* const from = reinterpret_cast<std::byte const*>(&number);
+      enqueue_copy<memory_space, Kokkos::HostSpace>(exec, data() + offset, from, sizeof(number));
+      fence(exec, "oktopk::message_buffer::put");
     }
   }
 
   /// Reads one number of a message that has arrived.
   std::uint64_t get(E const& exec, std::int64_t offset) const {
     std::uint64_t number = 0;
-    if (staged_ || !detail::is_device<E>) {
+    if (host_writes()) {
       std::memcpy(&number, wire(offset, sizeof(number)).data(), sizeof(number));
     } else {
-      array_ref<std::byte, Kokkos::HostSpace> const to(reinterpret_cast<std::byte*>(&number), sizeof(number));
-      Kokkos::deep_copy(exec, to, bytes_of<memory_space>(kernel_.data(), offset, sizeof(number)));
-      detail::fence(exec, "oktopk::message_buffer::get");
+      auto* const to = reinterpret_cast<std::byte*>(&number);
+      enqueue_copy<Kokkos::HostSpace, memory_space>(exec, to, data() + offset, sizeof(number));
+      fence(exec, "oktopk::message_buffer::get");
     }
     return number;
   }
@@ -76,28 +72,23 @@ public:
   /// Enqueues the copy from kernels' memory to the wire's, where they differ.
   void push(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (staged_ && bytes > 0) {
-      Kokkos::deep_copy(exec, bytes_of<wire_space>(wire_.data(), offset, bytes),
-                        bytes_of<memory_space>(kernel_.data(), offset, bytes));
-    }
-  }
-
-  /// Sets bytes to zero where messages see them: enqueued where that is the memory of a device.
-  void clear(E const& exec, std::int64_t offset, std::int64_t bytes) const {
-    if (bytes <= 0) {
-      return;
-    }
-    if (staged_ || !detail::is_device<E>) {
-      std::memset(wire(offset, bytes).data(), 0, static_cast<std::size_t>(bytes));
-    } else {
-      detail::fill_array("oktopk::message_buffer::clear", exec, kernel_.data() + offset, bytes, std::byte(0));
+      enqueue_copy<wire_space, memory_space>(exec, wire_.data() + offset, data() + offset, bytes);
     }
   }
 
   /// Enqueues the copy from the wire's memory to kernels'; the wire's bytes must stay until the next fence.
   void pull(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (staged_ && bytes > 0) {
-      Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, bytes),
-                        bytes_of<wire_space>(wire_.data(), offset, bytes));
+      enqueue_copy<memory_space, wire_space>(exec, data() + offset, wire_.data() + offset, bytes);
+    }
+  }
+
+  /// Sets bytes to zero where messages see them: enqueued where that is the memory of a device.
+  void clear(E const& exec, std::int64_t offset, std::int64_t bytes) const {
+    if (bytes > 0 && host_writes()) {
+      std::memset(wire(offset, bytes).data(), 0, static_cast<std::size_t>(bytes));
+    } else if (bytes > 0) {
+      fill_array("oktopk::message_buffer::clear", exec, data() + offset, bytes, std::byte(0));
     }
   }
 
@@ -105,19 +96,16 @@ public:
   /// written; the copy is done, or enqueued where kernels and messages share memory on a device.
   void copy(E const& exec, std::int64_t offset, message_buffer const& from, std::int64_t from_offset,
             std::int64_t bytes) const {
-    if (staged_ || !detail::is_device<E>) {
+    if (host_writes()) {
       std::memcpy(wire(offset, bytes).data(), from.wire(from_offset, bytes).data(), static_cast<std::size_t>(bytes));
     } else {
-      Kokkos::deep_copy(exec, bytes_of<memory_space>(kernel_.data(), offset, bytes),
-                        bytes_of<memory_space>(from.kernel_.data(), from_offset, bytes));
+      enqueue_copy<memory_space, memory_space>(exec, data() + offset, from.data() + from_offset, bytes);
     }
   }
 
 private:
-  template <class Space>
-  static array_ref<std::byte, Space> bytes_of(std::byte* data, std::int64_t offset, std::int64_t bytes) {
-    return array_ref<std::byte, Space>(data + offset, static_cast<std::size_t>(bytes));
-  }
+  // True where the host writes and reads what messages see.
+  bool host_writes() const { return staged_ || !is_device<E>; }
 
   buffer<std::byte, memory_space> kernel_;
   buffer<std::byte, wire_space> wire_;

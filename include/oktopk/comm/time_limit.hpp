@@ -5,7 +5,6 @@
 #include <oktopk/core/error.hpp>
 
 #include <chrono>
-#include <string>
 #include <utility>
 
 namespace oktopk {
@@ -14,16 +13,6 @@ namespace oktopk {
 inline constexpr std::chrono::nanoseconds usual_time_limit = std::chrono::minutes(10);
 
 namespace detail {
-
-/// The time limits of a communicator of two halves.
-template <class Control, class Bulk>
-struct paired_time_limits {
-  Control control;
-  Bulk bulk;
-};
-
-template <class Control, class Bulk>
-paired_time_limits(Control, Bulk) -> paired_time_limits<Control, Bulk>;
 
 /// "0.020000 s"; in nanoseconds where it is no whole number of microseconds.
 inline std::string duration_text(std::chrono::nanoseconds time) {
@@ -41,7 +30,7 @@ inline std::chrono::nanoseconds checked_time_limit(std::chrono::nanoseconds limi
   return limit;
 }
 
-/// All that `set_time_limit` needs to bring back what is set now.
+/// All that `set_time_limit` needs to bring back what is set now: of two halves a pair.
 template <class Comm>
 auto time_limits_of(Comm const& comm) {
   if constexpr (requires { comm.time_limits(); }) {
@@ -67,8 +56,7 @@ public:
 
   ~time_limit_scope() { comm_.set_time_limit(before_); }
 
-  time_limit_scope(time_limit_scope const&) = delete;
-  time_limit_scope& operator=(time_limit_scope const&) = delete;
+  time_limit_scope& operator=(time_limit_scope&&) = delete;
 
 private:
   Comm& comm_;

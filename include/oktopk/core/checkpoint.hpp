@@ -7,11 +7,9 @@
 
 #include <array>
 #include <concepts>
-#include <cstdint>
 #include <ios>
 #include <istream>
 #include <ostream>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -76,37 +74,29 @@ public:
     }
   }
 
-  silent_stream(silent_stream const&) = delete;
-  silent_stream& operator=(silent_stream const&) = delete;
+  silent_stream& operator=(silent_stream&&) = delete;
 
 private:
   std::ios& stream_;
   std::ios::iostate before_;
 };
 
-/// Visits the parts of a state and passes on their bytes.
-template <class Sink>
-struct checkpoint_writer {
-  Sink& sink;
-
-  template <checkpoint_number T>
-  void operator()(T const& value) {
-    sink(&value, sizeof(T));
-  }
-
-  template <checkpoint_number T>
-  void operator()(std::vector<T> const& values) {
-    (*this)(static_cast<std::uint64_t>(values.size()));
-    sink(values.data(), values.size() * sizeof(T));
-  }
-
-  template <class State>
-  void whole(State const& state) {
-    std::string const name = State::type_name();
-    (*this)(std::vector<char>(name.begin(), name.end()));
-    State::each_part(state, *this);
-  }
-};
+/// Passes on the bytes of a state, the name of its type before them.
+template <class State, class Sink>
+void visit_bytes(State const& state, Sink const& sink) {
+  auto const visit = [&sink]<class Part>(Part const& part) {
+    if constexpr (checkpoint_number<Part>) {
+      sink(&part, sizeof(part));
+    } else {
+      static_assert(checkpoint_number<typename Part::value_type>, "oktopk: a part of a state is made of numbers");
+      auto const size = static_cast<std::uint64_t>(part.size());
+      sink(&size, sizeof(size));
+      sink(part.data(), part.size() * sizeof(typename Part::value_type));
+    }
+  };
+  visit(std::string(State::type_name()));
+  State::each_part(state, visit);
+}
 
 /// Visits the parts of a state and fills them from a stream, no more of it than the header says.
 class checkpoint_reader {
@@ -150,13 +140,6 @@ public:
     std::vector<char> letters;
     (*this)(letters);
     return {letters.begin(), letters.end()};
-  }
-
-  /// Refuses a checkpoint of another type of state.
-  void expect_type(std::string const& name) {
-    if (std::string const found = type(); found != name) {
-      throw error(fault::bad_file, "the checkpoint holds a state of " + found + ", expected one of " + name);
-    }
   }
 
   /// Refuses bytes that no part took, and bytes that are not those that were written.
@@ -210,13 +193,13 @@ void save(std::ostream& out, State const& state) {
     header.bytes += bytes;
     digest.add(data, bytes);
   };
-  detail::checkpoint_writer<decltype(measure)>{measure}.whole(state);
+  detail::visit_bytes(state, measure);
   header.digest = digest.value();
   auto const write = [&](void const* data, std::size_t bytes) {
     out.write(static_cast<char const*>(data), static_cast<std::streamsize>(bytes));
   };
   write(&header, sizeof(header));
-  detail::checkpoint_writer<decltype(write)>{write}.whole(state);
+  detail::visit_bytes(state, write);
   if (!out) {
     throw error(fault::bad_file, "a checkpoint could not be written");
   }
@@ -230,7 +213,9 @@ template <state_of_parts State>
 State load_next(std::istream& in) {
   detail::silent_stream const silent(in);
   detail::checkpoint_reader read(in);
-  read.expect_type(State::type_name());
+  if (std::string const found = read.type(), expected = State::type_name(); found != expected) {
+    throw error(fault::bad_file, "the checkpoint holds a state of " + found + ", expected one of " + expected);
+  }
   State state;
   State::each_part(state, read);
   read.end();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,25 +31,23 @@ enum class fault : std::uint8_t {
 };
 
 constexpr std::string_view name(fault what) noexcept {
-  switch (what) {
-  case fault::none: return "none";
-  case fault::length_mismatch: return "length_mismatch";
-  case fault::k_out_of_range: return "k_out_of_range";
-  case fault::density_out_of_range: return "density_out_of_range";
-  case fault::option_out_of_range: return "option_out_of_range";
-  case fault::index_overflow: return "index_overflow";
-  case fault::not_contiguous: return "not_contiguous";
-  case fault::non_finite: return "non_finite";
-  case fault::ranks_disagree: return "ranks_disagree";
-  case fault::bad_state: return "bad_state";
-  case fault::communication: return "communication";
-  case fault::deadlock: return "deadlock";
-  case fault::bad_file: return "bad_file";
-  case fault::timed_out: return "timed_out";
-  case fault::abandoned: return "abandoned";
-  case fault::damaged_message: return "damaged_message";
-  }
-  return "unknown";
+  constexpr std::string_view names[] = {"none",
+                                        "length_mismatch",
+                                        "k_out_of_range",
+                                        "density_out_of_range",
+                                        "option_out_of_range",
+                                        "index_overflow",
+                                        "not_contiguous",
+                                        "non_finite",
+                                        "ranks_disagree",
+                                        "bad_state",
+                                        "communication",
+                                        "deadlock",
+                                        "bad_file",
+                                        "timed_out",
+                                        "abandoned",
+                                        "damaged_message"};
+  return static_cast<std::size_t>(what) < std::size(names) ? names[static_cast<std::size_t>(what)] : "unknown";
 }
 
 namespace detail {

@@ -4,8 +4,6 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-#include <cstdint>
-
 namespace oktopk {
 
 /// Half-open range of the gradient's index space.

@@ -8,7 +8,6 @@
 #include <oktopk/core/sparse.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -36,12 +35,9 @@ public:
     std::int64_t const grown = capacity() == 0 ? size : size + size / 2;
     detail::fence(exec, "oktopk::buffer::reserve");
     view_ = view_type();
-    if constexpr (accessible_from<view_type, E>) {
-      // Given the instance, Kokkos writes what it keeps beside the array there; without, on the default instance, and
-      // waits for that.
+    if constexpr (accessible_from<view_type, E>) { // with the instance, or Kokkos uses the default one and waits for it
       view_ = made(static_cast<std::size_t>(grown), exec);
-    } else {
-      // Host memory, for which Kokkos takes no instance of the device.
+    } else { // host memory, for which Kokkos takes no instance of the device
       view_ = made(static_cast<std::size_t>(grown));
     }
   }
@@ -64,6 +60,13 @@ private:
 };
 
 namespace detail {
+
+/// Enqueues a copy from one memory space to another.
+template <class To, class From, execution_space E, class T>
+void enqueue_copy(E const& exec, T* to, T const* from, std::int64_t count) {
+  auto const size = static_cast<std::size_t>(count);
+  Kokkos::deep_copy(exec, array_ref<T, To>(to, size), array_ref<T const, From>(from, size));
+}
 
 /// Objects that stay where they are and are used again; it only grows.
 template <class T>
@@ -94,13 +97,13 @@ template <class T, execution_space E>
 class shared_numbers {
 public:
   using memory_space = typename E::memory_space;
-  using wire_space = detail::host_staging_space<E>;
+  using wire_space = host_staging_space<E>;
 
   explicit shared_numbers(char const* label) : device_(label), host_(label) {}
 
   void reserve(E const& exec, std::int64_t count) {
     device_.reserve(exec, count);
-    if constexpr (detail::is_device<E>) {
+    if constexpr (is_device<E>) {
       host_.reserve(exec, count);
     }
   }
@@ -108,7 +111,7 @@ public:
   Kokkos::View<T*, memory_space> const& device() const { return device_.view(); }
 
   T* host() const {
-    if constexpr (detail::is_device<E>) {
+    if constexpr (is_device<E>) {
       return host_.data();
     } else {
       return device_.data();
@@ -117,25 +120,20 @@ public:
 
   /// Waits for `exec`, after which `host()` holds the first `count` numbers that kernels wrote.
   void to_host(E const& exec, std::int64_t count, char const* label) const {
-    if constexpr (detail::is_device<E>) {
-      Kokkos::deep_copy(exec, first<wire_space>(host_.data(), count), first<memory_space>(device_.data(), count));
+    if constexpr (is_device<E>) {
+      enqueue_copy<wire_space, memory_space>(exec, host_.data(), device_.data(), count);
     }
-    detail::fence(exec, label);
+    fence(exec, label);
   }
 
   /// Enqueues the way back; `host()` must not change before the next fence.
   void to_device(E const& exec, std::int64_t count) const {
-    if constexpr (detail::is_device<E>) {
-      Kokkos::deep_copy(exec, first<memory_space>(device_.data(), count), first<wire_space>(host_.data(), count));
+    if constexpr (is_device<E>) {
+      enqueue_copy<memory_space, wire_space>(exec, device_.data(), host_.data(), count);
     }
   }
 
 private:
-  template <class Space>
-  static array_ref<T, Space> first(T* data, std::int64_t count) {
-    return array_ref<T, Space>(data, static_cast<std::size_t>(count));
-  }
-
   buffer<T, memory_space> device_;
   buffer<T, wire_space> host_;
 };

@@ -8,7 +8,6 @@
 #include <oktopk/core/workspace.hpp>
 
 #include <concepts>
-#include <cstdint>
 #include <type_traits>
 
 // Items give entries, which are written one after the other in the order of the items. On a CPU one scan of Kokkos; on
@@ -27,8 +26,7 @@ inline constexpr int ordered_rows = 4;
 
 /// The warp of the kernels that write: one that is named, or that of a device; void on a CPU.
 template <class Named, class E>
-using writing_warp =
-    typename std::conditional_t<std::is_void_v<Named> && is_device<E>, warp_on<E>, std::type_identity<Named>>::type;
+using writing_warp = std::conditional_t<std::is_void_v<Named> && is_device<E>, warp_of<E>, Named>;
 
 /// The buffers of `write_in_order`, used again in each call. Nothing is in them where there is no device.
 template <execution_space E>

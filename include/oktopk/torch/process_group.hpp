@@ -14,15 +14,8 @@
 
 #include <signal.h> // POSIX: what <csignal> has cannot ask
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <exception>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -67,6 +60,20 @@ decltype(auto) torch_call(char const* name, Call&& call) {
   }
 }
 
+/// A process group, and what the copies of its communicator share.
+struct torch_ranks : shared_state {
+  torch_ranks(c10::intrusive_ptr<c10d::ProcessGroup> of, int tag) : group(std::move(of)), first_tag(tag) {
+    if (!group || first_tag < 0) {
+      throw error(fault::communication, "a communicator needs a process group, and a first tag that is not negative");
+    }
+    time_limit = {};
+  }
+
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  int first_tag;
+  bool is_closed = false;
+};
+
 } // namespace detail
 
 /// Ranks of a process group of torch (c10d) that moves data of the host: Gloo's.
@@ -80,20 +87,21 @@ decltype(auto) torch_call(char const* name, Call&& call) {
 /// With a group of NCCL: as the bulk half, take `nccl_communicator` (nccl.hpp) with this communicator, over a group of
 /// Gloo with the same ranks, as its control. A group of NCCL cannot be used here: its tensors lie on a device, it knows
 /// no tags, and its waits order streams, so it would be `ordered_by_instance`, with groups of messages.
-class process_group_communicator {
-  using work_pointer = decltype(std::declval<c10d::ProcessGroup&>().barrier());
-
+///
+/// The time limit of every wait is rounded up to milliseconds; where it is zero, as at first, it is the group's own. A
+/// wait that exceeds a limit closes the connections of the group on this rank, as Gloo does it: the group is of no more
+/// use to anybody, and the other ranks soon hear of it. With a limit, an allreduce works on a copy.
+class process_group_communicator : public detail::limited_communicator<detail::torch_ranks> {
 public:
-  class request {
+  class request : public detail::reported_request {
   public:
+    request() = default;
     bool active() const { return static_cast<bool>(work_); }
 
   private:
     friend process_group_communicator;
-    work_pointer work_;
-    int peer_ = -1; // none yet
-    bool receives_ = false;
-    phase use_ = phase::control;
+    using reported_request::reported_request;
+    decltype(std::declval<c10d::ProcessGroup&>().barrier()) work_;
   };
 
   using bulk_request = request;
@@ -106,7 +114,7 @@ public:
   /// Where the program leaves SIGPIPE at its default, this process ignores it from now on: Gloo would let the signal
   /// end the program when it writes to a rank that has left.
   explicit process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group, int first_tag = usual_first_tag)
-      : shared_(std::make_shared<shared>(std::move(group), first_tag)) {
+      : limited_communicator(std::make_shared<detail::torch_ranks>(std::move(group), first_tag)) {
     detail::ignore_broken_pipe();
   }
 
@@ -117,32 +125,20 @@ public:
   /// The group, for calls beside the library's.
   c10::intrusive_ptr<c10d::ProcessGroup> const& get() const { return shared_->group; }
 
-  /// Time limit of every wait, rounded up to milliseconds; where it is zero, as at first, the group's own. All copies
-  /// share it; the same on all ranks. A wait that exceeds a limit closes the connections of the group on this rank, as
-  /// Gloo does it: the group is of no more use to anybody, and the other ranks soon hear of it. With a limit, an
-  /// allreduce works on a copy.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
-  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
-
-  /// Names the purpose of the messages from now on.
-  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
-
   /// Leaves all ranks: this one can use the communicator no more. Closes the connections of the group on this rank, so
   /// that the waits of the others end with an error of Gloo, which does not say why.
   void abort(error const& why) noexcept {
-    shared_->broken.note(why.code(), why.sentence());
+    shared_->broken.note(why);
     if (!std::exchange(shared_->is_closed, true)) {
       close_connections();
     }
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
-    // Gloo only reads it.
-    std::span<std::byte> const bytes(const_cast<std::byte*>(out.data()), out.size());
-    return start_one("send", bytes, peer, use, false);
+    return start_one(false, {const_cast<std::byte*>(out.data()), out.size()}, peer, use); // Gloo only reads it
   }
 
-  request irecv(std::span<std::byte> in, int peer, phase use) { return start_one("recv", in, peer, use, true); }
+  request irecv(std::span<std::byte> in, int peer, phase use) { return start_one(true, in, peer, use); }
 
   template <execution_space E>
   void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
@@ -153,7 +149,11 @@ public:
     for (request& each : requests) {
       if (each.active()) {
         try {
-          wait_for(*each.work_, [&] { return report(requests); });
+          wait_for(*each.work_, [&] {
+            return detail::wait_report(requests, [](request const& other) {
+              return !other.active() || (other.work_->isCompleted() && other.work_->isSuccess());
+            });
+          });
         } catch (error const& failed) {
           abort(failed); // also to those that wait for this rank
           if (failed.code() != fault::timed_out) {
@@ -169,8 +169,7 @@ public:
   /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Tells
   /// nobody, since others may use the group, too; `abort` does, as a call of an algorithm that fails on one rank.
   void cancel(std::span<request> requests) noexcept {
-    error const why = detail::order_is_lost(rank());
-    shared_->broken.note(why.code(), why.sentence());
+    shared_->broken.note(detail::order_is_lost(rank()));
     for (request& each : requests) {
       each.work_.reset();
     }
@@ -184,7 +183,7 @@ public:
       return;
     }
     std::vector<at::Tensor> tensors{tensor_of(values)};
-    bool const copies = shared_->time_limit > std::chrono::nanoseconds(0);
+    bool const copies = shared_->has_limit();
     if (copies) {
       tensors[0] = tensors[0].clone(); // the group's, where a wait is in vain
     }
@@ -210,21 +209,6 @@ public:
   }
 
 private:
-  struct shared {
-    shared(c10::intrusive_ptr<c10d::ProcessGroup> of, int tag) : group(std::move(of)), first_tag(tag) {
-      if (!group || first_tag < 0) {
-        throw error(fault::communication, "a communicator needs a process group, and a first tag that is not negative");
-      }
-    }
-
-    c10::intrusive_ptr<c10d::ProcessGroup> group;
-    int first_tag;
-    std::chrono::nanoseconds time_limit{0}; // the group's own
-    operation during;
-    detail::revocation broken;
-    bool is_closed = false;
-  };
-
   template <class T>
   static at::Tensor tensor_of(std::span<T> values) {
     constexpr at::ScalarType type = std::is_same_v<T, float>    ? at::kFloat
@@ -233,30 +217,15 @@ private:
     return at::from_blob(values.data(), {std::ssize(values)}, at::TensorOptions().dtype(type));
   }
 
-  request start_one(char const* call, std::span<std::byte> bytes, int peer, phase use, bool receives) {
+  request start_one(bool receives, std::span<std::byte> bytes, int peer, phase use) {
     shared_->broken.throw_if_happened();
     std::vector<at::Tensor> tensors{tensor_of(bytes)};
     int const tag = shared_->first_tag + static_cast<int>(use);
-    request started;
-    started.peer_ = peer;
-    started.receives_ = receives;
-    started.use_ = use;
-    started.work_ = detail::torch_call(call, [&] {
+    request started(receives, peer, use);
+    started.work_ = detail::torch_call(receives ? "recv" : "send", [&] {
       return receives ? shared_->group->recv(tensors, peer, tag) : shared_->group->send(tensors, peer, tag);
     });
     return started;
-  }
-
-  // The messages of a wait that are complete.
-  static detail::wait_report report(std::span<request> requests) {
-    detail::wait_report waited;
-    for (request const& each : requests) {
-      if (each.peer_ >= 0) {
-        waited.add(!each.active() || (each.work_->isCompleted() && each.work_->isSuccess()), each.receives_, each.peer_,
-                   each.use_);
-      }
-    }
-    return waited;
   }
 
   template <class Work, class Report>
@@ -296,8 +265,6 @@ private:
       }
     }
   }
-
-  std::shared_ptr<shared> shared_;
 };
 
 } // namespace oktopk

@@ -11,9 +11,6 @@
 #include <c10/util/accumulate.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <type_traits>
 
 namespace oktopk {
 

@@ -4,9 +4,7 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-#include <cstdint>
 #include <limits>
-#include <type_traits>
 
 namespace oktopk::detail {
 

@@ -5,7 +5,6 @@
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
 
-#include <concepts>
 #include <string>
 
 // Execution-space instances: waiting for one, comparing two, and the queue of a device under one.

@@ -4,9 +4,7 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-#include <cstdint>
 #include <string>
-#include <type_traits>
 
 namespace oktopk::detail {
 
@@ -57,8 +55,7 @@ public:
     }
   }
 
-  profiling_region(profiling_region const&) = delete;
-  profiling_region& operator=(profiling_region const&) = delete;
+  profiling_region& operator=(profiling_region&&) = delete;
 
   ~profiling_region() {
     if (active_) {

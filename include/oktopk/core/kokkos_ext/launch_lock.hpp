@@ -4,7 +4,6 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-#include <concepts>
 #include <mutex>
 
 namespace oktopk {
@@ -14,15 +13,27 @@ namespace detail {
 inline thread_local bool has_launch_lock = false; ///< this thread holds `launch_mutex`
 inline std::mutex launch_mutex;                   ///< held by the thread that may launch kernels and wait for them
 
-inline void acquire_launch_lock() {
-  launch_mutex.lock();
-  has_launch_lock = true;
-}
+/// Gives the lock to this thread, or takes it away, until the end of the scope; nothing where that is so already.
+template <bool Holds>
+class launch_lock_scope {
+public:
+  launch_lock_scope() : changes_(has_launch_lock != Holds) { change_to(Holds); }
+  ~launch_lock_scope() { change_to(!Holds); }
+  launch_lock_scope& operator=(launch_lock_scope&&) = delete;
 
-inline void release_launch_lock() {
-  has_launch_lock = false;
-  launch_mutex.unlock();
-}
+private:
+  void change_to(bool holds) const {
+    if (changes_ && holds) {
+      launch_mutex.lock();
+      has_launch_lock = true;
+    } else if (changes_) {
+      has_launch_lock = false;
+      launch_mutex.unlock();
+    }
+  }
+
+  bool changes_;
+};
 
 /// True for a Kokkos that two threads must not use at once: before 4.4 kernels of two share scratch memory.
 inline constexpr bool launches_need_lock = KOKKOS_VERSION < 40400;
@@ -54,47 +65,9 @@ constexpr bool launches_from_any_thread() {
 /// Waits until no other thread has the lock, and releases it when it goes out of scope. A lock within a lock of the
 /// same thread is the same one. The kernels of a lock must have ended with it: fence their instance. The communicators
 /// of the library release the lock while they wait for messages (`launch_unlock`).
-class launch_lock {
-public:
-  launch_lock() : is_first_(!detail::has_launch_lock) {
-    if (is_first_) {
-      detail::acquire_launch_lock();
-    }
-  }
-
-  ~launch_lock() {
-    if (is_first_) {
-      detail::release_launch_lock();
-    }
-  }
-
-  launch_lock(launch_lock const&) = delete;
-  launch_lock& operator=(launch_lock const&) = delete;
-
-private:
-  bool is_first_;
-};
+class launch_lock : detail::launch_lock_scope<true> {};
 
 /// Releases this thread's lock, if it has it, until the end of the scope: for waits that launch nothing.
-class launch_unlock {
-public:
-  launch_unlock() : had_lock_(detail::has_launch_lock) {
-    if (had_lock_) {
-      detail::release_launch_lock();
-    }
-  }
-
-  ~launch_unlock() {
-    if (had_lock_) {
-      detail::acquire_launch_lock();
-    }
-  }
-
-  launch_unlock(launch_unlock const&) = delete;
-  launch_unlock& operator=(launch_unlock const&) = delete;
-
-private:
-  bool had_lock_;
-};
+class launch_unlock : detail::launch_lock_scope<false> {};
 
 } // namespace oktopk

@@ -4,8 +4,6 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-#include <type_traits>
-
 // The memory of devices: the host memory that a device copies to fastest, and what counts as a device at all.
 namespace oktopk::detail {
 

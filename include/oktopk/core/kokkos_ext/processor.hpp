@@ -2,31 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <Kokkos_Macros.hpp>
-#include <cstdint>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
-#include <type_traits>
+
+namespace oktopk::detail {
+
 // Code that is compiled a second time, for processors with AVX2 and what came with it. A function with the attribute
 // `OKTOPK_FOR_AVX2` calls the common code, which is always inlined, and may be called where `processor_has_avx2()`. The
 // processor is asked when the program runs: translation units with different -m flags have the same definitions.
 // Fused multiply-adds are not among the instructions, so the results have the same bits.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #define OKTOPK_FOR_AVX2 [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]]
-#else
-#define OKTOPK_FOR_AVX2 KOKKOS_INLINE_FUNCTION
-#endif
-
-namespace oktopk::detail {
-
 inline bool processor_has_avx2() {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
   static bool const has = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi2") != 0;
   return has;
-#else
-  return false;
-#endif
 }
+#else
+#define OKTOPK_FOR_AVX2 KOKKOS_INLINE_FUNCTION
+inline bool processor_has_avx2() {
+  return false;
+}
+#endif
 
 /// Asks a CPU for memory that is to be written soon; for kernels. Nothing on a device, whose threads hide each other's
 /// waiting. The address need not be valid.

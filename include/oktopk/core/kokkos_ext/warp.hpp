@@ -32,45 +32,71 @@ KOKKOS_INLINE_FUNCTION int rank_in(lane_mask<Lanes> mask, int lane) {
   return popcount(static_cast<lane_mask<Lanes>>(mask & lanes_before<Lanes>(lane)));
 }
 
-/// One thread that plays all lanes, one after the other: the portable form.
-template <int Lanes>
-class scalar_warp {
+/// A warp of one thread for each lane, all of which must be running; or of one thread that plays all lanes, one after the
+/// other: the portable form.
+template <int Lanes, int Threads>
+class basic_warp {
+  static constexpr bool is_played = Threads == 1;
+
 public:
   static constexpr int lanes = Lanes;
-  static constexpr int threads = 1;
+  static constexpr int threads = Threads;
 
   template <class T>
   struct per_lane {
-    T values[std::size_t(Lanes)];
-    KOKKOS_INLINE_FUNCTION T& operator[](int lane) { return values[lane]; }
-    KOKKOS_INLINE_FUNCTION T const& operator[](int lane) const { return values[lane]; }
+    T values[std::size_t(Lanes / Threads)];
+    KOKKOS_INLINE_FUNCTION T& operator[](int lane) { return values[is_played ? lane : 0]; }
+    KOKKOS_INLINE_FUNCTION T const& operator[](int lane) const { return values[is_played ? lane : 0]; }
   };
 
-  KOKKOS_INLINE_FUNCTION explicit scalar_warp(int /*thread*/) {}
+  KOKKOS_INLINE_FUNCTION explicit basic_warp(int thread) : lane_(is_played ? 0 : thread % Lanes) {}
 
   /// Calls `act(lane)` for every lane.
   template <class Act>
   KOKKOS_INLINE_FUNCTION void each(Act const& act) const {
-    for (int lane = 0; lane < Lanes; ++lane) {
-      act(lane);
+    if constexpr (is_played) {
+      for (int lane = 0; lane < Lanes; ++lane) {
+        act(lane);
+      }
+    } else {
+      act(lane_);
     }
   }
 
   /// Calls `act()` once.
   template <class Act>
   KOKKOS_INLINE_FUNCTION void once(Act const& act) const {
-    act();
+    if (is_played || lane_ == 0) {
+      act();
+    }
   }
 
   /// After it every lane sees what the others wrote to memory before it.
-  KOKKOS_INLINE_FUNCTION void sync() const {}
+  KOKKOS_INLINE_FUNCTION void sync() const {
+    if constexpr (!is_played) {
+#if defined(__CUDA_ARCH__)
+      __syncwarp();
+#elif defined(__HIP_DEVICE_COMPILE__)
+      __threadfence_block(); // the lanes run in step
+#endif
+    }
+  }
 
   /// The lanes for which `holds(lane)`.
   template <class Holds>
   KOKKOS_INLINE_FUNCTION lane_mask<Lanes> ballot(Holds const& holds) const {
     lane_mask<Lanes> mask = 0;
-    for (int lane = 0; lane < Lanes; ++lane) {
-      mask |= holds(lane) ? lane_mask<Lanes>(1) << lane : 0;
+    if constexpr (is_played) {
+      for (int lane = 0; lane < Lanes; ++lane) {
+        mask |= holds(lane) ? lane_mask<Lanes>(1) << lane : 0;
+      }
+    } else {
+      [[maybe_unused]] bool const mine = holds(lane_);
+#if defined(__CUDA_ARCH__)
+      mask = __ballot_sync(0xffffffffU, mine);
+#elif defined(__HIP_DEVICE_COMPILE__)
+      mask = static_cast<lane_mask<Lanes>>(__ballot(mine));
+#endif
     }
     return mask;
   }
@@ -78,92 +104,42 @@ public:
   /// The result of `make()`, which is called once.
   template <class Make>
   KOKKOS_INLINE_FUNCTION auto broadcast(Make const& make) const {
-    return make();
+    if constexpr (is_played) {
+      return make();
+    } else {
+      decltype(make()) made{};
+      if (lane_ == 0) {
+        made = make();
+      }
+      return from_lane(made, 0);
+    }
   }
 
   /// Replaces the number of each lane by the sum of those before it, and gives the sum of all.
   template <class Number>
   KOKKOS_INLINE_FUNCTION Number exclusive_scan(per_lane<Number>& numbers) const {
-    Number sum = 0;
-    for (int lane = 0; lane < Lanes; ++lane) {
-      Number const own = numbers[lane];
-      numbers[lane] = sum;
-      sum += own;
+    if constexpr (is_played) {
+      Number sum = 0;
+      for (Number& each : numbers.values) {
+        Number const own = each;
+        each = sum;
+        sum += own;
+      }
+      return sum;
+    } else {
+      Number const own = numbers[lane_];
+      Number sum = own;
+      for (int reach = 1; reach < Lanes; reach *= 2) {
+        Number const before = from_lane_before(sum, reach);
+        sum += lane_ >= reach ? before : 0;
+      }
+      numbers[lane_] = sum - own;
+      return from_lane(sum, Lanes - 1);
     }
-    return sum;
-  }
-};
-
-/// Threads of a device, one for each lane. All of them must be running: a team has whole warps.
-template <int Lanes>
-class warp_of_threads {
-public:
-  static constexpr int lanes = Lanes;
-  static constexpr int threads = Lanes;
-
-  template <class T>
-  struct per_lane {
-    T value;
-    KOKKOS_INLINE_FUNCTION T& operator[](int) { return value; }
-    KOKKOS_INLINE_FUNCTION T const& operator[](int) const { return value; }
-  };
-
-  KOKKOS_INLINE_FUNCTION explicit warp_of_threads(int thread) : lane_(thread % Lanes) {}
-
-  template <class Act>
-  KOKKOS_INLINE_FUNCTION void each(Act const& act) const {
-    act(lane_);
-  }
-
-  template <class Act>
-  KOKKOS_INLINE_FUNCTION void once(Act const& act) const {
-    if (lane_ == 0) {
-      act();
-    }
-  }
-
-  KOKKOS_INLINE_FUNCTION void sync() const {
-#if defined(__CUDA_ARCH__)
-    __syncwarp();
-#elif defined(__HIP_DEVICE_COMPILE__)
-    __threadfence_block(); // the lanes run in step
-#endif
-  }
-
-  template <class Holds>
-  KOKKOS_INLINE_FUNCTION lane_mask<Lanes> ballot(Holds const& holds) const {
-    [[maybe_unused]] bool const mine = holds(lane_);
-#if defined(__CUDA_ARCH__)
-    return __ballot_sync(0xffffffffU, mine);
-#elif defined(__HIP_DEVICE_COMPILE__)
-    return static_cast<lane_mask<Lanes>>(__ballot(mine));
-#else
-    return 0; // never called on a host
-#endif
-  }
-
-  template <class Make>
-  KOKKOS_INLINE_FUNCTION auto broadcast(Make const& make) const {
-    decltype(make()) made{};
-    if (lane_ == 0) {
-      made = make();
-    }
-    return from_lane(made, 0);
-  }
-
-  template <class Number>
-  KOKKOS_INLINE_FUNCTION Number exclusive_scan(per_lane<Number>& numbers) const {
-    Number const own = numbers.value;
-    Number sum = own;
-    for (int reach = 1; reach < Lanes; reach *= 2) {
-      Number const before = from_lane_before(sum, reach);
-      sum += lane_ >= reach ? before : 0;
-    }
-    numbers.value = sum - own;
-    return from_lane(sum, Lanes - 1);
   }
 
 private:
+  // These two are called on a device alone.
   template <class T>
   KOKKOS_INLINE_FUNCTION static T from_lane(T value, [[maybe_unused]] int lane) {
 #if defined(__CUDA_ARCH__)
@@ -189,28 +165,25 @@ private:
   int lane_;
 };
 
-template <execution_space E>
-struct warp_on {
-  using type = scalar_warp<32>;
-};
+template <int Lanes>
+using scalar_warp = basic_warp<Lanes, 1>;
 
+/// Lanes of the warps that the hardware of `E` has; 0 where it has none.
+template <execution_space E>
+inline constexpr int hardware_lanes = 0;
 #ifdef KOKKOS_ENABLE_CUDA
 template <>
-struct warp_on<Kokkos::Cuda> {
-  using type = warp_of_threads<32>;
-};
+inline constexpr int hardware_lanes<Kokkos::Cuda> = 32;
 #endif
-
 #ifdef KOKKOS_ENABLE_HIP
 template <>
-struct warp_on<kokkos_hip::HIP> {
-  using type = warp_of_threads<kokkos_hip::Impl::HIPTraits::WarpSize>;
-};
+inline constexpr int hardware_lanes<kokkos_hip::HIP> = kokkos_hip::Impl::HIPTraits::WarpSize;
 #endif
 
 /// The warp that kernels of `E` are made of.
 template <execution_space E>
-using warp_of = typename warp_on<E>::type;
+using warp_of =
+    std::conditional_t<hardware_lanes<E> == 0, scalar_warp<32>, basic_warp<hardware_lanes<E>, hardware_lanes<E>>>;
 
 // Kernels of teams that are whole warps, and what the last of their teams does for all.
 
@@ -221,12 +194,13 @@ inline constexpr int warps_in_team = Warp::threads == 1 ? 1 : 256 / Warp::lanes;
 template <execution_space E>
 using team_of = typename Kokkos::TeamPolicy<E>::member_type;
 
-/// The warp that the calling thread belongs to, and its number in the team.
+/// The warp that the calling thread belongs to.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION Warp warp_in(Team const& team) {
   return Warp(team.team_rank());
 }
 
+/// Its number in the team.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION int warp_number(Team const& team) {
   return team.team_rank() / Warp::threads;
@@ -242,8 +216,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t warp_number_in_league(Team const& team) {
 template <class Warp, execution_space E, class Kernel>
 void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_t shared_bytes, Kernel const& kernel) {
   if (teams > 0) {
-    auto policy = Kokkos::TeamPolicy<E>(exec, static_cast<int>(teams),
-                                        warps_in_team<Warp> * (Warp::threads == 1 ? 1 : Warp::lanes));
+    auto policy = Kokkos::TeamPolicy<E>(exec, static_cast<int>(teams), warps_in_team<Warp> * Warp::threads);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(shared_bytes)));
     Kokkos::parallel_for(label, policy, kernel);
   }
@@ -307,7 +280,7 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
     Number const others = warp.broadcast([&] { return sum_of(shared, mine); });
     total = warp.broadcast([&] { return sum_of(shared, warps_in_team<Warp>); });
     team.team_barrier(); // the room may be used again
-    return others + before.value;
+    return others + before[team.team_rank() % Warp::lanes];
   }
 }
 
