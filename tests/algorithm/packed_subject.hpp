@@ -22,9 +22,7 @@ using packed_of_every_codec = oktopk::packed<float, std::int32_t, every_value_co
 
 /// An algorithm whose messages are packed, with the value codec at that position.
 template <template <class Comm, class Format> class Algorithm, std::int32_t Codec>
-struct packed_subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct packed_subject : subject_of<> {
   template <class Comm>
   using algorithm = Algorithm<Comm, packed_of_every_codec>;
 
@@ -41,10 +39,6 @@ struct packed_subject {
       }
     }
     return how;
-  }
-
-  static std::string volume_fault(record_of<packed_subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 };
 

@@ -108,6 +108,20 @@ void check_continuation() {
   }
 }
 
+/// All of the above.
+template <class Subject>
+void check_algorithm() {
+  SECTION("it keeps the invariants") {
+    check_invariants<Subject>();
+  }
+  SECTION("it refuses bad accumulators") {
+    check_bad_accumulators<Subject>();
+  }
+  SECTION("it goes on from a saved state") {
+    check_continuation<Subject>();
+  }
+}
+
 /// With selections drawn evenly over the index the documented bound holds on every call, however thresholds and regions
 /// come of age, while gradients drift and when they jump. `counts` tells which calls the bound is promised for.
 /// `used` is the part of the bound that must really be sent by somebody: what is counted is the whole of it.

@@ -14,17 +14,11 @@ namespace {
 
 /// That the update is the sum follows from conservation: nothing else is left over.
 template <template <class, class> class Algorithm, bool Lossless>
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : subject_of<> {
   template <class Comm>
   using algorithm = Algorithm<execution, Comm>;
 
   static typename algorithm<counting>::options options(std::int64_t length, std::int64_t) { return {.length = length}; }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
-  }
 
   static std::string reference_fault(run_of<subject> const& run, shape what) {
     for (auto const& rank : run) {

@@ -14,9 +14,7 @@ namespace {
 
 /// That the update is the sum follows from conservation: nothing is left over but what was rounded off.
 template <template <class> class Algorithm>
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : subject_of<> {
   template <class Comm>
   using algorithm = Algorithm<Comm>;
 
@@ -27,10 +25,6 @@ struct subject {
       how.reduce.cutoff_bytes = 0;
     }
     return how;
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 
   static std::string reference_fault(run_of<subject> const& run, shape what) {
