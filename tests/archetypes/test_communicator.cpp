@@ -13,12 +13,6 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/counted.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <utility>
-#include <vector>
-
 using namespace oktopk_tests;
 using archetype = archetype_communicator;
 

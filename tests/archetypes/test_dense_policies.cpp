@@ -11,13 +11,6 @@
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 using ranks_type = oktopk::in_process_communicator;
 

@@ -13,12 +13,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/exact.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using ranks_type = oktopk::in_process_communicator;
 

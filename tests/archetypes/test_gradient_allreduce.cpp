@@ -12,12 +12,7 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -11,11 +11,6 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

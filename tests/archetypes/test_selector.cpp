@@ -14,12 +14,6 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

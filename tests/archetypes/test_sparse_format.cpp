@@ -13,10 +13,7 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/exact.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 using namespace oktopk_tests;
 

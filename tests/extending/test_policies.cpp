@@ -21,7 +21,6 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <string>
 
 using namespace oktopk_tests;
 

@@ -8,12 +8,6 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace oktopk_tests {
 
 inline int world_rank() {

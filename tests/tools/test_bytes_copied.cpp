@@ -11,12 +11,7 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 // What crosses the bus between a device and its host: what goes on the wire, and no dense vector, ever. Over a
 // communicator that reaches no memory of kernels this can be counted on a CPU, too.

@@ -14,13 +14,8 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 // Two allreduces on two instances of the execution space, as of two layers or two models in one program.
 using namespace oktopk_tests;

@@ -12,15 +12,10 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <set>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 // What a profiler sees of the library, and that in a steady state it sees no allocation and no fence of everything.
 using namespace oktopk_tests;
