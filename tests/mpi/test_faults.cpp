@@ -129,23 +129,19 @@ TEST_CASE("of several messages one that is too long is an error, and the others 
   });
 }
 
-TEST_CASE("a peer that is no rank is an error") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    int number = 0;
-    auto const sending = outcome_of([&] { comm.isend(bytes_of(number), world_size(), phase::control); });
-    CHECK(sending.code == fault::communication);
-    CHECK(sending.says("MPI_Isend"));
-    auto const receiving = outcome_of([&] { comm.irecv(space_in(number), world_size(), phase::control); });
-    CHECK(receiving.code == fault::communication);
-    CHECK(receiving.says("MPI_Irecv"));
-    CHECK(pass_around(comm, world_rank()) == previous_rank());
-  });
+TEST_CASE_ON_ALL_RANKS("a peer that is no rank is an error") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  int number = 0;
+  auto const sending = outcome_of([&] { comm.isend(bytes_of(number), world_size(), phase::control); });
+  CHECK(sending.code == fault::communication);
+  CHECK(sending.says("MPI_Isend"));
+  auto const receiving = outcome_of([&] { comm.irecv(space_in(number), world_size(), phase::control); });
+  CHECK(receiving.code == fault::communication);
+  CHECK(receiving.says("MPI_Irecv"));
+  CHECK(pass_around(comm, world_rank()) == previous_rank());
 }
 
-TEST_CASE("a communicator may outlive MPI") {
-  on_all_ranks([] {
-    outlives_mpi = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(pass_around(*outlives_mpi, world_rank()) == previous_rank());
-  });
+TEST_CASE_ON_ALL_RANKS("a communicator may outlive MPI") {
+  outlives_mpi = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  CHECK(pass_around(*outlives_mpi, world_rank()) == previous_rank());
 }
