@@ -10,9 +10,6 @@
 #include <oktopk/format/values/bfloat16.hpp>
 #include <oktopk/format/values/fixed.hpp>
 
-#include <cstdint>
-#include <string>
-
 namespace oktopk_tests {
 
 using every_value_codec =

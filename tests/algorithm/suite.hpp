@@ -9,11 +9,6 @@
 #include "support/catch.hpp"
 #include "support/emulated.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <string>
-
 // What every algorithm and every policy must pass. A new one: a subject (see record.hpp) and test cases that call
 // these.
 namespace oktopk_tests {

@@ -7,11 +7,6 @@
 
 #include <oktopk/allreduce.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-
 // Objects are made by all ranks together: whatever one of them gets wrong, all of them hear the same.
 using namespace oktopk_tests;
 using oktopk::fault;

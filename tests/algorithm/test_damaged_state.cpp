@@ -16,15 +16,9 @@
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstdint>
 #include <functional>
-#include <limits>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -6,9 +6,6 @@
 
 #include <oktopk/algorithm/dense.hpp>
 
-#include <limits>
-#include <string>
-
 using namespace oktopk_tests;
 
 namespace {

@@ -5,9 +5,6 @@
 
 #include <oktopk/algorithm/dense_family.hpp>
 
-#include <algorithm>
-#include <cmath>
-
 using namespace oktopk_tests;
 
 namespace {

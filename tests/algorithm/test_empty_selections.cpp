@@ -13,9 +13,6 @@
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 

@@ -19,13 +19,8 @@
 #include <oktopk/sgd.hpp>
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

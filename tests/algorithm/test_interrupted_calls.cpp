@@ -20,11 +20,6 @@
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

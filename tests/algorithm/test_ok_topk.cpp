@@ -5,8 +5,6 @@
 
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <utility>
-
 using namespace oktopk_tests;
 
 namespace {

@@ -15,10 +15,6 @@
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;

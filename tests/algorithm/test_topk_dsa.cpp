@@ -6,9 +6,6 @@
 
 #include <oktopk/algorithm/topk_dsa.hpp>
 
-#include <algorithm>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

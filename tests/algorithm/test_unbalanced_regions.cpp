@@ -15,13 +15,6 @@
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 

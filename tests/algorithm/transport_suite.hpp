@@ -8,8 +8,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 
-#include <cstdint>
-#include <string>
 #include <type_traits>
 
 // The suite of all sparse algorithms, and of the communicator's own allreduce, over a transport of another kind.

@@ -8,11 +8,6 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 
-#include <cstdint>
-#include <limits>
-#include <utility>
-#include <vector>
-
 namespace {
 
 using namespace oktopk;

@@ -14,16 +14,12 @@
 #include "support/caught.hpp"
 #include "support/policies.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace {
 

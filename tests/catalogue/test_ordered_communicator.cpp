@@ -10,9 +10,6 @@
 #include "support/ordered_transport.hpp"
 #include "support/seeded.hpp"
 
-#include <cstdint>
-#include <string>
-
 using namespace oktopk_tests;
 
 namespace {

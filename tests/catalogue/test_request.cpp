@@ -7,9 +7,6 @@
 #include "support/caught.hpp"
 
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace {
 

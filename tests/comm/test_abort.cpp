@@ -11,10 +11,6 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <cstddef>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;

@@ -14,10 +14,6 @@
 #include <oktopk/core/version.hpp>
 
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::agreement;

@@ -14,13 +14,9 @@
 #include <oktopk/comm/self.hpp>
 
 #include <array>
-#include <cstddef>
 #include <exception>
 #include <memory>
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -20,14 +20,8 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <exception>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::checked;

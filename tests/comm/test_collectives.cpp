@@ -12,13 +12,6 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 using oktopk::phase;

@@ -13,10 +13,6 @@
 #include <oktopk/comm/self.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

@@ -17,12 +17,8 @@
 #include <oktopk/comm/self.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
-#include <span>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -11,14 +11,9 @@
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <set>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

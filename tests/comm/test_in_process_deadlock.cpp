@@ -11,14 +11,10 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <exception>
 #include <memory>
-#include <span>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

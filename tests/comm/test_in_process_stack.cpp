@@ -9,12 +9,8 @@
 
 #include <oktopk/comm/in_process.hpp>
 
-#include <cstddef>
-#include <limits>
 #include <new>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

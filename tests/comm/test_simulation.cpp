@@ -14,13 +14,8 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <set>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using namespace std::chrono_literals;

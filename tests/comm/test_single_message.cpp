@@ -7,11 +7,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/message_group.hpp>
 
-#include <cstddef>
-#include <span>
-#include <utility>
-#include <vector>
-
 using oktopk::phase;
 
 TEST_CASE("an empty piece is no message, and waiting for none returns at once") {

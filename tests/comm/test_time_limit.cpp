@@ -18,10 +18,7 @@
 
 #include <chrono>
 #include <memory>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -8,16 +8,12 @@
 
 #include <oktopk/core/checkpoint.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <ios>
 #include <new>
 #include <sstream>
 #include <streambuf>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -7,8 +7,6 @@
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/dense/coded_wire.hpp>
 
-#include <utility>
-
 // What dense allreduces with coded messages are put through beside.
 namespace oktopk_tests::dense {
 

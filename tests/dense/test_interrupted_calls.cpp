@@ -17,11 +17,6 @@
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

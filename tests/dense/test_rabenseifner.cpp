@@ -9,8 +9,6 @@
 #include <oktopk/dense/rabenseifner.hpp>
 
 #include <functional>
-#include <limits>
-#include <vector>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;

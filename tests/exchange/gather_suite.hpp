@@ -13,10 +13,6 @@
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 // What every gather must pass: include this, name the type, and call `check_gather` in a test case.
 namespace oktopk_tests::gathering {
 

@@ -8,10 +8,7 @@
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/format/packed.hpp>
 
-#include <cstdint>
 #include <numeric>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 

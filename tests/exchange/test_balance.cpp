@@ -7,11 +7,7 @@
 
 #include <oktopk/exchange/balance.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 

@@ -8,10 +8,7 @@
 
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::balanced_allgatherv;

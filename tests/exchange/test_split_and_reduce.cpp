@@ -9,12 +9,7 @@
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/uniform.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <optional>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -15,10 +15,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

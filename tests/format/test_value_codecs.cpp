@@ -11,10 +11,6 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/float16.hpp>
 
-#include <limits>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

@@ -19,11 +19,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -15,18 +15,11 @@
 #include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/mpi.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <memory>
 #include <new>
-#include <span>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

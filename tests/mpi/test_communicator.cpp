@@ -12,10 +12,6 @@
 #include <oktopk/mpi.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::mpi_communicator;

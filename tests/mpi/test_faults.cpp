@@ -11,9 +11,7 @@
 #include <oktopk/mpi.hpp>
 
 #include <array>
-#include <cstddef>
 #include <optional>
-#include <span>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -15,14 +15,8 @@
 #include <sys/mman.h>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
 #include <iostream>
-#include <limits>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -16,13 +16,9 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <limits>
 #include <thread>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::bucket;

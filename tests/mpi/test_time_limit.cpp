@@ -10,9 +10,6 @@
 #include <oktopk/mpi.hpp>
 
 #include <chrono>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -23,11 +23,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 

@@ -11,16 +11,10 @@
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/select/concept.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
 // What every selector must pass: include this, name the type, and call `check_selector` in a test case.
 namespace oktopk_tests::selecting {

@@ -8,13 +8,7 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/select.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 // The kernels that select on a device, in every form of a warp: also on a host, where one thread plays each.
 using namespace oktopk_tests;

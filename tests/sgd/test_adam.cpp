@@ -13,11 +13,7 @@
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <sstream>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -8,11 +8,8 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <type_traits>
-#include <vector>
 
 // How an optimizer is made: without template arguments, with or without an instance of its own, and never as a copy.
 using namespace oktopk_tests;

@@ -16,14 +16,9 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::error_feedback;

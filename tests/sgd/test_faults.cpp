@@ -8,14 +8,8 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 // What goes wrong in a step or a restore is an error on every rank and leaves weights and residual as they were.
 using namespace oktopk_tests;

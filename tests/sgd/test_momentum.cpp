@@ -14,13 +14,7 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <sstream>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::error_feedback;

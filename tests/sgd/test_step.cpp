@@ -10,13 +10,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 // Algorithm 2, step by step. Gradients are whole numbers and rates powers of two, so that nothing rounds.
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

@@ -18,12 +18,6 @@
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;

@@ -8,9 +8,7 @@
 
 #include <oktopk/sparse/region_sum.hpp>
 
-#include <cstdint>
 #include <map>
-#include <vector>
 
 using namespace oktopk_tests;
 

@@ -13,10 +13,7 @@
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 
-#include <cstdint>
 #include <exception>
-#include <limits>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::bucket;

@@ -14,13 +14,8 @@
 #include <oktopk/bucketed.hpp>
 
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::bucket;

@@ -12,12 +12,6 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/training/density.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::adaptive_density;
 using oktopk::density_schedule;
