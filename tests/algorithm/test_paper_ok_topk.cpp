@@ -47,13 +47,11 @@ TEST_CASE("paper_ok_topk keeps its bound, when thresholds are evaluated too") {
   }
 }
 
-TEST_CASE("paper_ok_topk is named after the paper, and ok_topk is not") {
-  oktopk::in_process::run(1, [](oktopk::in_process_communicator comm) {
-    algorithm_of<subject> const paper(execution(), counting(comm), subject::options(10, 1));
-    oktopk::ok_topk<execution, counting> const ours(execution(), counting(comm), {.length = 10, .density = 0.1});
-    CHECK(paper.name() == "paper_ok_topk");
-    CHECK(ours.name() == "ok_topk");
-    CHECK(ours.k() == 1);
-    CHECK(ours.length() == 10);
-  });
+TEST_CASE_ON(comm, 1, "paper_ok_topk is named after the paper, and ok_topk is not") {
+  algorithm_of<subject> const paper(execution(), counting(comm), subject::options(10, 1));
+  oktopk::ok_topk<execution, counting> const ours(execution(), counting(comm), {.length = 10, .density = 0.1});
+  CHECK(paper.name() == "paper_ok_topk");
+  CHECK(ours.name() == "ok_topk");
+  CHECK(ours.k() == 1);
+  CHECK(ours.length() == 10);
 }

@@ -87,14 +87,12 @@ TEST_CASE("a k that is out of range or differs between ranks is an error on ever
   refused(6, 5, "rank 1 has k = 6", fault::ranks_disagree);
 }
 
-TEST_CASE("an algorithm by name takes another k if it selects, and says so if it does not") {
-  oktopk::in_process::run(2, [](in_process_communicator comm) {
-    auto sparse = oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = 20});
-    sparse.set_k(33);
-    CHECK(sparse.k() == 33);
-    auto dense = oktopk::make_allreduce(execution(), comm, "ring", {.length = length});
-    auto const heard = outcome_of([&] { dense.set_k(33); });
-    CHECK(heard.code == fault::k_out_of_range);
-    CHECK(heard.says("takes no other k"));
-  });
+TEST_CASE_ON(comm, 2, "an algorithm by name takes another k if it selects, and says so if it does not") {
+  auto sparse = oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = 20});
+  sparse.set_k(33);
+  CHECK(sparse.k() == 33);
+  auto dense = oktopk::make_allreduce(execution(), comm, "ring", {.length = length});
+  auto const heard = outcome_of([&] { dense.set_k(33); });
+  CHECK(heard.code == fault::k_out_of_range);
+  CHECK(heard.says("takes no other k"));
 }

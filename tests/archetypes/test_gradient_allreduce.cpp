@@ -153,34 +153,32 @@ TEST_CASE("what has no entries is no update") {
   CHECK_FALSE(oktopk::gradient_allreduce<update_is_number>);
 }
 
-TEST_CASE("sgd runs over an allreduce that has what the concept asks for and nothing else") {
-  oktopk::in_process::run(ranks, [](oktopk::in_process_communicator comm) {
-    archetype allreduce(comm, length);
-    sgd optimizer(host_execution(), allreduce, {.learning_rate = 0.5});
-    std::vector<double> seen;
-    optimizer.before_allreduce([&](accumulator_type const& accumulator) { seen = numbers(accumulator); });
-    vector_of<double> const weights("weights", length);
-    vector_of<double> const gradient("gradient", length);
-    Kokkos::deep_copy(gradient, 4.0 + 4.0 * comm.rank());
+TEST_CASE_ON(comm, ranks, "sgd runs over an allreduce that has what the concept asks for and nothing else") {
+  archetype allreduce(comm, length);
+  sgd optimizer(host_execution(), allreduce, {.learning_rate = 0.5});
+  std::vector<double> seen;
+  optimizer.before_allreduce([&](accumulator_type const& accumulator) { seen = numbers(accumulator); });
+  vector_of<double> const weights("weights", length);
+  vector_of<double> const gradient("gradient", length);
+  Kokkos::deep_copy(gradient, 4.0 + 4.0 * comm.rank());
 
-    optimizer.step(weights, gradient);
-    double const mine = 2.0 + 2.0 * comm.rank();
-    CHECK(seen == std::vector<double>(length, mine));
-    CHECK(numbers(weights) == std::vector<double>{-4, 0, -4, 0, -4, 0, -4});
-    CHECK(numbers(optimizer.residual()) == std::vector<double>{0, mine, 0, mine, 0, mine, 0});
+  optimizer.step(weights, gradient);
+  double const mine = 2.0 + 2.0 * comm.rank();
+  CHECK(seen == std::vector<double>(length, mine));
+  CHECK(numbers(weights) == std::vector<double>{-4, 0, -4, 0, -4, 0, -4});
+  CHECK(numbers(optimizer.residual()) == std::vector<double>{0, mine, 0, mine, 0, mine, 0});
 
-    auto const saved = optimizer.state();
-    optimizer.set_learning_rate(1);
-    optimizer.step(weights, gradient);
-    std::vector<double> const later = numbers(optimizer.residual());
-    CHECK(later == std::vector<double>{0, 3 * mine, 0, 3 * mine, 0, 3 * mine, 0});
-    CHECK(numbers(weights) == std::vector<double>{-12, 0, -12, 0, -12, 0, -12});
+  auto const saved = optimizer.state();
+  optimizer.set_learning_rate(1);
+  optimizer.step(weights, gradient);
+  std::vector<double> const later = numbers(optimizer.residual());
+  CHECK(later == std::vector<double>{0, 3 * mine, 0, 3 * mine, 0, 3 * mine, 0});
+  CHECK(numbers(weights) == std::vector<double>{-12, 0, -12, 0, -12, 0, -12});
 
-    optimizer.restore(saved);
-    CHECK(optimizer.learning_rate() == 0.5);
-    CHECK(numbers(optimizer.residual()) == saved.residual);
-    CHECK(allreduce.state().iteration == 1);
-  });
+  optimizer.restore(saved);
+  CHECK(optimizer.learning_rate() == 0.5);
+  CHECK(numbers(optimizer.residual()) == saved.residual);
+  CHECK(allreduce.state().iteration == 1);
 }
 
 TEST_CASE("sgd tells every rank of a gradient of a wrong length, through any allreduce") {

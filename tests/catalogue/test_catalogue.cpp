@@ -392,22 +392,20 @@ std::vector<float> trained(Allreduce& first, Allreduce& second, int rank) {
 
 } // namespace
 
-TEST_CASE("sgd over an algorithm by text is sgd over its type") {
-  in_process::run(3, [](in_process_communicator comm) {
-    C counts(comm);
-    C counts_too(comm);
-    ok_topk<E, C> first(E(), counts, {.length = length, .k = k});
-    ok_topk<E, C> second(E(), counts, {.length = length, .k = k});
-    any by_text = made(counts_too, "ok_topk");
-    any by_text_too = made(counts_too, "ok_topk");
-    counts.reset();
-    counts_too.reset();
-    auto const typed = trained(first, second, comm.rank());
-    auto const untyped = trained(by_text, by_text_too, comm.rank());
-    CHECK(bits(typed) == bits(untyped));
-    // The same calls; only `restore` asks once more.
-    for (phase const p : {phase::partition, phase::threshold, phase::reduce, phase::balance, phase::gather}) {
-      CHECK(counts.of_phase(p).bytes_sent == counts_too.of_phase(p).bytes_sent);
-    }
-  });
+TEST_CASE_ON(comm, 3, "sgd over an algorithm by text is sgd over its type") {
+  C counts(comm);
+  C counts_too(comm);
+  ok_topk<E, C> first(E(), counts, {.length = length, .k = k});
+  ok_topk<E, C> second(E(), counts, {.length = length, .k = k});
+  any by_text = made(counts_too, "ok_topk");
+  any by_text_too = made(counts_too, "ok_topk");
+  counts.reset();
+  counts_too.reset();
+  auto const typed = trained(first, second, comm.rank());
+  auto const untyped = trained(by_text, by_text_too, comm.rank());
+  CHECK(bits(typed) == bits(untyped));
+  // The same calls; only `restore` asks once more.
+  for (phase const p : {phase::partition, phase::threshold, phase::reduce, phase::balance, phase::gather}) {
+    CHECK(counts.of_phase(p).bytes_sent == counts_too.of_phase(p).bytes_sent);
+  }
 }

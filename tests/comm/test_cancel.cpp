@@ -182,23 +182,21 @@ TEST_CASE("the guard cancels where an exception leaves its scope") {
   CHECK(heard.code == fault::abandoned);
 }
 
-TEST_CASE("the guard leaves messages alone where its scope is left otherwise") {
-  oktopk::in_process::run(2, [](in_process_communicator comm) {
-    int space = 0;
-    request receive;
-    {
-      cancel_on_unwind const guard(comm, receive);
-      receive = comm.irecv(space_in(space), 1 - comm.rank(), phase::reduce);
-      try {
-        throw std::runtime_error("caught inside");
-      } catch (std::runtime_error const&) {
-      }
+TEST_CASE_ON(comm, 2, "the guard leaves messages alone where its scope is left otherwise") {
+  int space = 0;
+  request receive;
+  {
+    cancel_on_unwind const guard(comm, receive);
+    receive = comm.irecv(space_in(space), 1 - comm.rank(), phase::reduce);
+    try {
+      throw std::runtime_error("caught inside");
+    } catch (std::runtime_error const&) {
     }
-    CHECK(receive.active());
-    send_number(comm, 5 + comm.rank(), 1 - comm.rank(), phase::reduce);
-    comm.wait_all(std::span(&receive, 1));
-    CHECK(space == 6 - comm.rank());
-  });
+  }
+  CHECK(receive.active());
+  send_number(comm, 5 + comm.rank(), 1 - comm.rank(), phase::reduce);
+  comm.wait_all(std::span(&receive, 1));
+  CHECK(space == 6 - comm.rank());
 }
 
 TEST_CASE("the guard knows its own rank's exceptions from those that pass, or have passed, elsewhere") {

@@ -173,21 +173,19 @@ TEST_CASE("ranks in two operations hear which ones, both by name") {
   CHECK(heard[1].code != fault::none);
 }
 
-TEST_CASE("a steady call of a checked communicator takes as many messages again") {
-  oktopk::in_process::run(4, [](in_process_communicator inner) {
-    oktopk::counted plain(inner);
-    checked sealed{oktopk::counted(inner)};
-    std::int64_t messages[2] = {};
-    auto const calls = [&](auto comm, auto const& count) {
-      oktopk::ok_topk<E, decltype(comm)> allreduce(E(), comm, {.length = 1000, .k = 50});
-      auto const before = count();
-      allreduce(seeded_accumulator<float>(1000, comm.rank(), 0));
-      return count() - before;
-    };
-    messages[0] = calls(plain, [&] { return plain.total().messages_sent; });
-    messages[1] = calls(sealed, [&] { return sealed.inner().total().messages_sent; });
-    CHECK(messages[1] == 2 * messages[0]);
-  });
+TEST_CASE_ON(inner, 4, "a steady call of a checked communicator takes as many messages again") {
+  oktopk::counted plain(inner);
+  checked sealed{oktopk::counted(inner)};
+  std::int64_t messages[2] = {};
+  auto const calls = [&](auto comm, auto const& count) {
+    oktopk::ok_topk<E, decltype(comm)> allreduce(E(), comm, {.length = 1000, .k = 50});
+    auto const before = count();
+    allreduce(seeded_accumulator<float>(1000, comm.rank(), 0));
+    return count() - before;
+  };
+  messages[0] = calls(plain, [&] { return plain.total().messages_sent; });
+  messages[1] = calls(sealed, [&] { return sealed.inner().total().messages_sent; });
+  CHECK(messages[1] == 2 * messages[0]);
 }
 
 using trailer = oktopk::detail::checksum_trailer;

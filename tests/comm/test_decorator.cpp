@@ -153,10 +153,8 @@ TEST_CASE("a lone rank takes calls from any thread, and so does what decorates i
   CHECK(takes_other_threads(oktopk::counted(oktopk::self_communicator())));
 }
 
-TEST_CASE("ranks that share one thread take none from others, nor do a pair and a counter of them") {
-  oktopk::in_process::run(2, [](oktopk::in_process_communicator comm) {
-    CHECK(!takes_other_threads(comm));
-    CHECK(!takes_other_threads(oktopk::counted(comm)));
-    CHECK(!takes_other_threads(foreign_communicator(comm)));
-  });
+TEST_CASE_ON(comm, 2, "ranks that share one thread take none from others, nor do a pair and a counter of them") {
+  CHECK(!takes_other_threads(comm));
+  CHECK(!takes_other_threads(oktopk::counted(comm)));
+  CHECK(!takes_other_threads(foreign_communicator(comm)));
 }

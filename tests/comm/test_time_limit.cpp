@@ -189,13 +189,11 @@ TEMPLATE_TEST_CASE("a negative time limit is an error, and the limit is as befor
   });
 }
 
-TEST_CASE("a scope with a negative limit is an error whatever the communicator checks") {
-  oktopk::in_process::run(1, [](in_process_communicator inner) {
-    limited comm(inner);
-    CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(comm, std::chrono::seconds(-1)); }).code ==
-          fault::option_out_of_range);
-    CHECK(comm.time_limit() == std::chrono::nanoseconds(0));
-  });
+TEST_CASE_ON(inner, 1, "a scope with a negative limit is an error whatever the communicator checks") {
+  limited comm(inner);
+  CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(comm, std::chrono::seconds(-1)); }).code ==
+        fault::option_out_of_range);
+  CHECK(comm.time_limit() == std::chrono::nanoseconds(0));
 }
 
 TEST_CASE("messages that have come are not lost where another rank has given up") {

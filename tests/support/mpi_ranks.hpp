@@ -76,8 +76,6 @@ void on_all_ranks(Body const& body) {
 
 /// A test case all of whose body runs by `on_all_ranks`.
 #define TEST_CASE_ON_ALL_RANKS(...) OKTOPK_TESTS_ON_ALL_RANKS(OKTOPK_TESTS_BODY_AT(__LINE__), __VA_ARGS__)
-#define OKTOPK_TESTS_BODY_AT(line) OKTOPK_TESTS_JOINED(body_on_all_ranks_, line)
-#define OKTOPK_TESTS_JOINED(a, b) a##b
 #define OKTOPK_TESTS_ON_ALL_RANKS(body, ...)                                                                           \
   static void body();                                                                                                  \
   TEST_CASE(__VA_ARGS__) {                                                                                             \
