@@ -87,8 +87,7 @@ struct damaged_between_steps : oktopk::evened {
   }
 };
 
-using reusing =
-    oktopk::ok_topk<E, C, oktopk_tests::policies_of<exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using reusing = oktopk::ok_topk<E, C, policies_of<exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
 } // namespace
 
@@ -116,16 +115,14 @@ TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leave
 
 TEST_CASE("a rank that runs out of memory between two steps leaves the call, and the others hear of it at once") {
   using algorithm =
-      oktopk::ok_topk<E, C,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>;
+      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>;
   CHECK(fault_of_encodings<algorithm>(4) == "");
   CHECK(fault_of_encodings<algorithm>(2) == "");
 }
 
 TEST_CASE("a rank that alone finds damage between two steps gives up, and the others hear why") {
   using algorithm =
-      oktopk::ok_topk<E, C,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>>;
+      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>>;
   for (damaged_between_steps::found_in = 1; damaged_between_steps::found_in <= 4; ++damaged_between_steps::found_in) {
     damaged_between_steps::calls = 0;
     failing_plan plan;
@@ -161,8 +158,7 @@ TEST_CASE("a message that the communicator refuses on one rank ends the call, an
   failing_plan plan;
   plan.longest = 4096;
   auto const all = run_interrupted(4, plan, [](C& comm) {
-    using algorithm =
-        oktopk::ok_topk<E, C, oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
+    using algorithm = oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
     algorithm allreduce(E(), comm, {.length = 4000, .k = 600});
     vector_of<float> const accumulator("accumulator", 4000);
     for (std::size_t i = 0; i < accumulator.extent(0); ++i) {

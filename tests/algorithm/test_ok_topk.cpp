@@ -12,9 +12,7 @@ namespace {
 struct subject : ok_topk_subject<subject> {
   static constexpr ok_topk_rules rules{rule::guarded, rule::guarded, false, 4, 5};
   template <class Comm>
-  using algorithm =
-      oktopk::ok_topk<execution, Comm,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using algorithm = oktopk::ok_topk<execution, Comm, reused_policies>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,

@@ -12,8 +12,7 @@ namespace {
 struct subject : ok_topk_subject<subject> {
   static constexpr ok_topk_rules rules{rule::chunked, rule::exact, false, 1, 2};
   template <class Comm>
-  using algorithm =
-      oktopk::ok_topk<execution, Comm, oktopk_tests::policies_of<oktopk::coo<>, oktopk::chunked, oktopk::exact>>;
+  using algorithm = oktopk::ok_topk<execution, Comm, policies_of<oktopk::coo<>, oktopk::chunked, oktopk::exact>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .local_select = {.chunk = 64}, .partition = {.tau = 2}};

@@ -13,8 +13,7 @@ struct subject : ok_topk_subject<subject> {
   static constexpr ok_topk_rules rules{rule::exact, rule::exact, false, 1, 3};
   template <class Comm>
   using algorithm =
-      oktopk::ok_topk<execution, Comm,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::balanced>>;
+      oktopk::ok_topk<execution, Comm, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::balanced>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .partition = {.tau = 3}, .schedule = {.bucket = 1}};

@@ -15,10 +15,9 @@ struct subject : ok_topk_subject<subject, double> {
   static constexpr volume_terms terms{.sizes_announced = true};
   static constexpr ok_topk_rules rules{rule::unguarded, rule::exact, false, 3, 2};
   template <class Comm>
-  using algorithm =
-      oktopk::ok_topk<execution, Comm,
-                      oktopk_tests::policies_of<oktopk::coo<double, std::int32_t>, oktopk::unguarded_threshold,
-                                                oktopk::exact, oktopk::balanced>>;
+  using algorithm = oktopk::ok_topk<
+      execution, Comm,
+      policies_of<oktopk::coo<double, std::int32_t>, oktopk::unguarded_threshold, oktopk::exact, oktopk::balanced>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {

@@ -14,7 +14,7 @@ struct subject : ok_topk_subject<subject, double, std::int64_t> {
   template <class Comm>
   using algorithm = oktopk::ok_topk<
       execution, Comm,
-      oktopk_tests::policies_of<oktopk::coo<double, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+      policies_of<oktopk::coo<double, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,

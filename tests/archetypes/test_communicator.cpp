@@ -3,11 +3,9 @@
 
 // The concept `communicator`: what it asks for is enough, and each part of it is asked for.
 
-#include "archetypes/defect.hpp"
+#include "archetypes/suite.hpp"
 #include "support/archetype_communicator.hpp"
-#include "support/catch.hpp"
 #include "support/kept_update.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>

@@ -4,9 +4,7 @@
 // The concepts `dense_allreduce`, `dense_wire` and `codec`: what they ask for is enough, and each part of it is asked
 // for.
 
-#include "archetypes/defect.hpp"
-#include "support/catch.hpp"
-#include "support/seeded.hpp"
+#include "archetypes/suite.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/comm/in_process.hpp>

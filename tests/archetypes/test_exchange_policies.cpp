@@ -3,11 +3,8 @@
 
 // Partitioner, schedule and gather: what is asked of them is enough, and each part of it is asked for.
 
-#include "archetypes/defect.hpp"
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/policies.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
@@ -251,29 +248,16 @@ TEST_CASE("a schedule that cannot be copied is none, for the exchange keeps a co
 TEST_CASE("ok_topk runs with a partitioner, a schedule and a gather that have what is asked for and nothing else") {
   constexpr std::int64_t length = 700;
   constexpr std::int64_t k = 30;
-  using algorithm =
-      oktopk::ok_topk<host_execution, ranks_type,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, archetype_partitioner,
+  using algorithm = oktopk::ok_topk<host_execution, ranks_type,
+                                    policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, archetype_partitioner,
                                                 archetype_schedule, archetype_gather>>;
   for (int const ranks : {1, 2, 3, 8}) {
-    std::vector<sparse_vector<float>> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const accumulator = whole_numbers<float>(length, rank);
-      parts.push_back(top(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), k));
-    }
-    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
-    boundaries[0] = 0;
-    auto const expected = top(sum_by_regions(parts, boundaries), k);
+    auto const expected = top_of_sums<float>(ranks, length, k);
     for (int const owner : {0, ranks / 2, ranks - 1}) {
       oktopk::in_process::run(ranks, [&](ranks_type comm) {
         algorithm allreduce(host_execution(), comm, {.length = length, .k = k, .partition = {.owner = owner}});
         for (int call = 0; call < 2; ++call) {
-          auto const& update = allreduce(whole_numbers<float>(length, comm.rank()));
-          sparse_vector<float> got;
-          for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-            got.push_back(update.indices()(i), update.values()(i));
-          }
-          CHECK((got == expected));
+          CHECK((entries_of(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
         }
         auto const& b = allreduce.state().boundaries;
         CHECK(b[static_cast<std::size_t>(owner) + 1] - b[static_cast<std::size_t>(owner)] == length);

@@ -3,10 +3,8 @@
 
 // The concept `gradient_allreduce`: what it asks for is enough for sgd, and each part of it is asked for.
 
-#include "archetypes/defect.hpp"
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/caught.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/in_process.hpp>

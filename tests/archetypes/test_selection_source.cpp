@@ -3,10 +3,7 @@
 
 // The concept `selection_source`: what it asks for is enough for selectors, and each part of it is asked for.
 
-#include "archetypes/defect.hpp"
-#include "support/catch.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
+#include "archetypes/suite.hpp"
 
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>

@@ -3,11 +3,8 @@
 
 // The concepts `selector` and `selection_group`: what they ask for is enough, and each part of it is asked for.
 
-#include "archetypes/defect.hpp"
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/policies.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
@@ -206,15 +203,6 @@ DEFECT(no_selection_group, without_alone, archetype_group, void alone());
 DEFECT(no_selection_group, digits_are_wide, archetype_group, std::int64_t kth_digit_bits(std::int64_t, int));
 static_assert(!oktopk::selection_group<without_rows>);
 
-template <class Update>
-auto entries_of(Update const& update) {
-  sparse_vector<float> got;
-  for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-    got.push_back(update.indices()(i), update.values()(i));
-  }
-  return got;
-}
-
 } // namespace
 
 TEST_CASE("a selector that cannot be copied is none, for the algorithms keep copies") {
@@ -228,17 +216,10 @@ TEST_CASE("a selector that takes no accumulator in the making is none, for sgd h
 TEST_CASE("ok_topk runs with selectors that have what the concept asks for and nothing else") {
   constexpr std::int64_t length = 700;
   using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
-                                    oktopk_tests::policies_of<oktopk::coo<>, archetype, archetype>>;
+                                    policies_of<oktopk::coo<>, archetype, archetype>>;
   for (int const ranks : {1, 3, 8}) {
-    std::vector<sparse_vector<float>> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const accumulator = whole_numbers<float>(length, rank);
-      parts.push_back(
-          at_least(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), 900.0F));
-    }
-    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
-    boundaries[0] = 0;
-    auto const expected = at_least(sum_by_regions(parts, boundaries), 1000.0F);
+    auto const parts = selections<float>(ranks, length, [](auto const& entries) { return at_least(entries, 900.0F); });
+    auto const expected = at_least(sums_of(parts, length), 1000.0F);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm,
                           {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});

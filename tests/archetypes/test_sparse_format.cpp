@@ -3,11 +3,8 @@
 
 // The concept `sparse_format`: what it asks for is enough, and each part of it is asked for.
 
-#include "archetypes/defect.hpp"
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/policies.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
@@ -100,25 +97,12 @@ TEST_CASE("ok_topk runs with a format that has what the concept asks for and not
   constexpr std::int64_t length = 700;
   constexpr std::int64_t k = 30;
   using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
-                                    oktopk_tests::policies_of<archetype, oktopk::exact, oktopk::exact>>;
+                                    policies_of<archetype, oktopk::exact, oktopk::exact>>;
   for (int const ranks : {1, 3, 8}) {
-    std::vector<sparse_vector<double>> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const accumulator = whole_numbers<double>(length, rank);
-      parts.push_back(top(all_entries(std::vector<double>(accumulator.data(), accumulator.data() + length)), k));
-    }
-    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
-    boundaries[0] = 0;
-    auto const expected = top(sum_by_regions(parts, boundaries), k);
-
+    auto const expected = top_of_sums<double>(ranks, length, k);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm, {.length = length, .k = k});
-      auto const& update = allreduce(whole_numbers<double>(length, comm.rank()));
-      sparse_vector<double> got;
-      for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-        got.push_back(update.indices()(i), update.values()(i));
-      }
-      CHECK((got == expected));
+      CHECK((entries_of(allreduce(whole_numbers<double>(length, comm.rank()))) == expected));
     });
   }
 }

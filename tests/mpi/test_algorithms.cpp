@@ -29,9 +29,7 @@ namespace {
 constexpr std::int64_t length = 4000;
 
 template <class Comm>
-using ok_topk =
-    oktopk::ok_topk<host_execution, oktopk::counted<Comm>,
-                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using ok_topk = oktopk::ok_topk<host_execution, oktopk::counted<Comm>, reused_policies>;
 
 template <class Comm>
 using dense = oktopk::dense<host_execution, oktopk::counted<Comm>>;

@@ -99,8 +99,7 @@ template <class Comm>
 using ok_topk = oktopk::ok_topk<device, Comm>;
 template <class Comm>
 using packed_ok_topk =
-    oktopk::ok_topk<device, Comm,
-                    oktopk_tests::policies_of<oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>>;
+    oktopk::ok_topk<device, Comm, policies_of<oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>>;
 template <class Comm>
 using gtopk = oktopk::gtopk<device, Comm>;
 template <class Comm>

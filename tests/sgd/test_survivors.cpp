@@ -103,12 +103,10 @@ kept train(in_process_communicator comm, int calls) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE(
-    "after a death the survivors go on with P-1 ranks and lose the dead rank's residual alone", "",
-    (oktopk::ok_topk<E, in_process_communicator>),
-    (oktopk::ok_topk<E, in_process_communicator,
-                     oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>),
-    (oktopk::gtopk<E, in_process_communicator>), (oktopk::topk_dsa<E, in_process_communicator>)) {
+TEMPLATE_TEST_CASE("after a death the survivors go on with P-1 ranks and lose the dead rank's residual alone", "",
+                   (oktopk::ok_topk<E, in_process_communicator>),
+                   (oktopk::ok_topk<E, in_process_communicator, reused_policies>),
+                   (oktopk::gtopk<E, in_process_communicator>), (oktopk::topk_dsa<E, in_process_communicator>)) {
   // How many messages there are, of a world that ends well.
   oktopk::in_process::simulated_run healthy;
   oktopk::in_process::options how;

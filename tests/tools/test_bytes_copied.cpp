@@ -121,9 +121,7 @@ TEST_CASE("ok_topk: no more bytes are copied than travel") {
 
 TEST_CASE("ok_topk with reused thresholds: no more bytes are copied than travel") {
   using oktopk::reused_threshold;
-  check_copies<oktopk::ok_topk<execution, far_ranks,
-                               oktopk_tests::policies_of<oktopk::coo<>, reused_threshold, reused_threshold>>>(
-      {.partition = {.tau = 2}});
+  check_copies<oktopk::ok_topk<execution, far_ranks, reused_policies>>({.partition = {.tau = 2}});
 }
 
 TEST_CASE("paper_ok_topk: no more bytes are copied than travel") {

@@ -26,8 +26,7 @@ using oktopk::in_process_communicator;
 using oktopk::reused_threshold;
 
 using one_kind = oktopk::ok_topk<execution, in_process_communicator>;
-using another_kind = oktopk::ok_topk<execution, in_process_communicator,
-                                     oktopk_tests::policies_of<oktopk::coo<>, reused_threshold, reused_threshold>>;
+using another_kind = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
 
 constexpr int ranks = 4;
 constexpr int iterations = 12;

@@ -211,9 +211,7 @@ TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") 
 }
 
 TEST_CASE("ok_topk with reused thresholds: labels, instance, and nothing allocated in a steady state") {
-  using scheme =
-      oktopk::ok_topk<execution, in_process_communicator,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using scheme = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
   scheme::options const how{.length = length,
                             .k = 300,
                             .local_select = {.tau_prime = 4},
