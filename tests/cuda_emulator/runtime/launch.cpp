@@ -161,10 +161,6 @@ cudaError_t cudaFuncSetAttribute(void const* host_function, cudaFuncAttribute at
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetCacheConfig(void const*, cudaFuncCache) {
-  return cudaSuccess;
-}
-
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void const*, int threads, size_t) {
   *blocks = std::max(1, static_cast<int>(largest_block) / std::max(1, threads));
   return cudaSuccess;
