@@ -88,8 +88,8 @@ TEST_CASE("a decorator passes on time limits, what messages are for, and that a 
     int number = 0;
     auto never = comm.irecv(space_in(number), 1, phase::balance);
     auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
-    CHECK(heard.code == fault::abandoned);
-    CHECK(heard.says("rank 1 has given up (this rank was in dance, call 7): a bit fell over"));
+    CHECK(unlike(heard, fault::abandoned, "rank 1 has given up (this rank was in dance, call 7): a bit fell over") ==
+          "");
     comm.cancel(std::span(&never, 1));
   });
   CHECK((outcome_of(threw[0]).code == fault::none && outcome_of(threw[1]).code == fault::none));

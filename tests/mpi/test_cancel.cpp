@@ -53,8 +53,8 @@ void check_refusals(mpi_communicator comm) {
        {outcome_of([&] { comm.isend(bytes_of(number), next_rank(), phase::control); }),
         outcome_of([&] { comm.irecv(space_in(number), previous_rank(), phase::control); }),
         outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })}) {
-    CHECK(each.code == fault::communication);
-    CHECK(each.says("rank " + std::to_string(comm.rank()) + " has left a collective by an exception"));
+    CHECK(unlike(each, fault::communication,
+                 "rank " + std::to_string(comm.rank()) + " has left a collective by an exception") == "");
     CHECK(each.says("cannot be used any more"));
   }
 }

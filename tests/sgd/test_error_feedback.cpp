@@ -230,8 +230,7 @@ TEST_CASE_ON(comm, 1, "a vector of another length takes no averages") {
   error_feedback feedback(allreduce);
   auto const& update = feedback(to_view(gradient_of(0, 0)));
   auto const heard = outcome_of([&] { feedback.average(update, to_view(std::vector<float>(10))); });
-  CHECK(heard.code == fault::length_mismatch);
-  CHECK(heard.says("averages of length 600 do not fit a vector of length 10"));
+  CHECK(unlike(heard, fault::length_mismatch, "averages of length 600 do not fit a vector of length 10") == "");
 }
 
 TEST_CASE("a rank can make a call fail on every rank, whatever length it names") {
@@ -249,8 +248,7 @@ TEST_CASE("a rank can make a call fail on every rank, whatever length it names")
     CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
   });
   for (outcome const& each : heard) {
-    CHECK(each.code == fault::length_mismatch);
-    CHECK(each.says("rank 1"));
+    CHECK(unlike(each, fault::length_mismatch, "rank 1") == "");
   }
 }
 
