@@ -19,9 +19,7 @@ struct subject : subject_of<> {
   static typename algorithm<counting>::options options(std::int64_t length, std::int64_t) {
     typename algorithm<counting>::options how;
     how.length = length;
-    if constexpr (requires { how.reduce.cutoff_bytes; }) {
-      how.reduce.cutoff_bytes = 0;
-    }
+    SET_IF_THERE(how.reduce.cutoff_bytes, 0);
     return how;
   }
 

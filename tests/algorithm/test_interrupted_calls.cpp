@@ -31,15 +31,11 @@ using C = failing_communicator;
 template <class Algorithm>
 std::vector<double> two_calls(C& comm) {
   typename Algorithm::options how{.length = 300};
-  if constexpr (requires { how.k; }) {
-    how.k = 24;
-  }
+  SET_IF_THERE(how.k, 24);
   if constexpr (requires { how.gather.ratio; }) {
     how.gather.ratio = 1; // balances
   }
-  if constexpr (requires { how.local_select.tau_prime; }) {
-    how.local_select.tau_prime = 2;
-  }
+  SET_IF_THERE(how.local_select.tau_prime, 2);
   Algorithm allreduce(E(), comm, how);
   std::vector<double> numbers;
   for (int call = 0; call < 2; ++call) {

@@ -19,7 +19,7 @@ namespace oktopk_tests {
 
 /// The entries of an update.
 template <class Update>
-auto entries_of(Update const& update) {
+auto sums_in(Update const& update) {
   sparse_vector<typename Update::value_type> got;
   for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
     got.push_back(update.indices()(i), update.values()(i));

@@ -223,13 +223,13 @@ TEST_CASE("ok_topk runs with selectors that have what the concept asks for and n
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm,
                           {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
-      CHECK((entries_of(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK((sums_in(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
       CHECK(allreduce.last_call().local_selected == parts[static_cast<std::size_t>(comm.rank())].size());
 
       // The same out of sgd, where the accumulator is formed as it is selected from.
       oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 1});
       vector_of<float> const weights("weights", length);
-      CHECK((entries_of(optimizer.step(weights, whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK((sums_in(optimizer.step(weights, whole_numbers<float>(length, comm.rank()))) == expected));
     });
   }
 }

@@ -51,9 +51,7 @@ std::string twin_fault(std::string const& text, typename Typed::options how, int
   names_seen().insert(oktopk::detail::allreduce_request::parse(text).name);
   std::vector<std::string> faults(static_cast<std::size_t>(ranks));
   how.length = length;
-  if constexpr (requires { how.k; }) {
-    how.k = k;
-  }
+  SET_IF_THERE(how.k, k);
   in_process::run(ranks, [&](in_process_communicator comm) {
     Typed typed(E(), C(comm), how);
     any by_text = made(C(comm), text);

@@ -51,9 +51,7 @@ std::vector<seen_rank> three_calls(int ranks, damage_plan& plan) {
     auto const heard = outcome_of([&] {
       C comm{damaging_communicator(inner, plan)};
       typename Algorithm::options how{.length = 120};
-      if constexpr (requires { how.k; }) {
-        how.k = 12;
-      }
+      SET_IF_THERE(how.k, 12);
       Algorithm allreduce(E(), comm, how);
       for (int call = 0; call < 3; ++call) {
         auto const& update = allreduce(seeded_accumulator<float>(how.length, comm.rank(), call));

@@ -56,9 +56,7 @@ Collective coded(oktopk::codec_level level) {
   how.level = level;
   how.cutoff_bytes = 0;
   how.ranks_may_differ = true;
-  if constexpr (requires { how.segment; }) {
-    how.segment = 16;
-  }
+  SET_IF_THERE(how.segment, 16);
   return Collective(how);
 }
 

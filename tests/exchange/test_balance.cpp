@@ -98,7 +98,7 @@ sparse_vector<float> decoded_part(Call& call, oktopk::detail::message_buffer<exe
     }
   }
   CHECK(offset == bytes);
-  return host_part<Format>(oktopk::entries_of<Format, execution>(indices.data(), values.data(), count));
+  return entries_of(oktopk::entries_of<Format, execution>(indices.data(), values.data(), count));
 }
 
 } // namespace

@@ -84,7 +84,7 @@ std::vector<reduced<Format>> reduce(int ranks, scenario how) {
     }
     counted.reset();
     auto call = call_on(counted, length);
-    mine.sums = host_part<Format>(phase.run(call, given.entries, boundaries, most).sums);
+    mine.sums = entries_of(phase.run(call, given.entries, boundaries, most).sums);
     CHECK_FALSE(call.faults);
     mine.reduce = counted.of_phase(oktopk::phase::reduce);
     mine.control = counted.of_phase(oktopk::phase::control);
@@ -106,8 +106,7 @@ void check(int ranks, scenario how) {
   }
   auto const expected = sum_by_regions(selections, boundaries);
   auto const found = joined(sums);
-  CHECK(found.indices == expected.indices);
-  CHECK(bits(found.values) == bits(expected.values));
+  CHECK(same(found, expected));
   for (int rank = 0; rank < ranks; ++rank) {
     auto const r = static_cast<std::size_t>(rank);
     // One message per peer: a header of 8 bytes, and the entries of its region.

@@ -43,9 +43,7 @@ oktopk::bucketed<Allreduce> buckets_over(comm_type const& comm, bool overlap) {
   auto const make = [&](bucket const& of) {
     typename Allreduce::options how;
     how.length = of.length;
-    if constexpr (requires { how.k = 1; }) {
-      how.k = 40;
-    }
+    SET_IF_THERE(how.k, 40);
     return Allreduce(host_execution(), comm, how);
   };
   return {host_execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 4000}, .overlap = overlap}};

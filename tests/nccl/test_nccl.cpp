@@ -54,12 +54,8 @@ seen calls_over(Comm inner) {
   oktopk::counted<Comm> comm(inner);
   typename Algorithm<oktopk::counted<Comm>>::options how;
   how.length = length;
-  if constexpr (requires { how.k; }) {
-    how.k = 90;
-  }
-  if constexpr (requires { how.gather.ratio; }) {
-    how.gather.ratio = 1;
-  }
+  SET_IF_THERE(how.k, 90);
+  SET_IF_THERE(how.gather.ratio, 1);
   Algorithm<oktopk::counted<Comm>> allreduce(device(), comm, how);
   seen all;
   for (int iteration = 0; iteration < 4; ++iteration) {

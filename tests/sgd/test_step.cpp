@@ -155,9 +155,7 @@ TEMPLATE_TEST_CASE("looking at the accumulator changes nothing", "", oktopk::exa
         typename scheme::options how;
         how.length = long_one;
         how.k = k;
-        if constexpr (requires { how.local_select.tau_prime; }) {
-          how.local_select.tau_prime = 4;
-        }
+        SET_IF_THERE(how.local_select.tau_prime, 4);
         scheme watched_allreduce(execution(), comm, how);
         scheme plain_allreduce(execution(), comm, how);
         oktopk::sgd<scheme> watched(execution(), watched_allreduce, {.learning_rate = 0.1});

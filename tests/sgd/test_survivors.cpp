@@ -45,10 +45,8 @@ struct kept {
 template <class Algorithm>
 typename Algorithm::options options_of() {
   typename Algorithm::options how{.length = length, .k = 20};
-  if constexpr (requires { how.local_select.tau_prime; }) {
-    how.local_select.tau_prime = 100;
-    how.global_select.tau_prime = 100;
-  }
+  SET_IF_THERE(how.local_select.tau_prime, 100);
+  SET_IF_THERE(how.global_select.tau_prime, 100);
   return how;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/set_if_there.hpp"
+
 // What nearly every test needs: a file that includes this one, directly or by another, need not name these again.
 #include <algorithm>
 #include <cmath>
