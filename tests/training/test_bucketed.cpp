@@ -14,6 +14,7 @@
 #include <oktopk/bucketed.hpp>
 
 #include <chrono>
+#include <functional>
 #include <sstream>
 #include <thread>
 
@@ -61,6 +62,11 @@ sparse make_sparse(in_process_communicator const& comm, bucket const& of) {
   return {execution(), comm, {.length = of.length, .density = of.density > 0 ? of.density : 0.05}};
 }
 
+buckets_of_sparse buckets_over(in_process_communicator const& comm, bucketed_options const& how = {},
+                               std::vector<std::int64_t> const& of = lengths) {
+  return {execution(), comm, of, [&](bucket const& each) { return make_sparse(comm, each); }, how};
+}
+
 template <class State>
 std::string saved_bytes(State const& state) {
   std::ostringstream file;
@@ -85,13 +91,36 @@ std::vector<float> step(Buckets& buckets, int rank, int iteration) {
   return averages;
 }
 
+/// What goes into the steps of all ranks, and what comes out or stays behind: the same.
+struct ledger {
+  std::vector<double> went_in = std::vector<double>(static_cast<std::size_t>(length_of_all()));
+  std::vector<double> came_out = went_in;
+
+  template <class Buckets>
+  void make_steps(Buckets& buckets, int rank) {
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      add(flat_gradient(rank, iteration), went_in);
+      add(step(buckets, rank, iteration), came_out); // P ranks hold a P-th of the sum each
+    }
+  }
+
+  static void add(std::vector<float> const& values, std::vector<double>& to) {
+    std::transform(values.begin(), values.end(), to.begin(), to.begin(), std::plus<double>());
+  }
+
+  void check() const {
+    for (std::size_t i = 0; i < went_in.size(); ++i) {
+      REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
+    }
+  }
+};
+
 } // namespace
 
 TEST_CASE_ON(comm, ranks, "one bucket gives the bits of a flat call") {
   sparse flat(execution(), comm, {.length = length_of_all(), .density = 0.05});
   oktopk::error_feedback feedback(flat, {.momentum = 0.9});
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); },
-                            {.feedback = {.momentum = 0.9}});
+  auto buckets = buckets_over(comm, {.feedback = {.momentum = 0.9}});
   REQUIRE(buckets.plan().buckets.size() == 1);
   CHECK(!buckets.overlaps()); // ranks of a process take turns on one thread
   auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length_of_all())));
@@ -105,76 +134,47 @@ TEST_CASE_ON(comm, ranks, "one bucket gives the bits of a flat call") {
 
 TEMPLATE_TEST_CASE("in any plan, averages and residuals add up to the gradients", "", sparse, dropping, everything) {
   auto const bytes = GENERATE(std::int64_t(1), std::int64_t(4 * 200), std::int64_t(1 << 20));
-  std::vector<double> went_in(static_cast<std::size_t>(length_of_all()));
-  std::vector<double> came_out = went_in;
+  ledger all;
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
     auto const make = [&](bucket const& of) {
       typename TestType::options how;
       how.length = of.length;
-      if constexpr (requires { how.density = 0.05; }) {
-        how.density = 0.05;
-      }
+      SET_IF_THERE(how.density, 0.05);
       return TestType(execution(), comm, how);
     };
     oktopk::bucketed<TestType> buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = bytes}});
-    for (int iteration = 0; iteration < iterations; ++iteration) {
-      auto const averages = step(buckets, comm.rank(), iteration);
-      auto const gradient = flat_gradient(comm.rank(), iteration);
-      for (std::size_t i = 0; i < averages.size(); ++i) {
-        went_in[i] += static_cast<double>(gradient[i]);
-        came_out[i] += static_cast<double>(averages[i]); // P ranks hold a P-th of the sum each
-      }
-    }
-    auto const residual = buckets.state().residual;
-    for (std::size_t i = 0; i < residual.size(); ++i) {
-      came_out[i] += static_cast<double>(residual[i]);
-    }
+    all.make_steps(buckets, comm.rank());
+    ledger::add(buckets.state().residual, all.came_out);
   });
-  for (std::size_t i = 0; i < went_in.size(); ++i) {
-    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
-  }
+  all.check();
 }
 
 TEST_CASE("another plan in the middle of training loses nothing") {
-  std::vector<double> went_in(static_cast<std::size_t>(length_of_all()));
-  std::vector<double> came_out = went_in;
+  ledger all;
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
     std::vector<bucketed_options> const plans{
         {.plan = {.bucket_bytes = 4 * 400}}, {.plan = {.bucket_bytes = 4 * 130, .order = {5, 3, 4, 1, 2, 0}}}, {}};
     buckets_of_sparse::state_type saved;
     for (std::size_t p = 0; p < plans.size(); ++p) {
-      buckets_of_sparse buckets(execution(), comm, lengths, make, plans[p]);
+      auto buckets = buckets_over(comm, plans[p]);
       if (p > 0) {
         std::stringstream file;
         oktopk::save(file, saved);
         buckets.restore(oktopk::load<buckets_of_sparse::state_type>(file));
         REQUIRE(bits(buckets.state().residual) == bits(saved.residual));
       }
-      for (int iteration = 0; iteration < iterations; ++iteration) {
-        auto const averages = step(buckets, comm.rank(), iteration);
-        auto const gradient = flat_gradient(comm.rank(), iteration);
-        for (std::size_t i = 0; i < averages.size(); ++i) {
-          went_in[i] += static_cast<double>(gradient[i]);
-          came_out[i] += static_cast<double>(averages[i]);
-        }
-      }
+      all.make_steps(buckets, comm.rank());
       saved = buckets.state();
     }
-    for (std::size_t i = 0; i < saved.residual.size(); ++i) {
-      came_out[i] += static_cast<double>(saved.residual[i]);
-    }
+    ledger::add(saved.residual, all.came_out);
   });
-  for (std::size_t i = 0; i < went_in.size(); ++i) {
-    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
-  }
+  all.check();
 }
 
 TEST_CASE_ON(comm, ranks, "what goes on from a saved state with the same plan gives the same bits") {
-  auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
   bucketed_options const how{.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.5}};
-  buckets_of_sparse going_on(execution(), comm, lengths, make, how);
-  buckets_of_sparse resumed(execution(), comm, lengths, make, how);
+  auto going_on = buckets_over(comm, how);
+  auto resumed = buckets_over(comm, how);
   for (int iteration = 0; iteration < iterations; ++iteration) {
     step(going_on, comm.rank(), iteration);
   }
@@ -204,8 +204,7 @@ TEST_CASE_ON(comm, ranks, "tensors that are not announced count as zeros, on wha
 }
 
 TEST_CASE_ON(comm, ranks, "a tensor that is withheld takes no part: its residual waits, and its average is zero") {
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); },
-                            {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.9}});
+  auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.9}});
   int const withheld = 3;
   auto const of_tensor = [&](std::vector<float> const& all) { return gradient_of(withheld, all); };
   step(buckets, comm.rank(), 0);
@@ -235,8 +234,7 @@ TEST_CASE("without tensors a step is nothing, a state is empty, and a wrong numb
   int const wrong_rank = GENERATE(0, 1, 2, -1); // -1: all of them
   std::vector<outcome> heard(ranks);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    buckets_of_sparse buckets(execution(), comm, std::vector<std::int64_t>(),
-                              [&](bucket const& of) { return make_sparse(comm, of); });
+    auto buckets = buckets_over(comm, {}, {});
     CHECK_NOTHROW(buckets.wait());
     CHECK(buckets.last_step().absent == 0);
     CHECK_NOTHROW(buckets.restore(buckets.state()));
@@ -279,8 +277,7 @@ TEST_CASE("an allreduce that needs a density where none was given: the error nam
 }
 
 TEST_CASE_ON(comm, ranks, "each tensor's density is that of its bucket, and can change") {
-  auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
-  buckets_of_sparse buckets(execution(), comm, lengths, make, {.plan = {.densities = {0.01, 1, 1, 0.01, 0.01, 0.02}}});
+  auto buckets = buckets_over(comm, {.plan = {.densities = {0.01, 1, 1, 0.01, 0.01, 0.02}}});
   REQUIRE(buckets.plan().buckets.size() == 4);
   CHECK(buckets.allreduce(0).k() == 3);
   CHECK(buckets.allreduce(1).k() == 7);
@@ -293,9 +290,7 @@ TEST_CASE_ON(comm, ranks, "each tensor's density is that of its bucket, and can 
 }
 
 TEST_CASE_ON(comm, ranks, "an error in one bucket reaches every rank, and the step has not happened") {
-  auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
-  buckets_of_sparse buckets(execution(), comm, lengths, make,
-                            {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.5}});
+  auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.momentum = 0.5}});
   step(buckets, comm.rank(), 0);
   auto const before = buckets.state();
   auto flat = flat_gradient(comm.rank(), 1);
@@ -318,8 +313,7 @@ TEST_CASE_ON(comm, ranks, "an error in one bucket reaches every rank, and the st
 TEST_CASE("misuse on one rank is an error on all, in words on that one") {
   auto const usage_error = [](auto const& how, std::string const& words) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
-      buckets_of_sparse buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 200}});
+      auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}});
       bool heard = false;
       for (int attempt = 0; attempt < 2 && !heard; ++attempt) { // what comes too late fails the next step
         auto const outcome = outcome_of([&] {
@@ -349,7 +343,7 @@ TEST_CASE("misuse on one rank is an error on all, in words on that one") {
 }
 
 TEST_CASE_ON(comm, 2, "a misuse does not hide that the communicator has broken down") {
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
+  auto buckets = buckets_over(comm);
   if (comm.rank() == 1) {
     comm.abort(oktopk::error(fault::damaged_message, "a bit fell over"));
     return;
@@ -363,7 +357,7 @@ TEST_CASE_ON(comm, 2, "a misuse does not hide that the communicator has broken d
 }
 
 TEST_CASE_ON(comm, ranks, "two misuses of one bucket fail one step") {
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
+  auto buckets = buckets_over(comm);
   CHECK(outcome_of([&] {
           buckets.ready(0);
           if (comm.rank() == 1) {
@@ -377,7 +371,7 @@ TEST_CASE_ON(comm, ranks, "two misuses of one bucket fail one step") {
 
 TEST_CASE_ON(comm, ranks,
              "a density out of range, an allreduce of another length, and no update yet are errors on every rank") {
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
+  auto buckets = buckets_over(comm);
   CHECK(outcome_of([&] { buckets.update(0); }).code == fault::option_out_of_range);
   for (double const density : {0.0, -1.0, 1.5, std::nan("")}) {
     CHECK(outcome_of([&] { buckets.set_density(0, comm.rank() == 1 ? density : 0.5); }).code ==
@@ -412,12 +406,9 @@ TEST_CASE_ON(comm, ranks, "the norm that clips is that of all tensors together")
 TEST_CASE("lengths or options that differ, or make no sense, are an error on every rank") {
   auto const refuse = [](std::vector<std::int64_t> const& of_rank_1, bucketed_options const& how, fault expected) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
       bool const other = comm.rank() == 1;
-      auto const heard = outcome_of([&] {
-        buckets_of_sparse buckets(execution(), comm, other ? of_rank_1 : lengths, make,
-                                  other ? how : bucketed_options());
-      });
+      auto const heard = outcome_of(
+          [&] { auto buckets = buckets_over(comm, other ? how : bucketed_options(), other ? of_rank_1 : lengths); });
       CHECK(heard.code == expected);
     });
   };
@@ -431,8 +422,7 @@ TEST_CASE("lengths or options that differ, or make no sense, are an error on eve
 TEST_CASE("a state that is damaged, or of other tensors, is refused on every rank") {
   auto const refuse = [](auto const& damage) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      auto const make = [&](bucket const& of) { return make_sparse(comm, of); };
-      buckets_of_sparse buckets(execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 200}});
+      auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}});
       step(buckets, comm.rank(), 0);
       auto saved = buckets.state();
       step(buckets, comm.rank(), 1);
@@ -458,8 +448,7 @@ TEST_CASE("a state that is damaged, or of other tensors, is refused on every ran
 }
 
 TEST_CASE_ON(comm, 1, "a file that is damaged anywhere is refused, and so is one of another algorithm") {
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); },
-                            {.plan = {.bucket_bytes = 4 * 200}});
+  auto buckets = buckets_over(comm, {.plan = {.bucket_bytes = 4 * 200}});
   step(buckets, 0, 0);
   std::string const whole = saved_bytes(buckets.state());
   auto const outcome_of_loading = [](std::string const& bytes) {
@@ -480,7 +469,7 @@ TEST_CASE_ON(comm, 1, "a file that is damaged anywhere is refused, and so is one
 
 TEST_CASE_ON(comm, 1, "a step begins with the first thing that happens in it, and its times stay until the next one") {
   auto const pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
-  buckets_of_sparse buckets(execution(), comm, lengths, [&](bucket const& of) { return make_sparse(comm, of); });
+  auto buckets = buckets_over(comm);
   buckets.ready(0);
   CHECK(buckets.is_ready(0));
   CHECK(buckets.ready_order() == std::vector<int>{0});
