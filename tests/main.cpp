@@ -14,12 +14,10 @@
 #include <mpi.h>
 #endif
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <sstream>
-#include <string>
 
 namespace {
 

@@ -10,9 +10,6 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 
-#include <cstdint>
-#include <string>
-
 namespace oktopk_tests {
 
 using every_value_codec =
@@ -22,9 +19,7 @@ using packed_of_every_codec = oktopk::packed<float, std::int32_t, every_value_co
 
 /// An algorithm whose messages are packed, with the value codec at that position.
 template <template <class Comm, class Format> class Algorithm, std::int32_t Codec>
-struct packed_subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct packed_subject : subject_of<> {
   template <class Comm>
   using algorithm = Algorithm<Comm, packed_of_every_codec>;
 
@@ -41,10 +36,6 @@ struct packed_subject {
       }
     }
     return how;
-  }
-
-  static std::string volume_fault(record_of<packed_subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 };
 

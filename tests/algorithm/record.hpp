@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -129,6 +130,17 @@ struct shape {
   std::int64_t length = 0;
   std::int64_t k = 0;
   int iterations = 1;
+};
+
+/// A base of subjects: their types, and the bound that the algorithm states.
+template <class Value = float, class Index = std::int32_t>
+struct subject_of {
+  using value_type = Value;
+  using index_type = Index;
+
+  static std::string volume_fault(call_record<Value, Index> const& call, int, shape) {
+    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
+  }
 };
 
 /// The accumulator of a moment: the gradient, and what the call before left over.

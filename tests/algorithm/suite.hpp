@@ -9,11 +9,6 @@
 #include "support/catch.hpp"
 #include "support/emulated.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <string>
-
 // What every algorithm and every policy must pass. A new one: a subject (see record.hpp) and test cases that call
 // these.
 namespace oktopk_tests {
@@ -105,6 +100,20 @@ void check_continuation() {
   SECTION("another iteration on one rank") {
     auto const spoil = [](auto& state, int rank, int ranks) { state.iteration += rank == ranks - 1 ? 1 : 0; };
     CHECK(bad_state_fault<Subject>(3, what, spoil, oktopk::fault::ranks_disagree) == "");
+  }
+}
+
+/// All of the above.
+template <class Subject>
+void check_algorithm() {
+  SECTION("it keeps the invariants") {
+    check_invariants<Subject>();
+  }
+  SECTION("it refuses bad accumulators") {
+    check_bad_accumulators<Subject>();
+  }
+  SECTION("it goes on from a saved state") {
+    check_continuation<Subject>();
   }
 }
 

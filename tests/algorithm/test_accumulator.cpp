@@ -8,8 +8,6 @@
 
 #include <oktopk/algorithm/concept.hpp>
 
-#include <cstdint>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::detail::check_accumulator;

@@ -7,11 +7,6 @@
 
 #include <oktopk/allreduce.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-
 // Objects are made by all ranks together: whatever one of them gets wrong, all of them hear the same.
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -20,9 +15,7 @@ namespace {
 
 using in_process = oktopk::in_process_communicator;
 // Of many options.
-using usual =
-    oktopk::ok_topk<execution, in_process,
-                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using usual = oktopk::ok_topk<execution, in_process, reused_policies>;
 using usual_options = usual::options;
 
 /// Every rank makes an ok_topk with `options(rank)`; what is wrong with what they say, or nothing.
@@ -189,13 +182,13 @@ TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
   using E = execution;
   using C = in_process;
   using double_values =
-      oktopk::ok_topk<E, C, oktopk_tests::policies_of<coo<double>, oktopk::reused_threshold, oktopk::reused_threshold>>;
-  using wide_indices = oktopk::ok_topk<
-      E, C, oktopk_tests::policies_of<coo<float, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>>;
-  using exact_local = oktopk::ok_topk<E, C, oktopk_tests::policies_of<coo<>, oktopk::exact, oktopk::reused_threshold>>;
-  using exact_global = oktopk::ok_topk<E, C, oktopk_tests::policies_of<coo<>, oktopk::reused_threshold, oktopk::exact>>;
-  using uniform_regions = oktopk::ok_topk<
-      E, C, oktopk_tests::policies_of<coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::uniform>>;
+      oktopk::ok_topk<E, C, policies_of<coo<double>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using wide_indices =
+      oktopk::ok_topk<E, C, policies_of<coo<float, std::int64_t>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using exact_local = oktopk::ok_topk<E, C, policies_of<coo<>, oktopk::exact, oktopk::reused_threshold>>;
+  using exact_global = oktopk::ok_topk<E, C, policies_of<coo<>, oktopk::reused_threshold, oktopk::exact>>;
+  using uniform_regions =
+      oktopk::ok_topk<E, C, policies_of<coo<>, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::uniform>>;
   using paper = oktopk::paper_ok_topk<E, C>;
   using dense = oktopk::dense<E, C>;
   usual_options const ours{.length = 100, .k = 10};
@@ -232,9 +225,8 @@ TEST_CASE("only the paper's own policies together go by the paper's name") {
   using oktopk::coo;
   oktopk::self_communicator const alone;
   using paper = oktopk::paper_ok_topk<execution, oktopk::self_communicator>;
-  using mixed =
-      oktopk::ok_topk<execution, oktopk::self_communicator,
-                      oktopk_tests::policies_of<coo<>, oktopk::unguarded_threshold, oktopk::gathered_threshold>>;
+  using mixed = oktopk::ok_topk<execution, oktopk::self_communicator,
+                                policies_of<coo<>, oktopk::unguarded_threshold, oktopk::gathered_threshold>>;
   CHECK(paper(execution(), alone, {.length = 10, .k = 1}).name() == "paper_ok_topk");
   CHECK(mixed(execution(), alone, {.length = 10, .k = 1}).name() == "ok_topk");
 }

@@ -15,10 +15,6 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

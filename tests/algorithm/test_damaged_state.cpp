@@ -16,15 +16,9 @@
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstdint>
 #include <functional>
-#include <limits>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -51,18 +45,15 @@ struct subject {
 template <class Comm>
 using exact = oktopk::ok_topk<execution, Comm>;
 template <class Comm>
-using reusing =
-    oktopk::ok_topk<execution, Comm,
-                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using reusing = oktopk::ok_topk<execution, Comm, reused_policies>;
 template <class Comm>
 using paper = oktopk::paper_ok_topk<execution, Comm>;
 template <class Comm>
-using topk_a = oktopk::topk_a<execution, Comm, oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
+using topk_a = oktopk::topk_a<execution, Comm, policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
 template <class Comm>
-using topk_dsa =
-    oktopk::topk_dsa<execution, Comm, oktopk_tests::policies_of<oktopk::coo_or_dense<>, oktopk::reused_threshold>>;
+using topk_dsa = oktopk::topk_dsa<execution, Comm, policies_of<oktopk::coo_or_dense<>, oktopk::reused_threshold>>;
 template <class Comm>
-using gtopk = oktopk::gtopk<execution, Comm, oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
+using gtopk = oktopk::gtopk<execution, Comm, policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
 
 template <class Part>
 using damage = std::pair<std::string, std::function<void(Part&)>>;

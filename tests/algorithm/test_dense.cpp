@@ -6,9 +6,6 @@
 
 #include <oktopk/algorithm/dense.hpp>
 
-#include <limits>
-#include <string>
-
 using namespace oktopk_tests;
 
 namespace {
@@ -118,16 +115,8 @@ TEST_CASE("dense ends on all ranks where one of them sees an overflow") {
   CHECK(unlike(failures, oktopk::fault::non_finite, "a sum or partial sum at index 0 overflows") == "");
 }
 
-TEST_CASE("dense keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("dense refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("dense goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("dense passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("dense sends its bound") {

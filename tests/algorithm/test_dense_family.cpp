@@ -5,32 +5,22 @@
 
 #include <oktopk/algorithm/dense_family.hpp>
 
-#include <algorithm>
-#include <cmath>
-
 using namespace oktopk_tests;
 
 namespace {
 
-/// That the update is the sum follows from conservation: nothing is left over but what was rounded off.
-template <template <class> class Algorithm>
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+/// That the update is the sum follows from conservation: nothing is left over but what was rounded off. `Times`: how
+/// often a value may be rounded to 8 bits; 0: never, 1: each for itself, else by the largest of all.
+template <template <class> class Algorithm, int Times>
+struct subject : subject_of<> {
   template <class Comm>
   using algorithm = Algorithm<Comm>;
 
   static typename algorithm<counting>::options options(std::int64_t length, std::int64_t) {
     typename algorithm<counting>::options how;
     how.length = length;
-    if constexpr (requires { how.reduce.cutoff_bytes; }) {
-      how.reduce.cutoff_bytes = 0;
-    }
+    SET_IF_THERE(how.reduce.cutoff_bytes, 0);
     return how;
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 
   static std::string reference_fault(run_of<subject> const& run, shape what) {
@@ -40,15 +30,19 @@ struct subject {
           return "not every index is in the update, or did not contribute";
         }
         float largest = 0;
+        std::vector<float> sizes(call.residual.size()); // of a partial sum of all ranks at most
         for (auto const& other : run) {
-          for (float const value : other[static_cast<std::size_t>(&call - rank.data())].accumulator) {
-            largest = std::max(largest, std::fabs(value));
+          auto const& accumulator = other[static_cast<std::size_t>(&call - rank.data())].accumulator;
+          for (std::size_t i = 0; i < sizes.size(); ++i) {
+            sizes[i] += std::fabs(accumulator[i]);
+            largest = std::max(largest, std::fabs(accumulator[i]));
           }
         }
-        float const most = std::max(largest * static_cast<float>(run.size()), std::ldexp(1.0F, -126));
-        for (float const left : call.residual) {
-          // Each rank rounds a value as often as it is encoded: log2 P times at most.
-          if (std::fabs(left) > most / 127 * 5) {
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+          // Half a unit in the last of 8 bits; or of the least there is.
+          float const size = Times == 1 ? sizes[i] : largest * static_cast<float>(run.size());
+          float const most = Times == 1 ? size + std::ldexp(1.0F, -126) : std::max(size, std::ldexp(1.0F, -126));
+          if (std::fabs(call.residual[i]) > (Times == 1 ? most / 128 : most / 127 * Times)) {
             return "more is rounded off than 8 bits leave";
           }
         }
@@ -57,6 +51,12 @@ struct subject {
     return {};
   }
 };
+
+template <class Comm>
+using rabenseifner = oktopk::dense_rabenseifner<execution, Comm>;
+
+template <class Comm>
+using bfloat16 = oktopk::dense_bfloat16<execution, Comm>;
 
 template <class Comm>
 using ring = oktopk::dense_ring<execution, Comm>;
@@ -77,36 +77,17 @@ using coded_recursive_doubling =
 
 } // namespace
 
-TEST_CASE("dense_ring keeps the invariants") {
-  check_invariants<subject<ring>>();
+// A value is rounded as often as it is encoded: log2 P times at most.
+TEMPLATE_TEST_CASE("dense algorithms keep the invariants", "", (subject<rabenseifner, 0>), (subject<bfloat16, 1>),
+                   (subject<ring, 0>), (subject<ring_chunked, 0>), (subject<halving_doubling, 0>),
+                   (subject<coded_ring_chunked, 5>), (subject<coded_recursive_doubling, 5>)) {
+  check_invariants<TestType>();
 }
 
-TEST_CASE("dense_ring_chunked keeps the invariants") {
-  check_invariants<subject<ring_chunked>>();
-}
-
-TEST_CASE("dense_halving_doubling keeps the invariants") {
-  check_invariants<subject<halving_doubling>>();
-}
-
-TEST_CASE("dense_ring_chunked refuses bad accumulators") {
-  check_bad_accumulators<subject<ring_chunked>>();
-}
-
-TEST_CASE("dense_ring_chunked of block_float keeps the invariants") {
-  check_invariants<subject<coded_ring_chunked>>();
-}
-
-TEST_CASE("dense_ring_chunked of block_float refuses bad accumulators") {
-  check_bad_accumulators<subject<coded_ring_chunked>>();
-}
-
-TEST_CASE("dense_recursive_doubling of block_float keeps the invariants") {
-  check_invariants<subject<coded_recursive_doubling>>();
-}
-
-TEST_CASE("dense_recursive_doubling of block_float refuses bad accumulators") {
-  check_bad_accumulators<subject<coded_recursive_doubling>>();
+TEMPLATE_TEST_CASE("dense algorithms refuse bad accumulators", "", (subject<rabenseifner, 0>), (subject<bfloat16, 1>),
+                   (subject<ring_chunked, 0>), (subject<coded_ring_chunked, 5>),
+                   (subject<coded_recursive_doubling, 5>)) {
+  check_bad_accumulators<TestType>();
 }
 
 TEST_CASE("ranks that code at different rates or levels are told so") {

@@ -13,17 +13,14 @@
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
 namespace {
 
 template <class GlobalSelector>
-using gaussian_then = oktopk::ok_topk<execution, in_process_communicator,
-                                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::gaussian, GlobalSelector>>;
+using gaussian_then =
+    oktopk::ok_topk<execution, in_process_communicator, policies_of<oktopk::coo<>, oktopk::gaussian, GlobalSelector>>;
 
 // Mean 0 and deviation 1: the magnitude that one of four should reach is 1.15, which none does.
 std::vector<float> const nothing_stands_out = {1, -1, 1, -1};

@@ -19,13 +19,8 @@
 #include <oktopk/sgd.hpp>
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
@@ -111,8 +106,7 @@ TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, dou
   }
   SECTION("ok_topk with reused thresholds") {
     using algorithm =
-        oktopk::ok_topk<execution, self,
-                        oktopk_tests::policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>>;
+        oktopk::ok_topk<execution, self, policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>>;
     check([] {
       return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
     });

@@ -28,18 +28,12 @@ sparse_vector<float> merged(sparse_vector<float> const& a, sparse_vector<float> 
 }
 
 template <bool ReturnDropped>
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : subject_of<> {
   template <class Comm>
   using algorithm = oktopk::gtopk<execution, Comm>;
 
   static typename algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .return_dropped = ReturnDropped};
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 
   /// The tree, node by node: in each round the ranks that are left take the sums of their neighbours.
@@ -61,16 +55,8 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("gtopk keeps the invariants") {
-  check_invariants<subject<true>>();
-}
-
-TEST_CASE("gtopk refuses bad accumulators") {
-  check_bad_accumulators<subject<true>>();
-}
-
-TEST_CASE("gtopk goes on from a saved state") {
-  check_continuation<subject<true>>();
+TEST_CASE("gtopk passes the suite of algorithms") {
+  check_algorithm<subject<true>>();
 }
 
 TEST_CASE("gtopk as published gives the same updates, and loses what it drops") {

@@ -20,11 +20,6 @@
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {
@@ -36,15 +31,11 @@ using C = failing_communicator;
 template <class Algorithm>
 std::vector<double> two_calls(C& comm) {
   typename Algorithm::options how{.length = 300};
-  if constexpr (requires { how.k; }) {
-    how.k = 24;
-  }
+  SET_IF_THERE(how.k, 24);
   if constexpr (requires { how.gather.ratio; }) {
     how.gather.ratio = 1; // balances
   }
-  if constexpr (requires { how.local_select.tau_prime; }) {
-    how.local_select.tau_prime = 2;
-  }
+  SET_IF_THERE(how.local_select.tau_prime, 2);
   Algorithm allreduce(E(), comm, how);
   std::vector<double> numbers;
   for (int call = 0; call < 2; ++call) {
@@ -92,8 +83,7 @@ struct damaged_between_steps : oktopk::evened {
   }
 };
 
-using reusing =
-    oktopk::ok_topk<E, C, oktopk_tests::policies_of<exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using reusing = oktopk::ok_topk<E, C, policies_of<exhausted_coo, oktopk::reused_threshold, oktopk::reused_threshold>>;
 
 } // namespace
 
@@ -121,16 +111,14 @@ TEMPLATE_TEST_CASE("whichever encoding fails, the call ends everywhere and leave
 
 TEST_CASE("a rank that runs out of memory between two steps leaves the call, and the others hear of it at once") {
   using algorithm =
-      oktopk::ok_topk<E, C,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>;
+      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, exhausted_between_steps>>;
   CHECK(fault_of_encodings<algorithm>(4) == "");
   CHECK(fault_of_encodings<algorithm>(2) == "");
 }
 
 TEST_CASE("a rank that alone finds damage between two steps gives up, and the others hear why") {
   using algorithm =
-      oktopk::ok_topk<E, C,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>>;
+      oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, damaged_between_steps>>;
   for (damaged_between_steps::found_in = 1; damaged_between_steps::found_in <= 4; ++damaged_between_steps::found_in) {
     damaged_between_steps::calls = 0;
     failing_plan plan;
@@ -166,8 +154,7 @@ TEST_CASE("a message that the communicator refuses on one rank ends the call, an
   failing_plan plan;
   plan.longest = 4096;
   auto const all = run_interrupted(4, plan, [](C& comm) {
-    using algorithm =
-        oktopk::ok_topk<E, C, oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
+    using algorithm = oktopk::ok_topk<E, C, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
     algorithm allreduce(E(), comm, {.length = 4000, .k = 600});
     vector_of<float> const accumulator("accumulator", 4000);
     for (std::size_t i = 0; i < accumulator.extent(0); ++i) {

@@ -8,9 +8,7 @@
 
 #include <oktopk/allreduce.hpp>
 
-#include <cstdint>
 #include <map>
-#include <vector>
 
 // Beyond 2^24 a float no longer counts by ones: an index that had gone through one would come out wrong.
 using namespace oktopk_tests;

@@ -1,27 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "algorithm/ok_topk_reference.hpp"
-#include "algorithm/ok_topk_volume.hpp"
-#include "algorithm/suite.hpp"
-#include "support/policies.hpp"
+#include "algorithm/ok_topk_subject.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/select/reused_threshold.hpp>
-
-#include <utility>
 
 using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : ok_topk_subject<subject> {
+  static constexpr ok_topk_rules rules{rule::guarded, rule::guarded, false, 4, 5};
   template <class Comm>
-  using algorithm =
-      oktopk::ok_topk<execution, Comm,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using algorithm = oktopk::ok_topk<execution, Comm, reused_policies>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,
@@ -29,14 +20,6 @@ struct subject {
             .local_select = {.tau_prime = 4},
             .global_select = {.tau_prime = 4},
             .partition = {.tau = 5}};
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
-    return ok_topk_volume_fault<subject>(call, ranks, what, {});
-  }
-
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
-    return ok_topk_reference_fault<subject>(run, what, {rule::guarded, rule::guarded, false, 4, 5});
   }
 };
 

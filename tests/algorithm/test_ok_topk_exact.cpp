@@ -1,12 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "algorithm/ok_topk_reference.hpp"
-#include "algorithm/ok_topk_volume.hpp"
-#include "algorithm/suite.hpp"
-#include "support/policies.hpp"
-
-#include <oktopk/algorithm/ok_topk.hpp>
+#include "algorithm/ok_topk_subject.hpp"
 
 #include <cstdlib>
 
@@ -14,20 +9,14 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : ok_topk_subject<subject> {
+  static constexpr ok_topk_rules rules{rule::exact, rule::exact, false, 1, 0};
   template <class Comm>
   using algorithm =
-      oktopk::ok_topk<execution, Comm,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
+      oktopk::ok_topk<execution, Comm, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::uniform>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .schedule = {.bucket = 2}};
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
-    return ok_topk_volume_fault<subject>(call, ranks, what, {});
   }
 
   static std::string reference_fault(run_of<subject> const& run, shape what) {
@@ -40,22 +29,14 @@ struct subject {
         }
       }
     }
-    return ok_topk_reference_fault<subject>(run, what, {rule::exact, rule::exact, false, 1, 0});
+    return ok_topk_subject::reference_fault(run, what);
   }
 };
 
 } // namespace
 
-TEST_CASE("ok_topk with exact selectors and uniform regions keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("ok_topk with exact selectors and uniform regions refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("ok_topk with exact selectors and uniform regions goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("ok_topk with exact selectors and uniform regions passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("ok_topk with exact selectors and uniform regions keeps its bound where selections are even") {

@@ -1,51 +1,29 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "algorithm/ok_topk_reference.hpp"
-#include "algorithm/ok_topk_volume.hpp"
-#include "algorithm/suite.hpp"
-#include "support/policies.hpp"
+#include "algorithm/ok_topk_subject.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/partition/balanced.hpp>
 
 using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : ok_topk_subject<subject> {
+  static constexpr ok_topk_rules rules{rule::exact, rule::exact, false, 1, 3};
   template <class Comm>
   using algorithm =
-      oktopk::ok_topk<execution, Comm,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::balanced>>;
+      oktopk::ok_topk<execution, Comm, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, oktopk::balanced>>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .partition = {.tau = 3}, .schedule = {.bucket = 1}};
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
-    return ok_topk_volume_fault<subject>(call, ranks, what, {});
-  }
-
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
-    return ok_topk_reference_fault<subject>(run, what, {rule::exact, rule::exact, false, 1, 3});
   }
 };
 
 } // namespace
 
-TEST_CASE("ok_topk with exact selectors and balanced regions keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("ok_topk with exact selectors and balanced regions refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("ok_topk with exact selectors and balanced regions goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("ok_topk with exact selectors and balanced regions passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("ok_topk with exact selectors and balanced regions keeps its bound where selections are even") {

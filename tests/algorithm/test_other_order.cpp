@@ -12,10 +12,6 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;

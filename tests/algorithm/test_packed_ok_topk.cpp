@@ -5,11 +5,6 @@
 
 #include <oktopk/algorithm/ok_topk.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 // A name of its own: g++ gives what is made of an alias template the same symbols in every file, unnamed namespace or

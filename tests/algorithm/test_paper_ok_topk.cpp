@@ -1,20 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "algorithm/ok_topk_reference.hpp"
-#include "algorithm/ok_topk_volume.hpp"
-#include "algorithm/suite.hpp"
+#include "algorithm/ok_topk_subject.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
 
 using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : ok_topk_subject<subject> {
+  static constexpr volume_terms terms{.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false};
+  static constexpr ok_topk_rules rules{rule::unguarded, rule::unguarded, true, 4, 5};
   template <class Comm>
   using algorithm = oktopk::paper_ok_topk<execution, Comm>;
 
@@ -25,29 +22,12 @@ struct subject {
             .global_select = {.tau_prime = 4},
             .partition = {.tau = 5}};
   }
-
-  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
-    return ok_topk_volume_fault<subject>(
-        call, ranks, what, {.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false});
-  }
-
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
-    return ok_topk_reference_fault<subject>(run, what, {rule::unguarded, rule::unguarded, true, 4, 5});
-  }
 };
 
 } // namespace
 
-TEST_CASE("paper_ok_topk keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("paper_ok_topk refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("paper_ok_topk goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("paper_ok_topk passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("paper_ok_topk keeps its bound, when thresholds are evaluated too") {
@@ -67,13 +47,11 @@ TEST_CASE("paper_ok_topk keeps its bound, when thresholds are evaluated too") {
   }
 }
 
-TEST_CASE("paper_ok_topk is named after the paper, and ok_topk is not") {
-  oktopk::in_process::run(1, [](oktopk::in_process_communicator comm) {
-    algorithm_of<subject> const paper(execution(), counting(comm), subject::options(10, 1));
-    oktopk::ok_topk<execution, counting> const ours(execution(), counting(comm), {.length = 10, .density = 0.1});
-    CHECK(paper.name() == "paper_ok_topk");
-    CHECK(ours.name() == "ok_topk");
-    CHECK(ours.k() == 1);
-    CHECK(ours.length() == 10);
-  });
+TEST_CASE_ON(comm, 1, "paper_ok_topk is named after the paper, and ok_topk is not") {
+  algorithm_of<subject> const paper(execution(), counting(comm), subject::options(10, 1));
+  oktopk::ok_topk<execution, counting> const ours(execution(), counting(comm), {.length = 10, .density = 0.1});
+  CHECK(paper.name() == "paper_ok_topk");
+  CHECK(ours.name() == "ok_topk");
+  CHECK(ours.k() == 1);
+  CHECK(ours.length() == 10);
 }

@@ -6,25 +6,16 @@
 
 #include <oktopk/algorithm/topk_a.hpp>
 
-#include <algorithm>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : subject_of<> {
   template <class Comm>
   using algorithm = oktopk::topk_a<execution, Comm>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k};
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 
   /// The exact sum of all that the ranks selected, in the order of the ranks.
@@ -46,18 +37,12 @@ struct subject {
   }
 };
 
-struct gaussian_subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct gaussian_subject : subject_of<> {
   template <class Comm>
   using algorithm = oktopk::gaussian_k<execution, Comm>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k};
-  }
-
-  static std::string volume_fault(record_of<gaussian_subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 
   /// The exact sum of whatever was selected.
@@ -77,16 +62,8 @@ struct gaussian_subject {
 
 } // namespace
 
-TEST_CASE("topk_a keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("topk_a refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("topk_a goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("topk_a passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("gaussian_k keeps the invariants") {

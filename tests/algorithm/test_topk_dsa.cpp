@@ -6,9 +6,6 @@
 
 #include <oktopk/algorithm/topk_dsa.hpp>
 
-#include <algorithm>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {
@@ -54,16 +51,8 @@ struct subject {
 
 } // namespace
 
-TEST_CASE("topk_dsa keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("topk_dsa refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("topk_dsa goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("topk_dsa passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("topk_dsa keeps its bound where selections are even") {

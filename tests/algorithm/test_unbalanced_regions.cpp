@@ -15,13 +15,6 @@
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 
@@ -61,9 +54,8 @@ struct last_owns {
 
 /// Twice the size of COO until it is dense: a bound that is far from superadditive.
 template <class Partitioner>
-using coo_or_dense_in =
-    oktopk::ok_topk<execution, in_process_communicator,
-                    oktopk_tests::policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact, Partitioner>>;
+using coo_or_dense_in = oktopk::ok_topk<execution, in_process_communicator,
+                                        policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact, Partitioner>>;
 
 template <class Update>
 void check_all_ones(Update const& update, std::int64_t length, int ranks) {
@@ -105,9 +97,8 @@ TEST_CASE("restored boundaries that leave all entries to one rank are served") {
 TEST_CASE("balancing that is worth no message is never done, and the widest options are served") {
   std::int64_t const length = 8000;
   oktopk::in_process::run(8, [&](in_process_communicator comm) {
-    using algorithm =
-        oktopk::ok_topk<execution, in_process_communicator,
-                        oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, last_owns>>;
+    using algorithm = oktopk::ok_topk<execution, in_process_communicator,
+                                      policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, last_owns>>;
     algorithm allreduce(execution(), comm,
                         {.length = length,
                          .k = length,
@@ -120,9 +111,7 @@ TEST_CASE("balancing that is worth no message is never done, and the widest opti
 
 TEST_CASE("periods and rounds without end are served") {
   std::int64_t const length = 500;
-  using algorithm =
-      oktopk::ok_topk<execution, in_process_communicator,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using algorithm = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
   oktopk::in_process::run(5, [&](in_process_communicator comm) {
     algorithm allreduce(execution(), comm,
                         {.length = length,

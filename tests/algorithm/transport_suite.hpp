@@ -8,8 +8,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 
-#include <cstdint>
-#include <string>
 #include <type_traits>
 
 // The suite of all sparse algorithms, and of the communicator's own allreduce, over a transport of another kind.
@@ -27,18 +25,10 @@ struct transport_subject {
   static typename Algorithm<Comm>::options options(std::int64_t length, std::int64_t k) {
     typename Algorithm<Comm>::options how;
     how.length = length;
-    if constexpr (requires { how.k; }) {
-      how.k = k;
-    }
-    if constexpr (requires { how.local_select.tau_prime; }) {
-      how.local_select.tau_prime = 4;
-    }
-    if constexpr (requires { how.global_select.tau_prime; }) {
-      how.global_select.tau_prime = 4;
-    }
-    if constexpr (requires { how.partition.tau; }) {
-      how.partition.tau = 5;
-    }
+    SET_IF_THERE(how.k, k);
+    SET_IF_THERE(how.local_select.tau_prime, 4);
+    SET_IF_THERE(how.global_select.tau_prime, 4);
+    SET_IF_THERE(how.partition.tau, 5);
     return how;
   }
 

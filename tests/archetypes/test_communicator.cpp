@@ -3,20 +3,13 @@
 
 // The concept `communicator`: what it asks for is enough, and each part of it is asked for.
 
+#include "archetypes/suite.hpp"
 #include "support/archetype_communicator.hpp"
-#include "support/catch.hpp"
 #include "support/kept_update.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/counted.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using archetype = archetype_communicator;
@@ -30,109 +23,55 @@ static_assert(oktopk::communicator<oktopk::counted<archetype>>, "decorators ask 
 
 // One defect each: a name in a derived class hides the base's.
 template <class C>
-inline constexpr bool only_unranked =
-    !oktopk::detail::ranked<C> && oktopk::detail::sends_and_receives<C> && oktopk::detail::waits<C>;
+inline constexpr bool only_unranked = !oktopk::detail::ranked<C> && oktopk::detail::sends_and_receives<C> &&
+                                      oktopk::detail::waits<C> && !oktopk::communicator<C>;
 template <class C>
-inline constexpr bool only_mute = oktopk::detail::ranked<C> && !oktopk::detail::sends_and_receives<C>;
+inline constexpr bool only_mute =
+    oktopk::detail::ranked<C> && !oktopk::detail::sends_and_receives<C> && !oktopk::communicator<C>;
 template <class C>
-inline constexpr bool only_impatient =
-    oktopk::detail::ranked<C> && oktopk::detail::sends_and_receives<C> && !oktopk::detail::waits<C>;
+inline constexpr bool only_impatient = oktopk::detail::ranked<C> && oktopk::detail::sends_and_receives<C> &&
+                                       !oktopk::detail::waits<C> && !oktopk::communicator<C>;
 template <class C>
-inline constexpr bool only_persistent =
-    oktopk::detail::waits<C> && !oktopk::detail::cancels<C> && oktopk::detail::reduces_everywhere<C>;
+inline constexpr bool only_persistent = oktopk::detail::waits<C> && !oktopk::detail::cancels<C> &&
+                                        oktopk::detail::reduces_everywhere<C> && !oktopk::communicator<C>;
 template <class C>
-inline constexpr bool only_irreducible = oktopk::detail::waits<C> && !oktopk::detail::reduces_everywhere<C>;
+inline constexpr bool only_irreducible =
+    oktopk::detail::waits<C> && !oktopk::detail::reduces_everywhere<C> && !oktopk::communicator<C>;
 template <class C>
-inline constexpr bool only_unreaching = oktopk::detail::waits<C> && !oktopk::detail::knows_its_reach<C>;
+inline constexpr bool only_unreaching =
+    oktopk::detail::waits<C> && !oktopk::detail::knows_its_reach<C> && !oktopk::communicator<C>;
 
-struct without_rank : archetype {
-  int rank() const = delete;
-};
-struct rank_is_wide : archetype {
-  long rank() const;
-};
-struct without_size : archetype {
-  int size() const = delete;
-};
-struct size_changes : archetype {
-  int size(); // not const
-};
-static_assert(only_unranked<without_rank> && !oktopk::communicator<without_rank>);
-static_assert(only_unranked<rank_is_wide> && !oktopk::communicator<rank_is_wide>);
-static_assert(only_unranked<without_size> && !oktopk::communicator<without_size>);
-static_assert(only_unranked<size_changes> && !oktopk::communicator<size_changes>);
+DEFECT(only_unranked, without_rank, archetype, int rank() const = delete);
+DEFECT(only_unranked, rank_is_wide, archetype, long rank() const);
+DEFECT(only_unranked, without_size, archetype, int size() const = delete);
+DEFECT(only_unranked, size_changes, archetype, int size());
 
 struct without_request : archetype {
   using request = void;
 };
-struct without_isend : archetype {
-  void isend() = delete;
-};
-struct isend_tells_nothing : archetype {
-  void isend(std::span<std::byte const>, int, oktopk::phase);
-};
-struct isend_wants_to_write : archetype {
-  request isend(std::span<std::byte>, int, oktopk::phase);
-};
-struct without_irecv : archetype {
-  void irecv() = delete;
-};
-struct irecv_without_phase : archetype {
-  request irecv(std::span<std::byte>, int);
-};
+DEFECT(only_mute, without_isend, archetype, void isend() = delete);
+DEFECT(only_mute, isend_tells_nothing, archetype, void isend(std::span<std::byte const>, int, oktopk::phase));
+DEFECT(only_mute, isend_wants_to_write, archetype, request isend(std::span<std::byte>, int, oktopk::phase));
+DEFECT(only_mute, without_irecv, archetype, void irecv() = delete);
+DEFECT(only_mute, irecv_without_phase, archetype, request irecv(std::span<std::byte>, int));
 static_assert(oktopk::detail::ranked<without_request> && !oktopk::communicator<without_request>);
-static_assert(only_mute<without_isend> && !oktopk::communicator<without_isend>);
-static_assert(only_mute<isend_tells_nothing> && !oktopk::communicator<isend_tells_nothing>);
-static_assert(only_mute<isend_wants_to_write> && !oktopk::communicator<isend_wants_to_write>);
-static_assert(only_mute<without_irecv> && !oktopk::communicator<without_irecv>);
-static_assert(only_mute<irecv_without_phase> && !oktopk::communicator<irecv_without_phase>);
 
-struct without_wait_all : archetype {
-  void wait_all() = delete;
-};
-struct wait_all_tells_too_much : archetype {
-  int wait_all(std::span<request>);
-};
-static_assert(only_impatient<without_wait_all> && !oktopk::communicator<without_wait_all>);
-static_assert(only_impatient<wait_all_tells_too_much> && !oktopk::communicator<wait_all_tells_too_much>);
+DEFECT(only_impatient, without_wait_all, archetype, void wait_all() = delete);
+DEFECT(only_impatient, wait_all_tells_too_much, archetype, int wait_all(std::span<request>));
 
-struct without_cancel : archetype {
-  void cancel() = delete;
-};
-struct cancel_may_throw : archetype {
-  void cancel(std::span<request>);
-};
-struct cancel_of_one : archetype {
-  void cancel(request&) noexcept;
-};
-struct cancel_tells_too_much : archetype {
-  int cancel(std::span<request>) noexcept;
-};
-static_assert(only_persistent<without_cancel> && !oktopk::communicator<without_cancel>);
-static_assert(only_persistent<cancel_may_throw> && !oktopk::communicator<cancel_may_throw>);
-static_assert(only_persistent<cancel_of_one> && !oktopk::communicator<cancel_of_one>);
-static_assert(only_persistent<cancel_tells_too_much> && !oktopk::communicator<cancel_tells_too_much>);
+DEFECT(only_persistent, without_cancel, archetype, void cancel() = delete);
+DEFECT(only_persistent, cancel_may_throw, archetype, void cancel(std::span<request>));
+DEFECT(only_persistent, cancel_of_one, archetype, void cancel(request&) noexcept);
+DEFECT(only_persistent, cancel_tells_too_much, archetype, int cancel(std::span<request>) noexcept);
 
-struct without_allreduce : archetype {
-  void allreduce() = delete;
-};
-struct allreduces_float_only : archetype {
-  void allreduce(std::span<float>, oktopk::reduction, oktopk::phase);
-};
-struct without_can_access : archetype {
-  void can_access() = delete;
-};
-struct can_access_tells_a_number : archetype {
-  template <class MemorySpace>
-  int can_access() const;
-};
+DEFECT(only_irreducible, without_allreduce, archetype, void allreduce() = delete);
+DEFECT(only_irreducible, allreduces_float_only, archetype,
+       void allreduce(std::span<float>, oktopk::reduction, oktopk::phase));
+DEFECT(only_unreaching, without_can_access, archetype, void can_access() = delete);
+DEFECT(only_unreaching, can_access_tells_a_number, archetype, template <class MemorySpace> int can_access() const);
 struct uncopyable : archetype {
   uncopyable(uncopyable const&) = delete;
 };
-static_assert(only_irreducible<without_allreduce> && !oktopk::communicator<without_allreduce>);
-static_assert(only_irreducible<allreduces_float_only> && !oktopk::communicator<allreduces_float_only>);
-static_assert(only_unreaching<without_can_access> && !oktopk::communicator<without_can_access>);
-static_assert(only_unreaching<can_access_tells_a_number> && !oktopk::communicator<can_access_tells_a_number>);
 static_assert(oktopk::detail::waits<uncopyable> && !oktopk::communicator<uncopyable>);
 
 // Requests.
@@ -145,38 +84,27 @@ struct request_that_stays : good_request {
   request_that_stays() = default;
   request_that_stays(request_that_stays&&) = delete;
 };
-struct request_without_active : good_request {
-  bool active() const = delete;
-};
+template <class T>
+inline constexpr bool no_message_request = !oktopk::detail::message_request<T>;
+DEFECT(no_message_request, request_without_active, good_request, bool active() const = delete);
 static_assert(!oktopk::detail::message_request<request_without_default> &&
               !oktopk::detail::message_request<request_that_stays>);
-static_assert(!oktopk::detail::message_request<request_without_active>);
 
 // Bulk data.
 template <class C>
 inline constexpr bool only_control = oktopk::control_communicator<C> && !oktopk::bulk_communicator<C>;
-struct without_start : archetype {
-  void start() = delete;
-};
-struct start_tells_too_much : archetype {
-  template <class E>
-  bool start(E const&, std::span<oktopk::bulk_message const>, std::span<request>);
-};
-struct without_bulk_request : archetype {
-  using bulk_request = void;
-};
+DEFECT(only_control, without_start, archetype, void start() = delete);
+DEFECT(only_control, start_tells_too_much, archetype,
+       template <class E> bool start(E const&, std::span<oktopk::bulk_message const>, std::span<request>));
+DEFECT(only_control, without_bulk_request, archetype, using bulk_request = void);
 struct bulk_request_of_another_kind : archetype {
   struct bulk_request {
     bool active() const;
     std::size_t bytes() const;
   };
 };
-struct tells_sizes_perhaps : archetype {
-  static inline bool tells_sizes = true;
-};
-struct without_order : archetype {
-  void ordered_by_instance() = delete;
-};
+DEFECT(only_control, tells_sizes_perhaps, archetype, static inline bool tells_sizes = true);
+DEFECT(only_control, without_order, archetype, void ordered_by_instance() = delete);
 struct claims_to_tell_sizes : archetype {
   struct bulk_request {
     bool active() const;
@@ -192,9 +120,8 @@ struct claims_to_tell_sizes : archetype {
 struct tells_no_sizes : claims_to_tell_sizes {
   static constexpr bool tells_sizes = false;
 };
-static_assert(only_control<without_start> && only_control<start_tells_too_much> && only_control<without_bulk_request>);
-static_assert(only_control<bulk_request_of_another_kind> && only_control<tells_sizes_perhaps>);
-static_assert(only_control<without_order> && only_control<claims_to_tell_sizes>);
+static_assert(only_control<bulk_request_of_another_kind>);
+static_assert(only_control<claims_to_tell_sizes>);
 static_assert(oktopk::communicator<tells_no_sizes>);
 
 template <class Algorithm, class Comm>

@@ -4,18 +4,10 @@
 // The concepts `dense_allreduce`, `dense_wire` and `codec`: what they ask for is enough, and each part of it is asked
 // for.
 
-#include "support/catch.hpp"
-#include "support/seeded.hpp"
+#include "archetypes/suite.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/comm/in_process.hpp>
-
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using ranks_type = oktopk::in_process_communicator;
@@ -51,30 +43,18 @@ static_assert(is_dense<archetype_reduce>);
 struct reduce_without_default : archetype_reduce {
   explicit reduce_without_default(int);
 };
-struct reduce_without_run : archetype_reduce {
-  void run() = delete;
-};
-struct reduce_that_answers : archetype_reduce {
-  bool run(host_execution const&, ranks_type&, float*, float*, std::int64_t);
-};
-struct reduce_of_doubles : archetype_reduce {
-  void run(host_execution const&, ranks_type&, double*, double*, std::int64_t);
-};
-struct reduce_without_name : archetype_reduce {
-  void name() = delete;
-};
-struct reduce_without_lossless : archetype_reduce {
-  void lossless();
-};
-struct reduce_without_bound : archetype_reduce {
-  void bound_words() = delete;
-};
-struct reduce_with_narrow_bound : archetype_reduce {
-  static float bound_words(std::int64_t, int);
-};
-static_assert(!is_dense<reduce_without_default> && !is_dense<reduce_without_run> && !is_dense<reduce_that_answers>);
-static_assert(!is_dense<reduce_of_doubles> && !is_dense<reduce_without_name> && !is_dense<reduce_without_lossless>);
-static_assert(!is_dense<reduce_without_bound> && !is_dense<reduce_with_narrow_bound>);
+template <class T>
+inline constexpr bool no_dense = !is_dense<T>;
+DEFECT(no_dense, reduce_without_run, archetype_reduce, void run() = delete);
+DEFECT(no_dense, reduce_that_answers, archetype_reduce,
+       bool run(host_execution const&, ranks_type&, float*, float*, std::int64_t));
+DEFECT(no_dense, reduce_of_doubles, archetype_reduce,
+       void run(host_execution const&, ranks_type&, double*, double*, std::int64_t));
+DEFECT(no_dense, reduce_without_name, archetype_reduce, void name() = delete);
+DEFECT(no_dense, reduce_without_lossless, archetype_reduce, void lossless());
+DEFECT(no_dense, reduce_without_bound, archetype_reduce, void bound_words() = delete);
+DEFECT(no_dense, reduce_with_narrow_bound, archetype_reduce, static float bound_words(std::int64_t, int));
+static_assert(!is_dense<reduce_without_default>);
 
 // Whole numbers from -127 to 127, a byte each.
 struct archetype_codec {
@@ -121,42 +101,19 @@ inline constexpr bool is_codec = oktopk::codec<C, float, host_execution>;
 static_assert(is_codec<archetype_codec>);
 
 // One defect each.
-struct codec_without_name : archetype_codec {
-  void name() = delete;
-};
-struct codec_without_lossless : archetype_codec {
-  void lossless();
-};
-struct codec_without_size : archetype_codec {
-  void encoded_bytes() = delete;
-};
-struct codec_of_narrow_size : archetype_codec {
-  template <class Value>
-  static int encoded_bytes(std::int64_t);
-};
-struct codec_without_encode : archetype_codec {
-  void encode() = delete;
-};
-struct codec_without_decode : archetype_codec {
-  void decode() = delete;
-};
-struct codec_that_cannot_reduce : archetype_codec {
-  void decode_and_reduce() = delete;
-};
-struct codec_without_block_size : archetype_codec {
-  void block_size();
-};
-struct codec_without_bound : archetype_codec {
-  void error_bound() = delete;
-};
-struct codec_that_answers : archetype_codec {
-  static int decode(host_execution const&, std::byte const*, std::int64_t, float*);
-};
-static_assert(!is_codec<codec_without_name> && !is_codec<codec_without_lossless> && !is_codec<codec_without_size>);
-static_assert(!is_codec<codec_of_narrow_size> && !is_codec<codec_without_encode> && !is_codec<codec_without_decode>);
-static_assert(!is_codec<codec_that_cannot_reduce> && !is_codec<codec_that_answers>);
-
-static_assert(!is_codec<codec_without_block_size> && !is_codec<codec_without_bound>);
+template <class T>
+inline constexpr bool no_codec = !is_codec<T>;
+DEFECT(no_codec, codec_without_name, archetype_codec, void name() = delete);
+DEFECT(no_codec, codec_without_lossless, archetype_codec, void lossless());
+DEFECT(no_codec, codec_without_size, archetype_codec, void encoded_bytes() = delete);
+DEFECT(no_codec, codec_of_narrow_size, archetype_codec, template <class Value> static int encoded_bytes(std::int64_t));
+DEFECT(no_codec, codec_without_encode, archetype_codec, void encode() = delete);
+DEFECT(no_codec, codec_without_decode, archetype_codec, void decode() = delete);
+DEFECT(no_codec, codec_that_cannot_reduce, archetype_codec, void decode_and_reduce() = delete);
+DEFECT(no_codec, codec_without_block_size, archetype_codec, void block_size());
+DEFECT(no_codec, codec_without_bound, archetype_codec, void error_bound() = delete);
+DEFECT(no_codec, codec_that_answers, archetype_codec,
+       static int decode(host_execution const&, std::byte const*, std::int64_t, float*));
 
 // A wire made of another: its codec's bytes, under a name of its own.
 class archetype_wire {
@@ -211,34 +168,18 @@ struct wire_not_made_from_options : archetype_wire {};
 struct derived_wire : archetype_wire {
   using archetype_wire::archetype_wire;
 };
-struct wire_without_lossless : derived_wire {
-  using derived_wire::derived_wire;
-  void lossless();
-};
-struct wire_without_block_size : derived_wire {
-  using derived_wire::derived_wire;
-  void block_size();
-};
-struct wire_without_description : derived_wire {
-  using derived_wire::derived_wire;
-  void describe() = delete;
-};
-struct wire_without_name : derived_wire {
-  using derived_wire::derived_wire;
-  void name_after() = delete;
-};
-struct wire_without_size : derived_wire {
-  using derived_wire::derived_wire;
-  void encoded_bytes() = delete;
-};
+template <class T>
+inline constexpr bool no_wire = !is_wire<T>;
+DEFECT(no_wire, wire_without_lossless, derived_wire, void lossless());
+DEFECT(no_wire, wire_without_block_size, derived_wire, void block_size());
+DEFECT(no_wire, wire_without_description, derived_wire, void describe() = delete);
+DEFECT(no_wire, wire_without_name, derived_wire, void name_after() = delete);
+DEFECT(no_wire, wire_without_size, derived_wire, void encoded_bytes() = delete);
 struct wire_of_narrow_segment : derived_wire {
   using derived_wire::derived_wire;
   static int segment() { return 20; }
 };
-struct wire_that_codes_at_will : derived_wire {
-  using derived_wire::derived_wire;
-  void codes() = delete;
-};
+DEFECT(no_wire, wire_that_codes_at_will, derived_wire, void codes() = delete);
 class wire_without_buffers : public archetype_wire {
 public:
   using archetype_wire::archetype_wire;
@@ -248,9 +189,8 @@ private:
   using bound_to = archetype_wire::bound_to<E, Value>;
 };
 static_assert(is_wire<derived_wire> && !is_wire<wire_not_made_from_options>);
-static_assert(!is_wire<wire_without_options> && !is_wire<wire_without_lossless> && !is_wire<wire_without_block_size>);
-static_assert(!is_wire<wire_without_description> && !is_wire<wire_without_name> && !is_wire<wire_without_size>);
-static_assert(!is_wire<wire_of_narrow_segment> && !is_wire<wire_that_codes_at_will> && !is_wire<wire_without_buffers>);
+static_assert(!is_wire<wire_without_options>);
+static_assert(!is_wire<wire_of_narrow_segment> && !is_wire<wire_without_buffers>);
 
 template <class Wire>
 using rabenseifner_on = oktopk::dense<host_execution, ranks_type, float, std::int32_t,

@@ -3,20 +3,12 @@
 
 // Partitioner, schedule and gather: what is asked of them is enough, and each part of it is asked for.
 
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/policies.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/exact.hpp>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 using ranks_type = oktopk::in_process_communicator;
@@ -67,45 +59,25 @@ template <class P>
 inline constexpr bool is_partitioner = oktopk::partitioner<P, host_execution, ranks_type>;
 template <class P>
 inline constexpr bool only_undescribed =
-    !oktopk::detail::has_partitioner_options<P> && oktopk::detail::partitions_for<P, host_execution, ranks_type>;
+    !oktopk::detail::has_partitioner_options<P> && oktopk::detail::partitions_for<P, host_execution, ranks_type> &&
+    !is_partitioner<P>;
 template <class P>
-inline constexpr bool only_idle =
-    oktopk::detail::has_partitioner_options<P> && !oktopk::detail::partitions_for<P, host_execution, ranks_type>;
+inline constexpr bool only_idle = oktopk::detail::has_partitioner_options<P> &&
+                                  !oktopk::detail::partitions_for<P, host_execution, ranks_type> && !is_partitioner<P>;
 
 static_assert(is_partitioner<archetype_partitioner>);
 
 // One defect each.
-struct partitioner_without_options : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  using options = void;
-};
+DEFECT(only_undescribed, partitioner_without_options, archetype_partitioner, using options = void);
 struct partitioner_not_made_from_options : archetype_partitioner {
   partitioner_not_made_from_options();
 };
-struct partitioner_without_describe : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  void describe() = delete;
-};
-struct partitioner_without_fault : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  void problem() = delete;
-};
-struct partitioner_without_due : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  void due() = delete;
-};
-struct partitioner_without_bound : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  void bound_words() = delete;
-};
-struct partitioner_due_at_some_time : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  std::int64_t due(std::int64_t) const;
-};
-struct partitioner_without_step : archetype_partitioner {
-  using archetype_partitioner::archetype_partitioner;
-  using step = void;
-};
+DEFECT(only_undescribed, partitioner_without_describe, archetype_partitioner, void describe() = delete);
+DEFECT(only_undescribed, partitioner_without_fault, archetype_partitioner, void problem() = delete);
+DEFECT(only_undescribed, partitioner_without_due, archetype_partitioner, void due() = delete);
+DEFECT(only_undescribed, partitioner_without_bound, archetype_partitioner, void bound_words() = delete);
+DEFECT(only_undescribed, partitioner_due_at_some_time, archetype_partitioner, std::int64_t due(std::int64_t) const);
+DEFECT(only_idle, partitioner_without_step, archetype_partitioner, using step = void);
 struct partitioner_whose_step_is_not_made_from_it : archetype_partitioner {
   using archetype_partitioner::archetype_partitioner;
   template <class E, class Comm>
@@ -129,19 +101,10 @@ struct partitioner_for_others : archetype_partitioner {
     std::span<std::int64_t const> run(std::vector<int>&, host_indices);
   };
 };
-static_assert(only_undescribed<partitioner_without_options> && !is_partitioner<partitioner_without_options>);
-static_assert(only_undescribed<partitioner_not_made_from_options> &&
-              !is_partitioner<partitioner_not_made_from_options>);
-static_assert(only_undescribed<partitioner_without_describe> && !is_partitioner<partitioner_without_describe>);
-static_assert(only_undescribed<partitioner_without_fault> && !is_partitioner<partitioner_without_fault>);
-static_assert(only_undescribed<partitioner_without_due> && !is_partitioner<partitioner_without_due>);
-static_assert(only_undescribed<partitioner_without_bound> && !is_partitioner<partitioner_without_bound>);
-static_assert(only_undescribed<partitioner_due_at_some_time> && !is_partitioner<partitioner_due_at_some_time>);
-static_assert(only_idle<partitioner_without_step> && !is_partitioner<partitioner_without_step>);
-static_assert(only_idle<partitioner_whose_step_is_not_made_from_it> &&
-              !is_partitioner<partitioner_whose_step_is_not_made_from_it>);
-static_assert(only_idle<partitioner_that_answers_nothing> && !is_partitioner<partitioner_that_answers_nothing>);
-static_assert(only_idle<partitioner_for_others> && !is_partitioner<partitioner_for_others>);
+static_assert(only_undescribed<partitioner_not_made_from_options>);
+static_assert(only_idle<partitioner_whose_step_is_not_made_from_it>);
+static_assert(only_idle<partitioner_that_answers_nothing>);
+static_assert(only_idle<partitioner_for_others>);
 
 // The ring the other way round, one step at a time.
 class archetype_schedule {
@@ -162,10 +125,9 @@ public:
 static_assert(oktopk::schedule<archetype_schedule>);
 
 // One defect each.
-struct schedule_without_options : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  using options = void;
-};
+template <class T>
+inline constexpr bool no_schedule = !oktopk::schedule<T>;
+DEFECT(no_schedule, schedule_without_options, archetype_schedule, using options = void);
 struct schedule_not_made_from_options : archetype_schedule {
   schedule_not_made_from_options();
 };
@@ -173,34 +135,13 @@ struct schedule_that_cannot_be_copied : archetype_schedule {
   using archetype_schedule::archetype_schedule;
   schedule_that_cannot_be_copied(schedule_that_cannot_be_copied const&) = delete;
 };
-struct schedule_without_destination : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  void destination() = delete;
-};
-struct schedule_without_source : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  void source() = delete;
-};
-struct schedule_with_wide_source : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  std::int64_t source(int, int, int) const;
-};
-struct schedule_without_bucket : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  void bucket() = delete;
-};
-struct schedule_without_describe : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  void describe() = delete;
-};
-struct schedule_without_fault : archetype_schedule {
-  using archetype_schedule::archetype_schedule;
-  void problem() = delete;
-};
-static_assert(!oktopk::schedule<schedule_without_options> && !oktopk::schedule<schedule_not_made_from_options>);
-static_assert(!oktopk::schedule<schedule_without_destination> && !oktopk::schedule<schedule_without_source>);
-static_assert(!oktopk::schedule<schedule_with_wide_source> && !oktopk::schedule<schedule_without_bucket>);
-static_assert(!oktopk::schedule<schedule_without_describe> && !oktopk::schedule<schedule_without_fault>);
+DEFECT(no_schedule, schedule_without_destination, archetype_schedule, void destination() = delete);
+DEFECT(no_schedule, schedule_without_source, archetype_schedule, void source() = delete);
+DEFECT(no_schedule, schedule_with_wide_source, archetype_schedule, std::int64_t source(int, int, int) const);
+DEFECT(no_schedule, schedule_without_bucket, archetype_schedule, void bucket() = delete);
+DEFECT(no_schedule, schedule_without_describe, archetype_schedule, void describe() = delete);
+DEFECT(no_schedule, schedule_without_fault, archetype_schedule, void problem() = delete);
+static_assert(!oktopk::schedule<schedule_not_made_from_options>);
 
 // Everybody sends everybody all it has, indices and values apart.
 class archetype_gather {
@@ -269,26 +210,13 @@ inline constexpr bool only_inactive = oktopk::detail::has_gather_options<G> && !
 
 static_assert(is_gather<archetype_gather> && is_gather<oktopk::balanced_allgatherv>);
 
-struct gather_without_options : archetype_gather {
-  using archetype_gather::archetype_gather;
-  using options = void;
-};
+DEFECT(only_unoptioned, gather_without_options, archetype_gather, using options = void);
 struct gather_not_made_from_options : archetype_gather {
   gather_not_made_from_options();
 };
-struct gather_without_describe : archetype_gather {
-  using archetype_gather::archetype_gather;
-  void describe() = delete;
-};
-struct gather_without_fault : archetype_gather {
-  using archetype_gather::archetype_gather;
-  void problem() = delete;
-};
-struct gather_without_step : archetype_gather {
-  using archetype_gather::archetype_gather;
-  template <class, class>
-  struct step;
-};
+DEFECT(only_unoptioned, gather_without_describe, archetype_gather, void describe() = delete);
+DEFECT(only_unoptioned, gather_without_fault, archetype_gather, void problem() = delete);
+DEFECT(only_inactive, gather_without_step, archetype_gather, template <class, class> struct step);
 struct gather_of_entries_alone : archetype_gather {
   using archetype_gather::archetype_gather;
   template <class E, class Comm, class Format>
@@ -307,9 +235,8 @@ struct gather_without_bound : archetype_gather {
     void bound_words() = delete;
   };
 };
-static_assert(only_unoptioned<gather_without_options> && only_unoptioned<gather_not_made_from_options>);
-static_assert(only_unoptioned<gather_without_describe> && only_unoptioned<gather_without_fault>);
-static_assert(only_inactive<gather_without_step> && only_inactive<gather_of_entries_alone>);
+static_assert(only_unoptioned<gather_not_made_from_options>);
+static_assert(only_inactive<gather_of_entries_alone>);
 static_assert(only_inactive<gather_without_bound>);
 
 } // namespace
@@ -321,29 +248,16 @@ TEST_CASE("a schedule that cannot be copied is none, for the exchange keeps a co
 TEST_CASE("ok_topk runs with a partitioner, a schedule and a gather that have what is asked for and nothing else") {
   constexpr std::int64_t length = 700;
   constexpr std::int64_t k = 30;
-  using algorithm =
-      oktopk::ok_topk<host_execution, ranks_type,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, archetype_partitioner,
+  using algorithm = oktopk::ok_topk<host_execution, ranks_type,
+                                    policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, archetype_partitioner,
                                                 archetype_schedule, archetype_gather>>;
   for (int const ranks : {1, 2, 3, 8}) {
-    std::vector<sparse_vector<float>> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const accumulator = whole_numbers<float>(length, rank);
-      parts.push_back(top(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), k));
-    }
-    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
-    boundaries[0] = 0;
-    auto const expected = top(sum_by_regions(parts, boundaries), k);
+    auto const expected = top_of_sums<float>(ranks, length, k);
     for (int const owner : {0, ranks / 2, ranks - 1}) {
       oktopk::in_process::run(ranks, [&](ranks_type comm) {
         algorithm allreduce(host_execution(), comm, {.length = length, .k = k, .partition = {.owner = owner}});
         for (int call = 0; call < 2; ++call) {
-          auto const& update = allreduce(whole_numbers<float>(length, comm.rank()));
-          sparse_vector<float> got;
-          for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-            got.push_back(update.indices()(i), update.values()(i));
-          }
-          CHECK((got == expected));
+          CHECK((sums_in(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
         }
         auto const& b = allreduce.state().boundaries;
         CHECK(b[static_cast<std::size_t>(owner) + 1] - b[static_cast<std::size_t>(owner)] == length);

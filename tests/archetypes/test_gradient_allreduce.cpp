@@ -3,20 +3,14 @@
 
 // The concept `gradient_allreduce`: what it asks for is enough for sgd, and each part of it is asked for.
 
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/caught.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -91,112 +85,51 @@ static_assert(oktopk::gradient_allreduce<archetype>);
 
 // One defect each, of one part each.
 template <class A>
-inline constexpr bool only_untyped = !oktopk::detail::names_allreduce_types<A> && oktopk::detail::saves_its_state<A>;
+inline constexpr bool only_untyped =
+    !oktopk::detail::names_allreduce_types<A> && oktopk::detail::saves_its_state<A> && !oktopk::gradient_allreduce<A>;
 template <class A>
 inline constexpr bool only_undescribed =
     oktopk::detail::names_allreduce_types<A> && !oktopk::detail::describes_itself<A> &&
-    oktopk::detail::saves_its_state<A> && oktopk::detail::reduces_accumulators<A>;
+    oktopk::detail::saves_its_state<A> && oktopk::detail::reduces_accumulators<A> && !oktopk::gradient_allreduce<A>;
 template <class A>
 inline constexpr bool only_forgetful = oktopk::detail::describes_itself<A> && !oktopk::detail::saves_its_state<A> &&
-                                       oktopk::detail::reduces_accumulators<A>;
+                                       oktopk::detail::reduces_accumulators<A> && !oktopk::gradient_allreduce<A>;
 template <class A>
 inline constexpr bool only_idle = oktopk::detail::describes_itself<A> && oktopk::detail::saves_its_state<A> &&
-                                  !oktopk::detail::reduces_accumulators<A>;
+                                  !oktopk::detail::reduces_accumulators<A> && !oktopk::gradient_allreduce<A>;
 
-struct runs_nowhere : archetype {
-  using execution_space = host_memory;
-};
-struct talks_to_nobody : archetype {
-  using communicator_type = int;
-};
-struct sums_integers : archetype {
-  using value_type = std::int64_t;
-};
-struct indexes_by_floats : archetype {
-  using index_type = float;
-};
-static_assert(only_untyped<runs_nowhere> && !oktopk::gradient_allreduce<runs_nowhere>);
-static_assert(only_untyped<talks_to_nobody> && !oktopk::gradient_allreduce<talks_to_nobody>);
-static_assert(only_untyped<sums_integers> && !oktopk::gradient_allreduce<sums_integers>);
-static_assert(only_untyped<indexes_by_floats> && !oktopk::gradient_allreduce<indexes_by_floats>);
+DEFECT(only_untyped, runs_nowhere, archetype, using execution_space = host_memory);
+DEFECT(only_untyped, talks_to_nobody, archetype, using communicator_type = int);
+DEFECT(only_untyped, sums_integers, archetype, using value_type = std::int64_t);
+DEFECT(only_untyped, indexes_by_floats, archetype, using index_type = float);
 
-struct length_is_narrow : archetype {
-  int length() const;
-};
-struct without_k : archetype {
-  void k() = delete;
-};
-struct without_name : archetype {
-  void name() = delete;
-};
-struct name_is_number : archetype {
-  int name() const;
-};
-struct without_bound : archetype {
-  void bound_words() = delete;
-};
-struct bound_is_integer : archetype {
-  std::int64_t bound_words() const;
-};
-struct last_call_is_copied : archetype {
-  oktopk::call_statistics last_call() const;
-};
-struct without_execution : archetype {
-  void execution() = delete;
-};
-struct execution_is_copied : archetype {
-  execution_space execution() const;
-};
-struct comm_is_fixed : archetype {
-  communicator_type const& comm();
-};
-static_assert(only_undescribed<length_is_narrow> && !oktopk::gradient_allreduce<length_is_narrow>);
-static_assert(only_undescribed<without_k> && !oktopk::gradient_allreduce<without_k>);
-static_assert(only_undescribed<without_name> && !oktopk::gradient_allreduce<without_name>);
-static_assert(only_undescribed<name_is_number> && !oktopk::gradient_allreduce<name_is_number>);
-static_assert(only_undescribed<without_bound> && !oktopk::gradient_allreduce<without_bound>);
-static_assert(only_undescribed<bound_is_integer> && !oktopk::gradient_allreduce<bound_is_integer>);
-static_assert(only_undescribed<last_call_is_copied> && !oktopk::gradient_allreduce<last_call_is_copied>);
-static_assert(only_undescribed<without_execution> && !oktopk::gradient_allreduce<without_execution>);
-static_assert(only_undescribed<execution_is_copied> && !oktopk::gradient_allreduce<execution_is_copied>);
-static_assert(only_undescribed<comm_is_fixed> && !oktopk::gradient_allreduce<comm_is_fixed>);
+DEFECT(only_undescribed, length_is_narrow, archetype, int length() const);
+DEFECT(only_undescribed, without_k, archetype, void k() = delete);
+DEFECT(only_undescribed, without_name, archetype, void name() = delete);
+DEFECT(only_undescribed, name_is_number, archetype, int name() const);
+DEFECT(only_undescribed, without_bound, archetype, void bound_words() = delete);
+DEFECT(only_undescribed, bound_is_integer, archetype, std::int64_t bound_words() const);
+DEFECT(only_undescribed, last_call_is_copied, archetype, oktopk::call_statistics last_call() const);
+DEFECT(only_undescribed, without_execution, archetype, void execution() = delete);
+DEFECT(only_undescribed, execution_is_copied, archetype, execution_space execution() const);
+DEFECT(only_undescribed, comm_is_fixed, archetype, communicator_type const& comm());
 
 struct state_cannot_be_copied : archetype {
   struct state_type {
     state_type(state_type const&) = delete;
   };
 };
-struct state_is_another : archetype {
-  int state() const;
-};
-struct without_restore : archetype {
-  void restore() = delete;
-};
-struct restore_answers : archetype {
-  bool restore(state_type const&);
-};
+DEFECT(only_forgetful, state_is_another, archetype, int state() const);
+DEFECT(only_forgetful, without_restore, archetype, void restore() = delete);
+DEFECT(only_forgetful, restore_answers, archetype, bool restore(state_type const&));
 static_assert(!oktopk::detail::names_allreduce_types<state_cannot_be_copied> &&
               !oktopk::gradient_allreduce<state_cannot_be_copied>);
-static_assert(only_forgetful<state_is_another> && !oktopk::gradient_allreduce<state_is_another>);
-static_assert(only_forgetful<without_restore> && !oktopk::gradient_allreduce<without_restore>);
-static_assert(only_forgetful<restore_answers> && !oktopk::gradient_allreduce<restore_answers>);
 
-struct without_call : archetype {
-  void operator()() = delete;
-};
-struct takes_other_values : archetype {
-  update_type const& operator()(Kokkos::View<float const*, host_memory> const&);
-};
-struct wants_to_write : archetype {
-  update_type const& operator()(Kokkos::View<double*, host_memory> const&);
-};
-struct update_is_copied : archetype {
-  update_type operator()(accumulator_type const&);
-};
-static_assert(only_idle<without_call> && !oktopk::gradient_allreduce<without_call>);
-static_assert(only_idle<takes_other_values> && !oktopk::gradient_allreduce<takes_other_values>);
-static_assert(only_idle<wants_to_write> && !oktopk::gradient_allreduce<wants_to_write>);
-static_assert(only_idle<update_is_copied> && !oktopk::gradient_allreduce<update_is_copied>);
+DEFECT(only_idle, without_call, archetype, void operator()() = delete);
+DEFECT(only_idle, takes_other_values, archetype,
+       update_type const& operator()(Kokkos::View<float const*, host_memory> const&));
+DEFECT(only_idle, wants_to_write, archetype, update_type const& operator()(Kokkos::View<double*, host_memory> const&));
+DEFECT(only_idle, update_is_copied, archetype, update_type operator()(accumulator_type const&));
 
 struct update_is_number : archetype {
   using update_type = int;
@@ -218,34 +151,32 @@ TEST_CASE("what has no entries is no update") {
   CHECK_FALSE(oktopk::gradient_allreduce<update_is_number>);
 }
 
-TEST_CASE("sgd runs over an allreduce that has what the concept asks for and nothing else") {
-  oktopk::in_process::run(ranks, [](oktopk::in_process_communicator comm) {
-    archetype allreduce(comm, length);
-    sgd optimizer(host_execution(), allreduce, {.learning_rate = 0.5});
-    std::vector<double> seen;
-    optimizer.before_allreduce([&](accumulator_type const& accumulator) { seen = numbers(accumulator); });
-    vector_of<double> const weights("weights", length);
-    vector_of<double> const gradient("gradient", length);
-    Kokkos::deep_copy(gradient, 4.0 + 4.0 * comm.rank());
+TEST_CASE_ON(comm, ranks, "sgd runs over an allreduce that has what the concept asks for and nothing else") {
+  archetype allreduce(comm, length);
+  sgd optimizer(host_execution(), allreduce, {.learning_rate = 0.5});
+  std::vector<double> seen;
+  optimizer.before_allreduce([&](accumulator_type const& accumulator) { seen = numbers(accumulator); });
+  vector_of<double> const weights("weights", length);
+  vector_of<double> const gradient("gradient", length);
+  Kokkos::deep_copy(gradient, 4.0 + 4.0 * comm.rank());
 
-    optimizer.step(weights, gradient);
-    double const mine = 2.0 + 2.0 * comm.rank();
-    CHECK(seen == std::vector<double>(length, mine));
-    CHECK(numbers(weights) == std::vector<double>{-4, 0, -4, 0, -4, 0, -4});
-    CHECK(numbers(optimizer.residual()) == std::vector<double>{0, mine, 0, mine, 0, mine, 0});
+  optimizer.step(weights, gradient);
+  double const mine = 2.0 + 2.0 * comm.rank();
+  CHECK(seen == std::vector<double>(length, mine));
+  CHECK(numbers(weights) == std::vector<double>{-4, 0, -4, 0, -4, 0, -4});
+  CHECK(numbers(optimizer.residual()) == std::vector<double>{0, mine, 0, mine, 0, mine, 0});
 
-    auto const saved = optimizer.state();
-    optimizer.set_learning_rate(1);
-    optimizer.step(weights, gradient);
-    std::vector<double> const later = numbers(optimizer.residual());
-    CHECK(later == std::vector<double>{0, 3 * mine, 0, 3 * mine, 0, 3 * mine, 0});
-    CHECK(numbers(weights) == std::vector<double>{-12, 0, -12, 0, -12, 0, -12});
+  auto const saved = optimizer.state();
+  optimizer.set_learning_rate(1);
+  optimizer.step(weights, gradient);
+  std::vector<double> const later = numbers(optimizer.residual());
+  CHECK(later == std::vector<double>{0, 3 * mine, 0, 3 * mine, 0, 3 * mine, 0});
+  CHECK(numbers(weights) == std::vector<double>{-12, 0, -12, 0, -12, 0, -12});
 
-    optimizer.restore(saved);
-    CHECK(optimizer.learning_rate() == 0.5);
-    CHECK(numbers(optimizer.residual()) == saved.residual);
-    CHECK(allreduce.state().iteration == 1);
-  });
+  optimizer.restore(saved);
+  CHECK(optimizer.learning_rate() == 0.5);
+  CHECK(numbers(optimizer.residual()) == saved.residual);
+  CHECK(allreduce.state().iteration == 1);
 }
 
 TEST_CASE("sgd tells every rank of a gradient of a wrong length, through any allreduce") {

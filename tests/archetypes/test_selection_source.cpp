@@ -3,17 +3,10 @@
 
 // The concept `selection_source`: what it asks for is enough for selectors, and each part of it is asked for.
 
-#include "support/catch.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
+#include "archetypes/suite.hpp"
 
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
-
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -65,52 +58,22 @@ static_assert(oktopk::selection_source<oktopk::candidates<std::int32_t, float, h
 static_assert(oktopk::selection_source<oktopk::accumulation<std::int32_t, float, host_memory>>);
 
 // One defect each.
-struct index_is_unsigned : archetype {
-  using index_type = std::uint64_t;
-};
-struct value_is_integer : archetype {
-  using value_type = std::int64_t;
-};
-struct without_size : archetype {
-  void size() = delete;
-};
-struct size_is_narrow : archetype {
-  int size() const;
-};
-struct without_index : archetype {
-  void index() = delete;
-};
-struct index_is_wider_than_it_says : archetype {
-  using index_type = std::int32_t;
-};
-struct without_peek : archetype {
-  void peek() = delete;
-};
-struct without_load : archetype {
-  void load() = delete;
-};
-struct load_changes_it : archetype {
-  double load(std::int64_t);
-};
-struct without_loaded : archetype {
-  void loaded() = delete;
-};
-struct without_blocks : archetype {
-  void load_blocks() = delete;
-};
-struct blocks_of_values : archetype {
-  double load_blocks(std::int64_t, int, std::uint64_t, std::uint64_t*) const;
-};
-struct never_materialized : archetype {
-  void materialized() = delete;
-};
-static_assert(!oktopk::selection_source<index_is_unsigned> && !oktopk::selection_source<value_is_integer>);
-static_assert(!oktopk::selection_source<without_size> && !oktopk::selection_source<size_is_narrow>);
-static_assert(!oktopk::selection_source<without_index> && !oktopk::selection_source<index_is_wider_than_it_says>);
-static_assert(!oktopk::selection_source<without_peek> && !oktopk::selection_source<without_loaded>);
-static_assert(!oktopk::selection_source<without_load> && !oktopk::selection_source<load_changes_it>);
-static_assert(!oktopk::selection_source<without_blocks> && !oktopk::selection_source<blocks_of_values>);
-static_assert(!oktopk::selection_source<never_materialized>);
+template <class T>
+inline constexpr bool no_selection_source = !oktopk::selection_source<T>;
+DEFECT(no_selection_source, index_is_unsigned, archetype, using index_type = std::uint64_t);
+DEFECT(no_selection_source, value_is_integer, archetype, using value_type = std::int64_t);
+DEFECT(no_selection_source, without_size, archetype, void size() = delete);
+DEFECT(no_selection_source, size_is_narrow, archetype, int size() const);
+DEFECT(no_selection_source, without_index, archetype, void index() = delete);
+DEFECT(no_selection_source, index_is_wider_than_it_says, archetype, using index_type = std::int32_t);
+DEFECT(no_selection_source, without_peek, archetype, void peek() = delete);
+DEFECT(no_selection_source, without_load, archetype, void load() = delete);
+DEFECT(no_selection_source, load_changes_it, archetype, double load(std::int64_t));
+DEFECT(no_selection_source, without_loaded, archetype, void loaded() = delete);
+DEFECT(no_selection_source, without_blocks, archetype, void load_blocks() = delete);
+DEFECT(no_selection_source, blocks_of_values, archetype,
+       double load_blocks(std::int64_t, int, std::uint64_t, std::uint64_t*) const);
+DEFECT(no_selection_source, never_materialized, archetype, void materialized() = delete);
 
 } // namespace
 

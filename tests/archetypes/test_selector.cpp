@@ -3,21 +3,13 @@
 
 // The concepts `selector` and `selection_group`: what they ask for is enough, and each part of it is asked for.
 
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/policies.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/sgd.hpp>
-
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -76,23 +68,20 @@ using selection_of =
 // One defect each, of one part each.
 template <class S>
 inline constexpr bool only_undescribed =
-    !oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S>;
+    !oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> && !oktopk::selector<S>;
 template <class S>
 inline constexpr bool only_unbounded =
     oktopk::detail::has_selector_options<S> && !oktopk::detail::bounds_its_selection<S> &&
-    oktopk::detail::selects_on<S, host_execution>;
+    oktopk::detail::selects_on<S, host_execution> && !oktopk::selector<S>;
 template <class S>
 inline constexpr bool only_idle = oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> &&
-                                  !oktopk::detail::selects_on<S, host_execution>;
+                                  !oktopk::detail::selects_on<S, host_execution> && !oktopk::selector<S>;
 template <class S>
 inline constexpr bool only_unsound =
     oktopk::detail::has_selector_options<S> && oktopk::detail::bounds_its_selection<S> &&
-    !oktopk::detail::carries_state<S> && oktopk::detail::selects_on<S, host_execution>;
+    !oktopk::detail::carries_state<S> && oktopk::detail::selects_on<S, host_execution> && !oktopk::selector<S>;
 
-struct without_options : archetype {
-  using archetype::archetype;
-  using options = void;
-};
+DEFECT(only_undescribed, without_options, archetype, using options = void);
 struct options_cannot_be_copied : archetype {
   struct options {
     options(options const&) = delete;
@@ -106,51 +95,18 @@ struct uncopyable : archetype {
   using archetype::archetype;
   uncopyable(uncopyable const&) = delete;
 };
-struct without_name : archetype {
-  using archetype::archetype;
-  void name() = delete;
-};
-struct without_describe : archetype {
-  using archetype::archetype;
-  void describe() = delete;
-};
-struct without_fault : archetype {
-  using archetype::archetype;
-  void problem() = delete;
-};
-static_assert(only_undescribed<without_options> && !oktopk::selector<without_options>);
-static_assert(only_undescribed<options_cannot_be_copied> && !oktopk::selector<options_cannot_be_copied>);
-static_assert(only_undescribed<not_made_from_options> && !oktopk::selector<not_made_from_options>);
-static_assert(only_undescribed<without_name> && !oktopk::selector<without_name>);
-static_assert(only_undescribed<without_describe> && !oktopk::selector<without_describe>);
-static_assert(only_undescribed<without_fault> && !oktopk::selector<without_fault>);
+DEFECT(only_undescribed, without_name, archetype, void name() = delete);
+DEFECT(only_undescribed, without_describe, archetype, void describe() = delete);
+DEFECT(only_undescribed, without_fault, archetype, void problem() = delete);
+static_assert(only_undescribed<options_cannot_be_copied>);
+static_assert(only_undescribed<not_made_from_options>);
 
-struct without_bounded : archetype {
-  using archetype::archetype;
-  void bounded() = delete;
-};
-struct bounded_by_number : archetype {
-  using archetype::archetype;
-  int bounded() const;
-};
-struct without_capacity : archetype {
-  using archetype::archetype;
-  void capacity() = delete;
-};
-struct capacity_is_narrow : archetype {
-  using archetype::archetype;
-  int capacity(std::int64_t, std::int64_t) const;
-};
-static_assert(only_unbounded<without_bounded> && !oktopk::selector<without_bounded>);
-static_assert(only_unbounded<bounded_by_number> && !oktopk::selector<bounded_by_number>);
-static_assert(only_unbounded<without_capacity> && !oktopk::selector<without_capacity>);
-static_assert(only_unbounded<capacity_is_narrow> && !oktopk::selector<capacity_is_narrow>);
+DEFECT(only_unbounded, without_bounded, archetype, void bounded() = delete);
+DEFECT(only_unbounded, bounded_by_number, archetype, int bounded() const);
+DEFECT(only_unbounded, without_capacity, archetype, void capacity() = delete);
+DEFECT(only_unbounded, capacity_is_narrow, archetype, int capacity(std::int64_t, std::int64_t) const);
 
-struct without_state : archetype {
-  using archetype::archetype;
-  template <class Value, class Unexpected>
-  struct state;
-};
+DEFECT(only_idle, without_state, archetype, template <class Value, class Unexpected> struct state);
 // `select` of the archetype takes its own state, so these have a `select` of their own.
 template <class State>
 struct with_state : archetype {
@@ -175,30 +131,16 @@ struct state_cannot_be_copied {
   bool is_sound(std::int64_t) const;
   void list_facts(oktopk::agreement&) const;
 };
-static_assert(only_unsound<with_state<without_facts>> && !oktopk::selector<with_state<without_facts>>);
-static_assert(only_unsound<with_state<never_sound>> && !oktopk::selector<with_state<never_sound>>);
-static_assert(only_unsound<with_state<sound_by_number>> && !oktopk::selector<with_state<sound_by_number>>);
-static_assert(only_unsound<with_state<state_cannot_be_copied>> &&
-              !oktopk::selector<with_state<state_cannot_be_copied>>);
+static_assert(only_unsound<with_state<without_facts>>);
+static_assert(only_unsound<with_state<never_sound>>);
+static_assert(only_unsound<with_state<sound_by_number>>);
+static_assert(only_unsound<with_state<state_cannot_be_copied>>);
 
-struct without_select : archetype {
-  using archetype::archetype;
-  void select() = delete;
-};
-struct select_tells_a_count : archetype {
-  using archetype::archetype;
-  template <class... Arguments>
-  std::int64_t select(Arguments&&...) const;
-};
-struct select_changes_itself : archetype {
-  using archetype::archetype;
-  template <class Context, class... Arguments>
-  selection_of<Context> select(Context const&, Arguments&&...);
-};
-static_assert(only_idle<without_state> && !oktopk::selector<without_state>);
-static_assert(only_idle<without_select> && !oktopk::selector<without_select>);
-static_assert(only_idle<select_tells_a_count> && !oktopk::selector<select_tells_a_count>);
-static_assert(only_idle<select_changes_itself> && !oktopk::selector<select_changes_itself>);
+DEFECT(only_idle, without_select, archetype, void select() = delete);
+DEFECT(only_idle, select_tells_a_count, archetype,
+       template <class... Arguments> std::int64_t select(Arguments&&...) const);
+DEFECT(only_idle, select_changes_itself, archetype,
+       template <class Context, class... Arguments> selection_of<Context> select(Context const&, Arguments&&...));
 
 struct selects_from_memory_only : archetype {
   using archetype::archetype;
@@ -239,59 +181,27 @@ private:
 };
 
 static_assert(oktopk::selection_group<archetype_group>);
-struct without_sum : archetype_group {
-  void sum() = delete;
-};
-struct sum_gives_a_number : archetype_group {
-  int sum(std::span<std::int64_t>);
-};
-struct without_rank : archetype_group {
-  void rank() = delete;
-};
-struct without_affordable_row : archetype_group {
-  void affordable_row() = delete;
-};
+template <class T>
+inline constexpr bool no_selection_group = !oktopk::selection_group<T>;
+DEFECT(no_selection_group, without_sum, archetype_group, void sum() = delete);
+DEFECT(no_selection_group, sum_gives_a_number, archetype_group, int sum(std::span<std::int64_t>));
+DEFECT(no_selection_group, without_rank, archetype_group, void rank() = delete);
+DEFECT(no_selection_group, without_affordable_row, archetype_group, void affordable_row() = delete);
 struct without_rows : archetype_group {
   void gather_rows() = delete;
 };
-struct without_adopted_counts : archetype_group {
-  void adopt_counts() = delete;
-};
+DEFECT(no_selection_group, without_adopted_counts, archetype_group, void adopt_counts() = delete);
 // One rank alone needs none of these three.
 struct alone_without_rows : without_rows {
   static constexpr bool alone = true;
 };
 static_assert(oktopk::selection_group<alone_without_rows>);
-struct without_counts : archetype_group {
-  void gather_counts() = delete;
-};
-struct gathers_one_number : archetype_group {
-  std::int64_t gather_counts(std::int64_t);
-};
-struct without_digits : archetype_group {
-  void kth_digit_bits() = delete;
-};
-struct without_alone : archetype_group {
-  void alone();
-};
-struct digits_are_wide : archetype_group {
-  std::int64_t kth_digit_bits(std::int64_t, int);
-};
-static_assert(!oktopk::selection_group<without_sum> && !oktopk::selection_group<sum_gives_a_number>);
-static_assert(!oktopk::selection_group<without_rank> && !oktopk::selection_group<without_alone>);
-static_assert(!oktopk::selection_group<without_affordable_row> && !oktopk::selection_group<without_rows>);
-static_assert(!oktopk::selection_group<without_adopted_counts>);
-static_assert(!oktopk::selection_group<without_counts> && !oktopk::selection_group<gathers_one_number>);
-static_assert(!oktopk::selection_group<without_digits> && !oktopk::selection_group<digits_are_wide>);
-
-template <class Update>
-auto entries_of(Update const& update) {
-  sparse_vector<float> got;
-  for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-    got.push_back(update.indices()(i), update.values()(i));
-  }
-  return got;
-}
+DEFECT(no_selection_group, without_counts, archetype_group, void gather_counts() = delete);
+DEFECT(no_selection_group, gathers_one_number, archetype_group, std::int64_t gather_counts(std::int64_t));
+DEFECT(no_selection_group, without_digits, archetype_group, void kth_digit_bits() = delete);
+DEFECT(no_selection_group, without_alone, archetype_group, void alone());
+DEFECT(no_selection_group, digits_are_wide, archetype_group, std::int64_t kth_digit_bits(std::int64_t, int));
+static_assert(!oktopk::selection_group<without_rows>);
 
 } // namespace
 
@@ -306,27 +216,20 @@ TEST_CASE("a selector that takes no accumulator in the making is none, for sgd h
 TEST_CASE("ok_topk runs with selectors that have what the concept asks for and nothing else") {
   constexpr std::int64_t length = 700;
   using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
-                                    oktopk_tests::policies_of<oktopk::coo<>, archetype, archetype>>;
+                                    policies_of<oktopk::coo<>, archetype, archetype>>;
   for (int const ranks : {1, 3, 8}) {
-    std::vector<sparse_vector<float>> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const accumulator = whole_numbers<float>(length, rank);
-      parts.push_back(
-          at_least(all_entries(std::vector<float>(accumulator.data(), accumulator.data() + length)), 900.0F));
-    }
-    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
-    boundaries[0] = 0;
-    auto const expected = at_least(sum_by_regions(parts, boundaries), 1000.0F);
+    auto const parts = selections<float>(ranks, length, [](auto const& entries) { return at_least(entries, 900.0F); });
+    auto const expected = at_least(sums_of(parts, length), 1000.0F);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm,
                           {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
-      CHECK((entries_of(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK((sums_in(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
       CHECK(allreduce.last_call().local_selected == parts[static_cast<std::size_t>(comm.rank())].size());
 
       // The same out of sgd, where the accumulator is formed as it is selected from.
       oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 1});
       vector_of<float> const weights("weights", length);
-      CHECK((entries_of(optimizer.step(weights, whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK((sums_in(optimizer.step(weights, whole_numbers<float>(length, comm.rank()))) == expected));
     });
   }
 }

@@ -3,19 +3,14 @@
 
 // The concept `sparse_format`: what it asks for is enough, and each part of it is asked for.
 
-#include "support/catch.hpp"
+#include "archetypes/suite.hpp"
 #include "support/policies.hpp"
-#include "support/reference.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/exact.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -57,92 +52,44 @@ static_assert(oktopk::sparse_format<archetype>);
 
 // One defect each, of one part each.
 template <class F>
-inline constexpr bool only_nameless = !oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F>;
+inline constexpr bool only_nameless =
+    !oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> && !oktopk::sparse_format<F>;
 template <class F>
-inline constexpr bool only_boundless =
-    oktopk::detail::names_its_types<F> && !oktopk::detail::bounds_its_size<F> && oktopk::encodes_on<F, host_execution>;
+inline constexpr bool only_boundless = oktopk::detail::names_its_types<F> && !oktopk::detail::bounds_its_size<F> &&
+                                       oktopk::encodes_on<F, host_execution> && !oktopk::sparse_format<F>;
 template <class F>
-inline constexpr bool only_uncoded =
-    oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> && !oktopk::encodes_on<F, host_execution>;
+inline constexpr bool only_uncoded = oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> &&
+                                     !oktopk::encodes_on<F, host_execution> && !oktopk::sparse_format<F>;
 
-struct index_is_unsigned : archetype {
-  using index_type = std::uint32_t;
-};
-struct index_is_floating : archetype {
-  using index_type = float;
-};
-struct without_index : archetype {
-  using index_type = void;
-};
-struct value_is_integer : archetype {
-  using value_type = int;
-};
-struct without_name : archetype {
-  void name() = delete;
-};
-struct name_is_number : archetype {
-  static int name();
-};
-static_assert(only_nameless<index_is_unsigned> && !oktopk::sparse_format<index_is_unsigned>);
-static_assert(only_nameless<index_is_floating> && !oktopk::sparse_format<index_is_floating>);
-static_assert(only_nameless<without_index> && !oktopk::sparse_format<without_index>);
-static_assert(only_nameless<value_is_integer> && !oktopk::sparse_format<value_is_integer>);
-static_assert(only_nameless<without_name> && !oktopk::sparse_format<without_name>);
-static_assert(only_nameless<name_is_number> && !oktopk::sparse_format<name_is_number>);
+DEFECT(only_nameless, index_is_unsigned, archetype, using index_type = std::uint32_t);
+DEFECT(only_nameless, index_is_floating, archetype, using index_type = float);
+DEFECT(only_nameless, without_index, archetype, using index_type = void);
+DEFECT(only_nameless, value_is_integer, archetype, using value_type = int);
+DEFECT(only_nameless, without_name, archetype, void name() = delete);
+DEFECT(only_nameless, name_is_number, archetype, static int name());
 
-struct without_lossless : archetype {
-  void lossless();
-};
-struct without_exact_size : archetype {
-  void exact_size();
-};
-struct without_max_encoded_bytes : archetype {
-  void max_encoded_bytes() = delete;
-};
-struct max_encoded_bytes_is_narrow : archetype {
-  static int max_encoded_bytes(std::int64_t, oktopk::region);
-};
-struct max_encoded_bytes_changes_the_format : archetype {
-  std::int64_t max_encoded_bytes(std::int64_t, oktopk::region);
-};
-struct without_bytes_per_cut : archetype {
-  void bytes_per_cut();
-};
-static_assert(only_boundless<without_lossless> && !oktopk::sparse_format<without_lossless>);
-static_assert(only_boundless<without_exact_size> && !oktopk::sparse_format<without_exact_size>);
-static_assert(only_boundless<without_max_encoded_bytes> && !oktopk::sparse_format<without_max_encoded_bytes>);
-static_assert(only_boundless<max_encoded_bytes_is_narrow> && !oktopk::sparse_format<max_encoded_bytes_is_narrow>);
-static_assert(only_boundless<max_encoded_bytes_changes_the_format> &&
-              !oktopk::sparse_format<max_encoded_bytes_changes_the_format>);
-static_assert(only_boundless<without_bytes_per_cut> && !oktopk::sparse_format<without_bytes_per_cut>);
+DEFECT(only_boundless, without_lossless, archetype, void lossless());
+DEFECT(only_boundless, without_exact_size, archetype, void exact_size());
+DEFECT(only_boundless, without_max_encoded_bytes, archetype, void max_encoded_bytes() = delete);
+DEFECT(only_boundless, max_encoded_bytes_is_narrow, archetype,
+       static int max_encoded_bytes(std::int64_t, oktopk::region));
+DEFECT(only_boundless, max_encoded_bytes_changes_the_format, archetype,
+       std::int64_t max_encoded_bytes(std::int64_t, oktopk::region));
+DEFECT(only_boundless, without_bytes_per_cut, archetype, void bytes_per_cut());
 
-struct without_encode : archetype {
-  void encode() = delete;
-};
-struct encode_tells_no_size : archetype {
-  static void encode(host_execution const&, host_entries, oktopk::region, std::byte*);
-};
-struct encodes_other_values : archetype {
-  static std::int64_t encode(host_execution const&, oktopk::sparse_ref<std::int32_t, float, Kokkos::HostSpace>,
-                             oktopk::region, std::byte*);
-};
-struct without_decode : archetype {
-  void decode() = delete;
-};
-struct decode_wants_to_write : archetype {
-  static void decode(host_execution const&, std::byte*, std::int64_t, std::int64_t, oktopk::region, std::int32_t*,
-                     double*);
-};
-struct decode_tells_too_much : archetype {
-  static bool decode(host_execution const&, std::byte const*, std::int64_t, std::int64_t, oktopk::region, std::int32_t*,
-                     double*);
-};
-static_assert(only_uncoded<without_encode> && !oktopk::sparse_format<without_encode>);
-static_assert(only_uncoded<encode_tells_no_size> && !oktopk::sparse_format<encode_tells_no_size>);
-static_assert(only_uncoded<encodes_other_values> && !oktopk::sparse_format<encodes_other_values>);
-static_assert(only_uncoded<without_decode> && !oktopk::sparse_format<without_decode>);
-static_assert(only_uncoded<decode_wants_to_write> && !oktopk::sparse_format<decode_wants_to_write>);
-static_assert(only_uncoded<decode_tells_too_much> && !oktopk::sparse_format<decode_tells_too_much>);
+DEFECT(only_uncoded, without_encode, archetype, void encode() = delete);
+DEFECT(only_uncoded, encode_tells_no_size, archetype,
+       static void encode(host_execution const&, host_entries, oktopk::region, std::byte*));
+DEFECT(only_uncoded, encodes_other_values, archetype,
+       static std::int64_t encode(host_execution const&, oktopk::sparse_ref<std::int32_t, float, Kokkos::HostSpace>,
+                                  oktopk::region, std::byte*));
+DEFECT(only_uncoded, without_decode, archetype, void decode() = delete);
+DEFECT(only_uncoded, decode_wants_to_write, archetype,
+       static void decode(host_execution const&, std::byte*, std::int64_t, std::int64_t, oktopk::region, std::int32_t*,
+                          double*));
+DEFECT(only_uncoded, decode_tells_too_much, archetype,
+       static bool decode(host_execution const&, std::byte const*, std::int64_t, std::int64_t, oktopk::region,
+                          std::int32_t*, double*));
 
 } // namespace
 
@@ -150,25 +97,12 @@ TEST_CASE("ok_topk runs with a format that has what the concept asks for and not
   constexpr std::int64_t length = 700;
   constexpr std::int64_t k = 30;
   using algorithm = oktopk::ok_topk<host_execution, oktopk::in_process_communicator,
-                                    oktopk_tests::policies_of<archetype, oktopk::exact, oktopk::exact>>;
+                                    policies_of<archetype, oktopk::exact, oktopk::exact>>;
   for (int const ranks : {1, 3, 8}) {
-    std::vector<sparse_vector<double>> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-      auto const accumulator = whole_numbers<double>(length, rank);
-      parts.push_back(top(all_entries(std::vector<double>(accumulator.data(), accumulator.data() + length)), k));
-    }
-    std::vector<std::int64_t> boundaries(static_cast<std::size_t>(ranks) + 1, length);
-    boundaries[0] = 0;
-    auto const expected = top(sum_by_regions(parts, boundaries), k);
-
+    auto const expected = top_of_sums<double>(ranks, length, k);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm, {.length = length, .k = k});
-      auto const& update = allreduce(whole_numbers<double>(length, comm.rank()));
-      sparse_vector<double> got;
-      for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-        got.push_back(update.indices()(i), update.values()(i));
-      }
-      CHECK((got == expected));
+      CHECK((sums_in(allreduce(whole_numbers<double>(length, comm.rank()))) == expected));
     });
   }
 }

@@ -6,12 +6,7 @@
 #include "support/catch.hpp"
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <sstream>
-#include <string>
-#include <vector>
 
 // NumPy files: what is in them is read, whatever is wrong with them is one sentence that names the file and the fault.
 using oktopk_bench::npy_layout;

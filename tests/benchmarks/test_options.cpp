@@ -4,9 +4,6 @@
 
 #include "support/catch.hpp"
 
-#include <string>
-#include <vector>
-
 namespace {
 
 oktopk_bench::command_line read(std::vector<std::string> const& arguments) {

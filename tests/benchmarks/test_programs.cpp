@@ -8,19 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
 
 using oktopk_programs::progress;
 using std::chrono::milliseconds;

@@ -26,9 +26,7 @@ using everything = oktopk::dense<execution, C>;
 using rounded = oktopk::dense_bfloat16<execution, C>;
 using local_only = oktopk::topk_a<execution, C>;
 using exact = oktopk::ok_topk<execution, C>;
-using reusing =
-    oktopk::ok_topk<execution, C,
-                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using reusing = oktopk::ok_topk<execution, C, reused_policies>;
 using lossy =
     oktopk::ok_topk<execution, C, oktopk::with_format<oktopk::packed<float, std::int32_t, oktopk::fixed_values<4>>>>;
 

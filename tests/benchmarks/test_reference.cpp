@@ -6,13 +6,6 @@
 
 #include "support/catch.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
 namespace {
 
 using oktopk_bench::block_sums;

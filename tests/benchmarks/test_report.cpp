@@ -4,9 +4,6 @@
 #include "oktopk_bench/report.hpp"
 #include "support/catch.hpp"
 
-#include <string>
-#include <vector>
-
 // Times that differ widely between steps are marked in the table.
 using oktopk_bench::measurement;
 

@@ -5,11 +5,7 @@
 
 #include "support/catch.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <iterator>
-#include <vector>
 
 namespace {
 

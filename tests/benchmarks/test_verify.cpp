@@ -10,8 +10,6 @@
 #include "support/caught.hpp"
 
 #include <functional>
-#include <string>
-#include <vector>
 
 namespace {
 

@@ -11,15 +11,9 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstdint>
 #include <functional>
-#include <limits>
 #include <random>
-#include <string>
-#include <vector>
 
 namespace {
 

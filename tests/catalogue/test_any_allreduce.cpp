@@ -8,11 +8,6 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 
-#include <cstdint>
-#include <limits>
-#include <utility>
-#include <vector>
-
 namespace {
 
 using namespace oktopk;
@@ -29,26 +24,22 @@ any made(in_process_communicator const& comm, std::int64_t length, std::int64_t 
 
 } // namespace
 
-TEST_CASE("an algorithm without a text goes by its own name, and can be moved") {
-  in_process::run(2, [](in_process_communicator comm) {
-    any first = made(comm, 10, 2);
-    any allreduce = std::move(first);
-    CHECK((allreduce.text() == "topk_a" && allreduce.name() == "topk_a"));
-    CHECK((allreduce.length() == 10 && allreduce.k() == 2));
-    std::vector<double> const values{0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
-    auto const& update = allreduce(to_view(values));
-    CHECK(to_vector(update.indices()) == std::vector<std::int64_t>{8, 9});
-    CHECK(to_vector(update.values()) == std::vector<double>{16, -18});
-    CHECK(allreduce.last_call().local_selected == 2);
-    CHECK(allreduce.comm().total().messages_sent > 0);
-  });
+TEST_CASE_ON(comm, 2, "an algorithm without a text goes by its own name, and can be moved") {
+  any first = made(comm, 10, 2);
+  any allreduce = std::move(first);
+  CHECK((allreduce.text() == "topk_a" && allreduce.name() == "topk_a"));
+  CHECK((allreduce.length() == 10 && allreduce.k() == 2));
+  std::vector<double> const values{0, 1, 2, 3, 4, 5, 6, 7, 8, -9};
+  auto const& update = allreduce(to_view(values));
+  CHECK(to_vector(update.indices()) == std::vector<std::int64_t>{8, 9});
+  CHECK(to_vector(update.values()) == std::vector<double>{16, -18});
+  CHECK(allreduce.last_call().local_selected == 2);
+  CHECK(allreduce.comm().total().messages_sent > 0);
 }
 
-TEST_CASE("a hidden algorithm takes vectors of no element") {
-  in_process::run(2, [](in_process_communicator comm) {
-    any allreduce = made(comm, 0, 0);
-    CHECK(allreduce(to_view(std::vector<double>())).indices().extent(0) == 0);
-  });
+TEST_CASE_ON(comm, 2, "a hidden algorithm takes vectors of no element") {
+  any allreduce = made(comm, 0, 0);
+  CHECK(allreduce(to_view(std::vector<double>())).indices().extent(0) == 0);
 }
 
 TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
@@ -71,15 +62,13 @@ TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
                "k = 5") == "");
 }
 
-TEST_CASE("what was reset is as a new object") {
-  in_process::run(2, [](in_process_communicator comm) {
-    any allreduce = made(comm, 4, 1);
-    any_state const fresh = allreduce.state();
-    allreduce(to_view(std::vector<double>{1, 2, 3, 4}));
-    CHECK(!(allreduce.state() == fresh));
-    allreduce.reset();
-    CHECK(allreduce.state() == fresh);
-  });
+TEST_CASE_ON(comm, 2, "what was reset is as a new object") {
+  any allreduce = made(comm, 4, 1);
+  any_state const fresh = allreduce.state();
+  allreduce(to_view(std::vector<double>{1, 2, 3, 4}));
+  CHECK(!(allreduce.state() == fresh));
+  allreduce.reset();
+  CHECK(allreduce.state() == fresh);
 }
 
 TEST_CASE("a state that was never saved is refused") {

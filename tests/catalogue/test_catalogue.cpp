@@ -14,16 +14,12 @@
 #include "support/caught.hpp"
 #include "support/policies.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace {
 
@@ -55,9 +51,7 @@ std::string twin_fault(std::string const& text, typename Typed::options how, int
   names_seen().insert(oktopk::detail::allreduce_request::parse(text).name);
   std::vector<std::string> faults(static_cast<std::size_t>(ranks));
   how.length = length;
-  if constexpr (requires { how.k; }) {
-    how.k = k;
-  }
+  SET_IF_THERE(how.k, k);
   in_process::run(ranks, [&](in_process_communicator comm) {
     Typed typed(E(), C(comm), how);
     any by_text = made(C(comm), text);
@@ -396,22 +390,20 @@ std::vector<float> trained(Allreduce& first, Allreduce& second, int rank) {
 
 } // namespace
 
-TEST_CASE("sgd over an algorithm by text is sgd over its type") {
-  in_process::run(3, [](in_process_communicator comm) {
-    C counts(comm);
-    C counts_too(comm);
-    ok_topk<E, C> first(E(), counts, {.length = length, .k = k});
-    ok_topk<E, C> second(E(), counts, {.length = length, .k = k});
-    any by_text = made(counts_too, "ok_topk");
-    any by_text_too = made(counts_too, "ok_topk");
-    counts.reset();
-    counts_too.reset();
-    auto const typed = trained(first, second, comm.rank());
-    auto const untyped = trained(by_text, by_text_too, comm.rank());
-    CHECK(bits(typed) == bits(untyped));
-    // The same calls; only `restore` asks once more.
-    for (phase const p : {phase::partition, phase::threshold, phase::reduce, phase::balance, phase::gather}) {
-      CHECK(counts.of_phase(p).bytes_sent == counts_too.of_phase(p).bytes_sent);
-    }
-  });
+TEST_CASE_ON(comm, 3, "sgd over an algorithm by text is sgd over its type") {
+  C counts(comm);
+  C counts_too(comm);
+  ok_topk<E, C> first(E(), counts, {.length = length, .k = k});
+  ok_topk<E, C> second(E(), counts, {.length = length, .k = k});
+  any by_text = made(counts_too, "ok_topk");
+  any by_text_too = made(counts_too, "ok_topk");
+  counts.reset();
+  counts_too.reset();
+  auto const typed = trained(first, second, comm.rank());
+  auto const untyped = trained(by_text, by_text_too, comm.rank());
+  CHECK(bits(typed) == bits(untyped));
+  // The same calls; only `restore` asks once more.
+  for (phase const p : {phase::partition, phase::threshold, phase::reduce, phase::balance, phase::gather}) {
+    CHECK(counts.of_phase(p).bytes_sent == counts_too.of_phase(p).bytes_sent);
+  }
 }

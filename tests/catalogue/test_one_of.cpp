@@ -9,7 +9,6 @@
 #include <oktopk/catalogue/one_of.hpp>
 #include <oktopk/catalogue/policies.hpp>
 
-#include <string>
 #include <tuple>
 
 using namespace oktopk_tests;

@@ -10,14 +10,6 @@
 #include <oktopk/core/reduce.hpp>
 #include <oktopk/dense/wire.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
 // What every codec of a collective is put through.
 namespace oktopk_tests::codecs {
 

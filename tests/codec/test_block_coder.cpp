@@ -8,13 +8,7 @@
 
 #include <oktopk/codec/block_float.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <vector>
 
 using namespace oktopk_tests;
 

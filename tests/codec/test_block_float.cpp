@@ -5,10 +5,7 @@
 
 #include <oktopk/codec/block_float.hpp>
 
-#include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::codecs;

@@ -10,14 +10,8 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/message_group.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
 
 // The tests that every communicator must pass: include this and call `check_communicator(launch)` in a test case.
 // `launch(body)` runs `body(comm)` on all ranks of one or several worlds, each time with a communicator that nobody has

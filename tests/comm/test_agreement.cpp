@@ -14,10 +14,6 @@
 #include <oktopk/core/version.hpp>
 
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::agreement;
@@ -80,8 +76,7 @@ TEST_CASE("the odd one may be rank 0") {
 TEST_CASE("numbers that differ in the last bit differ") {
   auto const heard = settled(
       3, [](agreement& terms, int rank) { terms.fact("threshold", rank == 1 ? std::nextafter(0.1, 1.0) : 0.1); });
-  CHECK(heard.code == fault::ranks_disagree);
-  CHECK(heard.says("threshold = 0.1"));
+  CHECK(unlike(heard, fault::ranks_disagree, "threshold = 0.1") == "");
 }
 
 TEST_CASE("ranks that make different objects disagree") {
@@ -102,8 +97,7 @@ TEST_CASE("a rank that lists fewer facts disagrees") {
       terms.fact("k", 5);
     }
   });
-  CHECK(heard.code == fault::ranks_disagree);
-  CHECK(heard.says("rank 0 and rank 2"));
+  CHECK(unlike(heard, fault::ranks_disagree, "rank 0 and rank 2") == "");
 }
 
 TEST_CASE("one rank's fault reaches all, with its code, its sentence and its rank") {
@@ -163,8 +157,7 @@ TEST_CASE("a long sentence of one rank is told as far as there is room") {
       terms.note(fault::bad_file, "begins well" + std::string(5000, '!'));
     }
   });
-  CHECK(heard.code == fault::bad_file);
-  CHECK(heard.says("rank 1: begins well!!!"));
+  CHECK(unlike(heard, fault::bad_file, "rank 1: begins well!!!") == "");
   CHECK(heard.text.size() < 5000);
 }
 

@@ -6,8 +6,6 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <cstdint>
-
 using oktopk::phase;
 using oktopk::detail::call_tag;
 

@@ -12,13 +12,6 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 using oktopk::phase;
@@ -144,21 +137,19 @@ TEST_CASE("the most words of a rank in allreduce_integers are what allreduce_wor
   }
 }
 
-TEST_CASE("collectives follow each other in one workspace, of other types and sizes") {
-  oktopk::in_process::run(5, [](in_process_communicator comm) {
-    oktopk::collective_workspace workspace;
-    for (std::size_t round = 1; round < 30; ++round) {
-      std::vector<std::uint16_t> narrow(round % 7, static_cast<std::uint16_t>(comm.rank()));
-      oktopk::allreduce_integers(comm, std::span<std::uint16_t>(narrow), reduction::max, phase::control, workspace);
-      REQUIRE(narrow == std::vector<std::uint16_t>(round % 7, 4));
-      std::vector<std::int64_t> const mine(round * round % 11, comm.rank());
-      std::vector<std::int64_t> all(5 * mine.size());
-      oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control,
-                        workspace);
-      REQUIRE(std::is_sorted(all.begin(), all.end()));
-      REQUIRE((all.empty() || (all.front() == 0 && all.back() == 4)));
-    }
-  });
+TEST_CASE_ON(comm, 5, "collectives follow each other in one workspace, of other types and sizes") {
+  oktopk::collective_workspace workspace;
+  for (std::size_t round = 1; round < 30; ++round) {
+    std::vector<std::uint16_t> narrow(round % 7, static_cast<std::uint16_t>(comm.rank()));
+    oktopk::allreduce_integers(comm, std::span<std::uint16_t>(narrow), reduction::max, phase::control, workspace);
+    REQUIRE(narrow == std::vector<std::uint16_t>(round % 7, 4));
+    std::vector<std::int64_t> const mine(round * round % 11, comm.rank());
+    std::vector<std::int64_t> all(5 * mine.size());
+    oktopk::allgather(comm, std::span<std::int64_t const>(mine), std::span<std::int64_t>(all), phase::control,
+                      workspace);
+    REQUIRE(std::is_sorted(all.begin(), all.end()));
+    REQUIRE((all.empty() || (all.front() == 0 && all.back() == 4)));
+  }
 }
 
 TEST_CASE("the workspace keeps its room, aligned for any number") {

@@ -13,10 +13,6 @@
 #include <oktopk/comm/self.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
@@ -52,95 +48,88 @@ void receive_bytes(Comm& comm, std::size_t capacity, int from, phase use) {
 
 } // namespace
 
-TEST_CASE("messages and bytes are counted per phase, both ways, by what arrives and not by the room for it") {
-  oktopk::in_process::run(2, [](in_process_communicator inner) {
-    counted comm(inner);
-    CHECK(comm.rank() == inner.rank());
-    CHECK(comm.size() == 2);
-    if (comm.rank() == 0) {
-      send_bytes(comm, 3, 1, phase::control);
-      send_bytes(comm, 10, 1, phase::reduce);
-      send_bytes(comm, 20, 1, phase::reduce);
-      receive_bytes(comm, 500, 1, phase::gather);
-      expect(comm.of_phase(phase::control), 1, 3, 0, 0);
-      expect(comm.of_phase(phase::reduce), 2, 30, 0, 0);
-      expect(comm.of_phase(phase::gather), 0, 0, 1, 7);
-      expect(comm.total(), 3, 33, 1, 7);
-    } else {
-      receive_bytes(comm, 100, 0, phase::control);
-      receive_bytes(comm, 100, 0, phase::reduce);
-      receive_bytes(comm, 20, 0, phase::reduce);
-      send_bytes(comm, 7, 0, phase::gather);
-      expect(comm.of_phase(phase::control), 0, 0, 1, 3);
-      expect(comm.of_phase(phase::reduce), 0, 0, 2, 30);
-      expect(comm.of_phase(phase::gather), 1, 7, 0, 0);
-      expect(comm.of_phase(phase::balance), 0, 0, 0, 0);
-      CHECK(comm.total().words_sent() == 7.0 / 4);
-      CHECK(comm.total().words_received() == 33.0 / 4);
-    }
-    CHECK(comm.modelled() == 0);
-  });
+TEST_CASE_ON(inner, 2,
+             "messages and bytes are counted per phase, both ways, by what arrives and not by the room for it") {
+  counted comm(inner);
+  CHECK(comm.rank() == inner.rank());
+  CHECK(comm.size() == 2);
+  if (comm.rank() == 0) {
+    send_bytes(comm, 3, 1, phase::control);
+    send_bytes(comm, 10, 1, phase::reduce);
+    send_bytes(comm, 20, 1, phase::reduce);
+    receive_bytes(comm, 500, 1, phase::gather);
+    expect(comm.of_phase(phase::control), 1, 3, 0, 0);
+    expect(comm.of_phase(phase::reduce), 2, 30, 0, 0);
+    expect(comm.of_phase(phase::gather), 0, 0, 1, 7);
+    expect(comm.total(), 3, 33, 1, 7);
+  } else {
+    receive_bytes(comm, 100, 0, phase::control);
+    receive_bytes(comm, 100, 0, phase::reduce);
+    receive_bytes(comm, 20, 0, phase::reduce);
+    send_bytes(comm, 7, 0, phase::gather);
+    expect(comm.of_phase(phase::control), 0, 0, 1, 3);
+    expect(comm.of_phase(phase::reduce), 0, 0, 2, 30);
+    expect(comm.of_phase(phase::gather), 1, 7, 0, 0);
+    expect(comm.of_phase(phase::balance), 0, 0, 0, 0);
+    CHECK(comm.total().words_sent() == 7.0 / 4);
+    CHECK(comm.total().words_received() == 33.0 / 4);
+  }
+  CHECK(comm.modelled() == 0);
 }
 
-TEST_CASE("an empty message is a message") {
-  oktopk::in_process::run(2, [](in_process_communicator inner) {
-    counted comm(inner);
-    comm.rank() == 0 ? send_bytes(comm, 0, 1, phase::reduce) : receive_bytes(comm, 8, 0, phase::reduce);
-    expect(comm.total(), comm.rank() == 0 ? 1 : 0, 0, comm.rank() == 0 ? 0 : 1, 0);
-  });
+TEST_CASE_ON(inner, 2, "an empty message is a message") {
+  counted comm(inner);
+  comm.rank() == 0 ? send_bytes(comm, 0, 1, phase::reduce) : receive_bytes(comm, 8, 0, phase::reduce);
+  expect(comm.total(), comm.rank() == 0 ? 1 : 0, 0, comm.rank() == 0 ? 0 : 1, 0);
 }
 
-TEST_CASE("a receive is counted once, however often one waits") {
-  oktopk::in_process::run(2, [](in_process_communicator inner) {
-    counted comm(inner);
-    std::array<std::byte, 16> bytes{};
-    std::vector<request> all(6); // the first and last stay inactive
-    for (std::size_t i = 1; i < 5; ++i) {
-      all[i] = comm.rank() == 0 ? comm.isend(std::span(bytes).first(i), 1, phase::reduce)
-                                : comm.irecv(std::span(bytes).subspan(4 * (i - 1), 4), 0, phase::reduce);
-    }
-    std::int64_t const arrived = comm.rank();
-    CHECK(comm.of_phase(phase::reduce).messages_received == 0);
-    comm.wait_all(std::span(all).first(2));
-    CHECK(comm.of_phase(phase::reduce).messages_received == arrived);
-    comm.wait_all(all);
-    expect(comm.total(), 4 - 4 * arrived, 10 - 10 * arrived, 4 * arrived, 10 * arrived);
-    comm.wait_all(all);
-    expect(comm.total(), 4 - 4 * arrived, 10 - 10 * arrived, 4 * arrived, 10 * arrived);
-    for (request const& each : all) {
-      CHECK_FALSE(each.active());
-    }
-  });
+TEST_CASE_ON(inner, 2, "a receive is counted once, however often one waits") {
+  counted comm(inner);
+  std::array<std::byte, 16> bytes{};
+  std::vector<request> all(6); // the first and last stay inactive
+  for (std::size_t i = 1; i < 5; ++i) {
+    all[i] = comm.rank() == 0 ? comm.isend(std::span(bytes).first(i), 1, phase::reduce)
+                              : comm.irecv(std::span(bytes).subspan(4 * (i - 1), 4), 0, phase::reduce);
+  }
+  std::int64_t const arrived = comm.rank();
+  CHECK(comm.of_phase(phase::reduce).messages_received == 0);
+  comm.wait_all(std::span(all).first(2));
+  CHECK(comm.of_phase(phase::reduce).messages_received == arrived);
+  comm.wait_all(all);
+  expect(comm.total(), 4 - 4 * arrived, 10 - 10 * arrived, 4 * arrived, 10 * arrived);
+  comm.wait_all(all);
+  expect(comm.total(), 4 - 4 * arrived, 10 - 10 * arrived, 4 * arrived, 10 * arrived);
+  for (request const& each : all) {
+    CHECK_FALSE(each.active());
+  }
 }
 
-TEST_CASE("copies share counters, others have their own, and reset clears all") {
-  oktopk::in_process::run(2, [](in_process_communicator inner) {
-    counted comm(inner);
-    counted copy = comm;
-    counted other(inner);
-    counted around(other.inner());
-    std::int64_t const one = 1;
-    if (comm.rank() == 0) {
-      send_bytes(comm, 5, 1, phase::reduce);
-      send_bytes(copy, 6, 1, phase::control);
-      send_bytes(other, 7, 1, phase::control);
-    } else {
-      receive_bytes(comm, 5, 0, phase::reduce);
-      receive_bytes(copy, 6, 0, phase::control);
-      receive_bytes(other, 7, 0, phase::control);
-    }
-    CHECK(comm.total().bytes_sent + comm.total().bytes_received == 11);
-    CHECK(copy.total().bytes_sent + copy.total().bytes_received == 11);
-    CHECK(other.total().messages_sent + other.total().messages_received == one);
-    CHECK(around.total().messages_sent + around.total().messages_received == 0);
-    float x = 1;
-    copy.allreduce(std::span<float>(&x, 1), reduction::sum, phase::reduce);
-    CHECK(comm.modelled() > 0);
-    copy.reset();
-    expect(comm.total(), 0, 0, 0, 0);
-    CHECK(comm.modelled() == 0);
-    CHECK(other.total().messages_sent + other.total().messages_received == one);
-  });
+TEST_CASE_ON(inner, 2, "copies share counters, others have their own, and reset clears all") {
+  counted comm(inner);
+  counted copy = comm;
+  counted other(inner);
+  counted around(other.inner());
+  std::int64_t const one = 1;
+  if (comm.rank() == 0) {
+    send_bytes(comm, 5, 1, phase::reduce);
+    send_bytes(copy, 6, 1, phase::control);
+    send_bytes(other, 7, 1, phase::control);
+  } else {
+    receive_bytes(comm, 5, 0, phase::reduce);
+    receive_bytes(copy, 6, 0, phase::control);
+    receive_bytes(other, 7, 0, phase::control);
+  }
+  CHECK(comm.total().bytes_sent + comm.total().bytes_received == 11);
+  CHECK(copy.total().bytes_sent + copy.total().bytes_received == 11);
+  CHECK(other.total().messages_sent + other.total().messages_received == one);
+  CHECK(around.total().messages_sent + around.total().messages_received == 0);
+  float x = 1;
+  copy.allreduce(std::span<float>(&x, 1), reduction::sum, phase::reduce);
+  CHECK(comm.modelled() > 0);
+  copy.reset();
+  expect(comm.total(), 0, 0, 0, 0);
+  CHECK(comm.modelled() == 0);
+  CHECK(other.total().messages_sent + other.total().messages_received == one);
 }
 
 TEST_CASE("what all ranks send is what all ranks receive") {

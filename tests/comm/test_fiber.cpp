@@ -9,12 +9,9 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstddef>
 #include <exception>
 #include <memory>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace {
 

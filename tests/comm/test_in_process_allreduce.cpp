@@ -12,9 +12,6 @@
 
 #include <oktopk/comm/in_process.hpp>
 
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;

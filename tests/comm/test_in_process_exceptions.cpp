@@ -8,11 +8,8 @@
 
 #include <oktopk/comm/in_process.hpp>
 
-#include <cstddef>
 #include <exception>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

@@ -9,11 +9,7 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <set>
-#include <span>
-#include <string>
-#include <vector>
 
 using oktopk::phase;
 using oktopk::detail::in_process_line;

@@ -11,7 +11,6 @@
 #include <oktopk/comm/revocation.hpp>
 
 #include <chrono>
-#include <string>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -14,10 +14,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 using oktopk::self_communicator;

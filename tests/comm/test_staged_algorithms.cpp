@@ -12,10 +12,6 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/comm/in_process.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
 

@@ -10,11 +10,6 @@
 #include <oktopk/comm/self.hpp>
 #include <oktopk/comm/staging.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

@@ -8,9 +8,6 @@
 
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 
-#include <cstddef>
-#include <vector>
-
 using namespace oktopk_tests;
 
 TEST_CASE("an array is filled up to the count and no further, by pointer and by view") {

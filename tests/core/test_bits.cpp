@@ -7,10 +7,6 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
 
 namespace {
 

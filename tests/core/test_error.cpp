@@ -7,9 +7,7 @@
 
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <string_view>
-#include <utility>
 
 using oktopk::fault;
 

@@ -5,9 +5,6 @@
 
 #include <oktopk/core/integers.hpp>
 
-#include <cstdint>
-#include <string>
-
 using oktopk::detail::ceil_log2;
 using oktopk::detail::even_boundary;
 using oktopk::detail::round_up_to_8;

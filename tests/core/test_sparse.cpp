@@ -5,9 +5,6 @@
 
 #include <oktopk/core/sparse.hpp>
 
-#include <cstdint>
-#include <vector>
-
 namespace {
 
 using entries = oktopk::sparse_ref<std::int64_t, double, Kokkos::HostSpace>;

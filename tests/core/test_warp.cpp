@@ -9,10 +9,7 @@
 #include <oktopk/core/kokkos_ext/warp.hpp>
 
 #include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <vector>
 
 // Every function of a warp, in each form of it that this execution space has, against a loop on the host.
 using namespace oktopk_tests;

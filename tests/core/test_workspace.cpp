@@ -6,10 +6,6 @@
 
 #include <oktopk/core/workspace.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
-
 namespace {
 
 using oktopk_tests::host_execution;

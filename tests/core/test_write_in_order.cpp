@@ -8,10 +8,6 @@
 
 #include <oktopk/core/write_in_order.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

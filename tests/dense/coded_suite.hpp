@@ -4,13 +4,17 @@
 
 #include "dense/suite.hpp"
 
+#include <oktopk/codec/block_float.hpp>
 #include <oktopk/codec/concept.hpp>
+#include <oktopk/codec/elementwise.hpp>
 #include <oktopk/dense/coded_wire.hpp>
-
-#include <utility>
 
 // What dense allreduces with coded messages are put through beside.
 namespace oktopk_tests::dense {
+
+using oktopk::codec_level;
+
+inline std::vector<int> const all_rank_counts(std::begin(rank_counts), std::end(rank_counts));
 
 /// Each input is a sum of what all ranks lost and what came out, as far as float can tell; all ranks have the same
 /// bits; and the result is no farther from the sum than one rounding of partial sums by every rank allows.
@@ -164,6 +168,55 @@ std::string wrong_coded_volume() {
     }
   }
   return {};
+}
+
+/// A base of subjects: `Algorithm` with `Codec` at a level, whatever the length.
+template <template <class, class, class, class> class Algorithm, class Codec, codec_level Level>
+struct coded_subject {
+  static constexpr bool lossless = Codec::lossless;
+  static Codec codec() { return {}; }
+
+  template <class Comm, class Value>
+  struct algorithm : Algorithm<execution, Comm, Value, oktopk::coded_wire<Codec>> {
+    algorithm()
+        : Algorithm<execution, Comm, Value, oktopk::coded_wire<Codec>>(
+              {.codec = {}, .level = Level, .cutoff_bytes = 0}) {}
+  };
+};
+
+/// What holds of `Subject<Codec, Level>` whatever the algorithm; `Raw` is that algorithm without a codec.
+template <template <class, codec_level> class Subject, class Raw>
+void check_coded() {
+  using oktopk::bfloat16;
+  using oktopk::block_float;
+  using oktopk::identity;
+  constexpr auto collective = codec_level::collective;
+  constexpr auto message = codec_level::message;
+  SECTION("of identity it is the plain algorithm, to the bit") {
+    CHECK(unlike_other<Subject<identity, collective>, Raw, float>(all_rank_counts) == "");
+    CHECK(unlike_other<Subject<identity, message>, Raw, double>(all_rank_counts) == "");
+  }
+  SECTION("of lossy codecs it tells what it lost") {
+    CHECK(unsound_somewhere<Subject<block_float, collective>, float>() == "");
+    CHECK(unsound_somewhere<Subject<block_float, collective>, double>() == "");
+    CHECK(unsound_somewhere<Subject<bfloat16, collective>, float>() == "");
+    CHECK(unsound_somewhere<Subject<block_float, message>, float>() == "");
+    CHECK(wrong_extremes<Subject<block_float, collective>, float>() == "");
+  }
+  SECTION("it sends what the codec says") {
+    CHECK(wrong_coded_volume<Subject<block_float, collective>, float>() == "");
+    CHECK(wrong_coded_volume<Subject<bfloat16, collective>, double>() == "");
+    CHECK(wrong_coded_volume<Subject<block_float, message>, float>() == "");
+  }
+  SECTION("it hides no bad value") {
+    CHECK(hidden_fault<Subject<block_float, collective>>() == "");
+    CHECK(hidden_fault<Subject<block_float, message>>() == "");
+  }
+  SECTION("it gives the same bits with staging") {
+    CHECK(wrong_when_staged<Subject<block_float, collective>, float>() == "");
+    CHECK(wrong_when_staged<Subject<bfloat16, collective>, double>() == "");
+    CHECK(wrong_when_staged<Subject<block_float, message>, float>() == "");
+  }
 }
 
 } // namespace oktopk_tests::dense

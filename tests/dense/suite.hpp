@@ -11,14 +11,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/dense/concept.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
 // What every dense allreduce is put through. A subject has `template <class Comm, class Value> using algorithm`, and
 // `expected(rank, ranks, count)`: the messages and values that it must send.
 namespace oktopk_tests::dense {

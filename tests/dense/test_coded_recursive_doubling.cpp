@@ -3,29 +3,15 @@
 
 #include "dense/coded_suite.hpp"
 
-#include <oktopk/codec/block_float.hpp>
-#include <oktopk/codec/elementwise.hpp>
-#include <oktopk/dense/coded_wire.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
-using oktopk::codec_level;
 
 namespace {
 
 template <class Codec, codec_level Level>
-struct subject {
-  static constexpr bool lossless = Codec::lossless;
-  static Codec codec() { return {}; }
-
-  template <class Comm, class Value>
-  struct algorithm : oktopk::recursive_doubling<execution, Comm, Value, oktopk::coded_wire<Codec>> {
-    algorithm()
-        : oktopk::recursive_doubling<execution, Comm, Value, oktopk::coded_wire<Codec>>(
-              {.codec = {}, .level = Level, .cutoff_bytes = 0}) {}
-  };
-
+struct subject : coded_subject<oktopk::recursive_doubling, Codec, Level> {
   template <class Value>
   static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
     int core = 1;
@@ -38,7 +24,7 @@ struct subject {
       messages = even ? messages + (Level == codec_level::collective ? 2 : 1) : 1;
     }
     messages = count == 0 || ranks == 1 ? 0 : messages;
-    return {messages, messages * codec().template encoded_bytes<Value>(count)};
+    return {messages, messages * Codec().template encoded_bytes<Value>(count)};
   }
 };
 
@@ -52,41 +38,14 @@ using collective = subject<Codec, codec_level::collective>;
 template <class Codec>
 using message = subject<Codec, codec_level::message>;
 
-std::vector<int> const all_rank_counts(std::begin(rank_counts), std::end(rank_counts));
-
 } // namespace
 
-TEST_CASE("recursive_doubling of identity is recursive_doubling, to the bit") {
-  CHECK(unlike_other<collective<oktopk::identity>, raw, float>(all_rank_counts) == "");
-  CHECK(unlike_other<message<oktopk::identity>, raw, double>(all_rank_counts) == "");
-}
-
-TEST_CASE("recursive_doubling of lossy codecs tells what it lost") {
-  CHECK(unsound_somewhere<collective<oktopk::block_float>, float>() == "");
-  CHECK(unsound_somewhere<collective<oktopk::block_float>, double>() == "");
-  CHECK(unsound_somewhere<collective<oktopk::bfloat16>, float>() == "");
-  CHECK(unsound_somewhere<message<oktopk::block_float>, float>() == "");
-  CHECK(wrong_extremes<collective<oktopk::block_float>, float>() == "");
+TEST_CASE("recursive_doubling of codecs passes the suite") {
+  check_coded<subject, raw>();
 }
 
 TEST_CASE("recursive_doubling of stable codecs gives the same bits at both levels where no ranks fold") {
   CHECK(unlike_other<collective<oktopk::block_float>, message<oktopk::block_float>, float>({1, 2, 4, 8, 16}) == "");
-}
-
-TEST_CASE("recursive_doubling of a codec sends what the codec says") {
-  CHECK(wrong_coded_volume<collective<oktopk::block_float>, float>() == "");
-  CHECK(wrong_coded_volume<collective<oktopk::bfloat16>, double>() == "");
-  CHECK(wrong_coded_volume<message<oktopk::block_float>, float>() == "");
-}
-
-TEST_CASE("recursive_doubling of block_float hides no bad value") {
-  CHECK(hidden_fault<collective<oktopk::block_float>>() == "");
-  CHECK(hidden_fault<message<oktopk::block_float>>() == "");
-}
-
-TEST_CASE("recursive_doubling of block_float gives the same bits with staging") {
-  CHECK(wrong_when_staged<collective<oktopk::block_float>, float>() == "");
-  CHECK(wrong_when_staged<message<oktopk::block_float>, float>() == "");
 }
 
 TEST_CASE("recursive_doubling codes nothing below the cut-off") {

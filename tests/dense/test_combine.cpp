@@ -7,11 +7,6 @@
 
 #include <oktopk/dense/combine.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::reduction;
 

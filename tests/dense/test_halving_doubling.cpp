@@ -6,11 +6,8 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/dense/halving_doubling.hpp>
 
-#include <algorithm>
 #include <ctime>
-#include <limits>
 #include <type_traits>
-#include <vector>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;

@@ -17,11 +17,6 @@
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {
@@ -61,9 +56,7 @@ Collective coded(oktopk::codec_level level) {
   how.level = level;
   how.cutoff_bytes = 0;
   how.ranks_may_differ = true;
-  if constexpr (requires { how.segment; }) {
-    how.segment = 16;
-  }
+  SET_IF_THERE(how.segment, 16);
   return Collective(how);
 }
 

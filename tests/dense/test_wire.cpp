@@ -5,9 +5,6 @@
 
 #include <oktopk/dense/wire.hpp>
 
-#include <algorithm>
-#include <cstdint>
-
 TEST_CASE("a vector is cut into pieces that follow each other, of whole grains, as even as these allow") {
   for (std::int64_t const block_size : {1, 4, 64}) {
     for (std::int64_t const pieces : {1, 2, 7, 16, 60}) {

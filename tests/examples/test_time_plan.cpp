@@ -4,9 +4,7 @@
 
 #include "support/catch.hpp"
 
-#include <cstdint>
 #include <set>
-#include <vector>
 
 using torch_training::time_plan;
 

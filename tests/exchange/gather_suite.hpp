@@ -13,10 +13,6 @@
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 // What every gather must pass: include this, name the type, and call `check_gather` in a test case.
 namespace oktopk_tests::gathering {
 
@@ -44,7 +40,7 @@ void check_parts(typename Gather::options const& how, std::vector<std::vector<st
       std::vector<std::int64_t> const sizes = calls[call];
       auto context = call_on(comm, length_of_parts, call % 2 == 0 ? everything.size() : 0);
       auto const all = step.run(context, mine.entries, sizes);
-      auto const gathered = host_part<Format>(all.entries);
+      auto const gathered = entries_of(all.entries);
       if constexpr (Format::lossless) {
         CHECK((gathered == everything));
       } else {

@@ -4,7 +4,6 @@
 
 #include "support/collect.hpp"
 #include "support/generators.hpp"
-#include "support/reference.hpp"
 
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/format/coo.hpp>
@@ -33,16 +32,6 @@ struct device_part {
   Kokkos::View<value_type*, memory> values;
   oktopk::sparse_ref<index_type, value_type, memory> entries;
 };
-
-template <class Format, class Entries>
-sparse_vector<typename Format::value_type> host_part(Entries const& entries) {
-  execution().fence();
-  sparse_vector<typename Format::value_type> part;
-  auto const indices = to_vector(entries.indices);
-  part.indices.assign(indices.begin(), indices.end());
-  part.values = to_vector(entries.values);
-  return part;
-}
 
 template <class Value>
 sparse_vector<Value> joined(std::vector<sparse_vector<Value>> const& parts) {

@@ -11,12 +11,7 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 // What all ranks select together, each from its own region, is what one rank would select that has everything.
 using namespace oktopk_tests;

@@ -8,10 +8,7 @@
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/format/packed.hpp>
 
-#include <cstdint>
 #include <numeric>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -32,7 +29,7 @@ void check_sizes(std::vector<std::int64_t> const& sizes, std::uint64_t seed) {
       counted.reset();
       device_part<Format> const mine(parts[rank]);
       auto call = call_on(counted, length_of_parts);
-      gathered[rank] = host_part<Format>(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
+      gathered[rank] = entries_of(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
       traffic[rank] = counted.total();
     }
   });
@@ -92,8 +89,7 @@ TEST_CASE("allgatherv of a format of open size: sizes travel with the parts, in 
       auto coo_call = call_on(with_coo, length_of_parts);
       auto packed_call = call_on(with_packed, length_of_parts);
       coo_gather.run(coo_call, mine.entries, std::span<std::int64_t const>(sizes));
-      auto const all =
-          host_part<packed>(packed_gather.run(packed_call, mine.entries, std::span<std::int64_t const>(sizes)));
+      auto const all = entries_of(packed_gather.run(packed_call, mine.entries, std::span<std::int64_t const>(sizes)));
       CHECK((all == joined(parts)));
       CHECK(with_packed.total().messages_sent == with_coo.total().messages_sent);
       CHECK(with_packed.total().messages_sent == with_packed.of_phase(oktopk::phase::gather).messages_sent);
@@ -137,7 +133,7 @@ TEST_CASE("allgatherv with entries of 12 bytes, which end between multiples of 8
       oktopk::allgatherv<execution, counting, format> gather;
       device_part<format> const mine(parts[static_cast<std::size_t>(comm.rank())]);
       auto call = call_on(counted, length_of_parts);
-      auto const all = host_part<format>(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
+      auto const all = entries_of(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
       CHECK((all == joined(parts)));
     });
   }

@@ -7,11 +7,7 @@
 
 #include <oktopk/exchange/balance.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -102,7 +98,7 @@ sparse_vector<float> decoded_part(Call& call, oktopk::detail::message_buffer<exe
     }
   }
   CHECK(offset == bytes);
-  return host_part<Format>(oktopk::entries_of<Format, execution>(indices.data(), values.data(), count));
+  return entries_of(oktopk::entries_of<Format, execution>(indices.data(), values.data(), count));
 }
 
 } // namespace

@@ -8,10 +8,7 @@
 
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::balanced_allgatherv;
@@ -38,7 +35,7 @@ gather_outcome gather(std::vector<std::int64_t> const& sizes, balanced_allgather
     device_part<format> const mine(parts[rank]);
     auto call = call_on(counted, length_of_parts);
     auto const all = step.run(call, mine.entries, sizes);
-    CHECK((host_part<format>(all.entries) == everything));
+    CHECK((entries_of(all.entries) == everything));
     outcome.words_sent[rank] = counted.total().words_sent();
     CHECK(outcome.words_sent[rank] ==
           counted.of_phase(oktopk::phase::balance).words_sent() + counted.of_phase(oktopk::phase::gather).words_sent());

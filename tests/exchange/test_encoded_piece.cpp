@@ -13,9 +13,6 @@
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>
 
-#include <cstddef>
-#include <cstdint>
-
 using namespace oktopk_tests;
 
 namespace {

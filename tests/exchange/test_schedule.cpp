@@ -8,9 +8,7 @@
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 
-#include <cstdint>
 #include <set>
-#include <string>
 
 using namespace oktopk_tests;
 using oktopk::fault;

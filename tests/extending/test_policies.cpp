@@ -21,7 +21,6 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <string>
 
 using namespace oktopk_tests;
 
@@ -87,9 +86,9 @@ TEST_CASE("truncated16 is a codec") {
 
 TEST_CASE("ok_topk takes all of them at once") {
   using comm_type = oktopk::in_process_communicator;
-  using allreduce_type = oktopk::ok_topk<
-      execution, comm_type,
-      oktopk_tests::policies_of<pairs<>, at_least_one, oktopk::exact, aligned, backwards, without_balance>>;
+  using allreduce_type =
+      oktopk::ok_topk<execution, comm_type,
+                      policies_of<pairs<>, at_least_one, oktopk::exact, aligned, backwards, without_balance>>;
   oktopk::in_process::run(5, [](comm_type comm) {
     allreduce_type allreduce(execution(), comm, {.length = 1000, .k = 3});
     std::vector<float> values(1000, 0.5F);

@@ -10,31 +10,17 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
-  using value_type = float;
-  using index_type = std::int32_t;
+struct subject : subject_of<> {
   template <class Comm>
   using algorithm = sum_of_largest<execution, Comm>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k};
   }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
-  }
 };
 
 } // namespace
 
-TEST_CASE("sum_of_largest keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("sum_of_largest refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("sum_of_largest goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("sum_of_largest passes the suite of algorithms") {
+  check_algorithm<subject>();
 }

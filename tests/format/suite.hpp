@@ -8,14 +8,8 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/format/concept.hpp>
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <limits>
-#include <vector>
 
 // What every format must pass: indices come back to the bit, values too where the format loses none, and nothing beside
 // them is touched.

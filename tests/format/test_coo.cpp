@@ -6,15 +6,9 @@
 
 #include <oktopk/format/coo.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <set>
-#include <string>
 #include <tuple>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::coo;

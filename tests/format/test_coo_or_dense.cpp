@@ -7,11 +7,7 @@
 #include <oktopk/format/coo_or_dense.hpp>
 
 #include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <tuple>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::coo;

@@ -15,10 +15,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {
@@ -41,8 +37,7 @@ struct seen {
 template <class Format>
 seen run(int ranks, double ratio) {
   using algorithm =
-      oktopk::ok_topk<host_execution, counted,
-                      oktopk_tests::policies_of<Format, oktopk::reused_threshold, oktopk::reused_threshold>>;
+      oktopk::ok_topk<host_execution, counted, policies_of<Format, oktopk::reused_threshold, oktopk::reused_threshold>>;
   constexpr std::int64_t length = 20000;
   seen all(ranks);
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {

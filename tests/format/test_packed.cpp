@@ -7,13 +7,9 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::packed;

@@ -9,10 +9,6 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 
-#include <limits>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

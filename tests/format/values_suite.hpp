@@ -6,13 +6,6 @@
 
 #include <oktopk/format/packed.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 // What every value codec must pass, by itself and as the values of a packed format.
 namespace oktopk_tests {
 

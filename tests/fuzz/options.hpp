@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fuzz/facts.hpp"
+#include "support/set_if_there.hpp"
 
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/dense/coded_wire.hpp>
@@ -62,59 +63,27 @@ template <class Options>
 Options as(options const& from) {
   Options how;
   how.length = from.length;
-  if constexpr (requires { how.k; }) {
-    how.k = from.k;
-    how.density = from.density;
-  }
-  if constexpr (requires { how.partition.tau; }) {
-    how.partition.tau = from.tau;
-  }
-  if constexpr (requires { how.partition.rounds; }) {
-    how.partition.rounds = from.rounds;
-  }
-  if constexpr (requires { how.schedule.bucket; }) {
-    how.schedule.bucket = from.bucket;
-  }
-  if constexpr (requires { how.gather.ratio; }) {
-    how.gather.ratio = from.ratio;
-  }
-  if constexpr (requires { how.gather.bound_sent; }) {
-    how.gather.bound_sent = from.bound_sent;
-    how.gather.message_entries = from.message_entries;
-  }
-  if constexpr (requires { how.local_select.tau_prime; }) {
-    how.local_select.tau_prime = from.local_tau_prime;
-  }
-  if constexpr (requires { how.local_select.low; }) {
-    how.local_select.low = from.local_low;
-    how.local_select.high = from.local_high;
-  }
-  if constexpr (requires { how.global_select.tau_prime; }) {
-    how.global_select.tau_prime = from.global_tau_prime;
-  }
-  if constexpr (requires { how.global_select.low; }) {
-    how.global_select.low = from.global_low;
-    how.global_select.high = from.global_high;
-  }
-  if constexpr (requires { how.return_dropped; }) {
-    how.return_dropped = from.return_dropped;
-  }
-  if constexpr (requires { how.reduce.codec.rate; }) {
-    how.reduce.codec.rate = from.codec_rate;
-  }
-  if constexpr (requires { how.reduce.level; }) {
-    how.reduce.level = from.by_message ? oktopk::codec_level::message : oktopk::codec_level::collective;
-  }
-  if constexpr (requires { how.reduce.segment; }) {
-    how.reduce.segment = from.segment;
-  }
-  if constexpr (requires { how.reduce.cutoff_bytes; }) {
-    how.reduce.cutoff_bytes = from.cutoff_bytes;
-  }
-  if constexpr (requires { how.reduce.chunk_bytes; }) {
-    how.reduce.chunk_bytes = from.chunk_bytes;
-    how.reduce.ahead = from.ahead;
-  }
+  SET_IF_THERE(how.k, from.k);
+  SET_IF_THERE(how.density, from.density);
+  SET_IF_THERE(how.partition.tau, from.tau);
+  SET_IF_THERE(how.partition.rounds, from.rounds);
+  SET_IF_THERE(how.schedule.bucket, from.bucket);
+  SET_IF_THERE(how.gather.ratio, from.ratio);
+  SET_IF_THERE(how.gather.bound_sent, from.bound_sent);
+  SET_IF_THERE(how.gather.message_entries, from.message_entries);
+  SET_IF_THERE(how.local_select.tau_prime, from.local_tau_prime);
+  SET_IF_THERE(how.local_select.low, from.local_low);
+  SET_IF_THERE(how.local_select.high, from.local_high);
+  SET_IF_THERE(how.global_select.tau_prime, from.global_tau_prime);
+  SET_IF_THERE(how.global_select.low, from.global_low);
+  SET_IF_THERE(how.global_select.high, from.global_high);
+  SET_IF_THERE(how.return_dropped, from.return_dropped);
+  SET_IF_THERE(how.reduce.codec.rate, from.codec_rate);
+  SET_IF_THERE(how.reduce.level, from.by_message ? oktopk::codec_level::message : oktopk::codec_level::collective);
+  SET_IF_THERE(how.reduce.segment, from.segment);
+  SET_IF_THERE(how.reduce.cutoff_bytes, from.cutoff_bytes);
+  SET_IF_THERE(how.reduce.chunk_bytes, from.chunk_bytes);
+  SET_IF_THERE(how.reduce.ahead, from.ahead);
   return how;
 }
 

@@ -31,9 +31,7 @@ using vector = Kokkos::View<float*, execution::memory_space>;
 constexpr std::int64_t length = 96;
 std::vector<std::int64_t> const lengths{40, 0, 56};
 
-using reused =
-    oktopk::ok_topk<execution, comm,
-                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using reused = oktopk::ok_topk<execution, comm, oktopk_tests::reused_policies>;
 using plain = oktopk::ok_topk<execution, comm>;
 using any = oktopk::any_allreduce<execution, comm>;
 

@@ -19,11 +19,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -34,9 +29,7 @@ namespace {
 constexpr std::int64_t length = 4000;
 
 template <class Comm>
-using ok_topk =
-    oktopk::ok_topk<host_execution, oktopk::counted<Comm>,
-                    oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+using ok_topk = oktopk::ok_topk<host_execution, oktopk::counted<Comm>, reused_policies>;
 
 template <class Comm>
 using dense = oktopk::dense<host_execution, oktopk::counted<Comm>>;
@@ -100,110 +93,101 @@ TEST_CASE("ok_topk gives the same bits and sends the same bytes over MPI as in o
   });
 }
 
-TEST_CASE("dense gives the same bits over MPI as in one process, where sums are exact") {
-  on_all_ranks([] {
-    auto const [over_mpi, in_process] = over_mpi_and_in_process([](auto inner) {
-      seen all;
-      oktopk::counted comm(inner);
-      dense<decltype(inner)> allreduce(host_execution(), comm, {.length = length});
-      for (int call = 0; call < 2; ++call) {
-        all.updates.push_back(keep_update(allreduce(whole_numbers<float>(length, comm.rank() + 100 * call))));
-      }
-      note_traffic(all, comm);
-      return all;
-    });
-    CHECK(over_mpi.updates[1].indices.size() == static_cast<std::size_t>(length));
-    CHECK(difference(over_mpi.updates, in_process.updates) == "");
-    CHECK(over_mpi.traffic == in_process.traffic);
-  });
-}
-
-TEST_CASE("a bad accumulator on one rank is the same error on every rank, and the next call works") {
-  on_all_ranks([] {
-    auto const [over_mpi, in_process] = over_mpi_and_in_process([](auto inner) {
-      seen all;
-      oktopk::counted comm(inner);
-      typename ok_topk<decltype(inner)>::options how{.length = length};
-      for_ok_topk(how);
-      ok_topk<decltype(inner)> sparse(host_execution(), comm, how);
-      dense<decltype(inner)> full(host_execution(), comm, {.length = length});
-      bool const faulty = comm.rank() == comm.size() - 1;
-      auto const good = whole_numbers<float>(length, comm.rank());
-      auto const infinite = whole_numbers<float>(length, comm.rank());
-      infinite(1234) = faulty ? std::numeric_limits<float>::infinity() : 0.0F;
-      auto const wrong_length = whole_numbers<float>(faulty ? length - 1 : length, comm.rank());
-      for (int round = 0; round < 2; ++round) {
-        all.errors.push_back(text_of(sparse, infinite, fault::non_finite));
-        all.updates.push_back(keep_update(sparse(good)));
-        all.errors.push_back(text_of(sparse, wrong_length, fault::length_mismatch));
-        all.updates.push_back(keep_update(sparse(good)));
-        all.errors.push_back(text_of(full, infinite, fault::non_finite));
-        all.errors.push_back(text_of(full, wrong_length, fault::length_mismatch));
-        all.updates.push_back(keep_update(full(good)));
-      }
-      return all;
-    });
-    std::string const who = "rank " + std::to_string(world_size() - 1);
-    CHECK(over_mpi.errors[0] == "oktopk: ok_topk: " + who + ": the value at index 1234 is not finite");
-    CHECK(over_mpi.errors[1] == "oktopk: ok_topk: " + who + ": the accumulator has 3999 elements, expected 4000");
-    CHECK(over_mpi.errors == in_process.errors);
-    CHECK(difference(over_mpi.updates, in_process.updates) == "");
-    for (std::string const& text : over_mpi.errors) {
-      CHECK(same_everywhere(text));
+TEST_CASE_ON_ALL_RANKS("dense gives the same bits over MPI as in one process, where sums are exact") {
+  auto const [over_mpi, in_process] = over_mpi_and_in_process([](auto inner) {
+    seen all;
+    oktopk::counted comm(inner);
+    dense<decltype(inner)> allreduce(host_execution(), comm, {.length = length});
+    for (int call = 0; call < 2; ++call) {
+      all.updates.push_back(keep_update(allreduce(whole_numbers<float>(length, comm.rank() + 100 * call))));
     }
+    note_traffic(all, comm);
+    return all;
   });
+  CHECK(over_mpi.updates[1].indices.size() == static_cast<std::size_t>(length));
+  CHECK(difference(over_mpi.updates, in_process.updates) == "");
+  CHECK(over_mpi.traffic == in_process.traffic);
 }
 
-TEST_CASE("ranks that make different objects are told so, all of them, and can make the right one") {
-  on_all_ranks([] {
-    auto const comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    using algorithm = ok_topk<mpi_communicator>;
-    bool const odd_one = world_rank() == world_size() - 1;
-    auto const making = [&](std::int64_t n, std::int64_t k) {
-      return outcome_of([&] { algorithm(host_execution(), oktopk::counted(comm), {.length = n, .k = k}); });
-    };
-    std::string const last = std::to_string(world_size() - 1);
-    outcome const length_differs = making(odd_one ? length + 1 : length, 10);
-    outcome const k_differs = making(length, odd_one ? 11 : 10);
-    if (world_size() > 1) {
-      CHECK(length_differs ==
-            outcome{fault::ranks_disagree,
-                    "oktopk: the ranks disagree: rank 0 has length = 4000, rank " + last + " has length = 4001"});
-      CHECK(k_differs.says("rank 0 has k = 10, rank " + last + " has k = 11"));
+TEST_CASE_ON_ALL_RANKS("a bad accumulator on one rank is the same error on every rank, and the next call works") {
+  auto const [over_mpi, in_process] = over_mpi_and_in_process([](auto inner) {
+    seen all;
+    oktopk::counted comm(inner);
+    typename ok_topk<decltype(inner)>::options how{.length = length};
+    for_ok_topk(how);
+    ok_topk<decltype(inner)> sparse(host_execution(), comm, how);
+    dense<decltype(inner)> full(host_execution(), comm, {.length = length});
+    bool const faulty = comm.rank() == comm.size() - 1;
+    auto const good = whole_numbers<float>(length, comm.rank());
+    auto const infinite = whole_numbers<float>(length, comm.rank());
+    infinite(1234) = faulty ? std::numeric_limits<float>::infinity() : 0.0F;
+    auto const wrong_length = whole_numbers<float>(faulty ? length - 1 : length, comm.rank());
+    for (int round = 0; round < 2; ++round) {
+      all.errors.push_back(text_of(sparse, infinite, fault::non_finite));
+      all.updates.push_back(keep_update(sparse(good)));
+      all.errors.push_back(text_of(sparse, wrong_length, fault::length_mismatch));
+      all.updates.push_back(keep_update(sparse(good)));
+      all.errors.push_back(text_of(full, infinite, fault::non_finite));
+      all.errors.push_back(text_of(full, wrong_length, fault::length_mismatch));
+      all.updates.push_back(keep_update(full(good)));
     }
-    CHECK(same_everywhere(length_differs.text));
-    CHECK(same_everywhere(k_differs.text));
-    outcome const one_is_wrong = making(length, odd_one ? length + 1 : 10);
-    CHECK(one_is_wrong.code == fault::k_out_of_range);
-    CHECK(one_is_wrong.says("k = 4001 is not in [0, length]"));
-    CHECK(same_everywhere(one_is_wrong.text));
-    CHECK(making(length, 10) == outcome{});
+    return all;
   });
+  std::string const who = "rank " + std::to_string(world_size() - 1);
+  CHECK(over_mpi.errors[0] == "oktopk: ok_topk: " + who + ": the value at index 1234 is not finite");
+  CHECK(over_mpi.errors[1] == "oktopk: ok_topk: " + who + ": the accumulator has 3999 elements, expected 4000");
+  CHECK(over_mpi.errors == in_process.errors);
+  CHECK(difference(over_mpi.updates, in_process.updates) == "");
+  for (std::string const& text : over_mpi.errors) {
+    CHECK(same_everywhere(text));
+  }
 }
 
-TEST_CASE("sgd takes the same steps over MPI as in one process") {
-  on_all_ranks([] {
-    auto const [over_mpi, in_process] = over_mpi_and_in_process([](auto inner) {
-      seen all;
-      typename ok_topk<decltype(inner)>::options how{.length = length};
-      for_ok_topk(how);
-      using algorithm = ok_topk<decltype(inner)>;
-      oktopk::counted comm(inner);
-      algorithm allreduce(host_execution(), comm, how);
-      oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 0.3});
-      vector_of<float> const weights("weights", length);
-      for (int iteration = 0; iteration < 3; ++iteration) {
-        all.updates.push_back(
-            keep_update(optimizer.step(weights, seeded_accumulator<float>(length, comm.rank(), iteration))));
-      }
-      kept_update at_the_end;
-      for (std::size_t i = 0; i < weights.extent(0); ++i) {
-        at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(weights(i)));
-        at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(optimizer.residual()(i)));
-      }
-      all.updates.push_back(at_the_end);
-      return all;
-    });
-    CHECK(difference(over_mpi.updates, in_process.updates) == "");
+TEST_CASE_ON_ALL_RANKS("ranks that make different objects are told so, all of them, and can make the right one") {
+  auto const comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  using algorithm = ok_topk<mpi_communicator>;
+  bool const odd_one = world_rank() == world_size() - 1;
+  auto const making = [&](std::int64_t n, std::int64_t k) {
+    return outcome_of([&] { algorithm(host_execution(), oktopk::counted(comm), {.length = n, .k = k}); });
+  };
+  std::string const last = std::to_string(world_size() - 1);
+  outcome const length_differs = making(odd_one ? length + 1 : length, 10);
+  outcome const k_differs = making(length, odd_one ? 11 : 10);
+  if (world_size() > 1) {
+    CHECK(length_differs ==
+          outcome{fault::ranks_disagree,
+                  "oktopk: the ranks disagree: rank 0 has length = 4000, rank " + last + " has length = 4001"});
+    CHECK(k_differs.says("rank 0 has k = 10, rank " + last + " has k = 11"));
+  }
+  CHECK(same_everywhere(length_differs.text));
+  CHECK(same_everywhere(k_differs.text));
+  outcome const one_is_wrong = making(length, odd_one ? length + 1 : 10);
+  CHECK(unlike(one_is_wrong, fault::k_out_of_range, "k = 4001 is not in [0, length]") == "");
+  CHECK(same_everywhere(one_is_wrong.text));
+  CHECK(making(length, 10) == outcome{});
+}
+
+TEST_CASE_ON_ALL_RANKS("sgd takes the same steps over MPI as in one process") {
+  auto const [over_mpi, in_process] = over_mpi_and_in_process([](auto inner) {
+    seen all;
+    typename ok_topk<decltype(inner)>::options how{.length = length};
+    for_ok_topk(how);
+    using algorithm = ok_topk<decltype(inner)>;
+    oktopk::counted comm(inner);
+    algorithm allreduce(host_execution(), comm, how);
+    oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 0.3});
+    vector_of<float> const weights("weights", length);
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      all.updates.push_back(
+          keep_update(optimizer.step(weights, seeded_accumulator<float>(length, comm.rank(), iteration))));
+    }
+    kept_update at_the_end;
+    for (std::size_t i = 0; i < weights.extent(0); ++i) {
+      at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(weights(i)));
+      at_the_end.value_bits.push_back(oktopk::detail::magnitude_bits(optimizer.residual()(i)));
+    }
+    all.updates.push_back(at_the_end);
+    return all;
   });
+  CHECK(difference(over_mpi.updates, in_process.updates) == "");
 }

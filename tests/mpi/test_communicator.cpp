@@ -12,10 +12,6 @@
 #include <oktopk/mpi.hpp>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::mpi_communicator;
@@ -35,135 +31,123 @@ int count_deletions(MPI_Comm, int, void* deletions, void*) {
 
 } // namespace
 
-TEST_CASE("a duplicate has the same ranks, and leaves the user's communicator as it is") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    CHECK(comm.rank() == world_rank());
-    CHECK(comm.size() == world_size());
-    CHECK(comm.can_access<Kokkos::HostSpace>());
-    int relation = MPI_UNEQUAL;
-    MPI_Comm_compare(MPI_COMM_WORLD, comm.get(), &relation);
-    CHECK(relation == MPI_CONGRUENT);
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
-    CHECK(handler == MPI_ERRORS_ARE_FATAL);
-    MPI_Errhandler_free(&handler);
-    MPI_Comm_get_errhandler(comm.get(), &handler);
-    CHECK(handler == MPI_ERRORS_RETURN);
-    MPI_Errhandler_free(&handler);
-  });
+TEST_CASE_ON_ALL_RANKS("a duplicate has the same ranks, and leaves the user's communicator as it is") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  CHECK(comm.rank() == world_rank());
+  CHECK(comm.size() == world_size());
+  CHECK(comm.can_access<Kokkos::HostSpace>());
+  int relation = MPI_UNEQUAL;
+  MPI_Comm_compare(MPI_COMM_WORLD, comm.get(), &relation);
+  CHECK(relation == MPI_CONGRUENT);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+  CHECK(handler == MPI_ERRORS_ARE_FATAL);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_get_errhandler(comm.get(), &handler);
+  CHECK(handler == MPI_ERRORS_RETURN);
+  MPI_Errhandler_free(&handler);
 }
 
-TEST_CASE("ranks are those of the communicator that was duplicated") {
-  on_all_ranks([] {
-    MPI_Comm half = MPI_COMM_NULL;
-    MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, -world_rank(), &half);
-    auto comm = mpi_communicator::duplicate(half);
-    MPI_Comm_free(&half); // the duplicate does not need it
-    int const ranks = (world_size() + 1 - world_rank() % 2) / 2;
-    CHECK(comm.size() == ranks);
-    CHECK(comm.rank() == ranks - 1 - world_rank() / 2);
-    CHECK(pass_around(comm, world_rank()) % 2 == world_rank() % 2);
-  });
+TEST_CASE_ON_ALL_RANKS("ranks are those of the communicator that was duplicated") {
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank() % 2, -world_rank(), &half);
+  auto comm = mpi_communicator::duplicate(half);
+  MPI_Comm_free(&half); // the duplicate does not need it
+  int const ranks = (world_size() + 1 - world_rank() % 2) / 2;
+  CHECK(comm.size() == ranks);
+  CHECK(comm.rank() == ranks - 1 - world_rank() / 2);
+  CHECK(pass_around(comm, world_rank()) % 2 == world_rank() % 2);
 }
 
-TEST_CASE("the library's messages and the user's never meet, though tags and ranks are the same") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    constexpr std::size_t phases = oktopk::phase_count;
-    std::array<MPI_Request, phases> users{};
-    std::array<int, phases> heard_by_user{};
-    int anything = 0;
-    MPI_Request any = MPI_REQUEST_NULL;
-    for (std::size_t p = 0; p < phases; ++p) {
-      MPI_Irecv(&heard_by_user[p], 1, MPI_INT, previous_rank(), static_cast<int>(p), MPI_COMM_WORLD, &users[p]);
-    }
-    MPI_Irecv(&anything, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
-    for (std::size_t p = 0; p < phases; ++p) {
-      CHECK(pass_around(comm, 100 * world_rank() + static_cast<int>(p), static_cast<phase>(p)) ==
-            100 * previous_rank() + static_cast<int>(p));
-    }
-    int arrived = 1;
-    MPI_Test(&any, &arrived, MPI_STATUS_IGNORE);
-    CHECK(arrived == 0);
-    MPI_Barrier(MPI_COMM_WORLD);
-    for (std::size_t p = 0; p < phases; ++p) {
-      int const number = -static_cast<int>(p) - 1;
-      MPI_Send(&number, 1, MPI_INT, next_rank(), static_cast<int>(p), MPI_COMM_WORLD);
-    }
-    MPI_Waitall(phases, users.data(), MPI_STATUSES_IGNORE);
-    CHECK(heard_by_user == std::array<int, phases>{-1, -2, -3, -4, -5, -6});
-    MPI_Send(&heard_by_user[0], 1, MPI_INT, next_rank(), 77, MPI_COMM_WORLD);
-    MPI_Wait(&any, MPI_STATUS_IGNORE);
-    CHECK(anything == -1);
-  });
+TEST_CASE_ON_ALL_RANKS("the library's messages and the user's never meet, though tags and ranks are the same") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  constexpr std::size_t phases = oktopk::phase_count;
+  std::array<MPI_Request, phases> users{};
+  std::array<int, phases> heard_by_user{};
+  int anything = 0;
+  MPI_Request any = MPI_REQUEST_NULL;
+  for (std::size_t p = 0; p < phases; ++p) {
+    MPI_Irecv(&heard_by_user[p], 1, MPI_INT, previous_rank(), static_cast<int>(p), MPI_COMM_WORLD, &users[p]);
+  }
+  MPI_Irecv(&anything, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
+  for (std::size_t p = 0; p < phases; ++p) {
+    CHECK(pass_around(comm, 100 * world_rank() + static_cast<int>(p), static_cast<phase>(p)) ==
+          100 * previous_rank() + static_cast<int>(p));
+  }
+  int arrived = 1;
+  MPI_Test(&any, &arrived, MPI_STATUS_IGNORE);
+  CHECK(arrived == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (std::size_t p = 0; p < phases; ++p) {
+    int const number = -static_cast<int>(p) - 1;
+    MPI_Send(&number, 1, MPI_INT, next_rank(), static_cast<int>(p), MPI_COMM_WORLD);
+  }
+  MPI_Waitall(phases, users.data(), MPI_STATUSES_IGNORE);
+  CHECK(heard_by_user == std::array<int, phases>{-1, -2, -3, -4, -5, -6});
+  MPI_Send(&heard_by_user[0], 1, MPI_INT, next_rank(), 77, MPI_COMM_WORLD);
+  MPI_Wait(&any, MPI_STATUS_IGNORE);
+  CHECK(anything == -1);
 }
 
-TEST_CASE("a receive may offer more room than the message needs, and learns its size, zero included") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    std::vector<std::byte> const sent(3000, std::byte(1));
-    std::vector<std::vector<std::byte>> spaces(3, std::vector<std::byte>(4000));
-    std::array<std::size_t, 3> const sizes = {3000, 0, 17};
-    std::vector<request> all;
-    for (std::size_t i = 0; i < 3; ++i) {
-      all.push_back(comm.irecv(spaces[i], previous_rank(), phase::balance));
-      CHECK(all.back().receives());
-    }
-    for (std::size_t const size : sizes) {
-      all.push_back(comm.isend(std::span(sent).first(size), next_rank(), phase::balance));
-      CHECK_FALSE(all.back().receives());
-      CHECK(all.back().message_phase() == phase::balance);
-    }
-    comm.wait_all(all);
-    for (std::size_t i = 0; i < 3; ++i) {
-      CHECK_FALSE(all[i].active());
-      CHECK_FALSE(all[i + 3].active());
-      CHECK(all[i].bytes() == sizes[i]);
-    }
-    CHECK(spaces[0][2999] == std::byte(1));
-    CHECK(spaces[0][3000] == std::byte(0));
-  });
+TEST_CASE_ON_ALL_RANKS("a receive may offer more room than the message needs, and learns its size, zero included") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  std::vector<std::byte> const sent(3000, std::byte(1));
+  std::vector<std::vector<std::byte>> spaces(3, std::vector<std::byte>(4000));
+  std::array<std::size_t, 3> const sizes = {3000, 0, 17};
+  std::vector<request> all;
+  for (std::size_t i = 0; i < 3; ++i) {
+    all.push_back(comm.irecv(spaces[i], previous_rank(), phase::balance));
+    CHECK(all.back().receives());
+  }
+  for (std::size_t const size : sizes) {
+    all.push_back(comm.isend(std::span(sent).first(size), next_rank(), phase::balance));
+    CHECK_FALSE(all.back().receives());
+    CHECK(all.back().message_phase() == phase::balance);
+  }
+  comm.wait_all(all);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_FALSE(all[i].active());
+    CHECK_FALSE(all[i + 3].active());
+    CHECK(all[i].bytes() == sizes[i]);
+  }
+  CHECK(spaces[0][2999] == std::byte(1));
+  CHECK(spaces[0][3000] == std::byte(0));
 }
 
-TEST_CASE("a device's memory is within reach only where the library says so") {
-  on_all_ranks([] {
-    using oktopk::detail::device_family;
-    using oktopk::detail::mpi_takes_memory_of;
-    CHECK_FALSE(mpi_takes_memory_of(device_family::unknown));
+TEST_CASE_ON_ALL_RANKS("a device's memory is within reach only where the library says so") {
+  using oktopk::detail::device_family;
+  using oktopk::detail::mpi_takes_memory_of;
+  CHECK_FALSE(mpi_takes_memory_of(device_family::unknown));
 #if defined(MPIX_CUDA_AWARE_SUPPORT) && !MPIX_CUDA_AWARE_SUPPORT
-    CHECK_FALSE(mpi_takes_memory_of(device_family::cuda));
+  CHECK_FALSE(mpi_takes_memory_of(device_family::cuda));
 #elif defined(MPIX_GPU_SUPPORT_CUDA)
-    CHECK(mpi_takes_memory_of(device_family::cuda) == (MPIX_Query_cuda_support() == 1));
-    CHECK(mpi_takes_memory_of(device_family::hip) == (MPIX_Query_hip_support() == 1));
+  CHECK(mpi_takes_memory_of(device_family::cuda) == (MPIX_Query_cuda_support() == 1));
+  CHECK(mpi_takes_memory_of(device_family::hip) == (MPIX_Query_hip_support() == 1));
 #endif
-  });
 }
 
-TEST_CASE("copies share the duplicate, and the last one frees it, once") {
-  on_all_ranks([] {
-    int deletions = 0;
-    int key = MPI_KEYVAL_INVALID;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, count_deletions, &key, nullptr);
+TEST_CASE_ON_ALL_RANKS("copies share the duplicate, and the last one frees it, once") {
+  int deletions = 0;
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, count_deletions, &key, nullptr);
+  {
+    std::vector<mpi_communicator> held;
     {
-      std::vector<mpi_communicator> held;
-      {
-        auto const first = mpi_communicator::duplicate(MPI_COMM_WORLD);
-        MPI_Comm_set_attr(first.get(), key, &deletions);
-        held.push_back(first);
-        mpi_communicator const second = first;
-        CHECK(second.get() == first.get());
-      }
-      CHECK(deletions == 0);
-      CHECK(pass_around(held[0], world_rank()) == previous_rank());
-      auto another = mpi_communicator::duplicate(held[0].get());
-      CHECK(another.get() != held[0].get());
-      held.push_back(another);
-      held[0] = held[1];
-      CHECK(deletions == 1);
-      CHECK(pass_around(held[0], world_rank()) == previous_rank());
+      auto const first = mpi_communicator::duplicate(MPI_COMM_WORLD);
+      MPI_Comm_set_attr(first.get(), key, &deletions);
+      held.push_back(first);
+      mpi_communicator const second = first;
+      CHECK(second.get() == first.get());
     }
+    CHECK(deletions == 0);
+    CHECK(pass_around(held[0], world_rank()) == previous_rank());
+    auto another = mpi_communicator::duplicate(held[0].get());
+    CHECK(another.get() != held[0].get());
+    held.push_back(another);
+    held[0] = held[1];
     CHECK(deletions == 1);
-    MPI_Comm_free_keyval(&key);
-  });
+    CHECK(pass_around(held[0], world_rank()) == previous_rank());
+  }
+  CHECK(deletions == 1);
+  MPI_Comm_free_keyval(&key);
 }

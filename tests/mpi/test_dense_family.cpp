@@ -14,10 +14,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/mpi.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

@@ -15,14 +15,8 @@
 #include <sys/mman.h>
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
 #include <iostream>
-#include <limits>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -119,46 +113,42 @@ TEST_CASE("the bytes of a real long message are counted, none too many") {
   CHECK(outcome_of([] { mpi_bytes(std::size_t(1) << 63); }).code == fault::communication);
 }
 
-TEST_CASE("messages match whatever either side made of its bytes, and say how many have arrived") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    for (std::size_t const bytes : {0U, 1U, 7U, 8U, 100U, 100000U}) {
-      for (std::size_t const more : {0U, 1U, 13U, 5000U}) {
-        for (std::size_t const largest_sent : {3U, 8U, 1U << 30}) {
-          for (std::size_t const largest_received : {3U, 8U, 1U << 30}) {
-            auto const sent = pattern(bytes);
-            std::vector<std::byte> space(bytes + more, std::byte(0));
-            std::array<MPI_Request, 2> both{};
-            {
-              mpi_bytes const in(space.size(), largest_received);
-              mpi_bytes const out(sent.size(), largest_sent);
-              MPI_Irecv(space.data(), in.count(), in.type(), previous_rank(), 3, comm.get(), &both[0]);
-              MPI_Isend(sent.data(), out.count(), out.type(), next_rank(), 3, comm.get(), &both[1]);
-            }
-            std::array<MPI_Status, 2> statuses{};
-            MPI_Waitall(2, both.data(), statuses.data());
-            MPI_Count arrived = -1;
-            MPI_Get_elements_x(&statuses[0], MPI_BYTE, &arrived);
-            space.resize(static_cast<std::size_t>(arrived));
-            REQUIRE(space == sent);
+TEST_CASE_ON_ALL_RANKS("messages match whatever either side made of its bytes, and say how many have arrived") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  for (std::size_t const bytes : {0U, 1U, 7U, 8U, 100U, 100000U}) {
+    for (std::size_t const more : {0U, 1U, 13U, 5000U}) {
+      for (std::size_t const largest_sent : {3U, 8U, 1U << 30}) {
+        for (std::size_t const largest_received : {3U, 8U, 1U << 30}) {
+          auto const sent = pattern(bytes);
+          std::vector<std::byte> space(bytes + more, std::byte(0));
+          std::array<MPI_Request, 2> both{};
+          {
+            mpi_bytes const in(space.size(), largest_received);
+            mpi_bytes const out(sent.size(), largest_sent);
+            MPI_Irecv(space.data(), in.count(), in.type(), previous_rank(), 3, comm.get(), &both[0]);
+            MPI_Isend(sent.data(), out.count(), out.type(), next_rank(), 3, comm.get(), &both[1]);
           }
+          std::array<MPI_Status, 2> statuses{};
+          MPI_Waitall(2, both.data(), statuses.data());
+          MPI_Count arrived = -1;
+          MPI_Get_elements_x(&statuses[0], MPI_BYTE, &arrived);
+          space.resize(static_cast<std::size_t>(arrived));
+          REQUIRE(space == sent);
         }
       }
     }
-  });
+  }
 }
 
-TEST_CASE("a receive may offer more room than an int counts") {
-  on_all_ranks([] {
-    auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-    untouched const huge(beyond_int + 5);
-    int const number = 42;
-    std::array<request, 2> both = {comm.irecv(huge.bytes(), previous_rank(), phase::reduce),
-                                   comm.isend(bytes_of(number), next_rank(), phase::reduce)};
-    comm.wait_all(both);
-    CHECK(both[0].bytes() == sizeof(int));
-    CHECK(*reinterpret_cast<int*>(huge.bytes().data()) == 42);
-  });
+TEST_CASE_ON_ALL_RANKS("a receive may offer more room than an int counts") {
+  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
+  untouched const huge(beyond_int + 5);
+  int const number = 42;
+  std::array<request, 2> both = {comm.irecv(huge.bytes(), previous_rank(), phase::reduce),
+                                 comm.isend(bytes_of(number), next_rank(), phase::reduce)};
+  comm.wait_all(both);
+  CHECK(both[0].bytes() == sizeof(int));
+  CHECK(*reinterpret_cast<int*>(huge.bytes().data()) == 42);
 }
 
 TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {

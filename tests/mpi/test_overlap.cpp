@@ -16,13 +16,9 @@
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <limits>
 #include <thread>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::bucket;
@@ -47,9 +43,7 @@ oktopk::bucketed<Allreduce> buckets_over(comm_type const& comm, bool overlap) {
   auto const make = [&](bucket const& of) {
     typename Allreduce::options how;
     how.length = of.length;
-    if constexpr (requires { how.k = 1; }) {
-      how.k = 40;
-    }
+    SET_IF_THERE(how.k, 40);
     return Allreduce(host_execution(), comm, how);
   };
   return {host_execution(), comm, lengths, make, {.plan = {.bucket_bytes = 4 * 4000}, .overlap = overlap}};

@@ -23,11 +23,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -59,12 +54,8 @@ seen calls_over(Comm inner) {
   oktopk::counted<Comm> comm(inner);
   typename Algorithm<oktopk::counted<Comm>>::options how;
   how.length = length;
-  if constexpr (requires { how.k; }) {
-    how.k = 90;
-  }
-  if constexpr (requires { how.gather.ratio; }) {
-    how.gather.ratio = 1;
-  }
+  SET_IF_THERE(how.k, 90);
+  SET_IF_THERE(how.gather.ratio, 1);
   Algorithm<oktopk::counted<Comm>> allreduce(device(), comm, how);
   seen all;
   for (int iteration = 0; iteration < 4; ++iteration) {
@@ -104,8 +95,7 @@ template <class Comm>
 using ok_topk = oktopk::ok_topk<device, Comm>;
 template <class Comm>
 using packed_ok_topk =
-    oktopk::ok_topk<device, Comm,
-                    oktopk_tests::policies_of<oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>>;
+    oktopk::ok_topk<device, Comm, policies_of<oktopk::packed<float, std::int32_t>, oktopk::reused_threshold>>;
 template <class Comm>
 using gtopk = oktopk::gtopk<device, Comm>;
 template <class Comm>
@@ -173,86 +163,75 @@ TEST_CASE("the other sparse algorithms over nccl give the bits and send the byte
   }
 }
 
-TEST_CASE("messages of nccl take their place among the kernels of their instance") {
+TEST_CASE_ON_ALL_RANKS("messages of nccl take their place among the kernels of their instance") {
   if (world_size() == 1) {
     return;
   }
-  on_all_ranks([] {
-    nccl comm = connected();
-    device const exec;
-    numbers const out = filled(exec, -1);
-    numbers const in = filled(exec, -2);
-    for (int round = 0; round < 5; ++round) { // nothing waits but the last line
-      Kokkos::deep_copy(exec, out, 100 * round + world_rank());
-      pass_on(comm, exec, out, in);
-    }
-    Kokkos::deep_copy(exec, out, -3);
-    CHECK(first_of(exec, in) == 400 + previous_rank());
-  });
+  nccl comm = connected();
+  device const exec;
+  numbers const out = filled(exec, -1);
+  numbers const in = filled(exec, -2);
+  for (int round = 0; round < 5; ++round) { // nothing waits but the last line
+    Kokkos::deep_copy(exec, out, 100 * round + world_rank());
+    pass_on(comm, exec, out, in);
+  }
+  Kokkos::deep_copy(exec, out, -3);
+  CHECK(first_of(exec, in) == 400 + previous_rank());
 }
 
-TEST_CASE("a duplicate of a communicator of nccl has its ranks and its own messages") {
-  on_all_ranks([] {
-    nccl comm = connected();
-    auto const other = oktopk::nccl_bulk<device>::duplicate(device(), comm.bulk().get());
-    CHECK(other.rank() == world_rank());
-    CHECK(other.size() == world_size());
-    CHECK(other.get() != comm.bulk().get());
-  });
+TEST_CASE_ON_ALL_RANKS("a duplicate of a communicator of nccl has its ranks and its own messages") {
+  nccl comm = connected();
+  auto const other = oktopk::nccl_bulk<device>::duplicate(device(), comm.bulk().get());
+  CHECK(other.rank() == world_rank());
+  CHECK(other.size() == world_size());
+  CHECK(other.get() != comm.bulk().get());
 }
 
-TEST_CASE("a call that nccl refuses is an error that says why, and the communicator is of no more use") {
-  on_all_ranks([] {
-    nccl comm = connected();
-    device const exec;
-    numbers const incoming = filled(exec, 0);
-    auto const refused = outcome_of([&] {
-      oktopk::detail::message_group<nccl> messages;
-      messages.reset(1);
-      oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-      messages.receive(bytes_of(incoming), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
-      messages.start(exec, comm);
-    });
-    CHECK(refused.code == oktopk::fault::communication);
-    CHECK(refused.says("ncclRecv: "));
-    CHECK(outcome_of([&] {
-            comm.bulk().allreduce(std::span<float>(), oktopk::reduction::sum, oktopk::phase::reduce);
-          }).says("cannot be used any more"));
+TEST_CASE_ON_ALL_RANKS("a call that nccl refuses is an error that says why, and the communicator is of no more use") {
+  nccl comm = connected();
+  device const exec;
+  numbers const incoming = filled(exec, 0);
+  auto const refused = outcome_of([&] {
+    oktopk::detail::message_group<nccl> messages;
+    messages.reset(1);
+    oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
+    messages.receive(bytes_of(incoming), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
+    messages.start(exec, comm);
   });
+  CHECK(unlike(refused, oktopk::fault::communication, "ncclRecv: ") == "");
+  CHECK(outcome_of([&] {
+          comm.bulk().allreduce(std::span<float>(), oktopk::reduction::sum, oktopk::phase::reduce);
+        }).says("cannot be used any more"));
 }
 
 #ifdef OKTOPK_NCCL_STAND_IN
-TEST_CASE("host memory is refused, with the name of the call") {
-  on_all_ranks([] {
-    nccl comm = connected();
-    std::array<std::byte, 8> bytes{};
-    oktopk::bulk_message const message{bytes, next_rank(), oktopk::phase::reduce, false};
-    nccl::bulk_request request;
-    auto const refused = outcome_of([&] { comm.start(device(), std::span(&message, 1), std::span(&request, 1)); });
-    CHECK(refused.says("ncclSend: invalid argument (ncclSend: the data is not in the memory of the device)"));
-  });
+TEST_CASE_ON_ALL_RANKS("host memory is refused, with the name of the call") {
+  nccl comm = connected();
+  std::array<std::byte, 8> bytes{};
+  oktopk::bulk_message const message{bytes, next_rank(), oktopk::phase::reduce, false};
+  nccl::bulk_request request;
+  auto const refused = outcome_of([&] { comm.start(device(), std::span(&message, 1), std::span(&request, 1)); });
+  CHECK(refused.says("ncclSend: invalid argument (ncclSend: the data is not in the memory of the device)"));
 }
 
-TEST_CASE("a message whose size its receive does not have is an error") {
+TEST_CASE_ON_ALL_RANKS("a message whose size its receive does not have is an error") {
   if (world_size() == 1) {
     return;
   }
-  on_all_ranks([] {
-    nccl comm = connected();
-    comm.bulk().set_time_limit(std::chrono::seconds(30));
-    device const exec;
-    numbers const incoming = filled(exec, 0);
-    std::array<oktopk::bulk_message, 2> const messages = {
-        oktopk::bulk_message{bytes_of(incoming).first(16), previous_rank(), oktopk::phase::reduce, true},
-        oktopk::bulk_message{bytes_of(incoming).subspan(16, 24), next_rank(), oktopk::phase::reduce, false}};
-    std::array<nccl::bulk_request, 2> requests;
-    auto const heard = outcome_of([&] {
-      comm.start(exec, messages, requests);
-      exec.fence();
-      comm.wait_all(std::span(requests));
-    });
-    CHECK(heard.code == oktopk::fault::communication);
-    comm.cancel(std::span(requests));
+  nccl comm = connected();
+  comm.bulk().set_time_limit(std::chrono::seconds(30));
+  device const exec;
+  numbers const incoming = filled(exec, 0);
+  std::array<oktopk::bulk_message, 2> const messages = {
+      oktopk::bulk_message{bytes_of(incoming).first(16), previous_rank(), oktopk::phase::reduce, true},
+      oktopk::bulk_message{bytes_of(incoming).subspan(16, 24), next_rank(), oktopk::phase::reduce, false}};
+  std::array<nccl::bulk_request, 2> requests;
+  auto const heard = outcome_of([&] {
+    comm.start(exec, messages, requests);
+    exec.fence();
+    comm.wait_all(std::span(requests));
   });
+  CHECK(heard.code == oktopk::fault::communication);
+  comm.cancel(std::span(requests));
 }
 #endif

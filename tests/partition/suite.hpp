@@ -9,12 +9,7 @@
 
 #include <oktopk/partition/concept.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <functional>
-#include <span>
-#include <string>
-#include <vector>
 
 // What every partitioner must pass: include this, name the type, and call `check_partitioner` in a test case.
 namespace oktopk_tests::partitioning {

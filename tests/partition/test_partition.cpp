@@ -8,13 +8,7 @@
 #include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <functional>
-#include <span>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::partitioning;

@@ -4,15 +4,16 @@
 
 #include "support/collect.hpp"
 #include "support/generators.hpp"
-#include "support/reference.hpp"
 
 #include <oktopk/select/concept.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,21 +68,27 @@ local_candidates<Value> candidates_in(Kokkos::View<Value*, memory> const& values
   return {oktopk::array_ref<Value const, memory>(values.data(), values.extent(0)), {}};
 }
 
-/// Entries in memory, on the host.
-template <class Entries>
-auto entries_of(Entries const& entries) {
-  execution().fence();
-  sparse_vector<typename decltype(entries.values)::non_const_value_type> chosen;
-  auto const indices = to_vector(entries.indices);
-  chosen.indices.assign(indices.begin(), indices.end());
-  chosen.values = to_vector(entries.values);
-  return chosen;
-}
-
 /// The first `count` entries of a workspace.
 template <class Value>
 sparse_vector<Value> selection_in(workspace_of<Value> const& workspace, std::int64_t count) {
   return entries_of(workspace.entries(count));
+}
+
+/// The `count` largest by the patterns of their magnitudes, ties to the lower index.
+template <class Value>
+sparse_vector<Value> largest(std::vector<Value> const& values, std::int64_t count) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return oktopk::detail::magnitude_bits(values[a]) > oktopk::detail::magnitude_bits(values[b]);
+  });
+  order.resize(static_cast<std::size_t>(count));
+  std::sort(order.begin(), order.end());
+  sparse_vector<Value> chosen;
+  for (std::size_t const i : order) {
+    chosen.push_back(static_cast<std::int64_t>(i), values[i]);
+  }
+  return chosen;
 }
 
 } // namespace oktopk_tests

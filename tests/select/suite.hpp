@@ -11,16 +11,9 @@
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/select/concept.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <numeric>
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
 // What every selector must pass: include this, name the type, and call `check_selector` in a test case.
 namespace oktopk_tests::selecting {
@@ -32,28 +25,6 @@ struct promises {
   bool by_magnitude = true;  ///< the largest; else any of them, as long as all values are finite
   std::int64_t chunk = 0;    ///< selects in each chunk of so many values by itself; 0 where it selects among all
 };
-
-/// The `count` largest by the patterns of their magnitudes, ties to the lower index.
-template <class Value>
-sparse_vector<Value> largest(std::vector<Value> const& values, std::int64_t count) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return oktopk::detail::magnitude_bits(values[a]) > oktopk::detail::magnitude_bits(values[b]);
-  });
-  order.resize(static_cast<std::size_t>(count));
-  std::sort(order.begin(), order.end());
-  sparse_vector<Value> chosen;
-  for (std::size_t const i : order) {
-    chosen.push_back(static_cast<std::int64_t>(i), values[i]);
-  }
-  return chosen;
-}
-
-template <class Value>
-bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
-  return a.indices == b.indices && bits(a.values) == bits(b.values);
-}
 
 /// A selector's state as a checkpoint holds it.
 template <class State>

@@ -5,13 +5,6 @@
 
 #include <oktopk/select/chunked.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

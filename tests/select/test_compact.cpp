@@ -8,10 +8,6 @@
 #include <oktopk/select/kernel/non_finite.hpp>
 #include <oktopk/select/kernel/select.hpp>
 
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::detail::magnitude_bits;
 

@@ -6,13 +6,8 @@
 
 #include <oktopk/select/exact_search.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <functional>
 #include <set>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 

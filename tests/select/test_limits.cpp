@@ -10,12 +10,6 @@
 
 #include <oktopk/select/exact.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::detail::bits_of;
 using oktopk::detail::magnitude_bits;

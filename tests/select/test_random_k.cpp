@@ -5,13 +5,7 @@
 
 #include <oktopk/select/random_k.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <set>
-#include <vector>
 
 using namespace oktopk_tests;
 

@@ -7,12 +7,7 @@
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <set>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::reused_threshold;

@@ -8,13 +8,7 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/select.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 // The kernels that select on a device, in every form of a warp: also on a host, where one thread plays each.
 using namespace oktopk_tests;
@@ -34,12 +28,6 @@ sparse_vector<Value> written(kernel_workspace<Index, Value> const& workspace, st
   return entries_of(workspace.entries(count));
 }
 
-/// To the bit, so that a NaN is itself.
-template <class Value>
-bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
-  return a.indices == b.indices && bits(a.values) == bits(b.values);
-}
-
 /// The candidates that reach a magnitude.
 template <class Value>
 sparse_vector<Value> reaching(std::vector<Value> const& values, Value least) {
@@ -49,25 +37,6 @@ sparse_vector<Value> reaching(std::vector<Value> const& values, Value least) {
       entries.indices.push_back(static_cast<std::int64_t>(i));
       entries.values.push_back(values[i]);
     }
-  }
-  return entries;
-}
-
-/// The k largest magnitudes by the rule of all selectors: ties to the lower index, order of the indices.
-template <class Value>
-sparse_vector<Value> largest(std::vector<Value> const& values, std::int64_t k) {
-  std::vector<std::size_t> order(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return magnitude_bits(values[a]) > magnitude_bits(values[b]); });
-  order.resize(static_cast<std::size_t>(k));
-  std::sort(order.begin(), order.end());
-  sparse_vector<Value> entries;
-  for (std::size_t const i : order) {
-    entries.indices.push_back(static_cast<std::int64_t>(i));
-    entries.values.push_back(values[i]);
   }
   return entries;
 }

@@ -13,11 +13,7 @@
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <sstream>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -38,38 +34,36 @@ std::vector<float> gradient_of(int rank, int iteration) {
 
 } // namespace
 
-TEST_CASE("with a dense allreduce Adam is Adam on the average gradient") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    oktopk::adam_options const how{.learning_rate = 0.01, .weight_decay = 0.1};
-    everything allreduce(execution(), comm, {.length = length});
-    oktopk::adam optimizer(allreduce, how);
-    auto const size = static_cast<std::size_t>(length);
-    auto const weights = to_view(std::vector<float>(size, 1));
-    std::vector<double> expected(size, 1);
-    std::vector<double> m(size);
-    std::vector<double> v(size);
-    for (int t = 1; t <= iterations; ++t) {
-      optimizer.step(weights, to_view(gradient_of(comm.rank(), t)));
-      std::vector<double> average(size);
-      for (int rank = 0; rank < ranks; ++rank) {
-        auto const gradient = gradient_of(rank, t);
-        for (std::size_t i = 0; i < size; ++i) {
-          average[i] += static_cast<double>(gradient[i]) / ranks;
-        }
-      }
+TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gradient") {
+  oktopk::adam_options const how{.learning_rate = 0.01, .weight_decay = 0.1};
+  everything allreduce(execution(), comm, {.length = length});
+  oktopk::adam optimizer(allreduce, how);
+  auto const size = static_cast<std::size_t>(length);
+  auto const weights = to_view(std::vector<float>(size, 1));
+  std::vector<double> expected(size, 1);
+  std::vector<double> m(size);
+  std::vector<double> v(size);
+  for (int t = 1; t <= iterations; ++t) {
+    optimizer.step(weights, to_view(gradient_of(comm.rank(), t)));
+    std::vector<double> average(size);
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const gradient = gradient_of(rank, t);
       for (std::size_t i = 0; i < size; ++i) {
-        m[i] = 0.9 * m[i] + 0.1 * average[i];
-        v[i] = 0.999 * v[i] + 0.001 * average[i] * average[i];
-        double const m_hat = m[i] / (1 - std::pow(0.9, t));
-        double const v_hat = v[i] / (1 - std::pow(0.999, t));
-        expected[i] -= 0.01 * (m_hat / (std::sqrt(v_hat) + 1e-8) + 0.1 * expected[i]);
+        average[i] += static_cast<double>(gradient[i]) / ranks;
       }
     }
-    auto const found = to_vector(weights);
     for (std::size_t i = 0; i < size; ++i) {
-      REQUIRE(static_cast<double>(found[i]) == Approx(expected[i]).margin(1e-5));
+      m[i] = 0.9 * m[i] + 0.1 * average[i];
+      v[i] = 0.999 * v[i] + 0.001 * average[i] * average[i];
+      double const m_hat = m[i] / (1 - std::pow(0.9, t));
+      double const v_hat = v[i] / (1 - std::pow(0.999, t));
+      expected[i] -= 0.01 * (m_hat / (std::sqrt(v_hat) + 1e-8) + 0.1 * expected[i]);
     }
-  });
+  }
+  auto const found = to_vector(weights);
+  for (std::size_t i = 0; i < size; ++i) {
+    REQUIRE(static_cast<double>(found[i]) == Approx(expected[i]).margin(1e-5));
+  }
 }
 
 TEST_CASE("Adam over a sparse allreduce: weights are equal on all ranks, and a restart gives the same bits") {
@@ -149,26 +143,25 @@ TEST_CASE("an average whose square overflows is named on every rank, nothing has
   });
   for (outcome const& each : heard) {
     CHECK(each == heard[0]);
-    CHECK(each.code == fault::non_finite);
-    CHECK(each.says("adam: the mean of squares at index 7 overflows with the average 3e+22"));
+    CHECK(unlike(each, fault::non_finite, "adam: the mean of squares at index 7 overflows with the average 3e+22") ==
+          "");
   }
 }
 
-TEST_CASE("weights of a wrong length, or a damaged state, are an error on every rank, and nothing has changed") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = length, .k = 30});
-    oktopk::adam optimizer(allreduce, {});
-    auto const gradient = to_view(gradient_of(comm.rank(), 0));
-    auto const wrong = comm.rank() == 1 ? length + 1 : length;
-    auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(wrong)));
-    CHECK(outcome_of([&] { optimizer.step(weights, gradient); }).code == fault::length_mismatch);
-    CHECK(optimizer.state().steps == 0);
-    auto saved = optimizer.state();
-    if (comm.rank() == 2) {
-      saved.mean.pop_back();
-    }
-    CHECK(outcome_of([&] { optimizer.restore(saved); }).code == fault::bad_state);
-    CHECK(outcome_of([&] { optimizer.set_learning_rate(-1); }).code == fault::option_out_of_range);
-    CHECK(optimizer.learning_rate() == 2e-4);
-  });
+TEST_CASE_ON(comm, ranks,
+             "weights of a wrong length, or a damaged state, are an error on every rank, and nothing has changed") {
+  algorithm allreduce(execution(), comm, {.length = length, .k = 30});
+  oktopk::adam optimizer(allreduce, {});
+  auto const gradient = to_view(gradient_of(comm.rank(), 0));
+  auto const wrong = comm.rank() == 1 ? length + 1 : length;
+  auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(wrong)));
+  CHECK(outcome_of([&] { optimizer.step(weights, gradient); }).code == fault::length_mismatch);
+  CHECK(optimizer.state().steps == 0);
+  auto saved = optimizer.state();
+  if (comm.rank() == 2) {
+    saved.mean.pop_back();
+  }
+  CHECK(outcome_of([&] { optimizer.restore(saved); }).code == fault::bad_state);
+  CHECK(outcome_of([&] { optimizer.set_learning_rate(-1); }).code == fault::option_out_of_range);
+  CHECK(optimizer.learning_rate() == 2e-4);
 }

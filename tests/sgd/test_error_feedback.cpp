@@ -16,14 +16,9 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::error_feedback;
@@ -144,72 +139,67 @@ TEMPLATE_TEST_CASE("withheld ranges take no part: residual and velocity stay the
   }
 }
 
-TEST_CASE("a step of sgd is a call of error feedback and a subtraction of the averages") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    algorithm one(execution(), comm, {.length = length, .k = 20});
-    algorithm other(execution(), comm, {.length = length, .k = 20});
-    oktopk::sgd optimizer(one, {.learning_rate = 0.25});
-    error_feedback feedback(other);
-    auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
-    std::vector<float> expected(static_cast<std::size_t>(length), 1);
-    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
-    for (int iteration = 0; iteration < iterations; ++iteration) {
-      auto const gradient = to_view(gradient_of(comm.rank(), iteration));
-      optimizer.step(weights, gradient);
-      feedback.average(feedback(gradient, 0.25), average);
-      auto const averages = to_vector(average);
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        expected[i] -= averages[i];
-      }
+TEST_CASE_ON(comm, ranks, "a step of sgd is a call of error feedback and a subtraction of the averages") {
+  algorithm one(execution(), comm, {.length = length, .k = 20});
+  algorithm other(execution(), comm, {.length = length, .k = 20});
+  oktopk::sgd optimizer(one, {.learning_rate = 0.25});
+  error_feedback feedback(other);
+  auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
+  std::vector<float> expected(static_cast<std::size_t>(length), 1);
+  auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    auto const gradient = to_view(gradient_of(comm.rank(), iteration));
+    optimizer.step(weights, gradient);
+    feedback.average(feedback(gradient, 0.25), average);
+    auto const averages = to_vector(average);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      expected[i] -= averages[i];
     }
-    CHECK(bits(to_vector(weights)) == bits(expected));
-    CHECK(bits(to_vector(optimizer.residual())) == bits(to_vector(feedback.residual())));
-  });
+  }
+  CHECK(bits(to_vector(weights)) == bits(expected));
+  CHECK(bits(to_vector(optimizer.residual())) == bits(to_vector(feedback.residual())));
 }
 
-TEST_CASE("gradients in half precision are summed in float, as the same numbers in float are") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    algorithm one(execution(), comm, {.length = length, .k = 20});
-    algorithm other(execution(), comm, {.length = length, .k = 20});
-    error_feedback narrow(one);
-    error_feedback wide(other);
-    for (int iteration = 0; iteration < iterations; ++iteration) {
-      Kokkos::View<half_of_float*, Kokkos::HostSpace> const halves("halves", static_cast<std::size_t>(length));
-      std::vector<float> floats(static_cast<std::size_t>(length));
-      auto const gradient = gradient_of(comm.rank(), iteration);
-      for (std::size_t i = 0; i < gradient.size(); ++i) {
-        halves(i) = half_of_float(gradient[i]);
-        floats[i] = static_cast<float>(halves(i));
-      }
-      auto const on_device = Kokkos::create_mirror_view_and_copy(memory(), halves);
-      auto const& a = narrow(on_device);
-      auto const& b = wide(to_view(floats));
-      CHECK(to_vector(a.indices()) == to_vector(b.indices()));
-      CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
+TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as the same numbers in float are") {
+  algorithm one(execution(), comm, {.length = length, .k = 20});
+  algorithm other(execution(), comm, {.length = length, .k = 20});
+  error_feedback narrow(one);
+  error_feedback wide(other);
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    Kokkos::View<half_of_float*, Kokkos::HostSpace> const halves("halves", static_cast<std::size_t>(length));
+    std::vector<float> floats(static_cast<std::size_t>(length));
+    auto const gradient = gradient_of(comm.rank(), iteration);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      halves(i) = half_of_float(gradient[i]);
+      floats[i] = static_cast<float>(halves(i));
     }
-    CHECK(bits(to_vector(narrow.residual())) == bits(to_vector(wide.residual())));
-  });
-}
-
-TEST_CASE("a state of error feedback goes through bytes, and the calls after it are those of one that went on") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    dropping one(execution(), comm, {.length = length, .k = 20});
-    dropping other(execution(), comm, {.length = length, .k = 20});
-    error_feedback first(one);
-    error_feedback second(other);
-    for (int iteration = 0; iteration < 2; ++iteration) {
-      first(to_view(gradient_of(comm.rank(), iteration)));
-    }
-    std::stringstream file;
-    oktopk::save(file, first.state());
-    second.restore(oktopk::load<error_feedback<dropping>::state_type>(file));
-    auto const gradient = to_view(gradient_of(comm.rank(), 2));
-    auto const& a = first(gradient);
-    auto const& b = second(gradient);
+    auto const on_device = Kokkos::create_mirror_view_and_copy(memory(), halves);
+    auto const& a = narrow(on_device);
+    auto const& b = wide(to_view(floats));
     CHECK(to_vector(a.indices()) == to_vector(b.indices()));
     CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
-    CHECK(bits(to_vector(first.residual())) == bits(to_vector(second.residual())));
-  });
+  }
+  CHECK(bits(to_vector(narrow.residual())) == bits(to_vector(wide.residual())));
+}
+
+TEST_CASE_ON(comm, ranks,
+             "a state of error feedback goes through bytes, and the calls after it are those of one that went on") {
+  dropping one(execution(), comm, {.length = length, .k = 20});
+  dropping other(execution(), comm, {.length = length, .k = 20});
+  error_feedback first(one);
+  error_feedback second(other);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    first(to_view(gradient_of(comm.rank(), iteration)));
+  }
+  std::stringstream file;
+  oktopk::save(file, first.state());
+  second.restore(oktopk::load<error_feedback<dropping>::state_type>(file));
+  auto const gradient = to_view(gradient_of(comm.rank(), 2));
+  auto const& a = first(gradient);
+  auto const& b = second(gradient);
+  CHECK(to_vector(a.indices()) == to_vector(b.indices()));
+  CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
+  CHECK(bits(to_vector(first.residual())) == bits(to_vector(second.residual())));
 }
 
 TEST_CASE(
@@ -235,15 +225,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a vector of another length takes no averages") {
-  oktopk::in_process::run(1, [](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
-    error_feedback feedback(allreduce);
-    auto const& update = feedback(to_view(gradient_of(0, 0)));
-    auto const heard = outcome_of([&] { feedback.average(update, to_view(std::vector<float>(10))); });
-    CHECK(heard.code == fault::length_mismatch);
-    CHECK(heard.says("averages of length 600 do not fit a vector of length 10"));
-  });
+TEST_CASE_ON(comm, 1, "a vector of another length takes no averages") {
+  algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+  error_feedback feedback(allreduce);
+  auto const& update = feedback(to_view(gradient_of(0, 0)));
+  auto const heard = outcome_of([&] { feedback.average(update, to_view(std::vector<float>(10))); });
+  CHECK(unlike(heard, fault::length_mismatch, "averages of length 600 do not fit a vector of length 10") == "");
 }
 
 TEST_CASE("a rank can make a call fail on every rank, whatever length it names") {
@@ -261,8 +248,7 @@ TEST_CASE("a rank can make a call fail on every rank, whatever length it names")
     CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
   });
   for (outcome const& each : heard) {
-    CHECK(each.code == fault::length_mismatch);
-    CHECK(each.says("rank 1"));
+    CHECK(unlike(each, fault::length_mismatch, "rank 1") == "");
   }
 }
 

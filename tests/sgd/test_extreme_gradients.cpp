@@ -15,11 +15,7 @@
 #include <oktopk/bucketed.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstdint>
-#include <limits>
 #include <sstream>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::fault;

@@ -8,14 +8,8 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <sstream>
-#include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 // What goes wrong in a step or a restore is an error on every rank and leaves weights and residual as they were.
 using namespace oktopk_tests;
@@ -198,30 +192,28 @@ TEST_CASE("sgd goes on from a saved state to the bit") {
   check_continuation<dense>(3, {.length = length});
 }
 
-TEST_CASE("a saved state that is cut short or something else is refused") {
-  oktopk::in_process::run(1, [&](in_process_communicator comm) {
-    using state_type = oktopk::sgd<ok_topk>::state_type;
-    training<ok_topk> some(comm, sparse_options());
-    some.step(0);
-    std::string const whole = file_of(some.optimizer);
-    auto const loaded = [](std::string const& text) {
-      std::istringstream in(text);
-      return failure_of([&] { oktopk::load<state_type>(in); });
-    };
-    CHECK(loaded(whole).code == fault::none);
-    for (std::size_t size = 0; size < whole.size(); ++size) {
-      if (loaded(whole.substr(0, size)).code != fault::bad_file) {
-        FAIL_CHECK("cut at " << size);
-      }
+TEST_CASE_ON(comm, 1, "a saved state that is cut short or something else is refused") {
+  using state_type = oktopk::sgd<ok_topk>::state_type;
+  training<ok_topk> some(comm, sparse_options());
+  some.step(0);
+  std::string const whole = file_of(some.optimizer);
+  auto const loaded = [](std::string const& text) {
+    std::istringstream in(text);
+    return failure_of([&] { oktopk::load<state_type>(in); });
+  };
+  CHECK(loaded(whole).code == fault::none);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    if (loaded(whole.substr(0, size)).code != fault::bad_file) {
+      FAIL_CHECK("cut at " << size);
     }
-    std::string other = whole;
-    other[3] = 'x';
-    CHECK(loaded(other).code == fault::bad_file);
-    CHECK(loaded(std::string(1000, '\xff')).code == fault::bad_file);
-    std::ostringstream broken;
-    broken.setstate(std::ios::badbit);
-    CHECK(failure_of([&] { oktopk::save(broken, some.optimizer.state()); }).code == fault::bad_file);
-  });
+  }
+  std::string other = whole;
+  other[3] = 'x';
+  CHECK(loaded(other).code == fault::bad_file);
+  CHECK(loaded(std::string(1000, '\xff')).code == fault::bad_file);
+  std::ostringstream broken;
+  broken.setstate(std::ios::badbit);
+  CHECK(failure_of([&] { oktopk::save(broken, some.optimizer.state()); }).code == fault::bad_file);
 }
 
 TEST_CASE("a learning rate that is not finite or differs between ranks is refused") {

@@ -10,13 +10,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 // Algorithm 2, step by step. Gradients are whole numbers and rates powers of two, so that nothing rounds.
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
@@ -80,8 +73,8 @@ struct sequential_sgd {
   std::int64_t k;
 };
 
-using exact_ok_topk = oktopk::ok_topk<execution, in_process_communicator,
-                                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact>>;
+using exact_ok_topk =
+    oktopk::ok_topk<execution, in_process_communicator, policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact>>;
 
 /// Steps over any algorithm, each held against the update that it says it made.
 template <class Allreduce>
@@ -152,8 +145,7 @@ TEST_CASE("sgd over exact ok_topk is the sequential Algorithm 2, with a rate tha
 
 TEMPLATE_TEST_CASE("looking at the accumulator changes nothing", "", oktopk::exact, oktopk::reused_threshold) {
   // Without a look the accumulator is formed while it is selected from.
-  using scheme =
-      oktopk::ok_topk<execution, in_process_communicator, oktopk_tests::policies_of<oktopk::coo<>, TestType>>;
+  using scheme = oktopk::ok_topk<execution, in_process_communicator, policies_of<oktopk::coo<>, TestType>>;
   for (int const ranks : {1, 3}) {
     for (std::int64_t const k : {0, 30, 1500}) {
       CAPTURE(ranks, k);
@@ -163,9 +155,7 @@ TEMPLATE_TEST_CASE("looking at the accumulator changes nothing", "", oktopk::exa
         typename scheme::options how;
         how.length = long_one;
         how.k = k;
-        if constexpr (requires { how.local_select.tau_prime; }) {
-          how.local_select.tau_prime = 4;
-        }
+        SET_IF_THERE(how.local_select.tau_prime, 4);
         scheme watched_allreduce(execution(), comm, how);
         scheme plain_allreduce(execution(), comm, how);
         oktopk::sgd<scheme> watched(execution(), watched_allreduce, {.learning_rate = 0.1});

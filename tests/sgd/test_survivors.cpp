@@ -18,12 +18,6 @@
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
@@ -51,10 +45,8 @@ struct kept {
 template <class Algorithm>
 typename Algorithm::options options_of() {
   typename Algorithm::options how{.length = length, .k = 20};
-  if constexpr (requires { how.local_select.tau_prime; }) {
-    how.local_select.tau_prime = 100;
-    how.global_select.tau_prime = 100;
-  }
+  SET_IF_THERE(how.local_select.tau_prime, 100);
+  SET_IF_THERE(how.global_select.tau_prime, 100);
   return how;
 }
 
@@ -109,12 +101,10 @@ kept train(in_process_communicator comm, int calls) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE(
-    "after a death the survivors go on with P-1 ranks and lose the dead rank's residual alone", "",
-    (oktopk::ok_topk<E, in_process_communicator>),
-    (oktopk::ok_topk<E, in_process_communicator,
-                     oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>),
-    (oktopk::gtopk<E, in_process_communicator>), (oktopk::topk_dsa<E, in_process_communicator>)) {
+TEMPLATE_TEST_CASE("after a death the survivors go on with P-1 ranks and lose the dead rank's residual alone", "",
+                   (oktopk::ok_topk<E, in_process_communicator>),
+                   (oktopk::ok_topk<E, in_process_communicator, reused_policies>),
+                   (oktopk::gtopk<E, in_process_communicator>), (oktopk::topk_dsa<E, in_process_communicator>)) {
   // How many messages there are, of a world that ends well.
   oktopk::in_process::simulated_run healthy;
   oktopk::in_process::options how;

@@ -11,8 +11,6 @@
 
 #include <fstream>
 #include <memory>
-#include <string>
-#include <vector>
 
 #if defined(__GLIBC__)
 #include <malloc.h>

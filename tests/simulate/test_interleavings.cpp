@@ -11,13 +11,9 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/simulation.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <set>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;

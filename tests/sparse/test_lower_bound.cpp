@@ -5,10 +5,6 @@
 
 #include <oktopk/sparse/positions.hpp>
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 TEMPLATE_TEST_CASE("lower_bound finds what std::lower_bound finds", "", std::int32_t, std::int64_t) {
   for (std::int64_t size = 0; size < 40; ++size) {
     std::vector<TestType> sorted;

@@ -4,13 +4,10 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
-#include "support/reference.hpp"
 
 #include <oktopk/sparse/region_sum.hpp>
 
-#include <cstdint>
 #include <map>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -23,16 +20,6 @@ void add(oktopk::region_sum<Index, Value, execution>& sum, sparse_vector<Value> 
   auto const values = to_view(entries.values);
   sum.add(execution(), {indices.data(), values.data(), entries.size()});
   execution().fence();
-}
-
-template <class Index, class Value>
-sparse_vector<Value> extract(oktopk::region_sum<Index, Value, execution>& sum) {
-  auto const entries = sum.extract(execution());
-  sparse_vector<Value> out;
-  auto const indices = to_vector(entries.indices);
-  out.indices.assign(indices.begin(), indices.end());
-  out.values = to_vector(entries.values);
-  return out;
 }
 
 /// Some entries of the region, each index with a chance of one in `every`.
@@ -64,16 +51,15 @@ void check_regions(std::int64_t offset) {
         expected[entries.indices[i]] += entries.values[i]; // from 0, in the order of the calls
       }
     }
-    auto const found = extract(sum);
+    auto const found = entries_of(sum.extract(execution()));
     sparse_vector<Value> reference;
     for (auto const& [index, value] : expected) {
       reference.push_back(index, value);
     }
-    CHECK(found.indices == reference.indices);
-    CHECK(bits(found.values) == bits(reference.values));
+    CHECK(same(found, reference));
     // Nothing stays behind.
     sum.open(execution(), where);
-    CHECK(extract(sum).size() == 0);
+    CHECK(entries_of(sum.extract(execution())).size() == 0);
   }
 }
 
@@ -89,7 +75,7 @@ TEST_CASE("region_sum keeps entries that are zero or sum to zero") {
   sum.open(execution(), {0, 100});
   add(sum, sparse_vector<float>{{3, 50, 99}, {1.5F, 0.0F, -2.0F}});
   add(sum, sparse_vector<float>{{3, 99}, {-1.5F, 2.0F}});
-  CHECK((extract(sum) == sparse_vector<float>{{3, 50, 99}, {0, 0, 0}}));
+  CHECK((entries_of(sum.extract(execution())) == sparse_vector<float>{{3, 50, 99}, {0, 0, 0}}));
 }
 
 TEST_CASE("region_sum that was filled and never extracted opens empty") {
@@ -98,9 +84,9 @@ TEST_CASE("region_sum that was filled and never extracted opens empty") {
     sum.open(execution(), {0, 130});
     add(sum, sparse_vector<float>{{0, 63, 64, 129}, {1, 2, 3, 4}});
     sum.open(execution(), {10, 10 + next_width}); // the call was given up
-    CHECK(extract(sum).size() == 0);
+    CHECK(entries_of(sum.extract(execution())).size() == 0);
     sum.open(execution(), {0, 130});
     add(sum, sparse_vector<float>{{0, 129}, {8, 16}});
-    CHECK((extract(sum) == sparse_vector<float>{{0, 129}, {8, 16}}));
+    CHECK((entries_of(sum.extract(execution())) == sparse_vector<float>{{0, 129}, {8, 16}}));
   }
 }

@@ -8,11 +8,7 @@
 
 #include <oktopk/sparse/sorted_sets.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <iterator>
-#include <limits>
-#include <vector>
 
 using namespace oktopk_tests;
 

@@ -2,9 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/set_if_there.hpp"
+
+// What nearly every test needs: a file that includes this one, directly or by another, need not name these again.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
 // Catch2 2 is one header, Catch2 3 many; the tests keep to what both have.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 #else
 #include <catch2/catch.hpp>
 #endif
+
+/// A test case all of whose body runs on so many ranks of this process, each with its communicator under this name.
+#define TEST_CASE_ON(comm, ranks, ...) OKTOPK_TESTS_ON(OKTOPK_TESTS_BODY_AT(__LINE__), comm, ranks, __VA_ARGS__)
+#define OKTOPK_TESTS_BODY_AT(line) OKTOPK_TESTS_JOINED(body_of_line_, line)
+#define OKTOPK_TESTS_JOINED(a, b) a##b
+#define OKTOPK_TESTS_ON(body, comm, ranks, ...)                                                                        \
+  static void body(oktopk::in_process_communicator);                                                                   \
+  TEST_CASE(__VA_ARGS__) {                                                                                             \
+    oktopk::in_process::run(ranks, body);                                                                              \
+  }                                                                                                                    \
+  static void body(oktopk::in_process_communicator comm)

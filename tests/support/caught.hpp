@@ -44,4 +44,12 @@ inline outcome outcome_of(std::exception_ptr const& thrown) {
   });
 }
 
+/// The fault in an outcome that should have this code and these words in it; empty where it has.
+inline std::string unlike(outcome const& heard, oktopk::fault code, std::string_view words) {
+  return heard.code == code && heard.says(words)
+             ? std::string()
+             : std::string(oktopk::name(heard.code)) + " (" + heard.text + ") is not " +
+                   std::string(oktopk::name(code)) + " with \"" + std::string(words) + "\"";
+}
+
 } // namespace oktopk_tests

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/reference.hpp"
+
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/core/error.hpp>
@@ -35,6 +37,17 @@ std::vector<typename View::non_const_value_type> to_vector(View const& view) {
   return copy;
 }
 
+/// Entries in memory, on the host.
+template <class Entries>
+auto entries_of(Entries const& entries) {
+  execution().fence();
+  sparse_vector<typename decltype(entries.values)::non_const_value_type> all;
+  auto const indices = to_vector(entries.indices);
+  all.indices.assign(indices.begin(), indices.end());
+  all.values = to_vector(entries.values);
+  return all;
+}
+
 /// A copy in the execution space's memory.
 template <class Value>
 Kokkos::View<Value*, memory> to_view(std::vector<Value> const& values) {
@@ -56,6 +69,12 @@ auto bits(std::vector<Value> const& values) {
     patterns.push_back(std::bit_cast<pattern>(value));
   }
   return patterns;
+}
+
+/// To the bit, so that a NaN is itself.
+template <class Value>
+bool same(sparse_vector<Value> const& a, sparse_vector<Value> const& b) {
+  return a.indices == b.indices && bits(a.values) == bits(b.values);
 }
 
 /// What a rank threw; code `none` where it returned.

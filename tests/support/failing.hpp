@@ -12,16 +12,9 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
-#include <limits>
 #include <new>
-#include <span>
-#include <string>
-#include <vector>
 
 // Collectives that are left in the middle: each of their operations fails in turn, on each rank.
 namespace oktopk_tests {

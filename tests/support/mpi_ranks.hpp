@@ -8,12 +8,6 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace oktopk_tests {
 
 inline int world_rank() {
@@ -79,3 +73,12 @@ void on_all_ranks(Body const& body) {
 }
 
 } // namespace oktopk_tests
+
+/// A test case all of whose body runs by `on_all_ranks`.
+#define TEST_CASE_ON_ALL_RANKS(...) OKTOPK_TESTS_ON_ALL_RANKS(OKTOPK_TESTS_BODY_AT(__LINE__), __VA_ARGS__)
+#define OKTOPK_TESTS_ON_ALL_RANKS(body, ...)                                                                           \
+  static void body();                                                                                                  \
+  TEST_CASE(__VA_ARGS__) {                                                                                             \
+    oktopk_tests::on_all_ranks(body);                                                                                  \
+  }                                                                                                                    \
+  static void body()

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/select/reused_threshold.hpp>
 
 namespace oktopk_tests {
 
@@ -17,5 +18,8 @@ struct policies_of : oktopk::default_policies {
   using schedule = Schedule;
   using gather = Gather;
 };
+
+/// Thresholds that are reused, local and global.
+using reused_policies = policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>;
 
 } // namespace oktopk_tests

@@ -4,11 +4,7 @@
 
 #include "support/catch.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <exception>
-#include <string>
-#include <vector>
 
 // What tests on ranks that are processes say together; `texts_of_all(mine)` gives every rank's text to every rank.
 namespace oktopk_tests::detail {

@@ -12,11 +12,6 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/comm/decorator.hpp>
 
-#include <cstddef>
-#include <span>
-#include <string>
-#include <vector>
-
 using namespace oktopk_tests;
 
 namespace {

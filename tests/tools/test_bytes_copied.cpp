@@ -11,12 +11,7 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 // What crosses the bus between a device and its host: what goes on the wire, and no dense vector, ever. Over a
 // communicator that reaches no memory of kernels this can be counted on a CPU, too.
@@ -126,9 +121,7 @@ TEST_CASE("ok_topk: no more bytes are copied than travel") {
 
 TEST_CASE("ok_topk with reused thresholds: no more bytes are copied than travel") {
   using oktopk::reused_threshold;
-  check_copies<oktopk::ok_topk<execution, far_ranks,
-                               oktopk_tests::policies_of<oktopk::coo<>, reused_threshold, reused_threshold>>>(
-      {.partition = {.tau = 2}});
+  check_copies<oktopk::ok_topk<execution, far_ranks, reused_policies>>({.partition = {.tau = 2}});
 }
 
 TEST_CASE("paper_ok_topk: no more bytes are copied than travel") {

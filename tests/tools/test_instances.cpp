@@ -14,13 +14,8 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 // Two allreduces on two instances of the execution space, as of two layers or two models in one program.
 using namespace oktopk_tests;
@@ -31,8 +26,7 @@ using oktopk::in_process_communicator;
 using oktopk::reused_threshold;
 
 using one_kind = oktopk::ok_topk<execution, in_process_communicator>;
-using another_kind = oktopk::ok_topk<execution, in_process_communicator,
-                                     oktopk_tests::policies_of<oktopk::coo<>, reused_threshold, reused_threshold>>;
+using another_kind = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
 
 constexpr int ranks = 4;
 constexpr int iterations = 12;

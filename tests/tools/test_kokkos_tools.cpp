@@ -12,15 +12,10 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <set>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 // What a profiler sees of the library, and that in a steady state it sees no allocation and no fence of everything.
 using namespace oktopk_tests;
@@ -216,9 +211,7 @@ TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") 
 }
 
 TEST_CASE("ok_topk with reused thresholds: labels, instance, and nothing allocated in a steady state") {
-  using scheme =
-      oktopk::ok_topk<execution, in_process_communicator,
-                      oktopk_tests::policies_of<oktopk::coo<>, oktopk::reused_threshold, oktopk::reused_threshold>>;
+  using scheme = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
   scheme::options const how{.length = length,
                             .k = 300,
                             .local_select = {.tau_prime = 4},

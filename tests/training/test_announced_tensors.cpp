@@ -7,11 +7,7 @@
 
 #include <oktopk/bucketed.hpp>
 
-#include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 using oktopk::fault;
 using oktopk::detail::announced_tensors;

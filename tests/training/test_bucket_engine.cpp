@@ -13,10 +13,7 @@
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 
-#include <cstdint>
 #include <exception>
-#include <limits>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::bucket;
@@ -51,81 +48,75 @@ std::vector<float> const ten{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 } // namespace
 
-TEST_CASE("residual and velocity wait while their tensor is in no bucket, and go with it into another one") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    auto buckets = made(comm);
-    buckets.add(second, maker(comm));
-    buckets.add(first, maker(comm));
-    CHECK(reduce(buckets, 1, ten) == std::vector<float>{0, 0, 0, 0, 0, 0, 0, 0, 0, 10});
-    CHECK(buckets.state().residual == std::vector<float>{7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 0, 0});
-    CHECK(buckets.state().bucket_tensors == std::vector<std::int64_t>{1, 3, 2, 0});
-    auto const before = buckets.state();
-    buckets.remove(0);
-    CHECK(buckets.plan().places[3].bucket == -1);
-    CHECK(buckets.plan().places[2].bucket == 0); // was 1
-    buckets.remove(0);
-    CHECK(buckets.state().residual == before.residual);
-    CHECK(buckets.state().velocity == before.velocity);
-    CHECK(buckets.state().allreduces.empty());
-    buckets.begin_step();
-    buckets.add({{0}, 4, 0}, maker(comm));
-    CHECK(buckets.state().residual == before.residual);
-    auto const averages = reduce(buckets, 0, {0, 0, 0, 0});
-    CHECK(averages[2] == Approx(9 + 0.9 * 9)); // its residual and its velocity
-    CHECK(averages[1] == 0);
-  });
+TEST_CASE_ON(comm, ranks,
+             "residual and velocity wait while their tensor is in no bucket, and go with it into another one") {
+  auto buckets = made(comm);
+  buckets.add(second, maker(comm));
+  buckets.add(first, maker(comm));
+  CHECK(reduce(buckets, 1, ten) == std::vector<float>{0, 0, 0, 0, 0, 0, 0, 0, 0, 10});
+  CHECK(buckets.state().residual == std::vector<float>{7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 0, 0});
+  CHECK(buckets.state().bucket_tensors == std::vector<std::int64_t>{1, 3, 2, 0});
+  auto const before = buckets.state();
+  buckets.remove(0);
+  CHECK(buckets.plan().places[3].bucket == -1);
+  CHECK(buckets.plan().places[2].bucket == 0); // was 1
+  buckets.remove(0);
+  CHECK(buckets.state().residual == before.residual);
+  CHECK(buckets.state().velocity == before.velocity);
+  CHECK(buckets.state().allreduces.empty());
+  buckets.begin_step();
+  buckets.add({{0}, 4, 0}, maker(comm));
+  CHECK(buckets.state().residual == before.residual);
+  auto const averages = reduce(buckets, 0, {0, 0, 0, 0});
+  CHECK(averages[2] == Approx(9 + 0.9 * 9)); // its residual and its velocity
+  CHECK(averages[1] == 0);
 }
 
-TEST_CASE("a saved state goes into whatever buckets there are, and into none") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    auto buckets = made(comm);
-    buckets.add(first, maker(comm));
-    reduce(buckets, 0, ten);
-    auto const saved = buckets.state();
-    auto same = made(comm);
-    same.add(first, maker(comm));
-    same.restore(saved);
-    CHECK(same.state().allreduces[0].iteration == 1);
-    auto other = made(comm);
-    other.restore(saved); // in no bucket
-    CHECK(other.state().residual == saved.residual);
-    other.add({{0, 3, 2}, 12, 0}, maker(comm));
-    CHECK(other.state().residual == saved.residual);
-    CHECK(other.state().velocity == saved.velocity);
-    CHECK(other.state().allreduces[0].iteration == 0);
-    other.restore(saved);
-    CHECK(other.state().allreduces[0].iteration == 0);
-    CHECK(outcome_of([&] { other.at(1); }).says("no bucket 1 among 1"));
-  });
+TEST_CASE_ON(comm, ranks, "a saved state goes into whatever buckets there are, and into none") {
+  auto buckets = made(comm);
+  buckets.add(first, maker(comm));
+  reduce(buckets, 0, ten);
+  auto const saved = buckets.state();
+  auto same = made(comm);
+  same.add(first, maker(comm));
+  same.restore(saved);
+  CHECK(same.state().allreduces[0].iteration == 1);
+  auto other = made(comm);
+  other.restore(saved); // in no bucket
+  CHECK(other.state().residual == saved.residual);
+  other.add({{0, 3, 2}, 12, 0}, maker(comm));
+  CHECK(other.state().residual == saved.residual);
+  CHECK(other.state().velocity == saved.velocity);
+  CHECK(other.state().allreduces[0].iteration == 0);
+  other.restore(saved);
+  CHECK(other.state().allreduces[0].iteration == 0);
+  CHECK(outcome_of([&] { other.at(1); }).says("no bucket 1 among 1"));
 }
 
-TEST_CASE("where a call fails, the calls of the step before it are undone, in the next one nothing is left of it") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    auto buckets = made(comm);
-    buckets.add(first, maker(comm));
-    buckets.add(second, maker(comm));
-    reduce(buckets, 0, ten);
-    CHECK(!buckets.begin_step());
-    auto const before = buckets.state();
-    reduce(buckets, 0, ten);
-    CHECK(buckets.state().residual != before.residual);
-    reduce(buckets, 1, {0, comm.rank() == 1 ? std::numeric_limits<float>::infinity() : 1});
-    REQUIRE(buckets.failed());
-    CHECK(buckets.state().residual == before.residual);
-    CHECK(buckets.state().velocity == before.velocity);
-    CHECK(outcome_of([&] { std::rethrow_exception(buckets.begin_step()); }).code == fault::non_finite);
-    CHECK(!buckets.failed());
-    reduce(buckets, 1, {1, 2});
-    CHECK(!buckets.begin_step());
-  });
+TEST_CASE_ON(comm, ranks,
+             "where a call fails, the calls of the step before it are undone, in the next one nothing is left of it") {
+  auto buckets = made(comm);
+  buckets.add(first, maker(comm));
+  buckets.add(second, maker(comm));
+  reduce(buckets, 0, ten);
+  CHECK(!buckets.begin_step());
+  auto const before = buckets.state();
+  reduce(buckets, 0, ten);
+  CHECK(buckets.state().residual != before.residual);
+  reduce(buckets, 1, {0, comm.rank() == 1 ? std::numeric_limits<float>::infinity() : 1});
+  REQUIRE(buckets.failed());
+  CHECK(buckets.state().residual == before.residual);
+  CHECK(buckets.state().velocity == before.velocity);
+  CHECK(outcome_of([&] { std::rethrow_exception(buckets.begin_step()); }).code == fault::non_finite);
+  CHECK(!buckets.failed());
+  reduce(buckets, 1, {1, 2});
+  CHECK(!buckets.begin_step());
 }
 
-TEST_CASE("values of withheld ranges stay as they are") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    auto buckets = made(comm);
-    buckets.add(first, maker(comm));
-    buckets.at(0).withheld = {{1, 3}, {9, 10}};
-    CHECK(reduce(buckets, 0, ten) == std::vector<float>{0, 2, 3, 0, 0, 0, 0, 0, 9, 10});
-    CHECK(buckets.at(0).withheld.empty());
-  });
+TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
+  auto buckets = made(comm);
+  buckets.add(first, maker(comm));
+  buckets.at(0).withheld = {{1, 3}, {9, 10}};
+  CHECK(reduce(buckets, 0, ten) == std::vector<float>{0, 2, 3, 0, 0, 0, 0, 0, 9, 10});
+  CHECK(buckets.at(0).withheld.empty());
 }

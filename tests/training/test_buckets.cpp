@@ -7,9 +7,6 @@
 
 #include <oktopk/training/bucket_engine.hpp>
 
-#include <cstdint>
-#include <vector>
-
 using oktopk::bucket_options;
 using oktopk::detail::plan_buckets;
 using oktopk::detail::problem_of;

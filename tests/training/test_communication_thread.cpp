@@ -7,8 +7,6 @@
 
 #include <functional>
 #include <memory>
-#include <utility>
-#include <vector>
 
 namespace {
 

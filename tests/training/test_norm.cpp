@@ -8,11 +8,6 @@
 
 #include <oktopk/training/norm.hpp>
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 using namespace oktopk_tests;
 using oktopk::detail::wide_number;
 

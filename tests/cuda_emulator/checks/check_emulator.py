@@ -95,11 +95,3 @@ def test_what_is_right_is_not_named(settings):
 def test_what_a_setting_finds_is_not_found_without_it(mistake, settings):
     if "MAX_STEPS" not in settings:  # without a limit a hang takes its time
         assert run("mistakes", mistake, settings={}).returncode == 0
-
-
-def test_counts_are_printed():
-    done = run("kernels", settings={"STATS": "3"})
-    assert re.search(r"CUDA emulator: \d+ launches of \d+ blocks", done.stderr)
-    assert re.search(r"\d+ launches +\d+ thread instructions .* ms +\w", done.stderr)
-
-

@@ -129,8 +129,7 @@ bool add(void (*run)(char const*), char const* text) {
   SIGNED("div.", b == 0 ? -1 : b == -1 ? operand(0 - u64(a)) : a / b) SIGNED("rem.", b == 0 ? a : b == -1 ? 0 : a % b)
   UNSIGNED("min.", a < b ? a : b) SIGNED("min.", a < b ? a : b) UNSIGNED("max.", a < b ? b : a) SIGNED("max.", a < b ? b : a)
   S32("neg.s32 %0, %1;", i32(0U - u32(a))) S64("abs.s64 %0, %1;", a < 0 ? i64(0ULL - u64(a)) : a)
-  U32("sad.u32 %0, %1, %2, %3;", c + (a < b ? b - a : a - b))
-  BITS("and.", a & b) BITS("or.", a | b) BITS("xor.", a ^ b) U32("not.b32 %0, %1;", ~a) U64("cnot.b64 %0, %1;", a == 0 ? 1 : 0)
+  BITS("and.", a & b) BITS("or.", a | b) BITS("xor.", a ^ b) U32("not.b32 %0, %1;", ~a)
   U32("shl.b32 %0, %1, %2;", b > 31 ? 0 : a << b) U32("shr.u32 %0, %1, %2;", b > 31 ? 0 : a >> b)
   S32("shr.s32 %0, %1, %2;", a >> (u32(b) > 31 ? 31 : b))
   U64("{ .reg .u32 t; cvt.u32.u64 t, %2; shl.b64 %0, %1, t; }", u32(b) > 63 ? 0 : a << u32(b))
@@ -157,7 +156,6 @@ bool add(void (*run)(char const*), char const* text) {
   FLOATS("min.", smaller(a, b)) FLOATS("max.", -smaller(-a, -b))
   F32("neg.f32 %0, %1;", -a) F64("abs.f64 %0, %1;", fabs(a)) F32("copysign.f32 %0, %1, %2;", copysignf(b, a))
   F32("sqrt.rn.f32 %0, %1;", sqrtf(a)) F64("sqrt.rn.f64 %0, %1;", sqrt(a)) F64("rcp.rn.f64 %0, %1;", 1.0 / a)
-  F32("ex2.approx.f32 %0, %1;", exp2f(a)) F32("lg2.approx.f32 %0, %1;", log2f(a)) F32("rsqrt.approx.f32 %0, %1;", 1.0F / sqrtf(a))
   CHECK(u32, "r", float, "f", "{ .reg .pred p; testp.finite.f32 p, %1; selp.u32 %0, 1, 0, p; }", fabsf(a) <= 3.402823466e38F ? 1 : 0)
   CHECK(u32, "r", float, "f", "{ .reg .pred p; testp.normal.f32 p, %1; selp.u32 %0, 1, 0, p; }",
         a == 0 || (fabsf(a) >= 1.175494351e-38F && fabsf(a) <= 3.402823466e38F) ? 1 : 0)
@@ -174,8 +172,6 @@ bool add(void (*run)(char const*), char const* text) {
   U32("{ .reg .pred p, q; setp.lt.u32 p, %1, %2; setp.lt.and.u32 q, %2, %3, p; selp.u32 %0, 1, 0, q; }", a < b && b < c ? 1 : 0)
   U32("{ .reg .pred p, q; setp.lt.u32 p, %1, %2; setp.lt.or.u32 q, %2, %3, !p; selp.u32 %0, 1, 0, q; }", a >= b || b < c ? 1 : 0)
   U32("{ .reg .pred p, q; setp.lt.u32 p, %1, %2; setp.eq.u32 q, %2, %3; xor.pred p, p, q; not.pred p, p; selp.u32 %0, 1, 0, p; }", (a < b) == (b == c) ? 1 : 0)
-  CHECK(u32, "r", float, "f", "set.lt.u32.f32 %0, %1, %2;", a < b ? ~0U : 0U) F32("set.ge.f32.f32 %0, %1, %2;", a >= b ? 1.0F : 0.0F)
-  S32("slct.s32.s32 %0, %1, %2, %3;", c >= 0 ? a : b)
 
 // Conversions
   CHECK(i32, "r", i64, "l", "cvt.s32.s64 %0, %1;", i32(a)) CHECK(u64, "l", i32, "r", "cvt.s64.s32 %0, %1;", u64(i64(a)))

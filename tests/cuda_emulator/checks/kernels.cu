@@ -177,14 +177,13 @@ __global__ void votes(u32* out) {
   result ^= __all_sync(~0U, t < 32) ? 1U << 1 : 0;
   result ^= __any_sync(~0U, t == 31) ? 1U << 2 : 0;
   result ^= __all_sync(~0U, t < 31) ? 1U << 4 : 0;
-  result ^= __match_any_sync(~0U, t & 3) << 1;
   if (t >= 8) { // a part of the warp by itself
     result ^= __ballot_sync(~0U << 8, t & 1) ^ __activemask();
   }
   out[t] = result;
 }
 u32 expected_votes(int t) {
-  u32 result = 0x49249249 ^ 1U << 1 ^ 1U << 2 ^ 0x11111111U << (t & 3) << 1;
+  u32 result = 0x49249249 ^ 1U << 1 ^ 1U << 2;
   return t >= 8 ? result ^ (0xAAAAAAAA & ~0U << 8) ^ ~0U << 8 : result;
 }
 // Halves of a warp that go on without each other, one of which has lanes that come later than the rest.
@@ -235,13 +234,6 @@ __global__ void polls(i32* out) {
     flag = 1;
   }
   out[t] = waited == -1 ? 0 : 1;
-}
-__global__ void reduces(u32* out) {
-  unsigned sum;
-  int least;
-  asm volatile("redux.sync.add.u32 %0, %1, 0xffffffff;" : "=r"(sum) : "r"(threadIdx.x));
-  asm volatile("redux.sync.min.s32 %0, %1, 0xffffffff;" : "=r"(least) : "r"(5 - int(threadIdx.x)));
-  out[threadIdx.x] = sum * 100 + static_cast<unsigned>(-least);
 }
 
 // Blocks.
@@ -497,7 +489,6 @@ int main() {
   check<u32>("votes", votes, 32, expected_votes);
   check<i32>("halves of a warp", halves, 32, expected_halves);
   check<i32>("a warp that polls", polls, 64, [](int) { return 1; });
-  check<u32>("reductions", reduces, 32, [](int) { return 49626U; });
   check<i32>("barriers", barriers, 96, [](int t) { return 20 * 10000 + 100 + t * (t + 1) / 2; });
   check<i32>(
       "a grid", grid, 64, [](int) { return 300 + 3 * (3 + 64); }, 3);

@@ -23,7 +23,6 @@ settings const& settings::given() {
       .lazy = number("LAZY", 0) != 0,
       .seed = number("SEED", 0),
       .uninitialised_reads = number("INITCHECK", 0) != 0,
-      .statistics = number("STATS", 0),
       .trace = number("TRACE", 0) != 0,
       .multiprocessors = std::max<u64>(1, number("MULTIPROCESSORS", 4)),
       .max_steps = number("MAX_STEPS", 1'000'000'000),

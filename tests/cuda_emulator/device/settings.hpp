@@ -12,7 +12,6 @@ struct settings {
   bool lazy = false;                // LAZY: a stream runs only when somebody waits for it
   u64 seed = 0;                     // SEED: not 0: blocks, and warps in them, run in an order drawn from it
   bool uninitialised_reads = false; // INITCHECK: reading memory that nobody wrote is an error
-  u64 statistics = 0;               // STATS: at the end, all counts and as many of the costliest kernels
   bool trace = false;               // TRACE: every launch
   u64 multiprocessors = 4;          // MULTIPROCESSORS: of the device
   u64 max_steps = 0;                // MAX_STEPS: instructions of one warp in one kernel before it counts as hanging

@@ -189,7 +189,6 @@ void warp::give_way() {
 void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& parameters) {
   constexpr u8 fill = 0xCB; // of shared memory that nobody has written
   static std::vector<u8>& shared = *new std::vector<u8>();
-  u64 const before = counters.thread_instructions;
   block b;
   b.kernel = &kernel;
   std::copy(shape.grid, shape.grid + 3, b.grid);
@@ -209,7 +208,6 @@ void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& pa
   u64 const blocks = u64(shape.grid[0]) * shape.grid[1] * shape.grid[2];
   counters.blocks += blocks;
   counters.threads += blocks * b.thread_count;
-  ++kernel.launches;
   ++counters.launches;
   static u64 launches = 0; // never reset: order depends on it
   ++launches;
@@ -241,7 +239,6 @@ void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& pa
     }
     run_block(b, warps);
   }
-  kernel.instructions += counters.thread_instructions - before;
 }
 
 } // namespace cuda_emulator

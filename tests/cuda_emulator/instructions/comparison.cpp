@@ -68,20 +68,6 @@ void set_predicates(warp&, frame& f, instruction const& i, u32 lanes) {
   f.set_predicate(i.predicate, combined(i.combine, ~where, other), lanes);
 }
 
-// The number 1.0 or an integer with all bits set.
-template <typename T>
-void set_registers(warp&, frame& f, instruction const& i, u32 lanes) {
-  u32 where = lanes_where<T>(i.variant, f.values(i.sources[0]), f.values(i.sources[1]));
-  where = combined(i.combine, where, i.combine == none ? 0 : f.lanes_where(i.sources[2]));
-  u64 const set = i.type == ptx_type::f32 ? to_register(1.0F) : 0xFFFFFFFF;
-  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = (where >> lane & 1) != 0 ? set : 0; });
-}
-
-template <typename T>
-handler comparison(bool into_predicates) {
-  return into_predicates ? set_predicates<T> : set_registers<T>;
-}
-
 void predicate_logic(warp&, frame& f, instruction const& i, u32 lanes) {
   u32 const second = i.combine == negation ? 0 : f.lanes_where(i.sources[1]);
   f.set_predicate(i.destinations[0], combined(i.combine, f.lanes_where(i.sources[0]), second), lanes);
@@ -95,14 +81,11 @@ void choose_by_predicate(warp&, frame& f, instruction const& i, u32 lanes) {
   for_each_lane(lanes, [&](int lane) { to[lane] = (where >> lane & 1) != 0 ? a[lane] : b[lane]; });
 }
 
-template <typename T>
-constexpr auto chosen_by_sign = [](u64 a, u64 b, T c) -> u64 { return c >= T(0) ? a : b; };
-
 u8 combination_of(statement const& s) {
   return s.has("and") ? conjunction : s.has("or") ? disjunction : s.has("xor") ? exclusion : none;
 }
 
-bool decode_comparison_into(bool predicates, statement const& s, decoder& d, instruction& i) {
+bool decode_setp(statement const& s, decoder& d, instruction& i) {
   auto const* const found = std::find(std::begin(relation_names), std::end(relation_names), s.modifiers[0]);
   std::string_view name = s.modifiers[0];
   if (found == std::end(relation_names)) { // other names for unsigned numbers
@@ -111,10 +94,9 @@ bool decode_comparison_into(bool predicates, statement const& s, decoder& d, ins
   auto const* const wanted = std::find(std::begin(relation_names), std::end(relation_names), name);
   i.variant = static_cast<u8>(wanted - std::begin(relation_names));
   i.combine = combination_of(s);
-  i.type = predicates ? ptx_type::u32 : type_named(s.modifiers[s.modifiers.size() - 2]);
   i.run = for_type<u16, i16, u32, i32, u64, i64, f16, f32, f64>(
-      s.type, [predicates]<typename T>() -> handler { return comparison<T>(predicates); });
-  return wanted != std::end(relation_names) && i.run != nullptr && s.operands.size() >= 3 && size_of(i.type) == 4 &&
+      s.type, []<typename T>() -> handler { return set_predicates<T>; });
+  return wanted != std::end(relation_names) && i.run != nullptr && s.operands.size() >= 3 &&
          d.destination_with_predicate(s.operands[0], i) && d.source(s.operands[1], i.sources[0], s.type) &&
          d.source(s.operands[2], i.sources[1], s.type) &&
          (i.combine == none || (s.operands.size() == 4 && d.source(s.operands[3], i.sources[2], ptx_type::predicate)));
@@ -123,20 +105,11 @@ bool decode_comparison_into(bool predicates, statement const& s, decoder& d, ins
 } // namespace
 
 bool decode_comparison(statement const& s, decoder& d, instruction& i) {
-  if ((s.name == "setp" || s.name == "set") && s.modifiers.size() >= 2) {
-    return decode_comparison_into(s.name == "setp", s, d, i);
+  if (s.name == "setp" && s.modifiers.size() >= 2) {
+    return decode_setp(s, d, i);
   }
   if (s.name == "selp") {
     return d.usual(s, i, choose_by_predicate, 3);
-  }
-  if (s.name == "slct" && s.modifiers.size() >= 2) {
-    bool const by_float = s.type == ptx_type::f32;
-    ptx_type const chosen = type_named(s.modifiers[s.modifiers.size() - 2]);
-    return d.usual(s, i,
-                   by_float ? lanewise<chosen_by_sign<f32>, u64, u64, f32>
-                            : lanewise<chosen_by_sign<i32>, u64, u64, i32>,
-                   3) &&
-           d.source(s.operands[1], i.sources[0], chosen) && d.source(s.operands[2], i.sources[1], chosen);
   }
   if (s.type == ptx_type::predicate) {
     i.combine = s.name == "and"   ? conjunction

@@ -49,14 +49,10 @@ constexpr auto remainder_of = []<typename T>(T a, T b) -> T {
 
 constexpr auto negative = []<typename T>(T a) -> T { return minus(T(0), a); };
 constexpr auto magnitude = []<typename T>(T a) -> T { return a < T(0) ? minus(T(0), a) : a; };
-constexpr auto distance_plus = []<typename T>(T a, T b, T c) -> T {
-  return plus(c, a < b ? minus(b, a) : minus(a, b));
-};
 constexpr auto bit_and = []<typename T>(T a, T b) -> T { return a & b; };
 constexpr auto bit_or = []<typename T>(T a, T b) -> T { return a | b; };
 constexpr auto bit_xor = []<typename T>(T a, T b) -> T { return a ^ b; };
 constexpr auto bit_not = []<typename T>(T a) -> T { return static_cast<T>(~a); };
-constexpr auto is_zero = []<typename T>(T a) -> T { return a == 0 ? T(1) : T(0); };
 
 constexpr auto shifted_left = []<typename T>(T a, u32 by) -> T {
   return by < bits_of<T> ? static_cast<T>(static_cast<u64>(a) << by) : T(0);
@@ -221,12 +217,10 @@ constexpr named_operation plain[] = {
     {"max", integers<greatest, 2>, 2},
     {"neg", integers<negative, 1>, 1},
     {"abs", integers<magnitude, 1>, 1},
-    {"sad", integers<distance_plus, 3>, 3},
     {"and", integers<bit_and, 2>, 2},
     {"or", integers<bit_or, 2>, 2},
     {"xor", integers<bit_xor, 2>, 2},
     {"not", integers<bit_not, 1>, 1},
-    {"cnot", integers<is_zero, 1>, 1},
     {"shl", left_shift, 2},
     {"shr", right_shift, 2},
     {"bfe", bit_field, 3},

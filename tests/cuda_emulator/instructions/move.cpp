@@ -65,20 +65,6 @@ u64 window_of(memory_space space) {
                                             : 0;
 }
 
-void is_in_space(warp&, frame& f, instruction const& i, u32 lanes) {
-  u64 const* const a = f.values(i.sources[0]);
-  u32 where = 0;
-  for_each_lane(lanes, [&](int lane) {
-    auto const in = [address = a[lane]](u64 window) { return address - window < window_size; };
-    bool const in_windows = in(shared_window) || in(local_window) || in(parameter_window);
-    bool const is = i.space == memory_space::global ? !in_windows
-                    : window_of(i.space) != 0       ? in(window_of(i.space))
-                                                    : false;
-    where |= u32(is) << lane;
-  });
-  f.set_predicate(i.destinations[0], where, lanes);
-}
-
 bool decode_mov(statement const& s, decoder& d, instruction& i) {
   if (s.operands.size() != 2) {
     return false;
@@ -115,9 +101,6 @@ bool decode_mov(statement const& s, decoder& d, instruction& i) {
 bool decode_move(statement const& s, decoder& d, instruction& i) {
   if (s.name == "mov") {
     return decode_mov(s, d, i);
-  }
-  if (s.name == "isspacep") {
-    return d.usual(s, i, is_in_space, 1);
   }
   if (s.name == "cvta" && s.operands.size() == 2) { // from a space to generic, or with "to" back
     variable const* const local = d.variable_named(s.operands[1]);

@@ -11,7 +11,6 @@ namespace {
 
 enum shuffle_kind : u8 { up, down, butterfly, index };
 enum vote_kind : u8 { all, any, uniform, ballot };
-enum reduction : u8 { add, min, max, bit_and, bit_or, bit_xor };
 
 // sources: value, lane or distance, and a word with the bound (bits 0 to 4) and the mask of segments (8 to 12).
 void shuffle(warp&, frame& f, instruction const& i, u32 lanes) {
@@ -55,43 +54,6 @@ void active_lanes(warp&, frame& f, instruction const& i, u32 lanes) {
   for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = lanes; });
 }
 
-// The lanes with the same value; variant 1: all lanes or none.
-template <typename T>
-void match(warp&, frame& f, instruction const& i, u32 lanes) {
-  lane_values given;
-  std::memcpy(given.data(), f.values(i.sources[0]), sizeof given);
-  bool everywhere = false;
-  for_each_lane(lanes, [&](int lane) {
-    u32 same = 0;
-    for_each_lane(lanes, [&](int other) {
-      bool const alike =
-          static_cast<T>(given[static_cast<u32>(lane)]) == static_cast<T>(given[static_cast<u32>(other)]);
-      same |= u32(alike) << other;
-    });
-    everywhere = same == lanes;
-    f.registers[i.destinations[0]][lane] = i.variant == 0 || everywhere ? same : 0;
-  });
-  f.set_predicate(i.predicate, everywhere ? all_lanes : 0, lanes);
-}
-
-template <typename T>
-void reduce(warp&, frame& f, instruction const& i, u32 lanes) {
-  u64 const* const given = f.values(i.sources[0]);
-  auto result = static_cast<T>(given[std::countr_zero(lanes)]);
-  for_each_lane(lanes & (lanes - 1), [&](int lane) {
-    auto const next = static_cast<T>(given[lane]);
-    switch (i.variant) {
-    case add: result = static_cast<T>(static_cast<u32>(result) + static_cast<u32>(next)); break;
-    case min: result = std::min(result, next); break;
-    case max: result = std::max(result, next); break;
-    case bit_and: result &= next; break;
-    case bit_or: result |= next; break;
-    default: result ^= next;
-    }
-  });
-  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = to_register(result); });
-}
-
 } // namespace
 
 bool decode_warp(statement const& s, decoder& d, instruction& i) {
@@ -113,17 +75,6 @@ bool decode_warp(statement const& s, decoder& d, instruction& i) {
   if (s.name == "vote") {
     i.run = vote;
     i.variant = s.has("all") ? all : s.has("any") ? any : s.has("uni") ? uniform : ballot;
-  } else if (s.name == "match") {
-    i.run = size_of(s.type) == 8 ? match<u64> : match<u32>;
-    i.variant = s.has("all") ? 1 : 0;
-  } else if (s.name == "redux") {
-    i.run = s.type == ptx_type::s32 ? reduce<i32> : reduce<u32>;
-    i.variant = s.has("add")   ? add
-                : s.has("min") ? min
-                : s.has("max") ? max
-                : s.has("and") ? bit_and
-                : s.has("or")  ? bit_or
-                               : bit_xor;
   } else {
     return false;
   }

@@ -134,10 +134,6 @@ struct function {
   range shared; // declared in its body
 
   std::vector<range> shared_in_all; // by shared_memory_of()
-
-  u64 launches = 0;
-  u64 instructions = 0;
-  u64 nanoseconds = 0;
 };
 
 // A translation unit's PTX.

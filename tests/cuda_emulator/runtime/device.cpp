@@ -113,16 +113,6 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaDriverGetVersion(int* version) {
   return cudaRuntimeGetVersion(version);
 }
-cudaError_t cudaDeviceReset() {
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) {
-  return cudaSuccess;
-}
-
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
   *value = 1024;
   return cudaSuccess;
@@ -130,18 +120,11 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
 
 extern "C" {
 
-CUresult cuInit(unsigned) {
-  return CUDA_SUCCESS;
-}
-
 CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
   *context = reinterpret_cast<CUcontext>(1); // NOLINT(performance-no-int-to-ptr): never followed
   return CUDA_SUCCESS;
 }
 
-CUresult cuCtxPushCurrent(CUcontext) {
-  return CUDA_SUCCESS;
-}
 CUresult cuCtxPopCurrent(CUcontext* context) {
   return cuStreamGetCtx(nullptr, context);
 }

@@ -10,7 +10,6 @@
 #include "last_error.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 namespace cuda_emulator {
@@ -77,11 +76,8 @@ cudaError_t launch(registered* found, configuration const& c, void** arguments) 
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k) {
     std::memcpy(parameters.data() + kernel.parameters[k].offset, arguments[k], kernel.parameters[k].size);
   }
-  enqueue(stream_of(c.stream), [&kernel, shape, parameters = std::move(parameters)]() mutable {
-    auto const begin = std::chrono::steady_clock::now();
-    run_kernel(kernel, shape, parameters);
-    kernel.nanoseconds += static_cast<u64>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-  });
+  enqueue(stream_of(c.stream),
+          [&kernel, shape, parameters = std::move(parameters)]() mutable { run_kernel(kernel, shape, parameters); });
   return cudaSuccess;
 }
 
@@ -162,10 +158,6 @@ cudaError_t cudaFuncSetAttribute(void const* host_function, cudaFuncAttribute at
     }
     kernel.asked_dynamic = static_cast<u32>(value);
   }
-  return cudaSuccess;
-}
-
-cudaError_t cudaFuncSetCacheConfig(void const*, cudaFuncCache) {
   return cudaSuccess;
 }
 

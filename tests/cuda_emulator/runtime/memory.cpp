@@ -251,13 +251,6 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void con
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPrefetchAsync(void const*, size_t, cudaMemLocation, unsigned, cudaStream_t) {
-  return cudaSuccess;
-}
-cudaError_t cudaMemAdvise(void const*, size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return cudaSuccess;
-}
-
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   *total = size_t(8) << 30;
   *available = size_t(4) << 30;

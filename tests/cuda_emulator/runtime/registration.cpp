@@ -169,10 +169,6 @@ void** __cudaRegisterFatBinary(void* wrapper) {
   return reinterpret_cast<void**>(modules().back().get());
 }
 
-void __cudaRegisterFatBinaryEnd(void**) {
-}
-void __cudaUnregisterFatBinary(void**) {
-}
 char __cudaInitModule(void**) {
   return 1;
 }
