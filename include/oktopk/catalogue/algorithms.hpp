@@ -148,15 +148,15 @@ void visit_dense(oktopk::detail::option_reader& in, gradient_size const& size, S
   sink(std::type_identity<Allreduce>(), how);
 }
 
-/// An algorithm that sums whole gradients: `Type<E, Comm, Value, Index>`.
-template <template <execution_space, communicator, gradient_value, gradient_index> class Type>
+/// An algorithm that sums whole gradients by one of `dense/`: `dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>`.
+template <template <execution_space, communicator, gradient_value> class Reduce>
 struct dense_scheme {
   std::string_view name;
   std::string_view about;
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    visit_dense<Type<E, Comm, Value, Index>>(in, size, sink);
+    visit_dense<dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>>(in, size, sink);
   }
 };
 
@@ -228,8 +228,8 @@ using paper_with = with_format<Format, paper_policies>;
 template <sparse_format Format>
 using format_alone = Format;
 
-template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
-using dense_native = dense<E, Comm, Value, Index>;
+template <execution_space E, communicator Comm, gradient_value Value>
+using rabenseifner_of_bfloat16 = rabenseifner<E, Comm, Value, coded_wire<bfloat16, 0>>;
 
 /// Every algorithm that a text can name: a new one is one entry here.
 inline constexpr std::tuple algorithms{
@@ -241,13 +241,13 @@ inline constexpr std::tuple algorithms{
     sparse_scheme<gtopk, default_with>{"gtopk", "a tree that keeps the k largest of its sums"},
     sparse_scheme<gaussian_k, format_alone>{"gaussian_k",
                                             "allgather of what a threshold of a normal distribution selects"},
-    dense_scheme<dense_native>{"dense", "the communicator's own allreduce"},
+    dense_scheme<native_allreduce>{"dense", "the communicator's own allreduce"},
     coded_scheme<dense_rabenseifner>{"dense_rabenseifner", "reduce-scatter by halving and allgather by doubling"},
-    dense_scheme<dense_bfloat16>{"dense_bfloat16", "the same with 16 bits a value, whatever the length"},
-    dense_scheme<dense_ring>{"ring", "a ring of whole blocks"},
+    dense_scheme<rabenseifner_of_bfloat16>{"dense_bfloat16", "the same with 16 bits a value, whatever the length"},
+    dense_scheme<ring>{"ring", "a ring of whole blocks"},
     coded_scheme<dense_ring_chunked>{"ring_chunked", "a ring of blocks in two pieces each"},
-    dense_scheme<dense_ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
-    dense_scheme<dense_halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
+    dense_scheme<ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
+    dense_scheme<halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
 };
 
