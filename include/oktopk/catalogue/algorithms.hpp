@@ -12,6 +12,7 @@
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
+#include <oktopk/dense/swing.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -249,6 +250,7 @@ inline constexpr std::tuple algorithms{
     dense_scheme<ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
     dense_scheme<halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
+    dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
 };
 
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.
