@@ -116,7 +116,23 @@ struct making {
   }
 };
 
-/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`.
+/// Visits an algorithm that selects, which takes k or a density in place of the program's.
+template <class Allreduce, class Sink>
+void visit_sparse(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) {
+  typename Allreduce::options how{};
+  how.length = size.length;
+  policy_reader{in}.read(how);
+  bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
+  bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
+  if (!has_density && !has_k) {
+    how.k = size.k;
+    how.density = size.density;
+  }
+  sink(std::type_identity<Allreduce>(), how);
+}
+
+/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`. One that has no option `format` sends no indices, and
+/// takes its types alone from the format.
 template <template <class, class, class> class Type, template <sparse_format> class Policies>
 struct sparse_scheme {
   std::string_view name;
@@ -125,19 +141,14 @@ struct sparse_scheme {
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
-      using allreduce = Type<E, Comm, Policies<typename Format::template type<Value, Index>>>;
-      typename allreduce::options how{};
-      how.length = size.length;
-      policy_reader{in}.read(how);
-      bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
-      bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
-      if (!has_density && !has_k) {
-        how.k = size.k;
-        how.density = size.density;
-      }
-      sink(std::type_identity<allreduce>(), how);
-    });
+    using with_coo = Type<E, Comm, Policies<coo<Value, Index>>>;
+    if constexpr (requires(typename with_coo::options how) { how.format; }) {
+      in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
+        visit_sparse<Type<E, Comm, Policies<typename Format::template type<Value, Index>>>>(in, size, sink);
+      });
+    } else {
+      visit_sparse<with_coo>(in, size, sink);
+    }
   }
 };
 
