@@ -132,6 +132,7 @@ void compare_sparse_algorithms() {
   check_twin<gtopk<E, C>>("gtopk");
   check_twin<gtopk<E, C>>("gtopk(return_dropped=false)", {.return_dropped = false});
   check_twin<gaussian_k<E, C>>("gaussian_k");
+  check_twin<random_mask<E, C>>("random_mask(seed=4)", {.local_select = {.seed = 4}});
 }
 
 void compare_dense_algorithms() {
