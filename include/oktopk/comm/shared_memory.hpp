@@ -295,8 +295,8 @@ private:
 ///
 /// Every process makes one with the same name ("/my-job", not in use), its rank and the number of ranks. A pair of
 /// ranks has a ring of 8 KiB each way and phase: 48 P^2 KiB of /dev/shm in all. Ranks that wait sleep, so they may
-/// outnumber the cores. A rank that gives up, takes too long or has ended is an `error` on those that wait for it. Copies share
-/// everything; calls come from any thread, one at a time.
+/// outnumber the cores. A rank that gives up, takes too long or has ended is an `error` on those that wait for it.
+/// Copies share everything; calls come from any thread, one at a time.
 class shared_memory_communicator {
 public:
   class request {
