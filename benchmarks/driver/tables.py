@@ -56,8 +56,8 @@ def note_on_spreads(spreads):
 
 
 # Dense allreduces of the library that send every value as it is, as MPI's does.
-BASELINES = {"dense", "dense_rabenseifner", "ring", "ring_chunked", "ring_pipelined",
-             "halving_doubling", "recursive_doubling"}
+BASELINES = {name for name, kind in programs.catalogue().items()
+             if kind != "sparse" and name != "dense_bfloat16"}
 
 
 def is_baseline(name):
@@ -69,7 +69,8 @@ def is_baseline(name):
 
 def is_sparse(name):
     """Whether a scheme selects entries; the others send all, coded or not."""
-    return not re.match("dense|ring|halving_doubling|recursive_doubling|gloo/", name)
+    kind = programs.kind_of_scheme(name)
+    return not re.match("dense|ring|gloo/", name) if kind is None else kind == "sparse"
 
 
 def best_dense(times):

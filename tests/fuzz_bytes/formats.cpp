@@ -8,6 +8,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/format/gap16.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
@@ -32,7 +33,8 @@ using all_formats =
                oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>,
                oktopk::packed<float, std::int32_t, oktopk::fixed_values<3>>,
                oktopk::packed<float, std::int64_t, oktopk::fixed_values<2>>,
-               oktopk::packed<float, std::int32_t, oktopk::sign_values>>;
+               oktopk::packed<float, std::int32_t, oktopk::sign_values>, oktopk::gap16<>,
+               oktopk::gap16<double, std::int64_t>>;
 
 constexpr std::int64_t most_entries = 1024;
 

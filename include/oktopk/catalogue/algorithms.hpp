@@ -7,11 +7,13 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
+#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
+#include <oktopk/dense/swing.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -115,7 +117,23 @@ struct making {
   }
 };
 
-/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`.
+/// Visits an algorithm that selects, which takes k or a density in place of the program's.
+template <class Allreduce, class Sink>
+void visit_sparse(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) {
+  typename Allreduce::options how{};
+  how.length = size.length;
+  policy_reader{in}.read(how);
+  bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
+  bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
+  if (!has_density && !has_k) {
+    how.k = size.k;
+    how.density = size.density;
+  }
+  sink(std::type_identity<Allreduce>(), how);
+}
+
+/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`. One that has no option `format` sends no indices, and
+/// takes its types alone from the format.
 template <template <class, class, class> class Type, template <sparse_format> class Policies>
 struct sparse_scheme {
   std::string_view name;
@@ -124,19 +142,14 @@ struct sparse_scheme {
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
-      using allreduce = Type<E, Comm, Policies<typename Format::template type<Value, Index>>>;
-      typename allreduce::options how{};
-      how.length = size.length;
-      policy_reader{in}.read(how);
-      bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
-      bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
-      if (!has_density && !has_k) {
-        how.k = size.k;
-        how.density = size.density;
-      }
-      sink(std::type_identity<allreduce>(), how);
-    });
+    using with_coo = Type<E, Comm, Policies<coo<Value, Index>>>;
+    if constexpr (requires(typename with_coo::options how) { how.format; }) {
+      in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
+        visit_sparse<Type<E, Comm, Policies<typename Format::template type<Value, Index>>>>(in, size, sink);
+      });
+    } else {
+      visit_sparse<with_coo>(in, size, sink);
+    }
   }
 };
 
@@ -148,15 +161,15 @@ void visit_dense(oktopk::detail::option_reader& in, gradient_size const& size, S
   sink(std::type_identity<Allreduce>(), how);
 }
 
-/// An algorithm that sums whole gradients: `Type<E, Comm, Value, Index>`.
-template <template <execution_space, communicator, gradient_value, gradient_index> class Type>
+/// An algorithm that sums whole gradients by one of `dense/`: `dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>`.
+template <template <execution_space, communicator, gradient_value> class Reduce>
 struct dense_scheme {
   std::string_view name;
   std::string_view about;
 
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    visit_dense<Type<E, Comm, Value, Index>>(in, size, sink);
+    visit_dense<dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>>(in, size, sink);
   }
 };
 
@@ -228,8 +241,8 @@ using paper_with = with_format<Format, paper_policies>;
 template <sparse_format Format>
 using format_alone = Format;
 
-template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
-using dense_native = dense<E, Comm, Value, Index>;
+template <execution_space E, communicator Comm, gradient_value Value>
+using rabenseifner_of_bfloat16 = rabenseifner<E, Comm, Value, coded_wire<bfloat16, 0>>;
 
 /// Every algorithm that a text can name: a new one is one entry here.
 inline constexpr std::tuple algorithms{
@@ -241,14 +254,16 @@ inline constexpr std::tuple algorithms{
     sparse_scheme<gtopk, default_with>{"gtopk", "a tree that keeps the k largest of its sums"},
     sparse_scheme<gaussian_k, format_alone>{"gaussian_k",
                                             "allgather of what a threshold of a normal distribution selects"},
-    dense_scheme<dense_native>{"dense", "the communicator's own allreduce"},
+    dense_scheme<native_allreduce>{"dense", "the communicator's own allreduce"},
     coded_scheme<dense_rabenseifner>{"dense_rabenseifner", "reduce-scatter by halving and allgather by doubling"},
-    dense_scheme<dense_bfloat16>{"dense_bfloat16", "the same with 16 bits a value, whatever the length"},
-    dense_scheme<dense_ring>{"ring", "a ring of whole blocks"},
+    dense_scheme<rabenseifner_of_bfloat16>{"dense_bfloat16", "the same with 16 bits a value, whatever the length"},
+    dense_scheme<ring>{"ring", "a ring of whole blocks"},
     coded_scheme<dense_ring_chunked>{"ring_chunked", "a ring of blocks in two pieces each"},
-    dense_scheme<dense_ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
-    dense_scheme<dense_halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
+    dense_scheme<ring_pipelined>{"ring_pipelined", "a ring of blocks in many pieces"},
+    dense_scheme<halving_doubling>{"halving_doubling", "halving and doubling, ranks in binary blocks"},
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
+    dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
+    sparse_scheme<random_mask, default_with>{"random_mask", "sums at k places that all ranks draw alike; no indices"},
 };
 
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.

@@ -8,6 +8,7 @@
 #include <oktopk/codec/elementwise.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
+#include <oktopk/format/gap16.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
@@ -78,6 +79,7 @@ inline constexpr std::tuple formats{
     format_alternative<coo>{"coo", "indices and values"},
     format_alternative<coo_or_dense>{"coo_or_dense", "the same, or all values of a region where that is less"},
     format_alternative<any_packed>{"packed", "gaps of indices as a Rice code, values by a code of their own"},
+    format_alternative<gap16>{"gap16", "gaps of indices in 16 bits, and values"},
 };
 
 /// The codecs of dense messages that need no other library.

@@ -17,6 +17,19 @@
 
 namespace oktopk {
 
+namespace detail {
+
+/// The pairs of recursive halving at distances P/2, P/4, ..., 1 of 2^`steps` places: who exchanges with whom in a step,
+/// and which of the two keeps the lower half of what both have. Places that have the same part before a step split it
+/// in pairs; another choice of pairs has these three members too.
+struct halved_distances {
+  static std::string name() { return "rabenseifner"; }
+  static int peer(int place, int step, int steps) { return place ^ 1 << (steps - 1 - step); }
+  static bool keeps_lower(int place, int step, int steps) { return (place >> (steps - 1 - step) & 1) == 0; }
+};
+
+} // namespace detail
+
 /// Reduction of dense vectors by Rabenseifner's algorithm (Thakur et al. 2005): reduce-scatter by recursive halving,
 /// allgather by recursive doubling.
 ///
@@ -31,7 +44,8 @@ namespace oktopk {
 /// finishes. One rank sends nothing, so it codes nothing. `lost` takes the difference. The allgather encodes what it
 /// sends anew in each step, which loses nothing more of a stable codec; other codecs are refused, unless ranks may
 /// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and hosts three coded vectors.
-template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire,
+          class Pairs = detail::halved_distances>
   requires dense_wire<Wire, E, Value>
 class rabenseifner : public detail::on_wires<E, Value, Wire> {
   using base = detail::on_wires<E, Value, Wire>;
@@ -39,7 +53,7 @@ class rabenseifner : public detail::on_wires<E, Value, Wire> {
 public:
   using base::base;
 
-  std::string name() const { return base::policy().name_after("rabenseifner"); }
+  std::string name() const { return base::policy().name_after(Pairs::name()); }
 
   std::string problem() const {
     std::string const of_wire = base::policy().problem();
@@ -115,14 +129,15 @@ private:
     std::int64_t begin = 0;
     std::int64_t end = (count + block_size - 1) / block_size;
     halvings_.clear();
-    halvings_.reserve(static_cast<std::size_t>(detail::ceil_log2(at.core)));
-    for (int distance = at.core / 2; distance >= 1; distance /= 2) {
+    int const steps = detail::ceil_log2(at.core);
+    halvings_.reserve(static_cast<std::size_t>(steps));
+    for (int step = 0; step < steps; ++step) {
       std::int64_t const middle = begin + (end - begin) / 2;
-      bool const lower = (at.place & distance) == 0;
+      bool const lower = Pairs::keeps_lower(at.place, step, steps);
       detail::piece const given = lower ? part(middle, end) : part(begin, middle);
       (lower ? end : begin) = middle;
       detail::piece const kept = part(begin, end);
-      int const peer = at.rank_at(at.place ^ distance);
+      int const peer = at.rank_at(Pairs::peer(at.place, step, steps));
       halvings_.push_back({peer, kept, given});
       both_[0] = detail::start_receive(exec, comm, wire.slot(0, kept), peer, phase::reduce);
       wire.prepare(exec, given);

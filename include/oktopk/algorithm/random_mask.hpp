@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/local_selection.hpp>
+#include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/policies.hpp>
+#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/dense/combine.hpp>
+#include <oktopk/dense/native_allreduce.hpp>
+#include <oktopk/exchange/step.hpp>
+#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/random_k.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace oktopk {
+
+/// Random mask (Konečný et al. 2016, "Federated learning: strategies for improving communication efficiency"; Random-k
+/// with a seed that all ranks share, Stich et al. 2018, and GRACE, Xu et al. 2021): all ranks draw the same k places of
+/// a call and sum the values there. No indices are sent.
+///
+/// The places are those of `random_k`: from the seed, the iteration, k and the length, all equal on all ranks. The
+/// update is the exact sum of all accumulators at these places, and every one of the k entries contributes. What is not
+/// drawn stays in the residual; which places are drawn does not depend on the values, so the density must be a good
+/// deal higher than with a selection by magnitude. With error feedback every place is drawn once in length/k calls on
+/// the average.
+///
+/// Each rank sends what the communicator's own allreduce of k values takes, 2k(P-1)/P words at least, any P. Nothing is
+/// added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the sums, and only then do they
+/// ask whose it is. Types of values and indices are those of `Policies::format`; no other policy is used.
+template <class E, class Comm, class Policies = default_policies>
+class random_mask : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
+  using format_type = typename Policies::format;
+  using base = selecting_base<E, Comm, Policies>;
+
+public:
+  using typename base::entries_type;
+  using typename base::index_type;
+  using typename base::update_type;
+  using typename base::value_type;
+  using state_type = selection_state<value_type, random_k>;
+
+  struct options {
+    std::int64_t length = 0;         ///< of the accumulators
+    std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+    std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+    random_k::options local_select{};
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      random_k::options::each_option(how.local_select, visit);
+    }
+  };
+
+  /// Collective.
+  random_mask(E exec, Comm comm, options const& how)
+      : base(std::move(exec), std::move(comm), how.length), local_selection_(random_k(how.local_select)) {
+    k_ = detail::agree_on_selection<format_type>("random_mask", length_, how.k, how.density, format_type(),
+                                                 local_selection_.selector(), comm_, [](agreement&) {});
+  }
+
+  std::string_view name() const { return "random_mask"; }
+
+  /// The lower bound of an allreduce of k values; 2(P-1) more where k is 0, since an empty sum cannot show a fault and
+  /// ranks ask instead.
+  double bound_words() const {
+    double const asking = k_ == 0 ? count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
+    return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
+  }
+
+  state_type const& state() const { return state_; }
+
+  /// Goes on from a saved state. Collective.
+  void restore(state_type const& saved) {
+    detail::agree_on_selection_state("random_mask", saved, comm_);
+    state_ = saved;
+  }
+
+  /// One iteration. Collective. The accumulator is only read.
+  template <accumulator_input<index_type, value_type, E> Input>
+  update_type const& operator()(Input const& accumulator) {
+    detail::profiling_region const profiled("oktopk::random_mask");
+    return base::make_call(name(), state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+      state_type next = state_;
+      {
+        detail::cancel_on_unwind const alone(comm_); // memory may be missing on one rank
+        sums_.reserve(exec_, k_);
+      }
+      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+      if (call.faults) {
+        detail::fill_array("oktopk::random_mask::fill", exec_, sums_.data(), k_,
+                           std::numeric_limits<value_type>::quiet_NaN());
+      } else {
+        detail::copy_values(exec_, selection.values.data(), k_, sums_.data());
+      }
+      sum_everywhere_.run(exec_, comm_, sums_.data(), nullptr, k_);
+      array_ref<value_type const, typename E::memory_space> const all(sums_.data(), static_cast<std::size_t>(k_));
+      bool const overflows = detail::first_non_finite<E, value_type>(exec_, all) < k_;
+      if (overflows || k_ == 0) {
+        gather_counts_.run(call, 0); // throws the fault of the lowest faulty rank
+      }
+      entries_type const sums(selection.indices.data(), sums_.data(), k_);
+      if (overflows) {
+        throw detail::non_finite_in(exec_, sums, fault_subject::sum).as_error(std::string(name()), 0, length_);
+      }
+      return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, {}));
+    });
+  }
+
+private:
+  using base::comm_;
+  using base::exec_;
+  using base::k_;
+  using base::length_;
+
+  state_type state_;
+  local_selection<E, format_type, random_k> local_selection_;
+  native_allreduce<E, Comm, value_type> sum_everywhere_;
+  count_gathering<Comm> gather_counts_;
+  buffer<value_type, typename E::memory_space> sums_{"oktopk::random_mask::sums"};
+};
+
+/// Deduces from options in braces, as `ok_topk` does.
+template <class E, class Comm, class Options = typename random_mask<E, Comm>::options>
+random_mask(E, Comm, Options const&) -> random_mask<E, Comm>;
+
+} // namespace oktopk

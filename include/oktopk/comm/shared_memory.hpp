@@ -1,0 +1,420 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// Processes of one node as ranks, over shared memory of POSIX; for Linux, whose futexes let ranks of several processes
+/// sleep and whose locks of files go with the process that holds them.
+
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/revocation.hpp>
+#include <oktopk/comm/time_limit.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/launch_lock.hpp>
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+namespace detail {
+
+/// A message of this rank. In the ring its size comes first, then its bytes.
+struct shared_message {
+  bool receives;
+  int peer;
+  phase use;
+  std::byte* data;
+  std::uint64_t capacity; ///< bytes to send, or room for what arrives
+  std::uint64_t size;     ///< as it is in the ring
+  std::uint64_t moved = 0;
+
+  bool done() const { return moved >= sizeof(size) && moved == sizeof(size) + std::min(size, capacity); }
+};
+
+/// Bytes of one phase on their way from one rank to another, in shared memory that was zero.
+struct shared_ring {
+  static constexpr std::uint64_t capacity = 8192;
+  alignas(64) std::atomic<std::uint64_t> written;
+  alignas(64) std::atomic<std::uint64_t> taken;
+  alignas(64) std::byte bytes[capacity];
+
+  /// Moves a message on as far as it goes; gives the number of bytes.
+  std::uint64_t move(shared_message& m) {
+    std::uint64_t const before = m.moved;
+    if (m.moved < sizeof(m.size)) {
+      m.moved += copy(m.receives, reinterpret_cast<std::byte*>(&m.size) + m.moved, sizeof(m.size) - m.moved);
+    }
+    if (m.moved >= sizeof(m.size)) {
+      std::uint64_t const place = m.moved - sizeof(m.size);
+      m.moved += copy(m.receives, m.data + place, std::min(m.size, m.capacity) - place);
+    }
+    return m.moved - before;
+  }
+
+private:
+  std::uint64_t copy(bool out, std::byte* mine, std::uint64_t most) {
+    std::uint64_t const filled = written.load() - taken.load();
+    std::uint64_t const size = std::min(most, out ? filled : capacity - filled);
+    std::atomic<std::uint64_t>& end = out ? taken : written;
+    for (std::uint64_t done = 0; done < size;) {
+      std::uint64_t const at = (end.load() + done) % capacity;
+      std::uint64_t const part = std::min(size - done, capacity - at);
+      out ? std::memcpy(mine + done, bytes + at, part) : std::memcpy(bytes + at, mine + done, part);
+      done += part;
+    }
+    end.fetch_add(size);
+    return size;
+  }
+};
+
+/// What the others know of a rank, in shared memory that was zero.
+struct alignas(64) shared_seat {
+  std::atomic<std::uint32_t> bell; ///< counts what happens for this rank, which sleeps while it stays the same
+  std::atomic<std::uint32_t> here;
+  std::atomic<std::uint32_t> gave_up;
+  char reason[1000];
+
+  void ring() {
+    bell.fetch_add(1);
+    syscall(SYS_futex, &bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+};
+
+/// This rank's end of all messages; shared by the copies of a communicator.
+class shared_ranks {
+public:
+  shared_ranks(std::string const& name, int own, int all, std::chrono::nanoseconds limit)
+      : rank(own), size(all), time_limit(checked_time_limit(limit)) {
+    if (all < 1 || own < 0 || own >= all) {
+      throw error(fault::option_out_of_range, "there is no rank " + std::to_string(own) + " of " + std::to_string(all));
+    }
+    during.begin("the start of " + name, -1);
+    map(name);
+    tell_all();
+    auto const has_come = [this](int each) { return seat(each).here.load() != 0; };
+    auto const differs = [&](int each) {
+      return has_come(each) && seat(each).here.load() != static_cast<std::uint32_t>(size);
+    };
+    auto const is_over = [&] {
+      if (int const other = first_of(differs, true); other < size) {
+        throw error(fault::ranks_disagree, "rank " + std::to_string(other) + " has come to " + name +
+                                               " with another number of ranks than rank " + std::to_string(rank));
+      }
+      return first_of(has_come, false) == size;
+    };
+    try {
+      sleep_until(is_over, has_come, [] { return wait_report("for everybody to come"); });
+    } catch (error const&) {
+      unmap(name);
+      throw;
+    }
+    if (rank == 0) {
+      shm_unlink(name.c_str()); // the memory itself goes with the last rank
+    }
+    during.begin({}, -1);
+  }
+
+  ~shared_ranks() { unmap({}); }
+  shared_ranks(shared_ranks const&) = delete;
+  shared_ranks& operator=(shared_ranks const&) = delete;
+
+  std::shared_ptr<shared_message> post(shared_message const& what) {
+    broken.throw_if_happened();
+    if (what.peer < 0 || what.peer >= size || what.peer == rank) {
+      throw error(fault::communication, "rank " + std::to_string(rank) + " has no peer " + std::to_string(what.peer));
+    }
+    auto made = std::make_shared<shared_message>(what);
+    lane(what.receives, what.peer, static_cast<int>(what.use)).push_back(made);
+    move_all();
+    return made;
+  }
+
+  /// Sleeps until `is_over()`. An `error`, and all ranks are told, where that takes too long, a rank has given up, or
+  /// one that `needs` names has ended; `report()` is what is waited for.
+  template <class Over, class Needs, class Report>
+  void sleep_until(Over const& is_over, Needs const& needs, Report const& report) {
+    auto const begun = std::chrono::steady_clock::now();
+    for (bool idle = false;;) {
+      std::uint32_t const seen = seat(rank).bell.load();
+      auto const has_ended = [&](int each) { return each != rank && needs(each) && lock(F_OFD_GETLK, each); };
+      int const ended = idle ? first_of(has_ended, true) : size; // before the last look at what it has sent
+      move_all();
+      if (is_over()) {
+        return;
+      }
+      broken.throw_if_happened();
+      auto const gave_up = [&](int each) { return each != rank && seat(each).gave_up.load() != 0; };
+      if (int const teller = first_of(gave_up, true); teller < size) {
+        error const why = abandoned_by(teller, during, seat(teller).reason);
+        broken.note(why.code(), why.sentence());
+        throw why;
+      }
+      auto const left = time_limit - (std::chrono::steady_clock::now() - begun);
+      bool const is_late = time_limit.count() > 0 && left.count() <= 0;
+      if (is_late || ended < size) {
+        error const why = is_late ? report().timed_out(rank, during, time_limit)
+                                  : error(fault::communication, "rank " + std::to_string(rank) + " waits " +
+                                                                    report().open() + during.where() + ", but rank " +
+                                                                    std::to_string(ended) + " has ended");
+        abort(why);
+        throw why;
+      }
+      auto const nap =
+          std::min<std::chrono::nanoseconds>(std::chrono::milliseconds(20), left.count() > 0 ? left : left.max());
+      timespec const pause{0, static_cast<long>(nap.count())};
+      idle = syscall(SYS_futex, &seat(rank).bell, FUTEX_WAIT, seen, &pause, nullptr, 0) != 0 && errno == ETIMEDOUT;
+    }
+  }
+
+  /// Tells all ranks, once; later reasons are not told. No message of this rank moves any more.
+  void abort(error const& why) noexcept {
+    broken.note(why.code(), why.sentence());
+    lanes_.clear();
+    if (seat(rank).gave_up.load() == 0) {
+      std::strncpy(seat(rank).reason, broken.reason().c_str(), sizeof(seat(rank).reason) - 1);
+      seat(rank).gave_up.store(1);
+      tell_all();
+    }
+  }
+
+  int rank;
+  int size;
+  std::chrono::nanoseconds time_limit;
+  operation during;
+  revocation broken;
+
+private:
+  using queue = std::deque<std::shared_ptr<shared_message>>; // oldest first
+
+  shared_seat& seat(int of) const { return reinterpret_cast<shared_seat*>(memory_)[of]; }
+  queue& lane(bool receives, int peer, int use) {
+    lanes_.resize(static_cast<std::size_t>(2 * size * phase_count));
+    return lanes_[static_cast<std::size_t>((2 * peer + receives) * phase_count + use)];
+  }
+
+  template <class Predicate>
+  int first_of(Predicate const& holds, bool as) const {
+    int each = 0;
+    while (each < size && holds(each) != as) {
+      each += 1;
+    }
+    return each;
+  }
+
+  void tell_all() noexcept {
+    for (int each = 0; each < size; ++each) {
+      seat(each).ring();
+    }
+  }
+
+  void move_all() {
+    auto* const rings = reinterpret_cast<shared_ring*>(memory_ + static_cast<std::size_t>(size) * sizeof(shared_seat));
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      std::uint64_t moved = 0;
+      auto const [peer, use] = std::pair(static_cast<int>(i) / phase_count / 2, static_cast<int>(i) % phase_count);
+      for (queue& all = lanes_[i]; !all.empty(); all.pop_front()) {
+        shared_message& m = *all.front();
+        int const ring = (m.receives ? peer * size + rank : rank * size + peer) * phase_count + use;
+        moved += rings[ring].move(m);
+        if (!m.done()) {
+          break;
+        }
+      }
+      if (moved > 0) {
+        seat(peer).ring();
+      }
+    }
+  }
+
+  // Whoever comes first makes the memory.
+  void map(std::string const& name) {
+    auto const all = static_cast<std::size_t>(size);
+    bytes_ = all * sizeof(shared_seat) + all * all * phase_count * sizeof(shared_ring);
+    file_ = shm_open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    errno = file_ < 0 ? errno : posix_fallocate(file_, 0, static_cast<off_t>(bytes_));
+    bool const is_mine = errno == 0 && lock(F_OFD_SETLK, rank);
+    void* const at = is_mine ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0) : MAP_FAILED;
+    memory_ = at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+    std::string const why = memory_ != nullptr ? "" : errno == EAGAIN ? "it is there already" : std::strerror(errno);
+    if (memory_ == nullptr || seat(rank).here.exchange(static_cast<std::uint32_t>(size)) != 0) {
+      unmap(memory_ == nullptr ? "" : name);
+      throw error(fault::communication, "rank " + std::to_string(rank) + " cannot use the memory " + name + ": " +
+                                            (why.empty() ? "it was used before; try again, or take a new name" : why));
+    }
+  }
+
+  void unmap(std::string const& name) noexcept {
+    if (memory_ != nullptr) {
+      munmap(std::exchange(memory_, nullptr), bytes_);
+    }
+    if (file_ >= 0) {
+      close(std::exchange(file_, -1)); // with the lock
+    }
+    if (!name.empty()) {
+      shm_unlink(name.c_str());
+    }
+  }
+
+  // The byte of its number is locked by a rank as long as its process lives. True if it is free, or now this rank's.
+  bool lock(int how, int place) const {
+    struct flock what = {};
+    what.l_type = F_WRLCK;
+    what.l_whence = SEEK_SET;
+    what.l_start = place;
+    what.l_len = 1;
+    return fcntl(file_, how, &what) == 0 && (how == F_OFD_SETLK || what.l_type == F_UNLCK);
+  }
+
+  int file_ = -1;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::vector<queue> lanes_;
+};
+
+} // namespace detail
+
+/// Processes of one node as ranks, over shared memory of POSIX: no MPI, no launcher, no network.
+///
+/// Every process makes one with the same name ("/my-job", not in use), its rank and the number of ranks. A pair of
+/// ranks has a ring of 8 KiB each way and phase: 48 P^2 KiB of /dev/shm in all. Ranks that wait sleep, so they may
+/// outnumber the cores. A rank that gives up, takes too long or has ended is an `error` on those that wait for it.
+/// Copies share everything; calls come from any thread, one at a time.
+class shared_memory_communicator {
+public:
+  class request {
+  public:
+    bool active() const { return message_ != nullptr; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    friend shared_memory_communicator;
+    std::shared_ptr<detail::shared_message> message_;
+    std::size_t bytes_ = 0;
+  };
+
+  using bulk_request = request;
+  static constexpr bool tells_sizes = true;
+  static constexpr bool ordered_by_instance = false;
+
+  /// Collective: returns when all ranks have come, or throws where one does not within the time limit.
+  shared_memory_communicator(std::string const& name, int rank, int size,
+                             std::chrono::nanoseconds limit = usual_time_limit)
+      : shared_(std::make_shared<detail::shared_ranks>(name, rank, size, limit)) {}
+
+  int rank() const { return shared_->rank; }
+  int size() const { return shared_->size; }
+  bool takes_other_threads() const { return true; }
+
+  request isend(std::span<std::byte const> out, int peer, phase use) {
+    return post({false, peer, use, const_cast<std::byte*>(out.data()), out.size(), out.size()});
+  }
+  request irecv(std::span<std::byte> in, int peer, phase use) {
+    return post({true, peer, use, in.data(), in.size(), 0});
+  }
+
+  template <execution_space E>
+  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
+    start_one_by_one(*this, messages, requests);
+  }
+
+  void wait_all(std::span<request> requests) {
+    auto const any = [&](auto const& holds) {
+      return std::any_of(requests.begin(), requests.end(),
+                         [&](request const& each) { return each.active() && holds(*each.message_); });
+    };
+    auto const is_open = [](detail::shared_message const& m) { return !m.done(); };
+    if (any(is_open)) {
+      launch_unlock const lent;
+      shared_->sleep_until([&] { return !any(is_open); },
+                           [&](int peer) { return any([&](auto const& m) { return is_open(m) && m.peer == peer; }); },
+                           [&] {
+                             detail::wait_report report;
+                             any([&](detail::shared_message const& m) {
+                               report.add(m.done(), m.receives, m.peer, m.use);
+                               return false;
+                             });
+                             return report;
+                           });
+    }
+    for (request& each : requests) {
+      if (auto const m = std::exchange(each.message_, nullptr); m != nullptr) {
+        each.bytes_ = m->size;
+        if (m->size > m->capacity) { // its end will stay in the ring
+          oktopk::abort(*this, error(fault::communication,
+                                     std::to_string(m->size) + " bytes from rank " + std::to_string(m->peer) +
+                                         " exceed the " + std::to_string(m->capacity) + " bytes of room for them"));
+        }
+      }
+    }
+  }
+
+  void cancel(std::span<request> requests) noexcept {
+    shared_->abort(detail::order_is_lost(rank()));
+    std::fill(requests.begin(), requests.end(), request());
+  }
+
+  /// Tells all ranks that this one cannot go on: their waits, and all that they start, end with an `error`.
+  void abort(error const& why) noexcept { shared_->abort(why); }
+  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
+
+  /// Time limit of every wait of this rank, at first that of the start; none where it is zero.
+  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
+  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
+
+  /// Each rank sums a part of the values and sends it to all: 2n(P-1)/P values in 2(P-1) messages.
+  template <class T>
+  void allreduce(std::span<T> values, reduction op, phase use) {
+    shared_->broken.throw_if_happened();
+    auto const part = [&, all = static_cast<std::size_t>(size())](int of) {
+      std::size_t const begin = values.size() / all * static_cast<std::size_t>(of);
+      return values.subspan(begin, of + 1 == size() ? values.size() - begin : values.size() / all);
+    };
+    std::span<T> const mine = part(rank());
+    std::vector<T> theirs(mine.size());
+    for (int step = 1; step < 2 * size(); ++step) {
+      int const next = (rank() + step) % size();
+      int const before = (rank() + 2 * size() - step) % size();
+      if (step < size()) {
+        exchange(*this, std::as_bytes(part(next)), next, std::as_writable_bytes(std::span(theirs)), before, use);
+        std::transform(mine.begin(), mine.end(), theirs.begin(), mine.begin(),
+                       [op](T a, T b) { return detail::reduce_two(op, a, b); });
+      } else if (step > size()) {
+        exchange(*this, std::as_bytes(mine), next, std::as_writable_bytes(part(before)), before, use);
+      }
+    }
+  }
+
+  template <class MemorySpace>
+  bool can_access() const {
+    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+  }
+
+private:
+  request post(detail::shared_message const& what) {
+    request made;
+    made.message_ = shared_->post(what);
+    return made;
+  }
+
+  std::shared_ptr<detail::shared_ranks> shared_;
+};
+
+} // namespace oktopk

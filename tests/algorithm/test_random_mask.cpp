@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "algorithm/suite.hpp"
+#include "algorithm/sums_of_selections.hpp"
+#include "support/failing.hpp"
+
+#include <oktopk/algorithm/random_mask.hpp>
+#include <oktopk/comm/self.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace oktopk_tests;
+
+namespace {
+
+template <class Format>
+struct subject {
+  using value_type = typename Format::value_type;
+  using index_type = typename Format::index_type;
+  template <class Comm>
+  using algorithm = oktopk::random_mask<execution, Comm, oktopk::with_format<Format>>;
+
+  static typename algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
+    return {.length = length, .k = k, .local_select = {.seed = 8}}; // draws the place whose sum the suite lets overflow
+  }
+
+  static std::string volume_fault(record_of<subject> const& call, int, shape) {
+    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
+  }
+
+  /// Exactly k places, the same on all ranks, and nothing but the sums there.
+  static std::string reference_fault(run_of<subject> const& run, shape what) {
+    for (std::size_t i = 0; i < run[0].size(); ++i) {
+      auto const parts = contributions<subject>(run, i);
+      for (auto const& part : parts) {
+        if (part.indices.size() != static_cast<std::size_t>(what.k) || part.indices != parts[0].indices) {
+          return "not the same k places on all ranks";
+        }
+      }
+      if (std::vector<std::int64_t>(run[0][i].indices.begin(), run[0][i].indices.end()) != parts[0].indices) {
+        return "another update than what contributed";
+      }
+      for (std::size_t place = 0; place < parts[0].values.size(); ++place) {
+        double sum = 0;
+        double magnitude = 0;
+        for (auto const& part : parts) {
+          sum += static_cast<double>(part.values[place]);
+          magnitude += std::fabs(static_cast<double>(part.values[place]));
+        }
+        if (std::fabs(static_cast<double>(run[0][i].values[place]) - sum) > 1e-5 * magnitude) {
+          return "far from the sum";
+        }
+      }
+    }
+    return {};
+  }
+};
+
+using of_float = subject<oktopk::coo<>>;
+using of_double = subject<oktopk::coo<double, std::int64_t>>;
+
+/// The indices of some calls.
+std::vector<std::vector<std::int32_t>> drawn(std::int64_t seed, std::int64_t k, int calls) {
+  std::vector<std::vector<std::int32_t>> all;
+  oktopk::self_communicator alone;
+  oktopk::random_mask<execution, oktopk::self_communicator> allreduce(
+      execution(), alone, {.length = 1000, .k = k, .local_select = {.seed = seed}});
+  auto const zeros = to_view(std::vector<float>(1000, 0.0F));
+  for (int call = 0; call < calls; ++call) {
+    all.push_back(to_vector(allreduce(zeros).indices()));
+  }
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("random_mask keeps the invariants") {
+  check_invariants<of_float>();
+}
+
+TEST_CASE("random_mask keeps the invariants with 64-bit values and indices") {
+  check_invariants<of_double>();
+}
+
+TEST_CASE("random_mask refuses bad accumulators") {
+  check_bad_accumulators<of_float>();
+}
+
+TEST_CASE("random_mask goes on from a saved state") {
+  check_continuation<of_float>();
+}
+
+TEST_CASE("random_mask draws other places for each call and seed, and every place in the long run") {
+  auto const calls = drawn(1, 100, 100);
+  CHECK(calls == drawn(1, 100, 100));
+  CHECK(calls[0] != calls[1]);
+  CHECK(calls[0] != drawn(2, 100, 1)[0]);
+  std::set<std::int32_t> seen;
+  for (auto const& each : calls) {
+    CHECK(each.size() == 100);
+    CHECK(std::is_sorted(each.begin(), each.end()));
+    seen.insert(each.begin(), each.end());
+  }
+  CHECK(seen.size() == 1000); // one is missing with a probability of 1000 * 0.9^100 = 3 %: not with this seed
+}
+
+TEST_CASE("random_mask sends k values and no indices") {
+  oktopk::in_process::run(4, [](oktopk::in_process_communicator inner) {
+    counting comm(inner);
+    oktopk::random_mask<execution, counting> allreduce(execution(), comm, {.length = 1000, .k = 100});
+    auto const before = comm.total();
+    allreduce(to_view(std::vector<float>(1000, 1.0F)));
+    CHECK(comm.total().words_sent() - before.words_sent() == 2.0 * 100 * 3 / 4);
+    CHECK(allreduce.bound_words() == 2.0 * 100 * 3 / 4);
+  });
+}
+
+TEST_CASE("random_mask is refused where ranks have other seeds") {
+  auto const all = failures_of(3, [](oktopk::in_process_communicator comm) {
+    oktopk::random_mask<execution, oktopk::in_process_communicator>(
+        execution(), comm, {.length = 100, .k = 10, .local_select = {.seed = comm.rank() == 1 ? 7 : 8}});
+  });
+  CHECK(unlike(all, oktopk::fault::ranks_disagree, "seed") == "");
+}
+
+TEST_CASE("random_mask leaves no message behind where one fails") {
+  using host = Kokkos::DefaultHostExecutionSpace;
+  for (int const ranks : {2, 3}) {
+    CHECK(fault_of_failing_operations(ranks, [](failing_communicator& comm) {
+            oktopk::random_mask<host, failing_communicator> allreduce(host(), comm, {.length = 300, .k = 24});
+            Kokkos::View<float*, host> const accumulator("oktopk::tests::accumulator", 300);
+            Kokkos::deep_copy(accumulator, static_cast<float>(comm.rank() + 1));
+            std::vector<double> numbers;
+            for (int call = 0; call < 2; ++call) {
+              auto const& update = allreduce(accumulator);
+              for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
+                numbers.push_back(update.indices()(i));
+                numbers.push_back(static_cast<double>(update.values()(i)));
+              }
+            }
+            return numbers;
+          }) == "");
+  }
+}

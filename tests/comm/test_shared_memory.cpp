@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "comm/suite.hpp"
+#include "support/caught.hpp"
+
+#include <oktopk/comm/shared_memory.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <iostream>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::phase;
+using communicator = oktopk::shared_memory_communicator;
+
+static_assert(oktopk::communicator<communicator>);
+
+namespace {
+
+constexpr auto enough = std::chrono::seconds(300);
+
+std::string new_name() {
+  static int number = 0;
+  return "/oktopk-test-" + std::to_string(getpid()) + "-" + std::to_string(number++);
+}
+
+/// Runs `body(rank, name)` in as many processes; gives what each of them printed.
+template <class Body>
+std::vector<std::string> in_processes(int ranks, Body const& body) {
+  std::string const name = new_name();
+  std::vector<pid_t> children;
+  std::vector<int> ends;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int ways[2] = {};
+    REQUIRE(pipe(ways) == 0);
+    std::cout.flush();
+    pid_t const child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      dup2(ways[1], STDOUT_FILENO); // where Catch reports what fails
+      try {
+        body(rank, name);
+      } catch (std::exception const& thrown) {
+        std::cout << "FAILED: " << thrown.what() << "\n";
+      }
+      std::cout.flush();
+      _exit(0);
+    }
+    close(ways[1]);
+    children.push_back(child);
+    ends.push_back(ways[0]);
+  }
+  std::vector<std::string> printed;
+  for (int const end : ends) {
+    std::string& text = printed.emplace_back();
+    std::array<char, 4096> part{};
+    for (ssize_t got = 0; (got = read(end, part.data(), part.size())) > 0;) {
+      text.append(part.data(), static_cast<std::size_t>(got));
+    }
+    close(end);
+  }
+  for (pid_t const child : children) {
+    int status = 0;
+    CHECK((waitpid(child, &status, 0) == child && status == 0));
+  }
+  return printed;
+}
+
+/// The same with communicators; nothing may fail.
+template <class Body>
+void run(int ranks, Body const& body) {
+  for (std::string const &printed :
+       in_processes(ranks, [&](int rank, std::string const& name) { body(communicator(name, rank, ranks, enough)); })) {
+    CHECK((printed.find("FAILED") == std::string::npos ? std::string() : printed) == "");
+  }
+}
+
+/// What each rank hears, as "CODE: SENTENCE".
+template <class Body>
+std::vector<outcome> heard(int ranks, Body const& body) {
+  std::vector<outcome> all;
+  for (std::string const &printed : in_processes(ranks, [&](int rank, std::string const& name) {
+         communicator comm(name, rank, ranks, enough);
+         outcome const mine = outcome_of([&] { body(comm); });
+         std::cout << static_cast<int>(mine.code) << " " << mine.text << std::flush;
+       })) {
+    std::size_t const gap = printed.find(' ');
+    all.push_back({static_cast<oktopk::fault>(std::stoi("0" + printed.substr(0, gap))), printed.substr(gap + 1)});
+  }
+  return all;
+}
+
+// Threads of a parent that has used OpenMP are not there in its children.
+constexpr bool can_fork = std::is_same_v<Kokkos::DefaultHostExecutionSpace, Kokkos::Serial>;
+
+} // namespace
+
+TEST_CASE("shared_memory keeps the contract of a communicator") {
+  if (can_fork) {
+    check_communicator([](auto const& body) {
+      for (int const ranks : {1, 2, 3, 5, 8}) {
+        run(ranks, body);
+      }
+    });
+  }
+}
+
+TEST_CASE("shared_memory moves messages that are far longer than a ring, with more ranks than cores") {
+  run(24, [](communicator comm) {
+    constexpr std::size_t count = 200000;
+    std::vector<int> out(count);
+    std::vector<int> in(count);
+    std::iota(out.begin(), out.end(), 1000000 * comm.rank());
+    int const next = (comm.rank() + 1) % comm.size();
+    int const before = (comm.rank() + comm.size() - 1) % comm.size();
+    for (int round = 0; round < 3; ++round) {
+      oktopk::exchange(comm, std::as_bytes(std::span(out)), next, std::as_writable_bytes(std::span(in)), before,
+                       phase::gather);
+      CHECK(in[0] == 1000000 * before);
+      CHECK(in[count - 1] == 1000000 * before + static_cast<int>(count) - 1);
+    }
+    std::vector<double> sums(5000, comm.rank());
+    comm.allreduce(std::span(sums), oktopk::reduction::sum, phase::reduce);
+    CHECK(std::all_of(sums.begin(), sums.end(), [](double each) { return each == 24 * 23 / 2; }));
+  });
+}
+
+TEST_CASE("a rank that has ended is an error on those that wait for it, and the others hear why") {
+  auto const all = heard(3, [](communicator& comm) {
+    int number = 0;
+    oktopk::begin_operation(comm, "test", 7);
+    if (comm.rank() == 1) {
+      std::cout << "0 " << std::flush;
+      _exit(0); // with nothing said and nothing cleaned up
+    }
+    // Rank 0 waits for rank 1, rank 2 for rank 0.
+    auto request = comm.irecv(space_in(number), comm.rank() == 0 ? 1 : 0, phase::balance);
+    comm.wait_all(std::span(&request, 1));
+  });
+  CHECK(all[0].code == oktopk::fault::communication);
+  CHECK(all[0].says("rank 0 waits to receive from rank 1 (balance) in test, call 7, but rank 1 has ended"));
+  CHECK(all[2].code == oktopk::fault::abandoned);
+  CHECK(all[2].says("rank 0 has given up (this rank was in test, call 7): rank 0 waits"));
+}
+
+TEST_CASE("what a rank has sent before it ended still arrives") {
+  auto const all = heard(2, [](communicator& comm) {
+    int number = comm.rank() + 5;
+    if (comm.rank() == 1) {
+      auto sent = comm.isend(bytes_of(number), 0, phase::reduce);
+      comm.wait_all(std::span(&sent, 1));
+      std::cout << "0 " << std::flush;
+      _exit(0);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    auto request = comm.irecv(space_in(number), 1, phase::reduce);
+    comm.wait_all(std::span(&request, 1));
+    CHECK(number == 6);
+  });
+  CHECK(all[0].code == oktopk::fault::none);
+}
+
+TEST_CASE("a rank that does not answer in time is an error that names it") {
+  auto const all = heard(2, [](communicator& comm) {
+    int number = 0;
+    if (comm.rank() == 0) {
+      comm.set_time_limit(std::chrono::milliseconds(50));
+      auto request = comm.irecv(space_in(number), 1, phase::gather);
+      comm.wait_all(std::span(&request, 1));
+    } else {
+      auto request = comm.irecv(space_in(number), 0, phase::control);
+      comm.wait_all(std::span(&request, 1));
+    }
+  });
+  CHECK(all[0].code == oktopk::fault::timed_out);
+  CHECK(all[0].says("rank 0 has waited to receive from rank 1 (gather) for more than 0.050000 s"));
+  CHECK(all[1].code == oktopk::fault::abandoned);
+  CHECK(all[1].says("rank 0 has given up"));
+}
+
+TEST_CASE("a message that exceeds its room is an error on all ranks") {
+  auto const all = heard(2, [](communicator& comm) {
+    std::array<int, 3> numbers{1, 2, 3};
+    if (comm.rank() == 0) {
+      auto sent = comm.isend(std::as_bytes(std::span(numbers)), 1, phase::reduce);
+      comm.wait_all(std::span(&sent, 1));
+      sent = comm.irecv(space_in(numbers[0]), 1, phase::reduce);
+      comm.wait_all(std::span(&sent, 1));
+    } else {
+      auto request = comm.irecv(space_in(numbers[0]), 0, phase::reduce);
+      comm.wait_all(std::span(&request, 1));
+    }
+  });
+  CHECK(all[0].code == oktopk::fault::abandoned);
+  CHECK(all[1].code == oktopk::fault::communication);
+  CHECK(all[1].says("12 bytes from rank 0 exceed the 4 bytes of room for them"));
+}
+
+TEST_CASE("a start that cannot be is an error") {
+  auto const refused = [](std::string const& name, int rank, int ranks,
+                          std::chrono::nanoseconds limit = std::chrono::milliseconds(50)) {
+    return outcome_of([&] { communicator(name, rank, ranks, limit); });
+  };
+  CHECK(refused(new_name(), 2, 2).says("there is no rank 2 of 2"));
+  CHECK(refused(new_name(), 0, 0).says("there is no rank 0 of 0"));
+  std::string const name = new_name();
+  outcome const alone = refused(name, 0, 2);
+  CHECK(alone.code == oktopk::fault::timed_out);
+  CHECK(alone.says("rank 0 has waited for everybody to come in the start of " + name));
+  CHECK(refused(name, 0, 2).code == oktopk::fault::timed_out); // the name can be used again
+  in_processes(1, [&](int, std::string const&) {               // one that ends while it waits for the others
+    std::thread([&] { refused(name, 0, 2, std::chrono::seconds(100)); }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    _exit(0);
+  });
+  CHECK(refused(name, 0, 2).says("rank 0 cannot use the memory " + name + ": it was used before; try again"));
+  CHECK(refused(name, 0, 2).code == oktopk::fault::timed_out);
+}
+
+TEST_CASE("ranks that start with other numbers of ranks hear so") {
+  std::vector<std::string> const printed = in_processes(2, [](int rank, std::string const& name) {
+    std::cout << outcome_of([&] { communicator(name, rank, 2 + rank, enough); });
+  });
+  CHECK(printed[0].find("rank 1 has come to ") != std::string::npos);
+  CHECK(printed[1].find("rank 0 has come to ") != std::string::npos);
+  CHECK(printed[0].find(" with another number of ranks than rank 0") != std::string::npos);
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "format/suite.hpp"
+#include "support/caught.hpp"
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/format/gap16.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace oktopk_tests;
+using oktopk::gap16;
+
+namespace {
+
+using formats = std::tuple<gap16<float, std::int32_t>, gap16<float, std::int64_t>, gap16<double, std::int32_t>,
+                           gap16<double, std::int64_t>>;
+
+static_assert(oktopk::sparse_format<gap16<>> && gap16<>::lossless);
+static_assert(oktopk::encodes_on<gap16<>, Kokkos::DefaultExecutionSpace>);
+
+template <class Format>
+std::vector<std::byte> encoded(arrays<Format> const& entries, region where) {
+  auto const count = static_cast<std::int64_t>(entries.indices.size());
+  std::vector<std::byte> wire(static_cast<std::size_t>(Format::max_encoded_bytes(count, where)));
+  auto const bytes =
+      Format::encode(host_execution(), {entries.indices.data(), entries.values.data(), count}, where, wire.data());
+  wire.resize(static_cast<std::size_t>(bytes));
+  return wire;
+}
+
+template <class Format>
+arrays<Format> decoded(std::vector<std::byte> const& wire, std::int64_t count, region where) {
+  arrays<Format> entries(static_cast<std::size_t>(count));
+  Format::decode(host_execution(), wire.data(), static_cast<std::int64_t>(wire.size()), count, where,
+                 entries.indices.data(), entries.values.data());
+  host_execution().fence();
+  return entries;
+}
+
+/// The values of the updates of some calls of ok_topk with a format, and the bytes that all ranks sent.
+template <class Format>
+std::pair<std::vector<float>, std::int64_t> updates_of_ok_topk() {
+  using counting = oktopk::counted<oktopk::in_process_communicator>;
+  std::vector<float> all;
+  std::int64_t bytes = 0;
+  oktopk::in_process::run(5, [&](oktopk::in_process_communicator inner) {
+    counting comm(inner);
+    oktopk::ok_topk<host_execution, counting, oktopk::with_format<Format>> allreduce(host_execution(), comm,
+                                                                                     {.length = 3000, .k = 150});
+    Kokkos::View<float*, Kokkos::HostSpace> const accumulator("oktopk::tests::accumulator", 3000);
+    for (int call = 0; call < 3; ++call) {
+      seeded draw(static_cast<std::uint64_t>(10 * call + comm.rank()));
+      for (std::size_t i = 0; i < 3000; ++i) {
+        accumulator(i) = static_cast<float>(draw.next() % 20001) / 10000.0F - 1.0F;
+      }
+      auto const before = comm.total();
+      auto const& update = allreduce(accumulator);
+      CHECK(comm.total().words_sent() - before.words_sent() <= allreduce.bound_words());
+      bytes += comm.total().bytes_sent - before.bytes_sent;
+      for (std::size_t i = 0; comm.rank() == 0 && i < update.indices().extent(0); ++i) {
+        all.push_back(static_cast<float>(update.indices().data()[i]));
+        all.push_back(update.values().data()[i]);
+      }
+    }
+  });
+  return {all, bytes};
+}
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("gap16 gives back what it got, for any count and width", "", formats) {
+  std::int64_t const last = std::numeric_limits<typename TestType::index_type>::max();
+  for (std::int64_t const count : {0, 1, 2, 3, 7, 8, 9, 100, 101}) {
+    round_trip<TestType>(count, {0, 1000});
+    round_trip<TestType>(count, {123457, 123457 + 101});
+    round_trip<TestType>(count, {77, 77 + (std::int64_t(1) << 23)}); // some gaps are long
+    round_trip<TestType>(count, {0, last});                          // all but the first are
+    round_trip<TestType>(count, {last - 200, last});
+  }
+  check_bound_grows<TestType>({0, 1000}, 1000);
+  check_bound_grows<TestType>({0, 1000000}, 300);
+  check_bound_of_cuts<TestType>();
+}
+
+TEMPLATE_LIST_TEST_CASE("gap16 writes a gap of 65534 short and one of 65535 long", "", formats) {
+  using index = typename TestType::index_type;
+  constexpr std::int64_t each = sizeof(typename TestType::value_type) + 2;
+  for (index const gap : {65534, 65535, 65536}) {
+    arrays<TestType> entries(3);
+    entries.indices = {gap, static_cast<index>(gap + 1), static_cast<index>(2 * gap + 2)};
+    entries.values = {1, 2, 3};
+    region const where{0, 200000};
+    round_trip(entries, where);
+    auto const long_gaps = static_cast<std::int64_t>(gap > 65534 ? 2 * sizeof(index) : 0);
+    CHECK(static_cast<std::int64_t>(encoded(entries, where).size()) == 3 * each + long_gaps);
+  }
+}
+
+TEST_CASE("gap16 takes 48 bits an entry where coo takes 64") {
+  CHECK(encoded(some_entries<gap16<>>(1000, {0, 100000}), {0, 100000}).size() == 6000);
+}
+
+TEMPLATE_LIST_TEST_CASE("gap16 takes any bytes: indices stay in the region, and what cannot be is not finite", "",
+                        formats) {
+  using index = typename TestType::index_type;
+  using value = typename TestType::value_type;
+  seeded draw(5);
+  std::int64_t const last = std::numeric_limits<index>::max();
+  for (region const where : {region{1000, 1100}, region{0, 1 << 20}, region{last - 70000, last}}) {
+    for (int repeat = 0; repeat < 300; ++repeat) {
+      auto const entries = some_entries<TestType>(20, where);
+      auto wire = encoded(entries, where);
+      auto const values_end = 20 * sizeof(value);
+      for (std::size_t damage = 0; damage <= draw.next() % 4; ++damage) {
+        auto const at = values_end + draw.next() % (wire.size() - values_end);
+        wire[at] = static_cast<std::byte>(repeat % 2 == 0 ? 0xff : draw.next() & 0xff);
+      }
+      auto const got = decoded<TestType>(wire, 20, where);
+      for (std::size_t i = 0; i < 20; ++i) {
+        REQUIRE(got.indices[i] >= where.begin);
+        REQUIRE(got.indices[i] < where.end);
+        REQUIRE((std::isnan(got.values[i]) || std::memcmp(&got.values[i], &entries.values[i], sizeof(value)) == 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("gap16 spoils the entries behind a gap that leads out of the region, or whose long form is missing") {
+  region const where{0, 1 << 20};
+  auto const entries = some_entries<gap16<>>(3, where); // the second and third gap are long
+  auto wire = encoded(entries, where);
+  REQUIRE(wire.size() == 3 * 6 + 2 * 4);
+  wire.resize(wire.size() - 4);
+  auto const got = decoded<gap16<>>(wire, 3, where);
+  CHECK(got.indices[1] == entries.indices[1]);
+  CHECK(std::isnan(got.values[2]));
+  std::int32_t const before_zero = -1;
+  std::memcpy(wire.data() + 3 * 6, &before_zero, sizeof before_zero);
+  CHECK(std::isnan(decoded<gap16<>>(wire, 3, where).values[1]));
+}
+
+TEST_CASE("ok_topk gives with gap16 what it gives with coo, for fewer bytes") {
+  auto const [with_gaps, fewer] = updates_of_ok_topk<gap16<>>();
+  auto const [with_coo, more] = updates_of_ok_topk<oktopk::coo<>>();
+  CHECK(same_bits(with_gaps, with_coo));
+  CHECK(fewer < more);
+}
+
+TEST_CASE("gap16 refuses a message that is too short for its entries") {
+  std::vector<std::byte> const wire(18);
+  auto const of = [&](std::size_t bytes, std::int64_t count, region where) {
+    std::vector<std::byte> const some(wire.begin(), wire.begin() + static_cast<std::ptrdiff_t>(bytes));
+    return outcome_of([&] { decoded<gap16<>>(some, count, where); }).code;
+  };
+  CHECK(of(18, 3, {0, 100}) == oktopk::fault::none);
+  CHECK(of(17, 3, {0, 100}) == oktopk::fault::damaged_message);
+  CHECK(of(18, 3, {0, 2}) == oktopk::fault::damaged_message); // more entries than places
+}
