@@ -48,6 +48,14 @@ struct gradient_size {
 
 namespace detail {
 
+/// One option of an algorithm of the catalogue.
+struct listed_option {
+  std::string key;
+  std::string value; ///< by default
+  std::string about;
+  std::vector<std::string> goes_with{}; ///< the choices that have it, such as `format=packed`; none where all have it
+};
+
 /// The names under which an algorithm goes.
 struct any_description {
   std::string text;     ///< as the algorithm was asked for; its own name where empty
@@ -124,18 +132,11 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& input) {
-    if constexpr (is_accumulation<Input>) {
-      return inside_->call(input);
-    } else {
-      return inside_->call(
-          view_type(input.data(), Kokkos::LayoutStride(input.extent(0), static_cast<std::size_t>(input.stride(0)))));
-    }
+    return inside_->call(detail::with_any_stride<Value, E>(input));
   }
 
 private:
-  // Any stride, so that the algorithm inside finds out whether the accumulator is contiguous.
-  using view_type =
-      Kokkos::View<Value const*, Kokkos::LayoutStride, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using view_type = detail::view_of_any_stride<Value, E>;
   using making_type = accumulation<Index, Value, memory_space>;
 
   struct holder_base {
