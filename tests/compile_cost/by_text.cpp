@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
     auto const comm = oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD);
     auto allreduce = oktopk::make_allreduce(exec, comm, argc > 1 ? argv[1] : "ok_topk", {.length = 1000, .k = 10});
     Kokkos::View<float*> const gradient("gradient", 1000);
-    Kokkos::deep_copy(gradient, 1.0F);
+    Kokkos::parallel_for(
+        "fill", 1000, KOKKOS_LAMBDA(int i) { gradient(i) = 1.0F; });
     sums = static_cast<int>(allreduce(gradient).indices().size());
   }
   MPI_Finalize();

@@ -20,9 +20,13 @@ DOORS = ("adam", "allreduce", "bucketed", "catalogue/catalogue", "error_feedback
 
 
 def programs():
-    """Source and further options of each program: the bare call, the program by text, and every front door."""
-    yield "bare_call", (ROOT / "examples/bare_call.cpp").read_text(encoding="utf-8"), []
-    yield "by_text", (HERE / "by_text.cpp").read_text(encoding="utf-8"), ["-DOKTOPK_CATALOGUE_COMPILED"]
+    """Source and further options of each program: the bare call, of headers alone and linked to oktopk::catalogue, the
+    program by text, and every front door."""
+    linked = ["-DOKTOPK_CATALOGUE_COMPILED", "-DOKTOPK_MPI_COMPILED"]
+    bare_call = (ROOT / "examples/bare_call.cpp").read_text(encoding="utf-8")
+    yield "bare_call", bare_call, []
+    yield "bare_call_linked", bare_call, linked
+    yield "by_text", (HERE / "by_text.cpp").read_text(encoding="utf-8"), linked
     for door in DOORS:
         yield door, f"#include <oktopk/{door}.hpp>\n", []
 

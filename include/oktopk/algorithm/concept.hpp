@@ -60,6 +60,22 @@ fault_report check_accumulator(accumulation<Index, Value, MemorySpace> const& ma
   return {};
 }
 
+template <gradient_value Value, execution_space E>
+using view_of_any_stride =
+    Kokkos::View<Value const*, Kokkos::LayoutStride, typename E::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+/// An input as one of two types, so that calls are compiled once for all layouts of views. Any stride, for the shape is
+/// checked later.
+template <gradient_value Value, execution_space E, class Input>
+auto with_any_stride(Input const& input) {
+  if constexpr (is_accumulation<Input>) {
+    return input;
+  } else {
+    return view_of_any_stride<Value, E>(
+        input.data(), Kokkos::LayoutStride(input.extent(0), static_cast<std::size_t>(input.stride(0))));
+  }
+}
+
 /// An input as a selection reads it.
 template <gradient_index Index, gradient_value Value, execution_space E, class Input>
 auto as_source(Input const& input) {

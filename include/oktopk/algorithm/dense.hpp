@@ -60,11 +60,12 @@ struct index_numbering {
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
-class dense : public algorithm_base<E, Comm, Index, Value> {
-  using base = algorithm_base<E, Comm, Index, Value>;
+class dense : public algorithm_base<E, Comm, Index, Value, detail::dense_state> {
+  using base = algorithm_base<E, Comm, Index, Value, detail::dense_state>;
 
 public:
   using typename base::memory_space;
+  using typename base::state_type;
   using typename base::update_type;
 
   struct options {
@@ -77,12 +78,10 @@ public:
     }
   };
 
-  using state_type = detail::dense_state;
-
   /// Collective.
   dense(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), reduce_(detail::configured<Reduce>(how.reduce)),
-        name_(detail::scheme_name<Reduce>.empty() ? reduce_.name() : detail::scheme_name<Reduce>) {
+      : base(std::move(exec), std::move(comm), how.length, "dense"), reduce_(detail::configured<Reduce>(how.reduce)) {
+    name_ = detail::scheme_name<Reduce>.empty() ? reduce_.name() : detail::scheme_name<Reduce>;
     agreement terms(name_);
     detail::check_length<Index>(length_, terms);
     if constexpr (requires { typename Reduce::options; }) {
@@ -98,8 +97,6 @@ public:
                          detail::index_numbering<Index>{indices_.data()});
   }
 
-  std::string_view name() const { return name_; }
-
   /// The bound of `Reduce`; 2(P-1) more where the length is 0, since an empty sum cannot show a fault and ranks ask
   /// instead, and where its losses may overflow, and a few where ranks may have different results.
   double bound_words() const {
@@ -108,19 +105,10 @@ public:
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
 
-  state_type const& state() const { return state_; }
-
-  /// Goes on from a saved state. Collective; an `error` on every rank where it differs between ranks.
-  void restore(state_type const& saved) {
-    detail::agree_on_iteration("dense", saved.iteration, comm_);
-    state_ = saved;
-  }
-
   /// Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    detail::profiling_region const profiled("oktopk::dense");
-    return base::make_call(name_, state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
+    return base::make_call("oktopk::dense", [&](call_context<E, Comm>& call, state_type&) {
       call.note(detail::check_accumulator(accumulator, length_));
       array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
       Value const* own = sums_.data();
@@ -159,9 +147,8 @@ public:
       }
       call.statistics.local_selected = length_;
       array_ref<Index const, memory_space> const all(indices_.data(), static_cast<std::size_t>(length_));
-      return base::finish_call(call, state_, state_type(state_),
-                               update_type({indices_.data(), sums.data(), length_}, all,
-                                           {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_}));
+      return update_type({indices_.data(), sums.data(), length_}, all,
+                         {indices_.data(), lost_.data(), Reduce::lossless ? 0 : length_});
     });
   }
 
@@ -195,16 +182,16 @@ private:
       place = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     }
     if (place < length_) {
-      throw detail::fault_report{fault::non_finite, place, fault_subject::sum}.as_error(std::string(name()), 0,
-                                                                                        length_);
+      throw detail::fault_report{fault::non_finite, place, fault_subject::sum}.as_error(name_, 0, length_);
     }
-    throw error(fault::non_finite, std::string(name()) + ": a partial sum overflows among the values that are coded " +
+    throw error(fault::non_finite, name_ + ": a partial sum overflows among the values that are coded " +
                                        "together with index " + std::to_string(spoiled));
   }
 
   using base::comm_;
   using base::exec_;
   using base::length_;
+  using base::name_;
 
   // All ranks are here together, for the sums are the same everywhere. Throws the fault of the lowest rank, if any.
   template <class Input>
@@ -227,10 +214,8 @@ private:
                          : detail::fault_report{};
   }
 
-  state_type state_;
   count_gathering<Comm> gather_counts_;
   Reduce reduce_;
-  std::string name_;
   buffer<Value, memory_space> sums_{"oktopk::dense::sums"};
   buffer<Value, memory_space> lost_{"oktopk::dense::lost"};
   buffer<Index, memory_space> indices_{"oktopk::dense::indices"};

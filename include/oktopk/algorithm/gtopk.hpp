@@ -3,16 +3,13 @@
 #pragma once
 
 #include <oktopk/algorithm/local_selection.hpp>
-#include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {
@@ -27,23 +24,21 @@ namespace oktopk {
 /// log2 P of Table 1; beside these 4 words of header a message. Any P. Holds two values and two bits per element.
 template <class E, class Comm, class Policies = default_policies>
 class gtopk : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using format_type = typename Policies::format;
-  using local_selector_type = typename Policies::local_selector;
   using base = selecting_base<E, Comm, Policies>;
+  using typename base::format_type;
 
 public:
   using typename base::entries_type;
   using typename base::index_type;
-  using typename base::memory_space;
+  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, local_selector_type>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename local_selector_type::options local_select{};
+    typename Policies::local_selector::options local_select{};
     bool return_dropped = true; ///< give dropped partial sums to the residual of the node that drops them
     format_type format{};       ///< of the entries on the wire
 
@@ -57,33 +52,20 @@ public:
 
   /// Collective.
   gtopk(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), return_dropped_(how.return_dropped),
-        local_selection_(local_selector_type(how.local_select)), reduction_tree_(how.format) {
-    k_ = detail::agree_on_selection<format_type>(
-        "gtopk", length_, how.k, how.density, reduction_tree_.format(), local_selection_.selector(), comm_,
-        [&](agreement& terms) { terms.fact("return_dropped", return_dropped_); });
+      : base(std::move(exec), std::move(comm), how, "gtopk",
+             [&](agreement& terms) { terms.fact("return_dropped", how.return_dropped); }),
+        return_dropped_(how.return_dropped), reduction_tree_(how.format) {
+    base::name_ = return_dropped_ ? "gtopk" : "gtopk_published";
   }
-
-  std::string_view name() const { return return_dropped_ ? "gtopk" : "gtopk_published"; }
 
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
   /// of header a message.
   double bound_words() const { return reduction_tree_.bound_words(comm_.size(), length_, k_).total(); }
 
-  state_type const& state() const { return state_; }
-
-  /// Goes on from a saved state. Collective.
-  void restore(state_type const& saved) {
-    detail::agree_on_selection_state("gtopk", saved, comm_);
-    state_ = saved;
-  }
-
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    detail::profiling_region const profiled("oktopk::gtopk");
-    return base::make_call(name(), state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
-      state_type next = state_;
+    return base::make_call("oktopk::gtopk", [&](call_context<E, Comm>& call, state_type& next) {
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
       auto const overflow = [&](entries_type const& dropped) {
@@ -93,7 +75,7 @@ public:
       // As published, what is dropped is lost; what messages rounded off the result is not.
       auto const contributed =
           return_dropped_ ? selection.indices : contributed_indices_.run(call, selection.indices, tree.sums.indices);
-      return base::finish_call(call, state_, std::move(next), update_type(tree.sums, contributed, tree.dropped));
+      return update_type(tree.sums, contributed, tree.dropped);
     });
   }
 
@@ -101,10 +83,9 @@ private:
   using base::comm_;
   using base::k_;
   using base::length_;
+  using base::local_selection_;
 
   bool return_dropped_;
-  state_type state_;
-  local_selection<E, format_type, local_selector_type> local_selection_;
   detail::reduction_tree<E, Comm, format_type> reduction_tree_;
   detail::contributed_indices<E, index_type> contributed_indices_;
 };

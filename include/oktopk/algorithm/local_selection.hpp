@@ -19,29 +19,6 @@
 
 namespace oktopk {
 
-/// Common part of the algorithms that select k entries: `algorithm_base` for the values and indices of a sparse format,
-/// and another k from call to call.
-template <class E, class Comm, class Policies>
-class selecting_base
-    : public algorithm_base<E, Comm, typename Policies::format::index_type, typename Policies::format::value_type> {
-  using base = algorithm_base<E, Comm, typename Policies::format::index_type, typename Policies::format::value_type>;
-
-public:
-  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
-  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on. A reused
-  /// threshold is kept until it is due or leaves its band around k.
-  void set_k(std::int64_t k) {
-    agreement terms("set_k");
-    std::int64_t const resolved = detail::resolve_k(base::length_, k, std::nullopt, terms);
-    terms.fact("k", resolved).check_on(base::comm_);
-    base::k_ = resolved;
-  }
-
-protected:
-  selecting_base(E exec, Comm comm, std::int64_t length) : base(std::move(exec), std::move(comm), length) {}
-  ~selecting_base() = default;
-};
-
 /// The state of a scheme that only selects locally, from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector>
 struct selection_state {
@@ -81,6 +58,17 @@ struct ok_topk_state {
     visit(state.boundaries);
   }
 };
+
+namespace detail {
+
+template <class Policies>
+using selection_state_of = selection_state<typename Policies::format::value_type, typename Policies::local_selector>;
+
+template <class Policies>
+using ok_topk_state_of = ok_topk_state<typename Policies::format::value_type, typename Policies::local_selector,
+                                       typename Policies::global_selector>;
+
+} // namespace detail
 
 /// The first step of every sparse scheme (Algorithm 1, lines 2 to 4): check the accumulator, select from it.
 ///
@@ -147,6 +135,51 @@ private:
   std::int64_t selected_ = 0;
   detail::one_rank alone_;
   selection_workspace<index_type, value_type, E> workspace_;
+};
+
+/// Common part of the algorithms that select k entries: `algorithm_base` for the values and indices of a sparse format,
+/// the agreement on what is selected, the selector, and another k from call to call.
+template <class E, class Comm, class Policies, template <class> class StateOf = detail::selection_state_of>
+class selecting_base : public algorithm_base<E, Comm, typename Policies::format::index_type,
+                                             typename Policies::format::value_type, StateOf<Policies>> {
+  using base = typename selecting_base::algorithm_base;
+
+public:
+  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
+  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on. A reused
+  /// threshold is kept until it is due or leaves its band around k.
+  void set_k(std::int64_t k) {
+    agreement terms("set_k");
+    std::int64_t const resolved = detail::resolve_k(base::length_, k, std::nullopt, terms);
+    terms.fact("k", resolved).check_on(base::comm_);
+    base::k_ = resolved;
+  }
+
+protected:
+  using format_type = typename Policies::format;
+  using local_selector_type = typename Policies::local_selector;
+
+  /// Collective: ranks agree on length, k, format and local selector, and on the facts of `more(agreement)`.
+  template <class Options, class More>
+  selecting_base(E exec, Comm comm, Options const& how, char const* scheme, More const& more)
+      : base(std::move(exec), std::move(comm), how.length, scheme),
+        local_selection_(local_selector_type(how.local_select)) {
+    agreement terms(scheme);
+    detail::check_length<typename format_type::index_type>(how.length, terms);
+    base::k_ = detail::resolve_k(how.length, how.k, how.density, terms);
+    terms.fact("length", how.length).fact("k", base::k_).fact("format", how.format.name());
+    detail::check_policy("local selector", local_selection_.selector(), terms);
+    more(terms);
+    terms.check_on(base::comm_);
+  }
+
+  template <class Options>
+  selecting_base(E exec, Comm comm, Options const& how, char const* scheme)
+      : selecting_base(std::move(exec), std::move(comm), how, scheme, [](agreement&) {}) {}
+
+  ~selecting_base() = default;
+
+  local_selection<E, format_type, local_selector_type> local_selection_;
 };
 
 } // namespace oktopk

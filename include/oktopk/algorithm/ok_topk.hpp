@@ -14,9 +14,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -34,22 +32,21 @@ namespace oktopk {
 /// All ranks make the object together, with the same options and policies; different ones are an `error` on every rank.
 /// The object keeps a copy of the communicator and of the instance, the only one it launches on and waits for.
 template <class E, class Comm, class Policies = default_policies>
-class ok_topk : detail::checked_policies<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using format_type = typename Policies::format;
-  using local_selector_type = typename Policies::local_selector;
+class ok_topk : detail::checked_policies<E, Comm, Policies>,
+                public selecting_base<E, Comm, Policies, detail::ok_topk_state_of> {
+  using base = selecting_base<E, Comm, Policies, detail::ok_topk_state_of>;
+  using typename base::format_type;
+  using typename base::local_selector_type;
   using global_selector_type = typename Policies::global_selector;
   using partitioner_type = typename Policies::partitioner;
   using schedule_type = typename Policies::schedule;
   using gather_type = typename Policies::gather;
-  using base = selecting_base<E, Comm, Policies>;
 
 public:
-  using typename base::entries_type;
   using typename base::index_type;
-  using typename base::memory_space;
+  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = ok_topk_state<value_type, local_selector_type, global_selector_type>;
 
   /// The selection of a call, and the options of each step. `length` and one of `k` and `density` are needed, as in
   /// `{.length = n, .density = 0.01}`; the other members are the options of the policies, with useful defaults. All are
@@ -84,7 +81,7 @@ public:
   /// an option of a policy), `index_overflow` (a length that the index type cannot count), `ranks_disagree`.
   ok_topk(E exec, Comm comm, options const& how) : ok_topk(std::move(exec), std::move(comm), how, "ok_topk") {}
 
-  std::string_view name() const { return name_; }
+  ~ok_topk();
 
   /// The sum of what the steps send at most, for selections of k in balanced regions: 6k(P-1)/P for entries of two
   /// words (equation 3), k/2 to search the global threshold, headers, sizes and boundaries. Whatever the regions,
@@ -100,88 +97,25 @@ public:
            partitioner_.bound_words(ranks);
   }
 
-  state_type const& state() const { return state_; }
-
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit or differs between ranks.
-  void restore(state_type const& saved) {
-    agreement terms("ok_topk::restore");
-    detail::check_iteration(saved.iteration, terms);
-    detail::check_boundaries(saved.boundaries, comm_.size(), length_, terms);
-    detail::check_selector_state("local", saved.local, saved.iteration, terms);
-    detail::check_selector_state("global", saved.global, saved.iteration, terms);
-    terms.fact("iteration", saved.iteration);
-    for (std::int64_t const boundary : saved.boundaries) {
-      terms.fact("boundary", boundary);
-    }
-    saved.global.list_facts(terms);
-    terms.check_on(comm_);
-    state_ = saved;
-  }
-
   /// One iteration of Algorithm 1. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    detail::profiling_region const profiled("oktopk::ok_topk");
-    return base::make_call(name_, state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
-      state_type next = state_;
-      // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
-      auto const local_topk = local_selection_.run(call, accumulator, next.local);
-      // Lines 5 to 7: space_repartition.
-      if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
-        repartition(call, local_topk, next.boundaries);
-      }
-      // Line 8.
-      auto const most_selected = local_selection_.most_selected(k_, length_);
-      auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
-      // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
-      auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
-      // Line 13: balance_and_allgatherv.
-      auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
-      call.statistics.balanced = u.balanced;
-      // Line 14: the local indexes that are among the global ones.
-      auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
-      // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
-      auto const losses = rounding_losses_.run(call, reduced_topk, global_topk.entries, u.entries, global_topk.counts);
-      // Line 15.
-      return base::finish_call(call, state_, std::move(next), update_type(u.entries, indexes, losses));
-    });
+    return iterate(detail::with_any_stride<value_type, E>(accumulator));
   }
 
 protected:
-  ok_topk(E exec, Comm comm, options const& how, char const* name)
-      : base(std::move(exec), std::move(comm), how.length), name_(name), partitioner_(how.partition),
-        local_selection_(local_selector_type(how.local_select)), space_repartition_(partitioner_),
-        split_and_reduce_(schedule_type(how.schedule), how.format),
-        global_selection_(global_selector_type(how.global_select)),
-        balance_and_allgatherv_(gather_type(how.gather), how.format), rounding_losses_(how.format) {
-    agreement terms("ok_topk");
-    detail::check_length<index_type>(length_, terms);
-    k_ = detail::resolve_k(length_, how.k, how.density, terms);
-    terms.fact("length", length_).fact("k", k_).fact("format", split_and_reduce_.format().name());
-    detail::check_policy("local selector", local_selection_.selector(), terms);
-    detail::check_policy("global selector", global_selection_.selector(), terms);
-    detail::check_policy("partitioner", partitioner_, terms);
-    detail::check_policy("schedule", schedule_type(how.schedule), terms);
-    detail::check_policy("gather", gather_type(how.gather), terms);
-    terms.check_on(comm_);
-  }
+  ok_topk(E exec, Comm comm, options const& how, char const* name);
 
 private:
   using base::comm_;
   using base::k_;
   using base::length_;
+  using base::local_selection_;
 
-  void repartition(call_context<E, Comm>& call, entries_type const& selection, std::vector<std::int64_t>& boundaries) {
-    detail::profiling_region const profiled("oktopk::space_repartition");
-    auto const found = space_repartition_.run(call, selection.indices);
-    boundaries.assign(found.begin(), found.end());
-    call.statistics.repartitioned = true;
-  }
+  template <class Input>
+  update_type const& iterate(Input const& accumulator);
 
-  char const* name_;
-  state_type state_;
   partitioner_type partitioner_;
-  local_selection<E, format_type, local_selector_type> local_selection_;
   typename partitioner_type::template step<E, Comm> space_repartition_;
   detail::split_and_reduce<E, Comm, format_type, schedule_type> split_and_reduce_;
   detail::global_selection<E, Comm, format_type, global_selector_type> global_selection_;
@@ -189,6 +123,57 @@ private:
   detail::contributed_indices<E, index_type> contributed_indices_;
   detail::rounding_losses<E, format_type> rounding_losses_;
 };
+
+// Not inline, so that programs that link the library `oktopk::catalogue` do not compile it: see `allreduce.hpp`.
+
+template <class E, class Comm, class Policies>
+ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char const* name)
+    : base(std::move(exec), std::move(comm), how, "ok_topk",
+           [&](agreement& terms) {
+             detail::check_policy("global selector", global_selector_type(how.global_select), terms);
+             detail::check_policy("partitioner", partitioner_type(how.partition), terms);
+             detail::check_policy("schedule", schedule_type(how.schedule), terms);
+             detail::check_policy("gather", gather_type(how.gather), terms);
+           }),
+      partitioner_(how.partition), space_repartition_(partitioner_),
+      split_and_reduce_(schedule_type(how.schedule), how.format),
+      global_selection_(global_selector_type(how.global_select)),
+      balance_and_allgatherv_(gather_type(how.gather), how.format), rounding_losses_(how.format) {
+  base::name_ = name;
+}
+
+template <class E, class Comm, class Policies>
+ok_topk<E, Comm, Policies>::~ok_topk() = default;
+
+template <class E, class Comm, class Policies>
+template <class Input>
+auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_type const& {
+  return base::make_call("oktopk::ok_topk", [&](call_context<E, Comm>& call, state_type& next) {
+    // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
+    auto const local_topk = local_selection_.run(call, accumulator, next.local);
+    // Lines 5 to 7: space_repartition.
+    if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
+      detail::profiling_region const repartitioning("oktopk::space_repartition");
+      auto const found = space_repartition_.run(call, local_topk.indices);
+      next.boundaries.assign(found.begin(), found.end());
+      call.statistics.repartitioned = true;
+    }
+    // Line 8.
+    auto const most_selected = local_selection_.most_selected(k_, length_);
+    auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
+    // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
+    auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
+    // Line 13: balance_and_allgatherv.
+    auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
+    call.statistics.balanced = u.balanced;
+    // Line 14: the local indexes that are among the global ones.
+    auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
+    // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
+    auto const losses = rounding_losses_.run(call, reduced_topk, global_topk.entries, u.entries, global_topk.counts);
+    // Line 15.
+    return update_type(u.entries, indexes, losses);
+  });
+}
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
 /// g++ does not find out by itself, since options in braces have no type to deduce from.

@@ -4,8 +4,6 @@
 
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/format/concept.hpp>
-#include <oktopk/select/concept.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string>
 
@@ -67,62 +64,39 @@ void check_policy(char const* role, Policy const& policy, agreement& terms) {
   terms.fact(role, policy.describe());
 }
 
-/// The agreement of all schemes that only select locally: length, k, format, selector, and the facts of
-/// `more(agreement)`. Gives k. Collective.
-template <sparse_format Format, selector LocalSelector, communicator Comm, class More>
-std::int64_t agree_on_selection(char const* algorithm, std::int64_t length, std::optional<std::int64_t> k,
-                                std::optional<double> density, Format const& format, LocalSelector const& local,
-                                Comm& comm, More const& more) {
-  agreement terms(algorithm);
-  check_length<typename Format::index_type>(length, terms);
-  std::int64_t const resolved = resolve_k(length, k, density, terms);
-  terms.fact("length", length).fact("k", resolved).fact("format", format.name());
-  check_policy("local selector", local, terms);
-  more(terms);
-  terms.check_on(comm);
-  return resolved;
-}
-
-/// Notes an iteration that no object can have come to, or could not go on from.
-inline void check_iteration(std::int64_t iteration, agreement& terms) {
+/// Notes what is wrong with a saved state: an iteration that no object can have come to, or could not go on from;
+/// boundaries of regions that are none, where there are some; a selector's state that it cannot have carried into that
+/// iteration. Writes down what all ranks must have alike.
+template <class State>
+void check_state(State const& saved, [[maybe_unused]] int ranks, [[maybe_unused]] std::int64_t length,
+                 agreement& terms) {
+  std::int64_t const iteration = saved.iteration;
   if (iteration < 0 || iteration > std::numeric_limits<std::int64_t>::max() / 2) {
     terms.note(fault::bad_state, "the saved iteration " + std::to_string(iteration) + " is damaged");
   }
-}
-
-/// Notes saved boundaries of regions that are none, where there are some.
-inline void check_boundaries(std::span<std::int64_t const> saved, int ranks, std::int64_t length, agreement& terms) {
-  bool const fits = saved.empty() || (saved.size() == static_cast<std::size_t>(ranks) + 1 && saved.front() == 0 &&
-                                      saved.back() == length && std::is_sorted(saved.begin(), saved.end()));
-  if (!fits) {
-    terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
+  terms.fact("iteration", iteration);
+  if constexpr (requires { saved.boundaries; }) {
+    auto const& list = saved.boundaries;
+    if (!list.empty() && (list.size() != static_cast<std::size_t>(ranks) + 1 || list.front() != 0 ||
+                          list.back() != length || !std::is_sorted(list.begin(), list.end()))) {
+      terms.note(fault::bad_state, "the saved boundaries are of another length or number of ranks, or damaged");
+    }
+    for (std::int64_t const boundary : list) {
+      terms.fact("boundary", boundary);
+    }
   }
-}
-
-/// Notes a selector's state that it cannot have carried into that iteration.
-template <class State>
-void check_selector_state(char const* role, State const& state, std::int64_t iteration, agreement& terms) {
-  if (!state.is_sound(iteration)) {
-    terms.note(fault::bad_state, std::string("the saved state of the ") + role + " selector is damaged");
+  auto const check_selector = [&](char const* role, auto const& state) {
+    if (!state.is_sound(iteration)) {
+      terms.note(fault::bad_state, std::string("the saved state of the ") + role + " selector is damaged");
+    }
+  };
+  if constexpr (requires { saved.local; }) {
+    check_selector("local", saved.local);
   }
-}
-
-/// Agrees on a state of an iteration and nothing else. Collective.
-template <communicator Comm>
-void agree_on_iteration(std::string const& algorithm, std::int64_t iteration, Comm& comm) {
-  agreement terms(algorithm + "::restore");
-  check_iteration(iteration, terms);
-  terms.fact("iteration", iteration).check_on(comm);
-}
-
-/// Agrees on a state of iterations and local selections: ranks compare the iteration, and each checks its own
-/// selector's state. Collective.
-template <class State, communicator Comm>
-void agree_on_selection_state(std::string const& algorithm, State const& saved, Comm& comm) {
-  agreement terms(algorithm + "::restore");
-  check_iteration(saved.iteration, terms);
-  check_selector_state("local", saved.local, saved.iteration, terms);
-  terms.fact("iteration", saved.iteration).check_on(comm);
+  if constexpr (requires { saved.global; }) {
+    check_selector("global", saved.global);
+    saved.global.list_facts(terms);
+  }
 }
 
 } // namespace oktopk::detail

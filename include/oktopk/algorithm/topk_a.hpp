@@ -3,9 +3,7 @@
 #pragma once
 
 #include <oktopk/algorithm/local_selection.hpp>
-#include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/step.hpp>
@@ -16,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {
@@ -29,22 +26,21 @@ namespace oktopk {
 /// The volume grows with P and passes dense's at P about n/k. Holds one value and one bit per element of the gradient.
 template <class E, class Comm, class Policies = default_policies>
 class topk_a : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using format_type = typename Policies::format;
-  using local_selector_type = typename Policies::local_selector;
   using base = selecting_base<E, Comm, Policies>;
+  using typename base::format_type;
 
 public:
   using typename base::entries_type;
   using typename base::index_type;
+  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, local_selector_type>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename local_selector_type::options local_select{};
+    typename Policies::local_selector::options local_select{};
     format_type format{}; ///< of the entries on the wire
 
     template <class Options, class Visit>
@@ -57,8 +53,6 @@ public:
   /// Collective.
   topk_a(E exec, Comm comm, options const& how) : topk_a(std::move(exec), std::move(comm), how, "topk_a") {}
 
-  std::string_view name() const { return name_; }
-
   /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes; P-1 words of rounding where an entry
   /// is no multiple of 8 bytes. Where nothing bounds a selection beforehand, for the largest that a rank made in the
   /// last call in place of k, which is 0 before the first one.
@@ -69,42 +63,29 @@ public:
         .total();
   }
 
-  state_type const& state() const { return state_; }
-
-  /// Goes on from a saved state. Collective.
-  void restore(state_type const& saved) {
-    detail::agree_on_selection_state(name_, saved, comm_);
-    state_ = saved;
-  }
-
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    detail::profiling_region const profiled("oktopk::topk_a");
-    return base::make_call(name_, state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
-      state_type next = state_;
+    return base::make_call("oktopk::topk_a", [&](call_context<E, Comm>& call, state_type& next) {
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
       largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
       entries_type const selections = allgatherv_.run(call, selection, sizes);
       entries_type const sums = sum_of_parts(call, selections, sizes);
       entries_type const losses = rounding_losses_.run(call, selection, selections, sizes);
-      return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
+      return update_type(sums, selection.indices, losses);
     });
   }
 
 protected:
   topk_a(E exec, Comm comm, options const& how, char const* name)
-      : base(std::move(exec), std::move(comm), how.length), name_(name),
-        local_selection_(local_selector_type(how.local_select)), allgatherv_(how.format), rounding_losses_(how.format) {
-    k_ = detail::agree_on_selection<format_type>(name_, length_, how.k, how.density, how.format,
-                                                 local_selection_.selector(), comm_, [](agreement&) {});
-  }
+      : base(std::move(exec), std::move(comm), how, name), allgatherv_(how.format), rounding_losses_(how.format) {}
 
 private:
   using base::comm_;
   using base::k_;
   using base::length_;
+  using base::local_selection_;
 
   // Every rank forms the same sums, in the order of the ranks, and sees the same overflow.
   entries_type sum_of_parts(call_context<E, Comm>& call, entries_type const& all, std::span<std::int64_t const> sizes) {
@@ -119,10 +100,7 @@ private:
     return sums;
   }
 
-  char const* name_;
-  state_type state_;
   std::int64_t largest_selection_ = 0;
-  local_selection<E, format_type, local_selector_type> local_selection_;
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, format_type> allgatherv_;
   detail::rounding_losses<E, format_type> rounding_losses_;

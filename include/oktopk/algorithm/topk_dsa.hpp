@@ -5,7 +5,6 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
@@ -17,7 +16,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,22 +35,21 @@ struct topk_dsa_policies : default_policies {
 /// P.
 template <class E, class Comm, class Policies = topk_dsa_policies>
 class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using format_type = typename Policies::format;
-  using local_selector_type = typename Policies::local_selector;
   using base = selecting_base<E, Comm, Policies>;
+  using typename base::format_type;
 
 public:
   using typename base::entries_type;
   using typename base::index_type;
+  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, local_selector_type>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
     std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
     std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-    typename local_selector_type::options local_select{};
+    typename Policies::local_selector::options local_select{};
     rotated::options schedule{};
     format_type format{}; ///< of the entries on the wire
 
@@ -66,16 +63,12 @@ public:
 
   /// Collective.
   topk_dsa(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), local_selection_(local_selector_type(how.local_select)),
+      : base(std::move(exec), std::move(comm), how, "topk_dsa",
+             [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); }),
         split_and_reduce_(rotated(how.schedule), how.format), allgatherv_(how.format), rounding_losses_(how.format) {
-    k_ = detail::agree_on_selection<format_type>(
-        "topk_dsa", length_, how.k, how.density, split_and_reduce_.format(), local_selection_.selector(), comm_,
-        [&](agreement& terms) { detail::check_policy("schedule", rotated(how.schedule), terms); });
     boundaries_.resize(static_cast<std::size_t>(comm_.size()) + 1);
     detail::even_regions(length_, boundaries_);
   }
-
-  std::string_view name() const { return "topk_dsa"; }
 
   /// 2k words of selection, for it may all lie in others' regions; what the format takes for the sums of a region, at
   /// most n(P-1)/P in all where it goes dense, each part rounded up to 8 bytes; 4(P-1) of headers and sizes. For even
@@ -96,20 +89,10 @@ public:
         .total();
   }
 
-  state_type const& state() const { return state_; }
-
-  /// Goes on from a saved state. Collective.
-  void restore(state_type const& saved) {
-    detail::agree_on_selection_state("topk_dsa", saved, comm_);
-    state_ = saved;
-  }
-
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    detail::profiling_region const profiled("oktopk::topk_dsa");
-    return base::make_call(name(), state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
-      state_type next = state_;
+    return base::make_call("oktopk::topk_dsa", [&](call_context<E, Comm>& call, state_type& next) {
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       auto const reduced =
           split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));
@@ -118,7 +101,7 @@ public:
       auto const region_of = [this](std::size_t rank) { return region{boundaries_[rank], boundaries_[rank + 1]}; };
       entries_type const sums = allgatherv_.run(call, reduced.sums, sizes, region_of);
       entries_type const losses = rounding_losses_.run(call, reduced, reduced.sums, sums, sizes);
-      return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, losses));
+      return update_type(sums, selection.indices, losses);
     });
   }
 
@@ -126,11 +109,10 @@ private:
   using base::comm_;
   using base::k_;
   using base::length_;
+  using base::local_selection_;
 
-  state_type state_;
   std::vector<std::int64_t> boundaries_;
   std::int64_t largest_region_ = 0; // sums in it, in the last call
-  local_selection<E, format_type, local_selector_type> local_selection_;
   detail::split_and_reduce<E, Comm, format_type, rotated> split_and_reduce_;
   count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, format_type> allgatherv_;

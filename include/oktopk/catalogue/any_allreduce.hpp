@@ -48,6 +48,14 @@ struct gradient_size {
 
 namespace detail {
 
+/// One option of an algorithm of the catalogue.
+struct listed_option {
+  std::string key;
+  std::string value; ///< by default
+  std::string about;
+  std::vector<std::string> goes_with{}; ///< the choices that have it, such as `format=packed`; none where all have it
+};
+
 /// The names under which an algorithm goes.
 struct any_description {
   std::string text;     ///< as the algorithm was asked for; its own name where empty
@@ -100,7 +108,7 @@ public:
   /// Valid until the next call of `state`. Writes a checkpoint, so it costs more than that of a typed algorithm.
   state_type const& state() const {
     state_.policies.assign(description_.policies.begin(), description_.policies.end());
-    inside_->write(state_.checkpoint);
+    state_.checkpoint = inside_->checkpoint();
     return state_;
   }
 
@@ -124,18 +132,11 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& input) {
-    if constexpr (is_accumulation<Input>) {
-      return inside_->call(input);
-    } else {
-      return inside_->call(
-          view_type(input.data(), Kokkos::LayoutStride(input.extent(0), static_cast<std::size_t>(input.stride(0)))));
-    }
+    return inside_->call(detail::with_any_stride<Value, E>(input));
   }
 
 private:
-  // Any stride, so that the algorithm inside finds out whether the accumulator is contiguous.
-  using view_type =
-      Kokkos::View<Value const*, Kokkos::LayoutStride, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using view_type = detail::view_of_any_stride<Value, E>;
   using making_type = accumulation<Index, Value, memory_space>;
 
   struct holder_base {
@@ -153,7 +154,7 @@ private:
     virtual E const& execution() const = 0;
     virtual Comm& comm() = 0;
     virtual void set_k(std::int64_t k) = 0;
-    virtual void write(std::vector<char>& checkpoint) const = 0;
+    virtual std::vector<char> checkpoint() const = 0;
     virtual void restore(std::vector<char> const& checkpoint, std::string const& fault) = 0;
     virtual void reset() = 0;
     virtual std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const = 0;
@@ -182,13 +183,13 @@ private:
       }
     }
 
-    void write(std::vector<char>& checkpoint) const override { write(allreduce.state(), checkpoint); }
+    std::vector<char> checkpoint() const override { return written(allreduce.state()); }
 
-    static void write(typename Allreduce::state_type const& state, std::vector<char>& checkpoint) {
+    static std::vector<char> written(typename Allreduce::state_type const& state) {
       std::ostringstream out;
       save(out, state);
       std::string const text = out.str();
-      checkpoint.assign(text.begin(), text.end());
+      return {text.begin(), text.end()};
     }
 
     static typename Allreduce::state_type read(std::vector<char> const& checkpoint) {
@@ -197,13 +198,11 @@ private:
     }
 
     std::vector<char> for_other_ranks(std::vector<char> const& checkpoint) const override {
-      std::vector<char> of_other_ranks;
       try {
-        write(oktopk::for_other_ranks(read(checkpoint)), of_other_ranks);
+        return written(oktopk::for_other_ranks(read(checkpoint)));
       } catch (error const& found) {
         throw error(fault::bad_state, found.sentence());
       }
-      return of_other_ranks;
     }
 
     void restore(std::vector<char> const& checkpoint, std::string const& fault) override {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/catalogue/any_allreduce.hpp>
-#include <oktopk/catalogue/option_reader.hpp>
 
 #include <cstdint>
 #include <string>

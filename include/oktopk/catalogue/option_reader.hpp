@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/options.hpp>
 
@@ -21,14 +22,6 @@
 #include <vector>
 
 namespace oktopk::detail {
-
-/// One option of an algorithm of the catalogue.
-struct listed_option {
-  std::string key;
-  std::string value; ///< by default
-  std::string about;
-  std::vector<std::string> goes_with{}; ///< the choices that have it, such as `format=packed`; none where all have it
-};
 
 inline std::string trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\n\r";
