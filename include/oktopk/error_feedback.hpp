@@ -139,9 +139,7 @@ public:
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
     update_type const& update = call<Gradient>(gradient, scale, withheld);
-    keep_rest(update);
-    mask_velocity(update);
-    keep_withheld(withheld);
+    keep_rest(update, withheld);
     undo(); // the vectors change places
     return update;
   }
@@ -270,8 +268,9 @@ private:
     return call_with<vector_type>(next_velocity_, factor, withheld);
   }
 
-  // Without what is in the update (Algorithm 2, line 4), with what the update returns.
-  void keep_rest(update_type const& update) {
+  // Residual and velocity after the call, into the vectors that change places with them.
+  void keep_rest(update_type const& update, std::span<entry_range const> withheld) {
+    // Without what is in the update (Algorithm 2, line 4), with what the update returns.
     auto const contributed = update.contributed();
     enqueue("oktopk::error_feedback::clear_contributed", contributed.extent(0),
             detail::contributed_clearing<vector_type, decltype(contributed)>{accumulator_, contributed});
@@ -280,27 +279,19 @@ private:
       enqueue("oktopk::error_feedback::add_returned", index(returned.size()),
               detail::returned_addition<vector_type, decltype(returned)>{accumulator_, returned});
     }
-  }
-
-  // The vectors of before the call still have what stays.
-  void keep_withheld(std::span<entry_range const> withheld) {
-    for (auto const [begin, end] : withheld) {
+    // Where all is to be sent in every call, the velocity is momentum as SGD has it.
+    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
+      auto const reached = update.indices();
+      enqueue("oktopk::training::mask_velocity", contributed.extent(0),
+              detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{
+                  next_velocity_, contributed, reached, static_cast<std::int64_t>(reached.extent(0))});
+    }
+    for (auto const [begin, end] : withheld) { // the vectors of before the call still have what stays
       char const* const label = "oktopk::error_feedback::keep_withheld";
       detail::copy_array(label, exec_, residual_.data() + begin, end - begin, accumulator_.data() + begin);
       if (options_.momentum > 0) {
         detail::copy_array(label, exec_, velocity_.data() + begin, end - begin, next_velocity_.data() + begin);
       }
-    }
-  }
-
-  // Where all is to be sent in every call, the velocity is momentum as SGD has it.
-  void mask_velocity(update_type const& update) {
-    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
-      auto const contributed = update.contributed();
-      auto const reached = update.indices();
-      enqueue("oktopk::training::mask_velocity", contributed.extent(0),
-              detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{
-                  next_velocity_, contributed, reached, static_cast<std::int64_t>(reached.extent(0))});
     }
   }
 
@@ -310,12 +301,8 @@ private:
     using making = accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>) {
       if (!hook_ && withheld.empty() && gradient.span_is_contiguous() && gradient.data() != accumulator_.data()) {
-        making input;
-        input.residual = residual_;
-        input.gradient = array_ref<value_type const, memory_space>(gradient.data(), gradient.extent(0));
-        input.accumulator = accumulator_;
-        input.rate = scale;
-        return (*allreduce_)(input);
+        array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
+        return (*allreduce_)(making{residual_, plain, accumulator_, scale});
       }
     }
     enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),

@@ -26,19 +26,6 @@
 
 namespace oktopk::detail {
 
-/// Throws where a row tells of more candidates than it lists, or of numbers that are none.
-inline void check_rows(std::span<std::int64_t const> rows, std::size_t width, bool listed) {
-  constexpr auto countable = std::int64_t(1) << 56; // what travels in the place of a count
-  for (std::size_t row = 0; row < rows.size(); row += width) {
-    std::int64_t const most = listed ? static_cast<std::int64_t>(width) - 2 : countable;
-    if (rows[row] < 0 || rows[row] > countable || rows[row + 1] < 0 || rows[row + 1] > most) {
-      throw error(fault::damaged_message, "rank " + std::to_string(row / width) + " tells of " +
-                                              std::to_string(rows[row + 1]) + " candidates, where " +
-                                              std::to_string(most) + " are the most");
-    }
-  }
-}
-
 /// Decides which of all ranks' undecided candidates belong to the k largest, the same on every rank: the k-th
 /// magnitude, and of this rank's candidates how many have it and how many of these are kept. A row a rank: its
 /// candidates above the bracket, how many it has inside, and their patterns unless they are all the same. Replaces each
@@ -49,17 +36,24 @@ kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> row
   std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
   std::int64_t wanted_ties = bracket.wanted;
   bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
-  check_rows(rows, width, listed);
-  if (listed) {
-    undecided.clear();
-    for (std::size_t row = 0; row < rows.size(); row += width) {
-      auto const first = rows.begin() + static_cast<std::ptrdiff_t>(row) + 2;
-      undecided.insert(undecided.end(), first, first + static_cast<std::ptrdiff_t>(rows[row + 1]));
+  constexpr auto countable = std::int64_t(1) << 56; // what travels in the place of a count
+  std::int64_t const most = listed ? static_cast<std::int64_t>(width) - 2 : countable;
+  undecided.clear();
+  for (std::size_t row = 0; row < rows.size(); row += width) {
+    if (rows[row] < 0 || rows[row] > countable || rows[row + 1] < 0 || rows[row + 1] > most) {
+      throw error(fault::damaged_message, "rank " + std::to_string(row / width) + " tells of " +
+                                              std::to_string(rows[row + 1]) + " candidates, where " +
+                                              std::to_string(most) + " are the most");
     }
-    if (static_cast<std::int64_t>(undecided.size()) < std::max<std::int64_t>(bracket.wanted, 1)) {
+    auto const inside = rows.subspan(row + 2, listed ? static_cast<std::size_t>(rows[row + 1]) : 0);
+    undecided.insert(undecided.end(), inside.begin(), inside.end());
+  }
+  if (listed) {
+    std::int64_t const sought = std::max<std::int64_t>(bracket.wanted, 1);
+    if (static_cast<std::int64_t>(undecided.size()) < sought) {
       throw error(fault::damaged_message, "the ranks list fewer candidates than they have counted");
     }
-    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(std::max<std::int64_t>(bracket.wanted, 1) - 1);
+    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(sought - 1);
     std::nth_element(undecided.begin(), place, undecided.end(), std::greater<>());
     threshold = *place;
     wanted_ties -= std::count_if(undecided.begin(), place, [&](std::int64_t each) { return each > threshold; });
@@ -80,32 +74,6 @@ kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> row
     }
   }
   return result;
-}
-
-// Questions about candidates that one read of them answers.
-
-template <gradient_value Value>
-struct reaching_count {
-  Value const* values;
-  bits_of<Value> magnitude;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& sum) const {
-    sum += magnitude_bits(values[i]) >= magnitude ? 1 : 0;
-  }
-};
-
-/// The number of candidates that reach a magnitude. Waits for `exec`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                            bits_of<Value> magnitude) {
-  std::int64_t count = 0;
-  Kokkos::parallel_reduce("oktopk::select::count_at_least", index_range<E>(exec, 0, from.size()),
-                          reaching_count<Value>{from.values.data(), magnitude}, count);
-  return count;
-}
-
-inline std::int64_t sample_size(std::int64_t values) {
-  return std::min<std::int64_t>(values, 1 << 15);
 }
 
 template <selection_source Source>
@@ -247,11 +215,6 @@ struct search_guess {
   }
 };
 
-/// The most candidates that a guess may leave, for a selection of k.
-inline std::int64_t candidate_limit(std::int64_t k) {
-  return 2 * k + 1024;
-}
-
 /// Two magnitudes from a sample of the values. Zero where the sample is too small to tell.
 template <gradient_value Value>
 struct sampled_guess {
@@ -299,8 +262,8 @@ public:
     return select(from, k_ > 0 ? kth_magnitude(from, k_) : kth<Value>{});
   }
 
-  /// Selects from candidates of one rank that are at least k and all reach `floor`.
-  selection_type select_above(candidates_type from, bits_type floor) { return select(from, kth_above(from, floor)); }
+  /// Selects from candidates of one rank that are at least k and all reach `least`.
+  selection_type select_above(candidates_type from, Value least) { return select(from, kth_near(from, least)); }
 
   /// The pattern of the k-th magnitude, once a selection has found it.
   bits_type threshold() const { return threshold_; }
@@ -377,21 +340,25 @@ public:
   /// The k-th magnitude of one rank's candidates for the price of little more than one read of them: a prefilter by
   /// what a sample says is certainly below it. Overwrites the entries in the workspace. k must be positive.
   kth<Value> kth_magnitude_by_prefilter(candidates_type from) {
-    if (candidate_limit(k_) >= from.size()) {
+    if (candidate_limit() >= from.size()) {
       return kth_magnitude(from, k_);
     }
     auto const sampled = guess_from_sample(from);
     std::int64_t const most = most_near_guess(from.size());
     std::int64_t const count = prefilter(exec_, from, k_, sampled.safe, most, workspace_);
-    return count < k_ || count > most
-               ? kth_among_ties(from, sampled.likely)
-               : kth_above(candidates_type(workspace_.previous(count)), magnitude_bits(sampled.safe));
+    return count < k_ || count > most ? kth_near(from, sampled.likely, 1)
+                                      : kth_near(candidates_type(workspace_.previous(count)), sampled.safe);
   }
 
 private:
-  /// The candidates that may reach a guess: no fewer than a sample has, since the workspace had room for that.
+  static std::int64_t sample_size(std::int64_t values) { return std::min<std::int64_t>(values, 1 << 15); }
+
+  /// The most candidates that a guess may leave.
+  std::int64_t candidate_limit() const { return 2 * k_ + 1024; }
+
+  /// Of those that may reach a guess: no fewer than a sample has, since the workspace had room for that.
   std::int64_t most_near_guess(std::int64_t candidates) const {
-    return std::max(candidate_limit(k_), sample_size(candidates));
+    return std::max(candidate_limit(), sample_size(candidates));
   }
 
   /// Two guesses from a sample of the values: the same values give the same guesses. Overwrites the entries in the
@@ -411,24 +378,17 @@ private:
     return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
   }
 
-  /// The k-th magnitude among at least k candidates of one rank that all reach `floor`. Where it is no more than about
-  /// twice as large, as behind a prefilter, that takes a digit less than elsewhere.
-  kth<Value> kth_above(candidates_type from, bits_type floor) {
-    auto const near = bracket(from, k_, {floor, std::numeric_limits<Value>::digits}, 0);
+  /// The k-th magnitude of one rank's candidates, for less where it is one of the 2^bits patterns from that of a guess
+  /// on: behind a prefilter no more than about twice as large, which takes a digit less than elsewhere; the guess itself
+  /// where very many tie there.
+  kth<Value> kth_near(candidates_type from, Value guess, int bits = std::numeric_limits<Value>::digits) {
+    auto const near = bracket(from, k_, {magnitude_bits(guess), bits}, 0);
     return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
-  }
-
-  /// The k-th magnitude of one rank's candidates where no guess leaves few: it is `likely` where very many tie there.
-  kth<Value> kth_among_ties(candidates_type from, Value likely) {
-    bits_type const threshold = magnitude_bits(likely);
-    std::int64_t const above = count_at_least(exec_, from, static_cast<bits_type>(threshold + 1));
-    std::int64_t const reaching = above < k_ ? count_at_least(exec_, from, threshold) : 0;
-    return above < k_ && k_ <= reaching ? kth<Value>{threshold, reaching - above, k_ - above} : kth_magnitude(from, k_);
   }
 
   template <selection_source Source>
   selection_type run_alone(Source const& source, prefilter_guess<Value>& guess) {
-    if (k_ <= 0 || candidate_limit(k_) >= source.size()) {
+    if (k_ <= 0 || candidate_limit() >= source.size()) {
       source.materialize(exec_);
       return select_all(source.materialized());
     }
@@ -438,7 +398,7 @@ private:
       guess.magnitude = sampled.safe;
     }
     std::int64_t const most = most_near_guess(source.size());
-    auto const kth_of = [&](candidates_type few) { return kth_above(few, magnitude_bits(guess.magnitude)); };
+    auto const kth_of = [&](candidates_type few) { return kth_near(few, guess.magnitude); };
     auto near = write_near_guess(exec_, source, k_, guess.magnitude, most, workspace_, kth_of);
     auto const values = source.materialized();
     auto const failed = [&] { return near.count < k_ || near.count > most; };
@@ -452,7 +412,7 @@ private:
       threshold_ = near.threshold;
       result = result_of(near, group_.gather_counts(near.kept));
     } else {
-      result = select(values, failed() ? kth_among_ties(values, sampled.likely) : kth_magnitude(values, k_));
+      result = select(values, failed() ? kth_near(values, sampled.likely, 1) : kth_magnitude(values, k_));
     }
     guess.learn(magnitude_from_bits<Value>(threshold_), k_, failed() ? k_ : near.count);
     return result;
@@ -514,8 +474,7 @@ private:
   bits_type threshold_ = 0;
 };
 
-// Searches of one rank alone for those who are no selectors.
-
+/// Searches of one rank alone; the free functions are for those who are no selectors.
 template <execution_space E, gradient_index Index, gradient_value Value>
 using search_alone = exact_search<E, Index, Value, one_rank>;
 

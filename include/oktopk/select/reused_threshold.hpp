@@ -126,9 +126,8 @@ private:
       if (bounded() && count > context.k) {
         context.workspace.swap_buffers();
         detail::exact_search<E, Index, Value, Group> search(context);
-        chosen =
-            search.select_above(candidates<Index, Value, typename E::memory_space>(context.workspace.previous(count)),
-                                detail::magnitude_bits(threshold));
+        chosen = search.select_above(
+            candidates<Index, Value, typename E::memory_space>(context.workspace.previous(count)), threshold);
         chosen.reevaluated = false;
       }
     }

@@ -12,9 +12,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace oktopk {
-
-namespace detail {
+namespace oktopk::detail {
 
 /// The touched places of a word of the bitmap, which are cleared as they are written. On a device the sums are looked
 /// at for what is not finite, too.
@@ -34,11 +32,7 @@ struct touched_items {
 
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t word, std::int64_t position) const {
     std::int64_t const first = position;
-    std::uint64_t left = touched[word];
-    if (left == 0) {
-      return 0;
-    }
-    for (; left != 0; left &= left - 1, ++position) {
+    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1, ++position) {
       std::int64_t const place = word * 64 + lowest_bit(left);
       Value const sum = sums[place];
       indices[position] = static_cast<Index>(begin + place);
@@ -50,21 +44,10 @@ struct touched_items {
         }
       }
     }
-    touched[word] = 0;
-    return position - first;
-  }
-};
-
-template <gradient_value Value>
-struct region_sum_clearing {
-  Value* sums;
-  std::uint64_t* touched;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t word) const {
-    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1) {
-      sums[word * 64 + lowest_bit(left)] = 0;
+    if (position > first) { // most words are empty, and stay unwritten
+      touched[word] = 0;
     }
-    touched[word] = 0;
+    return position - first;
   }
 };
 
@@ -88,7 +71,9 @@ struct region_sum_addition {
   }
 };
 
-} // namespace detail
+} // namespace oktopk::detail
+
+namespace oktopk {
 
 /// The sums of the region that a rank owns.
 ///
@@ -105,7 +90,7 @@ public:
   /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
   void open(E const& exec, region where, std::int64_t most = 0) {
     if (filled_) {
-      clear(exec);
+      extract(exec); // clears what was added
     }
     where_ = where;
     sums_.reserve(exec, where.width());
@@ -119,9 +104,9 @@ public:
   void add(E const& exec, entries_type entries) {
     counted_ += entries.size();
     filled_ = true;
-    detail::region_sum_addition<E, Index, Value> const kernel{entries, entries.size() - 1, where_.begin, sums_.data(),
-                                                              touched_.data()};
-    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()), kernel);
+    using addition = detail::region_sum_addition<E, Index, Value>;
+    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
+                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
   }
 
   /// Writes the touched places in ascending order into arrays that stay valid until the next call, and clears them.
@@ -145,12 +130,6 @@ public:
   std::int64_t not_finite() const { return not_finite_; }
 
 private:
-  void clear(E const& exec) {
-    detail::region_sum_clearing<Value> const kernel{sums_.data(), touched_.data()};
-    Kokkos::parallel_for("oktopk::region_sum::clear", detail::index_range<E>(exec, 0, words()), kernel);
-    filled_ = false;
-  }
-
   std::int64_t words() const { return (where_.width() + 63) / 64; }
 
   // Each place is an entry once, however often it was added to.

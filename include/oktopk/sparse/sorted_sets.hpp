@@ -26,8 +26,6 @@ struct sorted_part {
   Index const* data;
   std::int64_t begin;
   std::int64_t end;
-
-  KOKKOS_INLINE_FUNCTION std::int64_t size() const { return end - begin; }
 };
 
 /// The way in which a common index is written: not at all, where it is only counted; by itself; or with whatever comes
@@ -99,24 +97,16 @@ KOKKOS_INLINE_FUNCTION std::int64_t common_by_table(sorted_part<Index> these, so
   return count;
 }
 
-/// True where a table serves enough indices of a part to be worth its while.
-template <gradient_index Index>
-KOKKOS_INLINE_FUNCTION bool is_crowded(sorted_part<Index> part) {
-  constexpr std::int64_t enough = 16; // of a list in one table
-  return part.size() >= enough &&
-         static_cast<std::int64_t>(part.data[part.end - 1] - part.data[part.begin]) / part.size() <
-             table_reach / enough;
-}
-
-/// Writes what is in both parts, in the quicker way, and gives the number.
+/// Writes what is in both parts and gives the number: by a table where it serves enough indices to be worth its while.
 template <writing How, gradient_index Index>
 KOKKOS_INLINE_FUNCTION std::int64_t common_indices(sorted_part<Index> these, sorted_part<Index> those, Index* out) {
-  return is_crowded(these) ? common_by_table<How>(these, those, out) : common_by_merging<How>(these, those, out);
+  constexpr std::int64_t enough = 16; // of a list in one table
+  std::int64_t const size = these.end - these.begin;
+  bool const is_crowded =
+      size >= enough &&
+      static_cast<std::int64_t>(these.data[these.end - 1] - these.data[these.begin]) / size < table_reach / enough;
+  return is_crowded ? common_by_table<How>(these, those, out) : common_by_merging<How>(these, those, out);
 }
-
-/// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each thread has its own.
-template <execution_space E>
-inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
 
 /// On a device: those of one list that are in the other, one a lane.
 template <gradient_index Index>
@@ -177,7 +167,8 @@ struct common_stretches {
 
 template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
 struct membership_selection {
-  static constexpr std::int64_t width = search_block<E>;
+  /// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each has its own.
+  static constexpr std::int64_t width = is_device<E> ? 1 : 256;
 
   sparse_ref<Index, Value, typename E::memory_space> entries;
   array_ref<Index const, typename E::memory_space> those;

@@ -5,6 +5,7 @@
 #include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <cmath>
@@ -138,9 +139,8 @@ private:
       count = blocks_of(count);
     }
     double total = 0;
-    using host_number = Kokkos::View<double, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    using number = Kokkos::View<double const, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    Kokkos::deep_copy(exec, host_number(&total), number(sums_.data()));
+    Kokkos::deep_copy(exec, array_ref<double, Kokkos::HostSpace>(&total, 1),
+                      array_ref<double const, memory_space>(sums_.data(), 1));
     fence(exec, "oktopk::training::norm");
     return total;
   }

@@ -162,19 +162,13 @@ template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(Source const& from, std::int64_t begin, std::int64_t end,
                                                    bits_of<value_of<Source>> reach) {
   std::int64_t count = 0;
-  std::int64_t i = begin;
-  while (i + mask_width <= end) {
-    std::int64_t const whole = (end - i) / mask_width;
-    int const blocks = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
+  while (begin < end) {
     std::uint64_t masks[blocks_at_once];
-    from.load_blocks(i, blocks, reach, masks);
-    for (int block = 0; block < blocks; ++block) {
+    int const loaded = load_masks(from, begin, end, reach, masks);
+    for (int block = 0; block < loaded; ++block) {
       count += popcount(masks[block]);
     }
-    i += std::int64_t(blocks) * mask_width;
-  }
-  for (; i < end; ++i) {
-    count += magnitude_bits(from.load(i)) >= reach ? 1 : 0;
+    begin += std::int64_t(loaded) * mask_width;
   }
   return count;
 }
@@ -284,9 +278,9 @@ void select_chunks_on_host(E const& exec, Source const& from, chunk_shares share
                            value_of<Source>* values) {
   auto const loaded = from.materialized();
   std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), shares.chunks());
-  successive_chunks<Source, std::remove_const_t<decltype(loaded)>> const kernel{from,  loaded,  shares,
-                                                                                parts, indices, values};
-  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts), kernel);
+  using kernel = successive_chunks<Source, std::remove_const_t<decltype(loaded)>>;
+  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts),
+                       kernel{from, loaded, shares, parts, indices, values});
 }
 
 /// Loads the whole source and enqueues the writing of the share of each chunk, in ascending order. There must be room

@@ -53,23 +53,22 @@ struct nonempty_blocks {
   }
 };
 
-/// Loads up to `blocks_at_once` whole blocks from `begin` on and notes those that hold something; returns the end of
-/// them.
+/// Loads up to `blocks_at_once` blocks from `begin` on, or what is left where that is less than one, and tells by masks
+/// which reach a magnitude; returns the number of masks.
 template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<value_of<Source>> kept,
-                                                std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
-  using bits = bits_of<typename Source::value_type>;
-  constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
+KOKKOS_INLINE_FUNCTION int load_masks(Source const& from, std::int64_t begin, std::int64_t end,
+                                      bits_of<value_of<Source>> reach, std::uint64_t* masks) {
   std::int64_t const whole = (end - begin) / mask_width;
   int const count = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
-  // Past the last tie that is wanted, a tie is no reason to look closer.
-  bits const past_ties = begin > kept.last_tie && kept.threshold < largest_pattern ? 1 : 0;
-  std::uint64_t masks[blocks_at_once];
-  from.load_blocks(begin, count, static_cast<bits>(kept.threshold + past_ties), masks);
-  for (int block = 0; block < count; ++block, begin += mask_width) {
-    blocks.add(begin, masks[block]);
+  if (count == 0) {
+    masks[0] = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      masks[0] |= std::uint64_t(magnitude_bits(from.load(i)) >= reach ? 1 : 0) << (i - begin);
+    }
+    return 1;
   }
-  return begin;
+  from.load_blocks(begin, count, reach, masks);
+  return count;
 }
 
 /// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
@@ -119,11 +118,18 @@ template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t compact_range(Source const& from, magnitude_filter<value_of<Source>> kept,
                                                   std::int64_t begin, std::int64_t end, index_of<Source>* indices,
                                                   value_of<Source>* values, std::int64_t capacity, bool count_all) {
+  using bits = bits_of<typename Source::value_type>;
+  constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
   std::int64_t count = 0;
-  std::int64_t i = begin;
-  while (i + mask_width <= end) {
+  while (begin < end) {
+    // Past the last tie that is wanted, a tie is no reason to look closer.
+    bits const past_ties = begin > kept.last_tie && kept.threshold < largest_pattern ? 1 : 0;
+    std::uint64_t masks[blocks_at_once];
+    int const loaded = load_masks(from, begin, end, static_cast<bits>(kept.threshold + past_ties), masks);
     nonempty_blocks blocks;
-    i = load_blocks(from, kept, i, end, blocks);
+    for (int block = 0; block < loaded; ++block, begin += mask_width) {
+      blocks.add(begin, masks[block]);
+    }
     blocks.masks[blocks.count] = 0;
     if (count > capacity && !count_all) {
       continue; // the source must still be loaded
@@ -131,16 +137,6 @@ KOKKOS_INLINE_FUNCTION std::int64_t compact_range(Source const& from, magnitude_
     count = count + blocks.marked() <= capacity
                 ? write_marked(from, kept, blocks, count, indices, values)
                 : write_marked_within(from, kept, blocks, count, indices, values, capacity);
-  }
-  for (; i < end; ++i) {
-    auto const x = from.load(i);
-    if (kept(magnitude_bits(x), i)) {
-      if (count < capacity) {
-        indices[count] = from.index(i);
-        values[count] = x;
-      }
-      count += 1;
-    }
   }
   return count;
 }
@@ -231,8 +227,8 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
   device.reserve(exec, tiles);
   auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, workspace,
                                                place_tiles{tiles, device.pieces.data(), device.numbers.data()});
-  return write_kept<Warp>("oktopk::select::compact", exec, listed_pieces{device.pieces.data(), tiles}, gathered,
-                          known_threshold<value_type>{{0, every_entry}, capacity}, capacity, workspace)
+  return write_kept<Warp>("oktopk::select::compact", exec, {tiles, device.pieces.data()}, gathered,
+                          {0, every_entry, capacity}, capacity, workspace)
       .count;
 }
 

@@ -20,27 +20,6 @@ struct candidate_run {
   std::int64_t size = 0;
 };
 
-/// An array cut into pieces of one size. Few rows for a warp, so that warps are many where candidates are few.
-struct even_pieces {
-  std::int64_t size = 0;
-  std::int64_t width = 1; ///< of a piece
-
-  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return (size + width - 1) / width; }
-  KOKKOS_INLINE_FUNCTION candidate_run operator()(std::int64_t which) const {
-    std::int64_t const begin = which * width;
-    return {begin, begin + width < size ? width : size - begin};
-  }
-};
-
-/// Pieces that lie anywhere, listed in the order of what is in them.
-struct listed_pieces {
-  candidate_run const* list = nullptr;
-  std::int64_t listed = 0;
-
-  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return listed; }
-  KOKKOS_INLINE_FUNCTION candidate_run operator()(std::int64_t which) const { return list[which]; }
-};
-
 /// More entries than there can be.
 inline constexpr std::int64_t every_entry = std::numeric_limits<std::int64_t>::max();
 
@@ -123,10 +102,8 @@ struct selection_workspace {
 };
 
 namespace detail {
-
 template <class Source, execution_space E>
 using workspace_for = selection_workspace<typename Source::index_type, typename Source::value_type, E>;
-
 } // namespace detail
 
 } // namespace oktopk
