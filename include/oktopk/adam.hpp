@@ -6,10 +6,6 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <algorithm>
@@ -17,7 +13,6 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace oktopk {
@@ -191,13 +186,10 @@ public:
   /// which are equal on all ranks, differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
-    auto const sound = [&](std::vector<value_type> const& numbers) {
-      return numbers.size() == size() && detail::are_finite(numbers);
-    };
     auto const& squares = saved.mean_of_squares;
     bool const is_negative = std::any_of(squares.begin(), squares.end(), [](value_type value) { return value < 0; });
-    if (!sound(saved.mean) || !sound(squares) || is_negative || saved.steps < 0 ||
-        !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
+    if (!detail::fits(saved.mean, mean_) || !detail::fits(squares, mean_of_squares_) || is_negative ||
+        saved.steps < 0 || !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
     detail::fnv1a moments;
@@ -270,11 +262,8 @@ private:
     return detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(count));
   }
 
-  std::vector<value_type> on_host(vector_type const& of) const {
-    std::vector<value_type> copy(size());
-    Kokkos::deep_copy(feedback_.execution(), detail::host_view(copy), of);
-    detail::fence(feedback_.execution(), "oktopk::adam::state");
-    return copy;
+  auto on_host(vector_type const& of) const {
+    return detail::on_host(feedback_.execution(), of, "oktopk::adam::state");
   }
 
   feedback_type feedback_;

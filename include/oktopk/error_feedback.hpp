@@ -7,9 +7,6 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/training/feedback.hpp>
 #include <oktopk/training/norm.hpp>
@@ -44,7 +41,7 @@ namespace oktopk {
 ///
 /// Holds two vectors of the gradient's length, and two more with momentum. Work goes to the allreduce's instance of the
 /// execution space: kernels on that instance may read update, residual and averages at once, others after a fence. A
-/// call that throws leaves the residual as it was. An object can be neither copied nor moved, as the allreduce cannot.
+/// call that throws leaves the residual as it was. Neither copied nor moved, as the allreduce.
 template <gradient_allreduce Allreduce>
 class error_feedback {
 public:
@@ -189,21 +186,14 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    state_type saved{std::vector<value_type>(residual_.extent(0)), std::vector<value_type>(velocity_.extent(0)),
-                     allreduce_->state()};
-    Kokkos::deep_copy(exec_, detail::host_view(saved.residual), residual_);
-    Kokkos::deep_copy(exec_, detail::host_view(saved.velocity), velocity_);
-    detail::fence(exec_, "oktopk::error_feedback::state");
-    return saved;
+    char const* const label = "oktopk::error_feedback::state";
+    return {detail::on_host(exec_, residual_, label), detail::on_host(exec_, velocity_, label), allreduce_->state()};
   }
 
   /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
   void restore(state_type const& saved) {
     agreement terms("error_feedback::restore");
-    auto const fits = [](std::vector<value_type> const& numbers, vector_type const& place) {
-      return numbers.size() == place.extent(0) && detail::are_finite(numbers);
-    };
-    if (!fits(saved.residual, residual_) || !fits(saved.velocity, velocity_)) {
+    if (!detail::fits(saved.residual, residual_) || !detail::fits(saved.velocity, velocity_)) {
       terms.note(fault::bad_state, "the saved state is of another length, has another momentum, or is damaged");
     }
     terms.check_on(allreduce_->comm());

@@ -6,7 +6,6 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <cstdint>

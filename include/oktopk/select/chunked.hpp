@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
@@ -84,9 +82,7 @@ struct chunked {
     workspace.reserve(exec, std::max<std::int64_t>(count, 1));
     detail::select_chunks(exec, source, each, workspace.indices.data(), workspace.values.data());
     if (is_any_overlooked<E, Index, Value>(exec, source.materialized(), each.first_without_share())) {
-      detail::one_rank alone;
-      detail::search_alone<E, Index, Value> search({exec, k, iteration, alone, workspace});
-      count = search.select_all(source.materialized()).entries.size();
+      count = detail::largest_entries<E, Index, Value>(exec, source.materialized(), k, workspace).size();
     }
     detail::fence(exec, "oktopk::select::chunks");
     return {workspace.entries(count), group.gather_counts(count), true};

@@ -3,10 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/select.hpp>
@@ -14,6 +10,7 @@
 #include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -135,8 +132,6 @@ template <gradient_value Value>
 struct prefilter_guess {
   Value magnitude = 0; ///< none yet when 0
 
-  bool is_sound() const { return is_finite_magnitude(magnitude); }
-
   /// Learns from a search: k values reach `threshold`, and `count` reached the guess, none where it failed. Between two
   /// magnitudes the tail of gradients is about a power law.
   void learn(Value threshold, std::int64_t k, std::int64_t count) {
@@ -161,8 +156,6 @@ struct bracket_guess {
   /// The widest range that is worth a guess: half of the exponents of float, an eighth of those of double.
   static constexpr int most_bits = magnitude_bit_count<Value> - 7;
 
-  bool is_sound() const { return is_finite_magnitude(magnitude) && bits >= 0 && bits <= most_bits; }
-
   /// Where the k-th magnitude is looked for: as far from the last one as it has moved of late.
   magnitude_range<Value> range() const {
     bits_of<Value> const middle = magnitude_bits(magnitude);
@@ -176,10 +169,7 @@ struct bracket_guess {
     constexpr int least = 12;
     bits_of<Value> const last = magnitude_bits(magnitude);
     bits_of<Value> const moved = found > last ? found - last : last - found;
-    int wide = least;
-    while (wide < most_bits && (moved >> (wide - 3)) != 0) {
-      wide += 1;
-    }
+    int const wide = std::clamp(static_cast<int>(std::bit_width(moved)) + 3, least, most_bits);
     int const kept = bits > 0 ? std::min(static_cast<int>(bits) - 1, most_bits) : most_bits;
     magnitude = magnitude_from_bits<Value>(found);
     bits = static_cast<signed_bits_of<Value>>(std::max(wide, kept));
@@ -196,7 +186,10 @@ struct search_guess {
   bracket_guess<Value> bracket;
 
   /// True where a search can have left it behind.
-  bool is_sound() const { return prefilter.is_sound() && bracket.is_sound(); }
+  bool is_sound() const {
+    return is_finite_magnitude(prefilter.magnitude) && is_finite_magnitude(bracket.magnitude) && bracket.bits >= 0 &&
+           bracket.bits <= bracket_guess<Value>::most_bits;
+  }
 
   /// Only ranks that search together compare their guesses.
   void list_facts(agreement& terms) const {
@@ -289,7 +282,6 @@ public:
 
     kth_bracket<Value> result;
     digit<Value> which{range, 0, 0, 0};
-    std::int64_t const sought = wanted;
     bool at_the_end = !whole;
     for (int left = range.bits; left > 0 && (left == range.bits || at_the_end || result.inside_total > enough);
          left = which.shift) {
@@ -304,7 +296,7 @@ public:
       group_.sum(std::span<std::int64_t>(all, static_cast<std::size_t>(bins)));
       if (left == range.bits) {
         std::int64_t const reaching = std::accumulate(all, all + bins, std::int64_t(0));
-        if (!whole && reaching < sought) {
+        if (!whole && reaching < wanted) {
           return {};
         }
         wanted = std::min(wanted, reaching);
@@ -335,19 +327,6 @@ public:
   kth<Value> kth_magnitude(candidates_type from, std::int64_t wanted, magnitude_range<Value> range = {}) {
     auto const found = bracket(from, wanted, range, 0);
     return {found.floor, found.inside, found.wanted};
-  }
-
-  /// The k-th magnitude of one rank's candidates for the price of little more than one read of them: a prefilter by
-  /// what a sample says is certainly below it. Overwrites the entries in the workspace. k must be positive.
-  kth<Value> kth_magnitude_by_prefilter(candidates_type from) {
-    if (candidate_limit() >= from.size()) {
-      return kth_magnitude(from, k_);
-    }
-    auto const sampled = guess_from_sample(from);
-    std::int64_t const most = most_near_guess(from.size());
-    std::int64_t const count = prefilter(exec_, from, k_, sampled.safe, most, workspace_);
-    return count < k_ || count > most ? kth_near(from, sampled.likely, 1)
-                                      : kth_near(candidates_type(workspace_.previous(count)), sampled.safe);
   }
 
 private:
@@ -453,7 +432,6 @@ private:
   }
 
   selection_type select(candidates_type from, kth<Value> found) {
-    threshold_ = found.threshold;
     auto const written = k_ > 0 ? write(from, found) : written_selection<Value>{};
     return result_of(written, group_.gather_counts(written.kept));
   }
@@ -478,16 +456,14 @@ private:
 template <execution_space E, gradient_index Index, gradient_value Value>
 using search_alone = exact_search<E, Index, Value, one_rank>;
 
-/// The k largest of some entries, exactly, by histograms of all of them; ascending, and valid until the next use of the
+/// The k largest candidates, exactly, by histograms of all of them; ascending, and valid until the next use of the
 /// workspace. k must be positive.
 template <execution_space E, gradient_index Index, gradient_value Value>
 sparse_ref<Index, Value, typename E::memory_space>
-largest_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, std::int64_t k,
+largest_entries(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                 selection_workspace<Index, Value, E>& workspace) {
   one_rank alone;
-  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace})
-      .select_all(candidates<Index, Value, typename E::memory_space>(entries))
-      .entries;
+  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).select_all(from).entries;
 }
 
 /// Makes room for `largest_entries`, so that the search of k among up to `most` entries allocates nothing.
@@ -507,14 +483,6 @@ kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::mem
                          selection_workspace<Index, Value, E>& workspace) {
   one_rank alone;
   return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).kth_magnitude(from, k);
-}
-
-/// The same in little more than one read of the candidates; see `exact_search::kth_magnitude_by_prefilter`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-kth<Value> kth_magnitude_by_prefilter(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                      std::int64_t k, selection_workspace<Index, Value, E>& workspace) {
-  one_rank alone;
-  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).kth_magnitude_by_prefilter(from);
 }
 
 } // namespace oktopk::detail

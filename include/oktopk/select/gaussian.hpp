@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <algorithm>

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/sparse.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/sparse/positions.hpp>
 
 #include <algorithm>
@@ -89,6 +87,21 @@ bool are_finite(std::vector<Value> const& numbers) {
 template <class Vector>
 auto host_view(Vector& of) {
   return array_ref<std::remove_pointer_t<decltype(of.data())>, Kokkos::HostSpace>(of.data(), of.size());
+}
+
+/// True for numbers that a saved state may have in the place of a view.
+template <class Value, class View>
+bool fits(std::vector<Value> const& numbers, View const& place) {
+  return numbers.size() == place.extent(0) && are_finite(numbers);
+}
+
+/// A copy of a view for a state. Waits for `exec`.
+template <execution_space E, class View>
+std::vector<typename View::non_const_value_type> on_host(E const& exec, View const& of, char const* label) {
+  std::vector<typename View::non_const_value_type> copy(of.extent(0));
+  Kokkos::deep_copy(exec, host_view(copy), of);
+  fence(exec, label);
+  return copy;
 }
 
 // Kernels of error feedback. All views are rank-1 and of one length, that of the accumulator.

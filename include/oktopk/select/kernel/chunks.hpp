@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/source.hpp>
 

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/select/kernel/gather.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/kernel/workspace.hpp>
@@ -71,43 +69,26 @@ KOKKOS_INLINE_FUNCTION int load_masks(Source const& from, std::int64_t begin, st
   return count;
 }
 
-/// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
-/// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
-template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t write_marked(Source const& from, magnitude_filter<value_of<Source>> kept,
-                                                 nonempty_blocks const& blocks, std::int64_t count,
-                                                 index_of<Source>* indices, value_of<Source>* values) {
+/// Writes what is kept of the marked candidates, from `count` on, and gives the new count. Where not all that are marked
+/// fit, nothing is written past the room, but all is counted. Goes from mark to mark and not from block to block: how
+/// many marks a block has cannot be predicted.
+template <bool AllFit, selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t
+write_marked(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
+             std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t capacity) {
   std::uint64_t left = blocks.masks[0];
   for (int block = 0; block < blocks.count;) {
     std::int64_t const i = blocks.begins[block] + lowest_bit(left);
     auto const x = from.loaded(i);
-    indices[count] = from.index(i);
-    values[count] = x;
-    count += kept(magnitude_bits(x), i) ? 1 : 0;
+    bool const is_kept = kept(magnitude_bits(x), i);
+    if (AllFit || (is_kept && count < capacity)) {
+      indices[count] = from.index(i);
+      values[count] = x;
+    }
+    count += is_kept ? 1 : 0;
     left &= left - 1;
     block += left == 0 ? 1 : 0;
     left = left == 0 ? blocks.masks[block] : left;
-  }
-  return count;
-}
-
-/// The same where room may run out: nothing is written past it, but all is counted.
-template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t
-write_marked_within(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
-                    std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t capacity) {
-  for (int block = 0; block < blocks.count; ++block) {
-    for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
-      std::int64_t const i = blocks.begins[block] + lowest_bit(left);
-      auto const x = from.loaded(i);
-      if (kept(magnitude_bits(x), i)) {
-        if (count < capacity) {
-          indices[count] = from.index(i);
-          values[count] = x;
-        }
-        count += 1;
-      }
-    }
   }
   return count;
 }
@@ -135,8 +116,8 @@ KOKKOS_INLINE_FUNCTION std::int64_t compact_range(Source const& from, magnitude_
       continue; // the source must still be loaded
     }
     count = count + blocks.marked() <= capacity
-                ? write_marked(from, kept, blocks, count, indices, values)
-                : write_marked_within(from, kept, blocks, count, indices, values, capacity);
+                ? write_marked<true>(from, kept, blocks, count, indices, values, capacity)
+                : write_marked<false>(from, kept, blocks, count, indices, values, capacity);
   }
   return count;
 }
@@ -148,10 +129,9 @@ void compact_chunks(E const& exec, Source const& from, magnitude_filter<value_of
                     bool count_all) {
   std::int64_t const size = from.size();
   Kokkos::parallel_for("oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
-    std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
-    std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
     counts[chunk] =
-        compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_all);
+        compact_range(from, kept, even_boundary(size, chunks, chunk), even_boundary(size, chunks, chunk + 1),
+                      indices + chunk * area, values + chunk * area, area, count_all);
   });
   fence(exec, "oktopk::select::compact");
 }
@@ -165,14 +145,9 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
   Value* const values = workspace.values.data();
   std::int64_t const* const counts = workspace.chunk_counts.data();
   Kokkos::parallel_for("oktopk::select::join", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
-    std::int64_t to = 0;
-    for (std::int64_t before = 0; before < chunk; ++before) {
-      to += counts[before];
-    }
-    for (std::int64_t i = 0; i < counts[chunk]; ++i) {
-      indices[to + i] = from_indices[chunk * area + i];
-      values[to + i] = from_values[chunk * area + i];
-    }
+    std::int64_t const to = std::accumulate(counts, counts + chunk, std::int64_t(0));
+    std::copy_n(from_indices + chunk * area, counts[chunk], indices + to);
+    std::copy_n(from_values + chunk * area, counts[chunk], values + to);
   });
 }
 
@@ -192,22 +167,21 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
                    workspace.chunk_counts.data(), count_all);
     return counts[0];
   }
+  auto const compact_with = [&](auto const& source, std::int64_t area, bool counts_all) {
+    workspace.chunk_indices.reserve(exec, chunks * area);
+    workspace.chunk_values.reserve(exec, chunks * area);
+    compact_chunks(exec, source, kept, chunks, area, workspace.chunk_indices.data(), workspace.chunk_values.data(),
+                   workspace.chunk_counts.data(), counts_all);
+  };
   std::int64_t area = std::min(capacity, 2 * capacity / chunks + mask_width);
-  workspace.chunk_indices.reserve(exec, chunks * area);
-  workspace.chunk_values.reserve(exec, chunks * area);
-  compact_chunks(exec, from, kept, chunks, area, workspace.chunk_indices.data(), workspace.chunk_values.data(),
-                 workspace.chunk_counts.data(), count_all || area < capacity);
+  compact_with(from, area, count_all || area < capacity);
   std::int64_t const count = std::accumulate(counts, counts + chunks, std::int64_t(0));
-  std::int64_t const fullest = *std::max_element(counts, counts + chunks);
   if (count > capacity) {
     return count;
   }
-  if (fullest > area) {
+  if (std::int64_t const fullest = *std::max_element(counts, counts + chunks); fullest > area) {
     area = fullest;
-    workspace.chunk_indices.reserve(exec, chunks * area);
-    workspace.chunk_values.reserve(exec, chunks * area);
-    compact_chunks(exec, from.materialized(), kept, chunks, area, workspace.chunk_indices.data(),
-                   workspace.chunk_values.data(), workspace.chunk_counts.data(), true);
+    compact_with(from.materialized(), area, true);
   }
   join_chunks(exec, chunks, area, workspace);
   return count;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/kernel/workspace.hpp>
 

@@ -4,10 +4,6 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/sparse/positions.hpp>
 
 #include <cstdint>

@@ -55,10 +55,9 @@ written_selection<value_of<Source>> select_near_guess(E const& exec, Source cons
   while (which.shift > 0) {
     which.width = std::min(which.shift, widest_shared_digit);
     which.shift -= which.width;
-    for_teams<Warp>("oktopk::select::count_digit", exec, counting_teams(k + k / 4, which.width),
-                    shared_bytes_of_digit<Warp>(which.width),
-                    next_digit_kernel<Warp, E, value_type>{gathered.values.data(), most, which, device.sums_u32.data(),
-                                                           device.record.data()});
+    count_digit_by_teams(exec, k + k / 4,
+                         digit_kernel<Warp, true, E, value_type>{gathered.values.data(), most, which,
+                                                                 device.sums_u32.data(), device.record.data()});
   }
   candidate_pieces const pieces{tiles, device.pieces.data()};
   kept_magnitudes<value_type> const kept{range.floor, k, most, true};
@@ -153,23 +152,10 @@ void reserve_above_threshold(E const& exec, std::int64_t candidates,
   }
 }
 
-/// Loads the whole source and gathers what reaches the guess; returns its number. Where that is at least k and at most
-/// `most`, these are the previous entries of the workspace. What else the buffers were used for plays no part, so that
-/// the same state gives the same guesses.
-template <execution_space E, selection_source Source>
-std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
-                       workspace_for<Source, E>& workspace) {
-  workspace.reserve(exec, most);
-  std::int64_t const count = compact(exec, source, magnitude_bits(guess), workspace);
-  if (k <= count && count <= most) {
-    workspace.swap_buffers();
-  }
-  return count;
-}
-
 /// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
 /// candidates reach the guess. On a CPU `kth_of(few)` finds the k-th magnitude among those that do; on a device kernels
-/// find it where it is no more than about twice as large as the guess. Waits for `exec`.
+/// find it where it is no more than about twice as large as the guess. What else the buffers were used for plays no
+/// part, so that the same state gives the same guesses. Waits for `exec`.
 template <execution_space E, selection_source Source, class Kth>
 written_selection<value_of<Source>>
 write_near_guess(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
@@ -179,8 +165,10 @@ write_near_guess(E const& exec, Source const& source, std::int64_t k, value_of<S
     return select_near_guess<warp_of<E>>(exec, source, k, guess, most, workspace);
   } else {
     written_selection<value_type> written;
-    std::int64_t const count = prefilter(exec, source, k, guess, most, workspace);
+    workspace.reserve(exec, most);
+    std::int64_t const count = compact(exec, source, magnitude_bits(guess), workspace);
     if (k <= count && count <= most) {
+      workspace.swap_buffers();
       candidates<index_of<Source>, value_type, typename E::memory_space> const few(workspace.previous(count));
       kth<value_type> const found = kth_of(few);
       written = write_above_threshold(exec, few, found.threshold, found.ties_to_write(), k, workspace);

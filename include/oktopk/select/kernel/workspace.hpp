@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/sparse.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/core/write_in_order.hpp>
 
 #include <cstdint>
