@@ -365,6 +365,29 @@ private:
     return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
   }
 
+  /// Loads the whole source and writes the k largest of it if at least k and at most `most` candidates reach the guess;
+  /// on a device, where kernels find the k-th magnitude, if that is no more than about twice as large, too. What else
+  /// the buffers were used for plays no part, so that the same state gives the same guesses.
+  template <selection_source Source>
+  written_selection<Value> write_near_guess(Source const& source, Value guess, std::int64_t most) {
+    if constexpr (is_device<E>) {
+      return select_near_guess<warp_of<E>>(exec_, source, k_, guess, most, workspace_);
+    } else {
+      workspace_.reserve(exec_, most);
+      std::int64_t const count = compact(exec_, source, magnitude_bits(guess), workspace_);
+      written_selection<Value> written;
+      if (k_ <= count && count <= most) {
+        workspace_.swap_buffers();
+        candidates_type const few(workspace_.previous(count));
+        written = write(few, kth_near(few, guess));
+        written.found = true;
+        written.threshold = threshold_;
+      }
+      written.count = count;
+      return written;
+    }
+  }
+
   template <selection_source Source>
   selection_type run_alone(Source const& source, prefilter_guess<Value>& guess) {
     if (k_ <= 0 || candidate_limit() >= source.size()) {
@@ -377,14 +400,13 @@ private:
       guess.magnitude = sampled.safe;
     }
     std::int64_t const most = most_near_guess(source.size());
-    auto const kth_of = [&](candidates_type few) { return kth_near(few, guess.magnitude); };
-    auto near = write_near_guess(exec_, source, k_, guess.magnitude, most, workspace_, kth_of);
+    auto near = write_near_guess(source, guess.magnitude, most);
     auto const values = source.materialized();
     auto const failed = [&] { return near.count < k_ || near.count > most; };
     if (failed() && sampled.likely <= 0) {
       sampled = guess_from_sample(values);
       guess.magnitude = sampled.safe;
-      near = write_near_guess(exec_, values, k_, guess.magnitude, most, workspace_, kth_of);
+      near = write_near_guess(values, guess.magnitude, most);
     }
     selection_type result;
     if (near.found) {

@@ -64,7 +64,7 @@ inline chunk_shares proportional_shares(std::int64_t length, std::int64_t chunk,
 // The largest of each chunk where threads are many: a team for each chunk.
 
 /// The kernel of one team. A chunk is read once for each bit of the magnitude that it must find, out of the cache.
-template <execution_space E, selection_source Source, selection_source Loaded>
+template <execution_space E, selection_source Source>
 struct chunk_by_team {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
@@ -72,7 +72,6 @@ struct chunk_by_team {
   using team_type = typename Kokkos::TeamPolicy<E>::member_type;
 
   Source from;
-  Loaded loaded;
   chunk_shares shares;
   index_type* indices;
   value_type* values;
@@ -109,7 +108,7 @@ private:
     std::int64_t count = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, size),
-        [&](std::int64_t i, std::int64_t& sum) { sum += magnitude_bits(loaded.loaded(begin + i)) >= pattern ? 1 : 0; },
+        [&](std::int64_t i, std::int64_t& sum) { sum += magnitude_bits(from.loaded(begin + i)) >= pattern ? 1 : 0; },
         count);
     team.team_barrier(); // Kokkos 3.4 lets the next reduction write where another warp still reads this one's sum
     return count;
@@ -121,13 +120,13 @@ private:
     constexpr std::int64_t above = std::int64_t(1) << 32; // one scan counts both, each in its half
     std::int64_t const offset = shares.offset(team.league_rank());
     Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, size), [&](std::int64_t i, std::int64_t& before, bool final) {
-      value_type const x = loaded.loaded(begin + i);
+      value_type const x = from.loaded(begin + i);
       bits const magnitude = magnitude_bits(x);
       if (final) {
         std::int64_t const ties_before = before % above;
         if (magnitude > threshold || (magnitude == threshold && ties_before < ties)) {
           std::int64_t const place = offset + before / above + (ties_before < ties ? ties_before : ties);
-          indices[place] = loaded.index(begin + i);
+          indices[place] = from.index(begin + i);
           values[place] = x;
         }
       }
@@ -142,11 +141,9 @@ void select_chunks_on_device(E const& exec, Source const& from, chunk_shares sha
   // Kokkos before 3.7 chooses numbers of threads by itself with which its own scan over a team ends the program: it
   // wants a power of two (kokkos/kokkos #4146).
   constexpr int threads = is_device<E> ? 128 : 1;
-  auto const loaded = from.materialized();
-  using kernel = chunk_by_team<E, Source, std::remove_const_t<decltype(loaded)>>;
   Kokkos::parallel_for("oktopk::select::chunks",
                        Kokkos::TeamPolicy<E>(exec, static_cast<int>(shares.chunks()), threads),
-                       kernel{from, loaded, shares, indices, values});
+                       chunk_by_team<E, Source>{from, shares, indices, values});
 }
 
 // The largest of each chunk where threads are few: each thread goes through chunks one after the other, and what it

@@ -234,7 +234,6 @@ KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int 
     }
     std::int64_t const bin = bins - 1 - at;
     record.wanted = wanted - above;
-    record.inside = sums[bin];
     record.prefix = (record.prefix << width) | bin;
     record.below_last |= bin != bins - 1 ? 1 : 0;
   }

@@ -152,32 +152,4 @@ void reserve_above_threshold(E const& exec, std::int64_t candidates,
   }
 }
 
-/// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
-/// candidates reach the guess. On a CPU `kth_of(few)` finds the k-th magnitude among those that do; on a device kernels
-/// find it where it is no more than about twice as large as the guess. What else the buffers were used for plays no
-/// part, so that the same state gives the same guesses. Waits for `exec`.
-template <execution_space E, selection_source Source, class Kth>
-written_selection<value_of<Source>>
-write_near_guess(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
-                 workspace_for<Source, E>& workspace, [[maybe_unused]] Kth const& kth_of) {
-  using value_type = typename Source::value_type;
-  if constexpr (is_device<E>) {
-    return select_near_guess<warp_of<E>>(exec, source, k, guess, most, workspace);
-  } else {
-    written_selection<value_type> written;
-    workspace.reserve(exec, most);
-    std::int64_t const count = compact(exec, source, magnitude_bits(guess), workspace);
-    if (k <= count && count <= most) {
-      workspace.swap_buffers();
-      candidates<index_of<Source>, value_type, typename E::memory_space> const few(workspace.previous(count));
-      kth<value_type> const found = kth_of(few);
-      written = write_above_threshold(exec, few, found.threshold, found.ties_to_write(), k, workspace);
-      written.found = true;
-      written.threshold = found.threshold;
-    }
-    written.count = count;
-    return written;
-  }
-}
-
 } // namespace oktopk::detail

@@ -23,10 +23,9 @@ inline constexpr std::int64_t every_entry = std::numeric_limits<std::int64_t>::m
 /// The knowledge of kernels on a device of a selection that is being made, so that none must ask the host. All zero
 /// before, and after.
 struct selection_record {
-  std::int64_t arrived = 0; ///< teams of the running kernel
-  std::int64_t count = 0;   ///< candidates that pass the first filter
-  std::int64_t wanted = 0;  ///< how many of those inside the bracket belong to the k largest
-  std::int64_t inside = 0;
+  std::int64_t arrived = 0;    ///< teams of the running kernel
+  std::int64_t count = 0;      ///< candidates that pass the first filter
+  std::int64_t wanted = 0;     ///< of those that share the digits found, how many belong to the k largest
   std::int64_t prefix = 0;     ///< the digits found, of the place in the range
   std::int64_t below_last = 0; ///< 1 where the place is not the last one of the range
   std::int64_t kept = 0;       ///< entries of the selection
