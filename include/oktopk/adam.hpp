@@ -128,8 +128,7 @@ public:
     }
   };
 
-  /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that make no sense or
-  /// differ.
+  /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that are wrong or differ.
   adam(Allreduce& allreduce, adam_options const& how)
       : feedback_(allreduce, how.feedback), how_(how), mean_(vector("oktopk::adam::mean")),
         mean_of_squares_(vector("oktopk::adam::mean_of_squares")),
@@ -182,8 +181,7 @@ public:
     return {feedback_.state(), how_.learning_rate, steps_, on_host(mean_), on_host(mean_of_squares_)};
   }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit, or where the moments,
-  /// which are equal on all ranks, differ.
+  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit, or the moments differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
     auto const& squares = saved.mean_of_squares;

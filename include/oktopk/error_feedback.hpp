@@ -83,8 +83,7 @@ public:
         residual_(vector("oktopk::error_feedback::residual")),
         accumulator_(vector("oktopk::error_feedback::accumulator", Kokkos::WithoutInitializing)) {}
 
-  /// The same with options. Collective; an `error` (option_out_of_range) on every rank for options that make no sense,
-  /// and `ranks_disagree` where they differ.
+  /// The same with options. Collective; on every rank `option_out_of_range` or `ranks_disagree` for them.
   error_feedback(execution_space exec, Allreduce& allreduce, error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
     agreement terms("error_feedback");
@@ -123,8 +122,7 @@ public:
   ///
   /// `withheld` ranges, the same on all ranks, take no part: the gradient there counts for the norm that clips alone,
   /// so set it to 0 with `clip_norm`; residual and velocity stay, and what the update has there (zeros, or their
-  /// rounding) must not be applied. For parameters that no rank has used. They lie within the length and do not
-  /// overlap.
+  /// rounding) must not be applied. For parameters that no rank has used. Within the length, without overlap.
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
@@ -148,8 +146,7 @@ public:
     std::swap(velocity_, next_velocity_);
   }
 
-  /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 where there is
-  /// none.
+  /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 elsewhere.
   template <class Average>
     requires accumulator_view<Average, value_type, execution_space> && (!std::is_const_v<typename Average::value_type>)
   void average(update_type const& update, Average const& into) const {
@@ -225,8 +222,7 @@ private:
       factor = factor * detail::wide_number::of(scale);
     }
     if (factor.underflows<value_type>()) {
-      // In double precision, and in steps that each make the product smaller, so that none of them underflows where the
-      // product does not.
+      // In double precision, and in steps that each make the product smaller: none underflows before the product does.
       int const exponent = std::max(factor.exponent, -2144); // makes 0 of every double already
       int const half = exponent / 2;
       enqueue("oktopk::error_feedback::scale_down", accumulator_.extent(0),

@@ -28,8 +28,7 @@ struct sgd_options {
 /// velocity is accumulated in place of the gradient (momentum correction). A step that throws leaves weights, residual
 /// and velocity as they were.
 ///
-/// Everything runs on the allreduce's instance of the execution space. An object can be neither copied nor moved, as
-/// the allreduce cannot.
+/// Everything runs on the allreduce's instance of the execution space. Neither copied nor moved, as the allreduce.
 template <gradient_allreduce Allreduce>
 class sgd {
   using feedback_type = error_feedback<Allreduce>;

@@ -227,8 +227,7 @@ struct sampled_guess {
 ///   fails too (most values tie) all are looked at again.
 /// * Several ranks: `bracket` narrows the k-th magnitude down by histograms of a range around the last one, summed over
 ///   the group (and of all magnitudes where it has left that range); as soon as the bracket holds few candidates all
-///   ranks tell each other theirs, with the counts that they must know of each other anyway; `decide` finds the k-th
-///   among them.
+///   ranks tell each other theirs, with the counts that they must know anyway; `decide` finds the k-th among them.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
 class exact_search {
 public:
@@ -261,14 +260,12 @@ public:
   /// The pattern of the k-th magnitude, once a selection has found it.
   bits_type threshold() const { return threshold_; }
 
-  /// Brackets the `wanted`-th largest magnitude of all candidates in the group, until no more than `enough` of them are
-  /// inside.
+  /// Brackets the `wanted`-th largest magnitude of the group's candidates, until at most `enough` of them are inside.
   ///
   /// By radix on the bit pattern of |x|: digit by digit from the top, a histogram of the candidates that share the
   /// digits found so far decides the next one. No sort, no copy of the values, any magnitudes (denormal, infinite, NaN)
   /// ordered as their patterns are. Reads the candidates once a digit: 3 times (float) with the 12 bits of `one_rank`.
-  /// Sends one histogram a digit through `group.sum`. With fewer candidates than `wanted` all are wanted. `wanted` must
-  /// be positive.
+  /// Sends one histogram a digit through `group.sum`. With fewer candidates than `wanted`, which is positive, all are.
   ///
   /// A narrower range, the same on all ranks of the group, takes fewer digits; where the magnitude is not in it (or is
   /// the last pattern of it) it is not found, on any rank.
@@ -323,9 +320,9 @@ public:
     return result;
   }
 
-  /// The `wanted`-th largest magnitude of one rank's candidates, by histograms of all of them. It must be in the range.
-  kth<Value> kth_magnitude(candidates_type from, std::int64_t wanted, magnitude_range<Value> range = {}) {
-    auto const found = bracket(from, wanted, range, 0);
+  /// The `wanted`-th largest magnitude of one rank's candidates, by histograms of all of them.
+  kth<Value> kth_magnitude(candidates_type from, std::int64_t wanted) {
+    auto const found = bracket(from, wanted, magnitude_range<Value>{}, 0);
     return {found.floor, found.inside, found.wanted};
   }
 
@@ -340,8 +337,7 @@ private:
     return std::max(candidate_limit(), sample_size(candidates));
   }
 
-  /// Two guesses from a sample of the values: the same values give the same guesses. Overwrites the entries in the
-  /// workspace.
+  /// Two guesses from a sample: the same values give the same guesses. Overwrites the entries in the workspace.
   template <selection_source Source>
   sampled_guess<Value> guess_from_sample(Source const& source) {
     std::int64_t const samples = sample_size(source.size());
@@ -358,8 +354,7 @@ private:
   }
 
   /// The k-th magnitude of one rank's candidates, for less where it is one of the 2^bits patterns from that of a guess
-  /// on: behind a prefilter no more than about twice as large, which takes a digit less than elsewhere; the guess itself
-  /// where very many tie there.
+  /// on: behind a prefilter no more than about twice as large, which takes a digit less; itself where very many tie.
   kth<Value> kth_near(candidates_type from, Value guess, int bits = std::numeric_limits<Value>::digits) {
     auto const near = bracket(from, k_, {magnitude_bits(guess), bits}, 0);
     return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
@@ -478,8 +473,7 @@ private:
 template <execution_space E, gradient_index Index, gradient_value Value>
 using search_alone = exact_search<E, Index, Value, one_rank>;
 
-/// The k largest candidates, exactly, by histograms of all of them; ascending, and valid until the next use of the
-/// workspace. k must be positive.
+/// The k largest candidates, by histograms of all; ascending, until the next use of the workspace. k must be positive.
 template <execution_space E, gradient_index Index, gradient_value Value>
 sparse_ref<Index, Value, typename E::memory_space>
 largest_entries(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,

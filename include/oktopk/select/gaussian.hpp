@@ -16,8 +16,7 @@ namespace detail {
 
 /// The quantile function (percent-point function) of the standard normal distribution, for p in (0, 1).
 ///
-/// Newton's method on the complementary error function from a logarithmic first guess; relative error near that of
-/// erfc.
+/// Newton's method on the complementary error function from a logarithmic first guess, about as exact as erfc.
 inline double normal_quantile(double p) {
   if (p > 0.5) {
     return -normal_quantile(1 - p);
@@ -84,8 +83,7 @@ struct moment_sum {
   }
 };
 
-/// The normal distribution that has the mean and the variance of the values times `scale`; of numbers that are not
-/// finite where squares overflow.
+/// The normal distribution with mean and variance of the values times `scale`; not finite where squares overflow.
 struct normal_fit {
   double mean = 0;
   double variance = 0;
@@ -113,8 +111,7 @@ struct magnitude_maximum {
 /// were normally distributed with their mean and standard deviation.
 ///
 /// Reads the candidates three times (see `threshold` for doubles that need more), and promises no count: where the
-/// distribution has other tails than the normal one it selects far fewer or more than k. The residual keeps what is not
-/// selected. For local selections.
+/// distribution has other tails than the normal one it selects far fewer or more than k. For local selections.
 struct gaussian {
   struct options {};
   template <gradient_value Value>

@@ -10,8 +10,7 @@
 
 namespace oktopk::detail {
 
-/// The touched places of a word of the bitmap, which are cleared as they are written. On a device the sums are looked
-/// at for what is not finite, too.
+/// The touched places of a word of the bitmap, cleared as they are written; a device looks for what is not finite, too.
 template <execution_space E, gradient_index Index, gradient_value Value>
 struct touched_items {
   static constexpr bool single = false;
@@ -105,8 +104,7 @@ public:
                          addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
   }
 
-  /// Writes the touched places in ascending order into arrays that stay valid until the next call, and clears them.
-  /// Waits for `exec`.
+  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Waits for `exec`.
   entries_type extract(E const& exec) {
     reserve_entries(exec, counted_);
     filled_ = false;

@@ -213,8 +213,7 @@ struct average_application {
   }
 };
 
-/// Enqueues a kernel that writes the averages of an update over so many ranks to the places of its entries, or
-/// subtracts them there.
+/// Enqueues a kernel that writes the averages of an update over so many ranks to its places, or subtracts them there.
 template <bool Subtracts, execution_space E, class Update, class Vector, gradient_value Value>
 void apply_averages(char const* label, E const& exec, Update const& update, Value ranks, Vector const& to) {
   auto const indices = update.indices();

@@ -12,8 +12,7 @@
 
 namespace oktopk::detail {
 
-/// value * 2^exponent, of any magnitude: norms of doubles, and what they are divided by, may leave the range of a
-/// double.
+/// value * 2^exponent, of any magnitude: norms of doubles, and quotients of them, may leave the range of a double.
 struct wide_number {
   double value = 0; ///< 0, of magnitude in [0.5, 1), or not finite
   int exponent = 0;

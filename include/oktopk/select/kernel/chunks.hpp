@@ -12,8 +12,7 @@
 
 namespace oktopk::detail {
 
-/// The plan of a selection by chunks, for kernels: the number of entries that each chunk of a vector gives, and where
-/// they are written.
+/// The plan of a selection by chunks: the number of entries that each chunk gives, and where they are written.
 struct chunk_shares {
   std::int64_t length = 0; ///< of the vector
   std::int64_t chunk = 1;  ///< values in a whole chunk
@@ -49,8 +48,7 @@ inline chunk_shares same_shares(std::int64_t length, std::int64_t chunk, std::in
   return {length, chunk, whole, per_chunk, 0, std::min(per_chunk, length - whole * chunk)};
 }
 
-/// k entries in all, k at most the length: from each chunk in proportion to its values. Whole chunks differ by one at
-/// most.
+/// k entries in all, k at most the length: from each chunk in proportion to its values, whole chunks within one.
 inline chunk_shares proportional_shares(std::int64_t length, std::int64_t chunk, std::int64_t k) {
   std::int64_t const whole = length / chunk;
   std::int64_t const rest = length - whole * chunk;
@@ -275,8 +273,7 @@ void select_chunks_on_host(E const& exec, Source const& from, chunk_shares share
                        kernel{from, loaded, shares, parts, indices, values});
 }
 
-/// Loads the whole source and enqueues the writing of the share of each chunk, in ascending order. There must be room
-/// for all.
+/// Loads the whole source and enqueues the writing of each chunk's share, in ascending order, where all has room.
 template <execution_space E, selection_source Source>
 void select_chunks(E const& exec, Source const& from, chunk_shares const& shares, index_of<Source>* indices,
                    value_of<Source>* values) {

@@ -25,8 +25,7 @@ struct magnitude_filter {
   }
 };
 
-/// Blocks whose masks are made before the first is looked into: their values, and those that they are formed of, are
-/// still in the first cache then.
+/// Blocks whose masks are made before the first is looked into: they are still in the first cache then.
 inline constexpr int blocks_at_once = 16;
 
 /// The blocks of one stretch that hold something to look at.
@@ -69,9 +68,8 @@ KOKKOS_INLINE_FUNCTION int load_masks(Source const& from, std::int64_t begin, st
   return count;
 }
 
-/// Writes what is kept of the marked candidates, from `count` on, and gives the new count. Where not all that are marked
-/// fit, nothing is written past the room, but all is counted. Goes from mark to mark and not from block to block: how
-/// many marks a block has cannot be predicted.
+/// Writes what is kept of the marked candidates, from `count` on, and gives the new count. Where not all of them fit,
+/// nothing is written past the room, but all is counted. Goes from mark to mark: no count of a block must be predicted.
 template <bool AllFit, selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
 write_marked(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
@@ -151,8 +149,7 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
   });
 }
 
-/// On a CPU: one contiguous chunk a thread, each read once; a chunk that has more than its share of what is kept is
-/// read again with more room.
+/// On a CPU: one chunk a thread, each read once; and again with more room where one keeps more than its share.
 template <execution_space E, selection_source Source>
 std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<value_of<Source>> kept,
                              workspace_for<Source, E>& workspace, bool count_all) {
@@ -213,10 +210,9 @@ namespace oktopk {
 /// Loads the whole source and writes the candidates that reach a magnitude, given as a pattern, to the workspace, in
 /// ascending order; returns their number.
 ///
-/// The tool of a selector that has a threshold: one read of the source. The workspace must have been given room. Where
-/// more candidates pass than there is room for, what is written is of no use, and the number is some number above the
-/// room; with `count_all` it is the right one, so that the caller can make room and compact `materialized()`. Waits for
-/// `exec`.
+/// The tool of a selector that has a threshold: one read of the source. Waits for `exec`. Where more candidates pass
+/// than the workspace was given room for, what is written is of no use, and the number is some number above the room;
+/// with `count_all` it is the right one, so that the caller can make room and compact `materialized()`.
 template <execution_space E, selection_source Source>
 std::int64_t compact(E const& exec, Source const& from, detail::bits_of<detail::value_of<Source>> threshold,
                      detail::workspace_for<Source, E>& workspace, bool count_all = false) {

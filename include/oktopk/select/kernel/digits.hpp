@@ -126,8 +126,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t count_few(Value const* values, std::int64_t 
   return i;
 }
 
-/// Counts a stretch on a CPU. Of the first digit almost all candidates count, of the later ones, and of a range within
-/// an octave, almost none.
+/// Counts a stretch on a CPU. Almost all candidates count of a first digit, almost none of later ones and of an octave.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which,
                                           std::int64_t* histogram) {
@@ -166,14 +165,12 @@ void count_digit_on_host(E const& exec, array_ref<Value const, typename E::memor
   });
 }
 
-// On a device a histogram is counted of each team in its shared memory, then of all. The last team reads the sums, and
-// leaves them zero for the next time.
+// On a device each team counts a histogram in shared memory, then all add up; the last team leaves the sums zero again.
 
 /// The widest digit: its histogram fits into the memory that a team shares.
 inline constexpr int widest_shared_digit = 12;
 
-/// Adds those of a team's candidates that count to `sums`. The last bin of a range has most of them: its lanes are
-/// counted together.
+/// Adds those of a team's candidates that count to `sums`; lanes of the last bin, which has most of them, together.
 template <class Warp, gradient_value Value, class Count, class Team>
 KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values, std::int64_t size, digit<Value> which,
                                           Count* sums) {
@@ -210,8 +207,7 @@ KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values,
 }
 
 /// Of the bins from the top, finds the one in which the `wanted`-th candidate is, notes it in the record, and clears
-/// the bins. By all threads of one team. Where there are fewer candidates nothing is noted: somebody else finds that
-/// out.
+/// the bins. By all threads of one team. Where there are fewer candidates nothing is noted.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int width, selection_record& record) {
   auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
@@ -321,8 +317,7 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   }
 }
 
-/// The second task of the gathering pass: the histogram of the range's first digit, and from it the bin of the
-/// `wanted`-th candidate.
+/// The second task of the gathering pass: the histogram of the range's first digit, and the `wanted`-th one's bin.
 template <gradient_value Value>
 struct first_digit {
   digit<Value> which;

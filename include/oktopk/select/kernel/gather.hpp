@@ -24,9 +24,8 @@ struct candidate_pieces {
   }
 };
 
-/// The rule of a selection: it keeps all above a magnitude, and of those with it so many, of the lowest indices. The
-/// host knows them, or kernels find them in a range. Nothing is kept where they have not, or where more was gathered
-/// than there was room for.
+/// The rule of a selection: it keeps all above a magnitude, which the host knows or kernels find in a range, and so many
+/// of those with it, of the lowest indices; nothing where it was not found, or more was gathered than had room.
 template <gradient_value Value>
 struct kept_magnitudes {
   bits_of<Value> floor = 0; ///< the magnitude, or the first of the range
@@ -205,8 +204,7 @@ void count_kept(E const& exec, candidate_pieces const& pieces, Value const* valu
                   count_kept_kernel<Warp, E, Value>{pieces, values, kept, device.numbers.data(), device.record.data()});
 }
 
-/// Writes what is kept, in order, no more than `capacity` entries; waits for `exec` and gives the record of the
-/// selection.
+/// Writes what is kept, in order, no more than `capacity` entries; waits for `exec` and gives the record.
 template <class Warp, execution_space E, selection_source Source>
 selection_record const& write_kept(char const* label, E const& exec, candidate_pieces const& pieces, Source const& from,
                                    kept_magnitudes<value_of<Source>> const& kept, std::int64_t capacity,
@@ -235,8 +233,7 @@ std::int64_t tiles_of(std::int64_t size) {
   return (size + tile_width<Warp, Value> - 1) / tile_width<Warp, Value>;
 }
 
-/// The kernel. `Then` says what is done with each candidate that fits (`see(bits)`), and by the last team with all of
-/// them (`finish(team, record)`).
+/// The kernel. `Then` sees each candidate that fits (`see(bits)`); by the last team it ends (`finish(team, record)`).
 template <class Warp, execution_space E, selection_source Source, class Then>
 struct gather_kernel {
   using index_type = typename Source::index_type;

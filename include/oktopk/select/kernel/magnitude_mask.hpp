@@ -48,8 +48,7 @@ KOKKOS_INLINE_FUNCTION std::uint64_t magnitude_mask(Value const* from, bits_of<V
   return mask;
 }
 
-/// The masks of `count` blocks of 64 values, one after the other, with instructions that every processor of its kind
-/// has.
+/// The masks of `count` blocks of 64 values, with instructions that every processor of its kind has.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
   for (int block = 0; block < count; ++block) {
@@ -63,12 +62,10 @@ template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void plain_accumulate_masks(Value const* __restrict residual, Value const* __restrict gradient,
                                                    Value rate, Value* __restrict accumulator, int count,
                                                    bits_of<Value> reach, std::uint64_t* masks) {
-  for (int block = 0; block < count; ++block) {
-    for (int i = block * mask_width; i < (block + 1) * mask_width; ++i) {
-      accumulator[i] = residual[i] + rate * gradient[i];
-    }
-    masks[block] = magnitude_mask<Value>(accumulator + block * mask_width, reach);
+  for (int i = 0; i < count * mask_width; ++i) {
+    accumulator[i] = residual[i] + rate * gradient[i];
   }
+  plain_masks<Value>(accumulator, count, reach, masks);
 }
 
 #if defined(OKTOPK_MASKS_BY_PROCESSOR)
@@ -127,8 +124,7 @@ template <bool Forms, gradient_value Value>
 
 #endif
 
-/// A mask for each of `count` blocks of 64 values, as `magnitude_mask` makes one, with the best instructions of the
-/// processor.
+/// The masks of `count` blocks of 64 values, with the best instructions of the processor.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void magnitude_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
 #if defined(OKTOPK_MASKS_BY_PROCESSOR)

@@ -35,8 +35,7 @@ written_selection<Value> written_by(selection_record const& record) {
 
 /// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
 /// candidates reach the guess and the k-th is no more than about twice as large. Reads the source once, and what
-/// reaches the guess about four times; one launch for each of these, and one wait. k must be positive, and `most` below
-/// 2^32.
+/// reaches the guess about four times; a launch for each, and one wait. k must be positive, and `most` below 2^32.
 template <class Warp, execution_space E, selection_source Source>
 written_selection<value_of<Source>> select_near_guess(E const& exec, Source const& source, std::int64_t k,
                                                       value_of<Source> guess, std::int64_t most,
@@ -69,8 +68,7 @@ written_selection<value_of<Source>> select_near_guess(E const& exec, Source cons
   return result;
 }
 
-/// The pieces that `select_above_threshold` cuts so many candidates into. Few rows for a warp, so that warps are many
-/// where candidates are few.
+/// The pieces for `select_above_threshold`: few rows for a warp, so that warps are many where candidates are few.
 template <class Warp>
 candidate_pieces pieces_above_threshold(std::int64_t candidates) {
   constexpr std::int64_t width = std::int64_t(4) * Warp::lanes;

@@ -20,8 +20,7 @@ struct candidate_run {
 /// More entries than there can be.
 inline constexpr std::int64_t every_entry = std::numeric_limits<std::int64_t>::max();
 
-/// The knowledge of kernels on a device of a selection that is being made, so that none must ask the host. All zero
-/// before, and after.
+/// The knowledge of a device's kernels of a selection, so that none must ask the host. All zero before, and after.
 struct selection_record {
   std::int64_t arrived = 0;    ///< teams of the running kernel
   std::int64_t count = 0;      ///< candidates that pass the first filter
