@@ -120,7 +120,7 @@ bool run(options const& asked) {
     }
   }
   benchmark::AddCustomContext("space", space::name());
-  benchmark::AddCustomContext("masks", name(oktopk::detail::best_mask_instructions()));
+  benchmark::AddCustomContext("masks", oktopk::detail::processor_has_avx2() ? "AVX2" : "plain code");
   return benchmark::RunSpecifiedBenchmarks() > 0;
 }
 

@@ -176,7 +176,7 @@ bool run(options const& asked, ranks const& all) {
     }
   }
   benchmark::AddCustomContext("space", space::name());
-  benchmark::AddCustomContext("masks", name(oktopk::detail::best_mask_instructions()));
+  benchmark::AddCustomContext("masks", oktopk::detail::processor_has_avx2() ? "AVX2" : "plain code");
   benchmark::AddCustomContext("processes", std::to_string(all.size()));
   silence nothing;
   return (all.rank() == 0 ? benchmark::RunSpecifiedBenchmarks() : benchmark::RunSpecifiedBenchmarks(&nothing)) > 0;

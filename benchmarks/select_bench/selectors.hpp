@@ -37,10 +37,13 @@ struct selector_entry {
 
 using workspace = oktopk::selection_workspace<std::int32_t, float, space>;
 
-/// The exact k-th magnitude of the accumulator as it is.
-inline oktopk::detail::kth<float> kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& scratch) {
-  return oktopk::detail::kth_magnitude_by_prefilter<space, std::int32_t, float>(exec, from.source(0).materialized(), k,
-                                                                                scratch);
+/// The exact k-th magnitude of the accumulator as it is, by a selection without a guess.
+inline std::uint32_t kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& scratch) {
+  oktopk::detail::one_rank alone;
+  oktopk::detail::search_guess<float> guess;
+  oktopk::detail::search_alone<space, std::int32_t, float> search({exec, k, 0, alone, scratch});
+  search.run(from.source(0).materialized(), guess);
+  return search.threshold();
 }
 
 /// The same by histograms of all values, digit by digit.
@@ -59,7 +62,7 @@ inline std::array<std::uint32_t, 2> known_thresholds(space const& exec, vectors 
   workspace scratch;
   for (int repetition : {1, 0}) {
     from.source(repetition).materialize(exec);
-    thresholds[static_cast<std::size_t>(repetition)] = kth_of(exec, from, k, scratch).threshold;
+    thresholds[static_cast<std::size_t>(repetition)] = kth_of(exec, from, k, scratch);
   }
   return thresholds;
 }
@@ -78,10 +81,7 @@ inline selection make_fused(space const& exec, vectors const& from, std::int64_t
 /// The exact k-th magnitude of the accumulator, from scratch; writes no selection.
 inline selection make_kth(space const& exec, vectors const& from, std::int64_t k) {
   auto const scratch = std::make_shared<workspace>();
-  return [=, &exec, &from](int) {
-    auto const found = kth_of(exec, from, k, *scratch);
-    return found.ties > 0 ? k : 0;
-  };
+  return [=, &exec, &from](int) { return kth_of(exec, from, k, *scratch) > 0 ? k : 0; };
 }
 
 /// A whole selector of the library, accumulation included.

@@ -6,10 +6,6 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <algorithm>
@@ -17,7 +13,6 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace oktopk {
@@ -133,16 +128,11 @@ public:
     }
   };
 
-  /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that make no sense or
-  /// differ.
+  /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that are wrong or differ.
   adam(Allreduce& allreduce, adam_options const& how)
-      : feedback_(allreduce, how.feedback), how_(how),
-        mean_(Kokkos::view_alloc(allreduce.execution(), std::string("oktopk::adam::mean")), size()),
-        mean_of_squares_(Kokkos::view_alloc(allreduce.execution(), std::string("oktopk::adam::mean_of_squares")),
-                         size()),
-        average_(Kokkos::view_alloc(allreduce.execution(), std::string("oktopk::adam::average"),
-                                    Kokkos::WithoutInitializing),
-                 size()) {
+      : feedback_(allreduce, how.feedback), how_(how), mean_(vector("oktopk::adam::mean")),
+        mean_of_squares_(vector("oktopk::adam::mean_of_squares")),
+        average_(vector("oktopk::adam::average", Kokkos::WithoutInitializing)) {
     agreement terms("adam");
     if (std::string const sentence = problem_of(how); !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);
@@ -188,30 +178,21 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    std::vector<value_type> const zeros(size());
-    state_type saved{feedback_.state(), how_.learning_rate, steps_, zeros, zeros};
-    Kokkos::deep_copy(feedback_.execution(), detail::host_view(saved.mean), mean_);
-    Kokkos::deep_copy(feedback_.execution(), detail::host_view(saved.mean_of_squares), mean_of_squares_);
-    detail::fence(feedback_.execution(), "oktopk::adam::state");
-    return saved;
+    return {feedback_.state(), how_.learning_rate, steps_, on_host(mean_), on_host(mean_of_squares_)};
   }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit, or where the moments,
-  /// which are equal on all ranks, differ.
+  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit, or the moments differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
-    auto const sound = [&](std::vector<value_type> const& numbers) {
-      return numbers.size() == size() && detail::are_finite(numbers);
-    };
     auto const& squares = saved.mean_of_squares;
     bool const is_negative = std::any_of(squares.begin(), squares.end(), [](value_type value) { return value < 0; });
-    if (!sound(saved.mean) || !sound(squares) || is_negative || saved.steps < 0 ||
-        !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
+    if (!detail::fits(saved.mean, mean_) || !detail::fits(squares, mean_of_squares_) || is_negative ||
+        saved.steps < 0 || !(saved.learning_rate >= 0 && std::isfinite(saved.learning_rate))) {
       terms.note(fault::bad_state, "the saved state is of another length, or damaged");
     }
     detail::fnv1a moments;
     moments.add(saved.mean.data(), saved.mean.size() * sizeof(value_type));
-    moments.add(saved.mean_of_squares.data(), saved.mean_of_squares.size() * sizeof(value_type));
+    moments.add(squares.data(), squares.size() * sizeof(value_type));
     terms.fact("learning rate", saved.learning_rate).fact("steps", saved.steps);
     terms.fact("digest of the moments", moments.value()).check_on(allreduce().comm());
     feedback_.restore(saved);
@@ -223,6 +204,11 @@ public:
   }
 
 private:
+  template <class... Properties>
+  vector_type vector(char const* label, Properties const&... properties) const {
+    return vector_type(Kokkos::view_alloc(feedback_.execution(), std::string(label), properties...), size());
+  }
+
   // Of the options, and of what kernels make of them.
   static std::string problem_of(adam_options const& how) {
     std::vector<std::string> const sentences = {
@@ -240,39 +226,43 @@ private:
     std::int64_t first = 0; // the length or more where there is none
     detail::adam_overflow_search<decltype(indices), vector_type, value_type> const kernel{
         indices, mean_of_squares_, average_, static_cast<value_type>(how_.beta2)};
-    Kokkos::parallel_reduce(
-        "oktopk::adam::find_overflow",
-        detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(indices.extent(0))),
-        kernel, Kokkos::Min<std::int64_t>(first));
+    Kokkos::parallel_reduce("oktopk::adam::find_overflow", range(indices.extent(0)), kernel,
+                            Kokkos::Min<std::int64_t>(first));
     if (first < allreduce().length()) {
       feedback_.undo();
-      std::vector<value_type> averages(size());
-      Kokkos::deep_copy(feedback_.execution(), detail::host_view(averages), average_);
-      detail::fence(feedback_.execution(), "oktopk::adam::state");
       std::ostringstream text;
       text << "adam: the mean of squares at index " << first << " overflows with the average "
-           << averages[static_cast<std::size_t>(first)];
+           << on_host(average_)[static_cast<std::size_t>(first)];
       throw error(fault::non_finite, text.str());
     }
   }
 
   template <class Weights>
   void apply(Weights const& weights) const {
-    auto const beta1 = static_cast<value_type>(how_.beta1);
-    auto const beta2 = static_cast<value_type>(how_.beta2);
-    auto const epsilon = static_cast<value_type>(how_.epsilon);
-    auto const kept = static_cast<value_type>(1 - how_.learning_rate * how_.weight_decay);
-    auto const rate = static_cast<value_type>(how_.learning_rate / (1 - std::pow(how_.beta1, steps_)));
-    auto const correction = static_cast<value_type>(1 / std::sqrt(1 - std::pow(how_.beta2, steps_)));
+    auto const as_value = [](double number) { return static_cast<value_type>(number); };
     detail::adam_application<vector_type, Weights, value_type> const kernel{
-        mean_, mean_of_squares_, average_, weights, beta1, beta2, epsilon, kept, rate, correction};
-    Kokkos::parallel_for(
-        "oktopk::adam::apply",
-        detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(mean_.extent(0))),
-        kernel);
+        mean_,
+        mean_of_squares_,
+        average_,
+        weights,
+        as_value(how_.beta1),
+        as_value(how_.beta2),
+        as_value(how_.epsilon),
+        as_value(1 - how_.learning_rate * how_.weight_decay),
+        as_value(how_.learning_rate / (1 - std::pow(how_.beta1, steps_))),
+        as_value(1 / std::sqrt(1 - std::pow(how_.beta2, steps_)))};
+    Kokkos::parallel_for("oktopk::adam::apply", range(mean_.extent(0)), kernel);
   }
 
   std::size_t size() const { return feedback_.residual().extent(0); }
+
+  auto range(std::size_t count) const {
+    return detail::index_range<execution_space>(feedback_.execution(), 0, static_cast<std::int64_t>(count));
+  }
+
+  auto on_host(vector_type const& of) const {
+    return detail::on_host(feedback_.execution(), of, "oktopk::adam::state");
+  }
 
   feedback_type feedback_;
   adam_options how_;

@@ -7,9 +7,6 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/training/feedback.hpp>
 #include <oktopk/training/norm.hpp>
@@ -44,7 +41,7 @@ namespace oktopk {
 ///
 /// Holds two vectors of the gradient's length, and two more with momentum. Work goes to the allreduce's instance of the
 /// execution space: kernels on that instance may read update, residual and averages at once, others after a fence. A
-/// call that throws leaves the residual as it was. An object can be neither copied nor moved, as the allreduce cannot.
+/// call that throws leaves the residual as it was. Neither copied nor moved, as the allreduce.
 template <gradient_allreduce Allreduce>
 class error_feedback {
 public:
@@ -86,8 +83,7 @@ public:
         residual_(vector("oktopk::error_feedback::residual")),
         accumulator_(vector("oktopk::error_feedback::accumulator", Kokkos::WithoutInitializing)) {}
 
-  /// The same with options. Collective; an `error` (option_out_of_range) on every rank for options that make no sense,
-  /// and `ranks_disagree` where they differ.
+  /// The same with options. Collective; on every rank `option_out_of_range` or `ranks_disagree` for them.
   error_feedback(execution_space exec, Allreduce& allreduce, error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
     agreement terms("error_feedback");
@@ -126,8 +122,7 @@ public:
   ///
   /// `withheld` ranges, the same on all ranks, take no part: the gradient there counts for the norm that clips alone,
   /// so set it to 0 with `clip_norm`; residual and velocity stay, and what the update has there (zeros, or their
-  /// rounding) must not be applied. For parameters that no rank has used. They lie within the length and do not
-  /// overlap.
+  /// rounding) must not be applied. For parameters that no rank has used. Within the length, without overlap.
   template <class Gradient>
     requires gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
@@ -139,9 +134,7 @@ public:
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
     update_type const& update = call<Gradient>(gradient, scale, withheld);
-    keep_rest(update);
-    mask_velocity(update);
-    keep_withheld(withheld);
+    keep_rest(update, withheld);
     undo(); // the vectors change places
     return update;
   }
@@ -153,8 +146,7 @@ public:
     std::swap(velocity_, next_velocity_);
   }
 
-  /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 where there is
-  /// none.
+  /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 elsewhere.
   template <class Average>
     requires accumulator_view<Average, value_type, execution_space> && (!std::is_const_v<typename Average::value_type>)
   void average(update_type const& update, Average const& into) const {
@@ -191,21 +183,14 @@ public:
 
   /// A copy of all that is carried on.
   state_type state() const {
-    state_type saved{std::vector<value_type>(residual_.extent(0)), std::vector<value_type>(velocity_.extent(0)),
-                     allreduce_->state()};
-    Kokkos::deep_copy(exec_, detail::host_view(saved.residual), residual_);
-    Kokkos::deep_copy(exec_, detail::host_view(saved.velocity), velocity_);
-    detail::fence(exec_, "oktopk::error_feedback::state");
-    return saved;
+    char const* const label = "oktopk::error_feedback::state";
+    return {detail::on_host(exec_, residual_, label), detail::on_host(exec_, velocity_, label), allreduce_->state()};
   }
 
   /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
   void restore(state_type const& saved) {
     agreement terms("error_feedback::restore");
-    auto const fits = [](std::vector<value_type> const& numbers, vector_type const& place) {
-      return numbers.size() == place.extent(0) && detail::are_finite(numbers);
-    };
-    if (!fits(saved.residual, residual_) || !fits(saved.velocity, velocity_)) {
+    if (!detail::fits(saved.residual, residual_) || !detail::fits(saved.velocity, velocity_)) {
       terms.note(fault::bad_state, "the saved state is of another length, has another momentum, or is damaged");
     }
     terms.check_on(allreduce_->comm());
@@ -237,8 +222,7 @@ private:
       factor = factor * detail::wide_number::of(scale);
     }
     if (factor.underflows<value_type>()) {
-      // In double precision, and in steps that each make the product smaller, so that none of them underflows where the
-      // product does not.
+      // In double precision, and in steps that each make the product smaller: none underflows before the product does.
       int const exponent = std::max(factor.exponent, -2144); // makes 0 of every double already
       int const half = exponent / 2;
       enqueue("oktopk::error_feedback::scale_down", accumulator_.extent(0),
@@ -270,8 +254,9 @@ private:
     return call_with<vector_type>(next_velocity_, factor, withheld);
   }
 
-  // Without what is in the update (Algorithm 2, line 4), with what the update returns.
-  void keep_rest(update_type const& update) {
+  // Residual and velocity after the call, into the vectors that change places with them.
+  void keep_rest(update_type const& update, std::span<entry_range const> withheld) {
+    // Without what is in the update (Algorithm 2, line 4), with what the update returns.
     auto const contributed = update.contributed();
     enqueue("oktopk::error_feedback::clear_contributed", contributed.extent(0),
             detail::contributed_clearing<vector_type, decltype(contributed)>{accumulator_, contributed});
@@ -280,27 +265,19 @@ private:
       enqueue("oktopk::error_feedback::add_returned", index(returned.size()),
               detail::returned_addition<vector_type, decltype(returned)>{accumulator_, returned});
     }
-  }
-
-  // The vectors of before the call still have what stays.
-  void keep_withheld(std::span<entry_range const> withheld) {
-    for (auto const [begin, end] : withheld) {
+    // Where all is to be sent in every call, the velocity is momentum as SGD has it.
+    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
+      auto const reached = update.indices();
+      enqueue("oktopk::training::mask_velocity", contributed.extent(0),
+              detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{
+                  next_velocity_, contributed, reached, static_cast<std::int64_t>(reached.extent(0))});
+    }
+    for (auto const [begin, end] : withheld) { // the vectors of before the call still have what stays
       char const* const label = "oktopk::error_feedback::keep_withheld";
       detail::copy_array(label, exec_, residual_.data() + begin, end - begin, accumulator_.data() + begin);
       if (options_.momentum > 0) {
         detail::copy_array(label, exec_, velocity_.data() + begin, end - begin, next_velocity_.data() + begin);
       }
-    }
-  }
-
-  // Where all is to be sent in every call, the velocity is momentum as SGD has it.
-  void mask_velocity(update_type const& update) {
-    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
-      auto const contributed = update.contributed();
-      auto const reached = update.indices();
-      enqueue("oktopk::training::mask_velocity", contributed.extent(0),
-              detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{
-                  next_velocity_, contributed, reached, static_cast<std::int64_t>(reached.extent(0))});
     }
   }
 
@@ -310,12 +287,8 @@ private:
     using making = accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>) {
       if (!hook_ && withheld.empty() && gradient.span_is_contiguous() && gradient.data() != accumulator_.data()) {
-        making input;
-        input.residual = residual_;
-        input.gradient = array_ref<value_type const, memory_space>(gradient.data(), gradient.extent(0));
-        input.accumulator = accumulator_;
-        input.rate = scale;
-        return (*allreduce_)(input);
+        array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
+        return (*allreduce_)(making{residual_, plain, accumulator_, scale});
       }
     }
     enqueue("oktopk::error_feedback::accumulate", accumulator_.extent(0),

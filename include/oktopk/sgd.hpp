@@ -6,7 +6,6 @@
 
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <cstdint>
@@ -29,8 +28,7 @@ struct sgd_options {
 /// velocity is accumulated in place of the gradient (momentum correction). A step that throws leaves weights, residual
 /// and velocity as they were.
 ///
-/// Everything runs on the allreduce's instance of the execution space. An object can be neither copied nor moved, as
-/// the allreduce cannot.
+/// Everything runs on the allreduce's instance of the execution space. Neither copied nor moved, as the allreduce.
 template <gradient_allreduce Allreduce>
 class sgd {
   using feedback_type = error_feedback<Allreduce>;
@@ -65,12 +63,10 @@ public:
   sgd(execution_space exec, Allreduce& allreduce, sgd_options const& how)
       : feedback_(std::move(exec), allreduce, how.feedback) {
     agreement terms("sgd");
-    if (std::string const sentence = detail::value_fault<value_type>("the learning rate", how.learning_rate);
-        !sentence.empty()) {
+    if (std::string const sentence = problem_of(how.learning_rate); !sentence.empty()) {
       terms.note(fault::option_out_of_range, sentence);
     }
-    terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length());
-    terms.check_on(allreduce.comm());
+    terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length()).check_on(allreduce.comm());
     learning_rate_ = how.learning_rate;
   }
 
@@ -78,7 +74,7 @@ public:
 
   /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
   void set_learning_rate(double rate) {
-    if (std::string const sentence = detail::value_fault<value_type>("the learning rate", rate); !sentence.empty()) {
+    if (std::string const sentence = problem_of(rate); !sentence.empty()) {
       throw error(fault::option_out_of_range, "sgd: " + sentence);
     }
     learning_rate_ = rate;
@@ -113,8 +109,7 @@ public:
   /// Goes on from a saved state. Collective, as the allreduce's `restore` is.
   void restore(state_type const& saved) {
     agreement terms("sgd::restore");
-    if (std::string const sentence = detail::value_fault<value_type>("the learning rate", saved.learning_rate);
-        !sentence.empty()) {
+    if (std::string const sentence = problem_of(saved.learning_rate); !sentence.empty()) {
       terms.note(fault::bad_state, "in the saved state " + sentence);
     }
     terms.fact("learning rate", saved.learning_rate).check_on(allreduce().comm());
@@ -123,6 +118,8 @@ public:
   }
 
 private:
+  static std::string problem_of(double rate) { return detail::value_fault<value_type>("the learning rate", rate); }
+
   feedback_type feedback_;
   double learning_rate_ = 0;
 };

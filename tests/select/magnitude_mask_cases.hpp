@@ -17,7 +17,7 @@ namespace oktopk_tests {
 inline constexpr std::uint64_t untouched = 0x5a5a5a5a5a5a5a5aU;
 
 /// How many masks are not what one comparison a value says, out of some thousand: values of all kinds at any alignment,
-/// thresholds among them and at both ends; with all instructions that this processor has.
+/// thresholds among them and at both ends; with the best instructions that this processor has, and with plain code.
 template <class Value>
 int wrong_masks() {
   using namespace oktopk::detail;
@@ -65,21 +65,14 @@ int wrong_masks() {
       };
       check(magnitude_masks<Value>);
       check(plain_masks<Value>);
-#if defined(OKTOPK_MASKS_BY_PROCESSOR)
-      for (auto const which : {mask_instructions::plain, mask_instructions::avx2, mask_instructions::avx512}) {
-        if (processor_has(which)) {
-          check(mask_kernel_with<Value>(which));
-        }
-      }
-#endif
       wrong += magnitude_mask(from, least) != expected[0] ? 1 : 0;
     }
   }
   return wrong;
 }
 
-/// How many accumulators or masks are not what one sum and one comparison a value give, with all instructions that this
-/// processor has.
+/// How many accumulators or masks are not what one sum and one comparison a value give, with the best instructions that
+/// this processor has, and with plain code.
 template <class Value>
 int wrong_accumulators() {
   using namespace oktopk::detail;

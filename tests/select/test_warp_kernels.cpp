@@ -211,12 +211,13 @@ TEMPLATE_LIST_TEST_CASE("warps count every digit as the host does", "", warps) {
             expected[static_cast<std::size_t>(bin)] += 1;
           }
         }
-        auto const sums = to_view(std::vector<std::int64_t>(expected.size() + 1, 0));
+        auto const sums = to_view(std::vector<std::int64_t>(expected.size(), 0));
+        Kokkos::View<oktopk::detail::selection_record*, memory> const record("record", 1);
         auto const out = to_view(std::vector<std::int64_t>(expected.size(), -1));
         for (int turn = 0; turn < 2; ++turn) { // the sums are zero again after it
-          oktopk::detail::count_digit_by_teams<TestType, execution, float>(
-              execution(), oktopk::array_ref<float const, memory>(view.data(), view.extent(0)), which, sums.data() + 1,
-              sums.data(), out.data());
+          oktopk::detail::count_digit_by_teams(execution(), 9000,
+                                               oktopk::detail::digit_kernel<TestType, false, execution, float>{
+                                                   view.data(), 9000, which, sums.data(), record.data(), out.data()});
           REQUIRE(to_vector(out) == expected);
         }
       }

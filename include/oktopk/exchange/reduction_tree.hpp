@@ -159,7 +159,8 @@ private:
     }
     detail::stopwatch const timed(call.statistics.select_seconds);
     E const& exec = call.exec;
-    entries_type kept = detail::largest_entries<E, index_type, value_type>(exec, entries, call.k, kept_);
+    candidates<index_type, value_type, typename E::memory_space> const from(entries);
+    entries_type kept = detail::largest_entries<E, index_type, value_type>(exec, from, call.k, kept_);
     if (!return_dropped) {
       return kept;
     }

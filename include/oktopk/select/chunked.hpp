@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
@@ -83,10 +81,12 @@ struct chunked {
     std::int64_t count = each.total();
     workspace.reserve(exec, std::max<std::int64_t>(count, 1));
     detail::select_chunks(exec, source, each, workspace.indices.data(), workspace.values.data());
-    if (is_any_overlooked<E, Index, Value>(exec, source.materialized(), each.first_without_share())) {
-      detail::one_rank alone;
-      detail::search_alone<E, Index, Value> search({exec, k, iteration, alone, workspace});
-      count = search.select_all(source.materialized()).entries.size();
+    auto const loaded = source.materialized();
+    std::int64_t const overlooked = size - each.first_without_share(); // values that no chunk looked for
+    array_ref<Value const, typename E::memory_space> const rest(loaded.values.data() + size - overlooked,
+                                                                static_cast<std::size_t>(overlooked));
+    if (overlooked > 0 && detail::first_non_finite<E, Value>(exec, rest) < overlooked) {
+      count = detail::largest_entries<E, Index, Value>(exec, loaded, k, workspace).size();
     }
     detail::fence(exec, "oktopk::select::chunks");
     return {workspace.entries(count), group.gather_counts(count), true};
@@ -96,18 +96,6 @@ private:
   detail::chunk_shares shares(std::int64_t k, std::int64_t length) const {
     return options_.per_chunk > 0 ? detail::same_shares(length, options_.chunk, options_.per_chunk)
                                   : detail::proportional_shares(length, options_.chunk, k);
-  }
-
-  /// True where a value from `begin` on is not finite.
-  template <execution_space E, gradient_index Index, gradient_value Value>
-  static bool is_any_overlooked(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                std::int64_t begin) {
-    if (begin == from.size()) {
-      return false;
-    }
-    array_ref<Value const, typename E::memory_space> const rest(from.values.data() + begin,
-                                                                static_cast<std::size_t>(from.size() - begin));
-    return detail::first_non_finite<E, Value>(exec, rest) < from.size() - begin;
   }
 
   options options_;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/select/group.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/kernel/workspace.hpp>

@@ -3,10 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/select.hpp>
@@ -14,6 +10,7 @@
 #include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -26,19 +23,6 @@
 
 namespace oktopk::detail {
 
-/// Throws where a row tells of more candidates than it lists, or of numbers that are none.
-inline void check_rows(std::span<std::int64_t const> rows, std::size_t width, bool listed) {
-  constexpr auto countable = std::int64_t(1) << 56; // what travels in the place of a count
-  for (std::size_t row = 0; row < rows.size(); row += width) {
-    std::int64_t const most = listed ? static_cast<std::int64_t>(width) - 2 : countable;
-    if (rows[row] < 0 || rows[row] > countable || rows[row + 1] < 0 || rows[row + 1] > most) {
-      throw error(fault::damaged_message, "rank " + std::to_string(row / width) + " tells of " +
-                                              std::to_string(rows[row + 1]) + " candidates, where " +
-                                              std::to_string(most) + " are the most");
-    }
-  }
-}
-
 /// Decides which of all ranks' undecided candidates belong to the k largest, the same on every rank: the k-th
 /// magnitude, and of this rank's candidates how many have it and how many of these are kept. A row a rank: its
 /// candidates above the bracket, how many it has inside, and their patterns unless they are all the same. Replaces each
@@ -49,17 +33,24 @@ kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> row
   std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
   std::int64_t wanted_ties = bracket.wanted;
   bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
-  check_rows(rows, width, listed);
-  if (listed) {
-    undecided.clear();
-    for (std::size_t row = 0; row < rows.size(); row += width) {
-      auto const first = rows.begin() + static_cast<std::ptrdiff_t>(row) + 2;
-      undecided.insert(undecided.end(), first, first + static_cast<std::ptrdiff_t>(rows[row + 1]));
+  constexpr auto countable = std::int64_t(1) << 56; // what travels in the place of a count
+  std::int64_t const most = listed ? static_cast<std::int64_t>(width) - 2 : countable;
+  undecided.clear();
+  for (std::size_t row = 0; row < rows.size(); row += width) {
+    if (rows[row] < 0 || rows[row] > countable || rows[row + 1] < 0 || rows[row + 1] > most) {
+      throw error(fault::damaged_message, "rank " + std::to_string(row / width) + " tells of " +
+                                              std::to_string(rows[row + 1]) + " candidates, where " +
+                                              std::to_string(most) + " are the most");
     }
-    if (static_cast<std::int64_t>(undecided.size()) < std::max<std::int64_t>(bracket.wanted, 1)) {
+    auto const inside = rows.subspan(row + 2, listed ? static_cast<std::size_t>(rows[row + 1]) : 0);
+    undecided.insert(undecided.end(), inside.begin(), inside.end());
+  }
+  if (listed) {
+    std::int64_t const sought = std::max<std::int64_t>(bracket.wanted, 1);
+    if (static_cast<std::int64_t>(undecided.size()) < sought) {
       throw error(fault::damaged_message, "the ranks list fewer candidates than they have counted");
     }
-    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(std::max<std::int64_t>(bracket.wanted, 1) - 1);
+    auto const place = undecided.begin() + static_cast<std::ptrdiff_t>(sought - 1);
     std::nth_element(undecided.begin(), place, undecided.end(), std::greater<>());
     threshold = *place;
     wanted_ties -= std::count_if(undecided.begin(), place, [&](std::int64_t each) { return each > threshold; });
@@ -80,32 +71,6 @@ kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> row
     }
   }
   return result;
-}
-
-// Questions about candidates that one read of them answers.
-
-template <gradient_value Value>
-struct reaching_count {
-  Value const* values;
-  bits_of<Value> magnitude;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& sum) const {
-    sum += magnitude_bits(values[i]) >= magnitude ? 1 : 0;
-  }
-};
-
-/// The number of candidates that reach a magnitude. Waits for `exec`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t count_at_least(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                            bits_of<Value> magnitude) {
-  std::int64_t count = 0;
-  Kokkos::parallel_reduce("oktopk::select::count_at_least", index_range<E>(exec, 0, from.size()),
-                          reaching_count<Value>{from.values.data(), magnitude}, count);
-  return count;
-}
-
-inline std::int64_t sample_size(std::int64_t values) {
-  return std::min<std::int64_t>(values, 1 << 15);
 }
 
 template <selection_source Source>
@@ -167,8 +132,6 @@ template <gradient_value Value>
 struct prefilter_guess {
   Value magnitude = 0; ///< none yet when 0
 
-  bool is_sound() const { return is_finite_magnitude(magnitude); }
-
   /// Learns from a search: k values reach `threshold`, and `count` reached the guess, none where it failed. Between two
   /// magnitudes the tail of gradients is about a power law.
   void learn(Value threshold, std::int64_t k, std::int64_t count) {
@@ -193,8 +156,6 @@ struct bracket_guess {
   /// The widest range that is worth a guess: half of the exponents of float, an eighth of those of double.
   static constexpr int most_bits = magnitude_bit_count<Value> - 7;
 
-  bool is_sound() const { return is_finite_magnitude(magnitude) && bits >= 0 && bits <= most_bits; }
-
   /// Where the k-th magnitude is looked for: as far from the last one as it has moved of late.
   magnitude_range<Value> range() const {
     bits_of<Value> const middle = magnitude_bits(magnitude);
@@ -208,10 +169,7 @@ struct bracket_guess {
     constexpr int least = 12;
     bits_of<Value> const last = magnitude_bits(magnitude);
     bits_of<Value> const moved = found > last ? found - last : last - found;
-    int wide = least;
-    while (wide < most_bits && (moved >> (wide - 3)) != 0) {
-      wide += 1;
-    }
+    int const wide = std::clamp(static_cast<int>(std::bit_width(moved)) + 3, least, most_bits);
     int const kept = bits > 0 ? std::min(static_cast<int>(bits) - 1, most_bits) : most_bits;
     magnitude = magnitude_from_bits<Value>(found);
     bits = static_cast<signed_bits_of<Value>>(std::max(wide, kept));
@@ -228,7 +186,10 @@ struct search_guess {
   bracket_guess<Value> bracket;
 
   /// True where a search can have left it behind.
-  bool is_sound() const { return prefilter.is_sound() && bracket.is_sound(); }
+  bool is_sound() const {
+    return is_finite_magnitude(prefilter.magnitude) && is_finite_magnitude(bracket.magnitude) && bracket.bits >= 0 &&
+           bracket.bits <= bracket_guess<Value>::most_bits;
+  }
 
   /// Only ranks that search together compare their guesses.
   void list_facts(agreement& terms) const {
@@ -246,11 +207,6 @@ struct search_guess {
     visit(guess.bracket.bits);
   }
 };
-
-/// The most candidates that a guess may leave, for a selection of k.
-inline std::int64_t candidate_limit(std::int64_t k) {
-  return 2 * k + 1024;
-}
 
 /// Two magnitudes from a sample of the values. Zero where the sample is too small to tell.
 template <gradient_value Value>
@@ -271,8 +227,7 @@ struct sampled_guess {
 ///   fails too (most values tie) all are looked at again.
 /// * Several ranks: `bracket` narrows the k-th magnitude down by histograms of a range around the last one, summed over
 ///   the group (and of all magnitudes where it has left that range); as soon as the bracket holds few candidates all
-///   ranks tell each other theirs, with the counts that they must know of each other anyway; `decide` finds the k-th
-///   among them.
+///   ranks tell each other theirs, with the counts that they must know anyway; `decide` finds the k-th among them.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
 class exact_search {
 public:
@@ -299,20 +254,18 @@ public:
     return select(from, k_ > 0 ? kth_magnitude(from, k_) : kth<Value>{});
   }
 
-  /// Selects from candidates of one rank that are at least k and all reach `floor`.
-  selection_type select_above(candidates_type from, bits_type floor) { return select(from, kth_above(from, floor)); }
+  /// Selects from candidates of one rank that are at least k and all reach `least`.
+  selection_type select_above(candidates_type from, Value least) { return select(from, kth_near(from, least)); }
 
   /// The pattern of the k-th magnitude, once a selection has found it.
   bits_type threshold() const { return threshold_; }
 
-  /// Brackets the `wanted`-th largest magnitude of all candidates in the group, until no more than `enough` of them are
-  /// inside.
+  /// Brackets the `wanted`-th largest magnitude of the group's candidates, until at most `enough` of them are inside.
   ///
   /// By radix on the bit pattern of |x|: digit by digit from the top, a histogram of the candidates that share the
   /// digits found so far decides the next one. No sort, no copy of the values, any magnitudes (denormal, infinite, NaN)
   /// ordered as their patterns are. Reads the candidates once a digit: 3 times (float) with the 12 bits of `one_rank`.
-  /// Sends one histogram a digit through `group.sum`. With fewer candidates than `wanted` all are wanted. `wanted` must
-  /// be positive.
+  /// Sends one histogram a digit through `group.sum`. With fewer candidates than `wanted`, which is positive, all are.
   ///
   /// A narrower range, the same on all ranks of the group, takes fewer digits; where the magnitude is not in it (or is
   /// the last pattern of it) it is not found, on any rank.
@@ -326,7 +279,6 @@ public:
 
     kth_bracket<Value> result;
     digit<Value> which{range, 0, 0, 0};
-    std::int64_t const sought = wanted;
     bool at_the_end = !whole;
     for (int left = range.bits; left > 0 && (left == range.bits || at_the_end || result.inside_total > enough);
          left = which.shift) {
@@ -341,7 +293,7 @@ public:
       group_.sum(std::span<std::int64_t>(all, static_cast<std::size_t>(bins)));
       if (left == range.bits) {
         std::int64_t const reaching = std::accumulate(all, all + bins, std::int64_t(0));
-        if (!whole && reaching < sought) {
+        if (!whole && reaching < wanted) {
           return {};
         }
         wanted = std::min(wanted, reaching);
@@ -368,34 +320,24 @@ public:
     return result;
   }
 
-  /// The `wanted`-th largest magnitude of one rank's candidates, by histograms of all of them. It must be in the range.
-  kth<Value> kth_magnitude(candidates_type from, std::int64_t wanted, magnitude_range<Value> range = {}) {
-    auto const found = bracket(from, wanted, range, 0);
+  /// The `wanted`-th largest magnitude of one rank's candidates, by histograms of all of them.
+  kth<Value> kth_magnitude(candidates_type from, std::int64_t wanted) {
+    auto const found = bracket(from, wanted, magnitude_range<Value>{}, 0);
     return {found.floor, found.inside, found.wanted};
   }
 
-  /// The k-th magnitude of one rank's candidates for the price of little more than one read of them: a prefilter by
-  /// what a sample says is certainly below it. Overwrites the entries in the workspace. k must be positive.
-  kth<Value> kth_magnitude_by_prefilter(candidates_type from) {
-    if (candidate_limit(k_) >= from.size()) {
-      return kth_magnitude(from, k_);
-    }
-    auto const sampled = guess_from_sample(from);
-    std::int64_t const most = most_near_guess(from.size());
-    std::int64_t const count = prefilter(exec_, from, k_, sampled.safe, most, workspace_);
-    return count < k_ || count > most
-               ? kth_among_ties(from, sampled.likely)
-               : kth_above(candidates_type(workspace_.previous(count)), magnitude_bits(sampled.safe));
-  }
-
 private:
-  /// The candidates that may reach a guess: no fewer than a sample has, since the workspace had room for that.
+  static std::int64_t sample_size(std::int64_t values) { return std::min<std::int64_t>(values, 1 << 15); }
+
+  /// The most candidates that a guess may leave.
+  std::int64_t candidate_limit() const { return 2 * k_ + 1024; }
+
+  /// Of those that may reach a guess: no fewer than a sample has, since the workspace had room for that.
   std::int64_t most_near_guess(std::int64_t candidates) const {
-    return std::max(candidate_limit(k_), sample_size(candidates));
+    return std::max(candidate_limit(), sample_size(candidates));
   }
 
-  /// Two guesses from a sample of the values: the same values give the same guesses. Overwrites the entries in the
-  /// workspace.
+  /// Two guesses from a sample: the same values give the same guesses. Overwrites the entries in the workspace.
   template <selection_source Source>
   sampled_guess<Value> guess_from_sample(Source const& source) {
     std::int64_t const samples = sample_size(source.size());
@@ -411,24 +353,39 @@ private:
     return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
   }
 
-  /// The k-th magnitude among at least k candidates of one rank that all reach `floor`. Where it is no more than about
-  /// twice as large, as behind a prefilter, that takes a digit less than elsewhere.
-  kth<Value> kth_above(candidates_type from, bits_type floor) {
-    auto const near = bracket(from, k_, {floor, std::numeric_limits<Value>::digits}, 0);
+  /// The k-th magnitude of one rank's candidates, for less where it is one of the 2^bits patterns from that of a guess
+  /// on: behind a prefilter no more than about twice as large, which takes a digit less; itself where very many tie.
+  kth<Value> kth_near(candidates_type from, Value guess, int bits = std::numeric_limits<Value>::digits) {
+    auto const near = bracket(from, k_, {magnitude_bits(guess), bits}, 0);
     return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
   }
 
-  /// The k-th magnitude of one rank's candidates where no guess leaves few: it is `likely` where very many tie there.
-  kth<Value> kth_among_ties(candidates_type from, Value likely) {
-    bits_type const threshold = magnitude_bits(likely);
-    std::int64_t const above = count_at_least(exec_, from, static_cast<bits_type>(threshold + 1));
-    std::int64_t const reaching = above < k_ ? count_at_least(exec_, from, threshold) : 0;
-    return above < k_ && k_ <= reaching ? kth<Value>{threshold, reaching - above, k_ - above} : kth_magnitude(from, k_);
+  /// Loads the whole source and writes the k largest of it if at least k and at most `most` candidates reach the guess;
+  /// on a device, where kernels find the k-th magnitude, if that is no more than about twice as large, too. What else
+  /// the buffers were used for plays no part, so that the same state gives the same guesses.
+  template <selection_source Source>
+  written_selection<Value> write_near_guess(Source const& source, Value guess, std::int64_t most) {
+    if constexpr (is_device<E>) {
+      return select_near_guess<warp_of<E>>(exec_, source, k_, guess, most, workspace_);
+    } else {
+      workspace_.reserve(exec_, most);
+      std::int64_t const count = compact(exec_, source, magnitude_bits(guess), workspace_);
+      written_selection<Value> written;
+      if (k_ <= count && count <= most) {
+        workspace_.swap_buffers();
+        candidates_type const few(workspace_.previous(count));
+        written = write(few, kth_near(few, guess));
+        written.found = true;
+        written.threshold = threshold_;
+      }
+      written.count = count;
+      return written;
+    }
   }
 
   template <selection_source Source>
   selection_type run_alone(Source const& source, prefilter_guess<Value>& guess) {
-    if (k_ <= 0 || candidate_limit(k_) >= source.size()) {
+    if (k_ <= 0 || candidate_limit() >= source.size()) {
       source.materialize(exec_);
       return select_all(source.materialized());
     }
@@ -438,21 +395,20 @@ private:
       guess.magnitude = sampled.safe;
     }
     std::int64_t const most = most_near_guess(source.size());
-    auto const kth_of = [&](candidates_type few) { return kth_above(few, magnitude_bits(guess.magnitude)); };
-    auto near = write_near_guess(exec_, source, k_, guess.magnitude, most, workspace_, kth_of);
+    auto near = write_near_guess(source, guess.magnitude, most);
     auto const values = source.materialized();
     auto const failed = [&] { return near.count < k_ || near.count > most; };
     if (failed() && sampled.likely <= 0) {
       sampled = guess_from_sample(values);
       guess.magnitude = sampled.safe;
-      near = write_near_guess(exec_, values, k_, guess.magnitude, most, workspace_, kth_of);
+      near = write_near_guess(values, guess.magnitude, most);
     }
     selection_type result;
     if (near.found) {
       threshold_ = near.threshold;
       result = result_of(near, group_.gather_counts(near.kept));
     } else {
-      result = select(values, failed() ? kth_among_ties(values, sampled.likely) : kth_magnitude(values, k_));
+      result = select(values, failed() ? kth_near(values, sampled.likely, 1) : kth_magnitude(values, k_));
     }
     guess.learn(magnitude_from_bits<Value>(threshold_), k_, failed() ? k_ : near.count);
     return result;
@@ -493,7 +449,6 @@ private:
   }
 
   selection_type select(candidates_type from, kth<Value> found) {
-    threshold_ = found.threshold;
     auto const written = k_ > 0 ? write(from, found) : written_selection<Value>{};
     return result_of(written, group_.gather_counts(written.kept));
   }
@@ -514,21 +469,17 @@ private:
   bits_type threshold_ = 0;
 };
 
-// Searches of one rank alone for those who are no selectors.
-
+/// Searches of one rank alone; the free functions are for those who are no selectors.
 template <execution_space E, gradient_index Index, gradient_value Value>
 using search_alone = exact_search<E, Index, Value, one_rank>;
 
-/// The k largest of some entries, exactly, by histograms of all of them; ascending, and valid until the next use of the
-/// workspace. k must be positive.
+/// The k largest candidates, by histograms of all; ascending, until the next use of the workspace. k must be positive.
 template <execution_space E, gradient_index Index, gradient_value Value>
 sparse_ref<Index, Value, typename E::memory_space>
-largest_entries(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, std::int64_t k,
+largest_entries(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k,
                 selection_workspace<Index, Value, E>& workspace) {
   one_rank alone;
-  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace})
-      .select_all(candidates<Index, Value, typename E::memory_space>(entries))
-      .entries;
+  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).select_all(from).entries;
 }
 
 /// Makes room for `largest_entries`, so that the search of k among up to `most` entries allocates nothing.
@@ -548,14 +499,6 @@ kth<Value> kth_magnitude(E const& exec, candidates<Index, Value, typename E::mem
                          selection_workspace<Index, Value, E>& workspace) {
   one_rank alone;
   return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).kth_magnitude(from, k);
-}
-
-/// The same in little more than one read of the candidates; see `exact_search::kth_magnitude_by_prefilter`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-kth<Value> kth_magnitude_by_prefilter(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                      std::int64_t k, selection_workspace<Index, Value, E>& workspace) {
-  one_rank alone;
-  return search_alone<E, Index, Value>({exec, k, 0, alone, workspace}).kth_magnitude_by_prefilter(from);
 }
 
 } // namespace oktopk::detail

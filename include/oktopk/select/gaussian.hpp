@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 
@@ -17,8 +16,7 @@ namespace detail {
 
 /// The quantile function (percent-point function) of the standard normal distribution, for p in (0, 1).
 ///
-/// Newton's method on the complementary error function from a logarithmic first guess; relative error near that of
-/// erfc.
+/// Newton's method on the complementary error function from a logarithmic first guess, about as exact as erfc.
 inline double normal_quantile(double p) {
   if (p > 0.5) {
     return -normal_quantile(1 - p);
@@ -77,27 +75,25 @@ struct moment_sum {
     part += sum_of(values + begin, begin + width < size ? width : size - begin, scale, center, squared);
   }
 
-  /// The sum of the scaled values, or of the squares of their distances from `center`.
-  double run(E const& exec) const {
+  /// The mean of the scaled values, or of the squares of their distances from `center`.
+  double mean(E const& exec) const {
     double sum = 0;
     Kokkos::parallel_reduce("oktopk::select::moment", index_range<E>(exec, 0, (size + width - 1) / width), *this, sum);
-    return sum;
+    return sum / static_cast<double>(size);
   }
 };
 
-/// The normal distribution that has the values' mean and variance.
+/// The normal distribution with mean and variance of the values times `scale`; not finite where squares overflow.
 struct normal_fit {
   double mean = 0;
   double variance = 0;
-};
 
-/// That of the values times `scale`, with numbers that are not finite where squares overflow.
-template <execution_space E, gradient_value Value>
-normal_fit fitted(E const& exec, Value const* values, std::int64_t size, double scale) {
-  auto const count = static_cast<double>(size);
-  double const mean = moment_sum<E, Value>{values, size, scale, 0, false}.run(exec) / count;
-  return {mean, moment_sum<E, Value>{values, size, scale, mean, true}.run(exec) / count};
-}
+  template <execution_space E, gradient_value Value>
+  static normal_fit of(E const& exec, Value const* values, std::int64_t size, double scale) {
+    double const mean = moment_sum<E, Value>{values, size, scale, 0, false}.mean(exec);
+    return {mean, moment_sum<E, Value>{values, size, scale, mean, true}.mean(exec)};
+  }
+};
 
 template <gradient_value Value>
 struct magnitude_maximum {
@@ -115,8 +111,7 @@ struct magnitude_maximum {
 /// were normally distributed with their mean and standard deviation.
 ///
 /// Reads the candidates three times (see `threshold` for doubles that need more), and promises no count: where the
-/// distribution has other tails than the normal one it selects far fewer or more than k. The residual keeps what is not
-/// selected. For local selections.
+/// distribution has other tails than the normal one it selects far fewer or more than k. For local selections.
 struct gaussian {
   struct options {};
   template <gradient_value Value>
@@ -160,7 +155,7 @@ struct gaussian {
   template <execution_space E, gradient_index Index, gradient_value Value>
   static double threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k) {
     Value const* const values = from.values.data();
-    auto fit = detail::fitted(exec, values, from.size(), 1);
+    auto fit = detail::normal_fit::of(exec, values, from.size(), 1);
     int exponent = 0;
     if (!std::isnormal(fit.variance)) {
       double largest = 0;
@@ -168,7 +163,7 @@ struct gaussian {
                               detail::magnitude_maximum<Value>{values}, Kokkos::Max<double>(largest));
       if (largest > 0 && std::isfinite(largest)) {
         exponent = std::clamp(-std::ilogb(largest), -1000, 1000); // of a scale that is a normal number
-        fit = detail::fitted(exec, values, from.size(), std::ldexp(1.0, exponent));
+        fit = detail::normal_fit::of(exec, values, from.size(), std::ldexp(1.0, exponent));
       }
     }
     double const tail = static_cast<double>(k) / (2 * static_cast<double>(from.size()));

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <concepts>
@@ -41,8 +40,7 @@ concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std
 ///
 /// A group of several ranks has moreover:
 ///
-/// 6. `affordable_row(k)` — how many numbers a rank can tell all others at a small part of the price of a selection of
-///    k.
+/// 6. `affordable_row(k)` — the numbers that a rank can tell all others at a small part of the price of selecting k.
 /// 7. `gather_rows(row)` — the rows of all ranks, in rank order. All rows have the same size; the first number of each
 ///    is a count that is not negative, and a fault travels in its place as in 5. The rows may be changed, and are valid
 ///    until the next call of 7.
@@ -61,8 +59,7 @@ namespace detail {
 
 /// A group that can bring all candidates to every rank, as the paper's re-evaluation does.
 ///
-/// 9. `gather(exec, candidates)` — all candidates of all ranks in rank order, on every rank; valid until the next call
-///    of 9. Collective.
+/// 9. `gather(exec, candidates)` — all candidates of all ranks in rank order, everywhere, until the next. Collective.
 template <class G, class E, class Index, class Value>
 concept gathering_group =
     selection_group<G> && requires(G& group, E const& exec, candidates<Index, Value, typename E::memory_space> from) {

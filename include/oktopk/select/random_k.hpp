@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/options.hpp>
-#include <oktopk/core/write_in_order.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/kernel/non_finite.hpp>
@@ -144,9 +142,8 @@ struct random_k {
     auto const from = source.materialized();
     std::int64_t const count = capacity(k, from.size());
     if (count > 0 && detail::first_non_finite<E, Value>(exec, from.values) < from.size()) {
-      detail::one_rank alone;
-      detail::search_alone<E, Index, Value> search({exec, count, iteration, alone, workspace});
-      return {search.select_all(from).entries, group.gather_counts(count)};
+      auto const largest = detail::largest_entries<E, Index, Value>(exec, from, count, workspace);
+      return {largest, group.gather_counts(count)};
     }
     if (count > 0) {
       std::int64_t const words = (from.size() + 63) / 64;

@@ -89,6 +89,7 @@ struct reused_threshold {
   selection<Index, Value, typename E::memory_space> select(selection_context<E, Index, Value, Group> const& context,
                                                            Source const& source, state<Value>& carried) const {
     auto const& [exec, k, iteration, group, workspace] = context;
+    detail::exact_search<E, Index, Value, Group> search(context);
     bool const reuses = k > 0 && carried.evaluated >= 0 && iteration - carried.evaluated < options_.tau_prime;
     if (reuses) {
       auto const least = detail::magnitude_bits(carried.threshold);
@@ -102,11 +103,19 @@ struct reused_threshold {
           workspace.reserve(exec, count);
           compact(exec, source.materialized(), least, workspace);
         }
-        return trimmed(context, {workspace.entries(count), counts, false}, carried.threshold);
+        if constexpr (Group::alone) {
+          if (bounded() && count > k) { // to leave out again what is beyond k costs next to nothing
+            workspace.swap_buffers();
+            candidates<Index, Value, typename E::memory_space> const chosen(workspace.previous(count));
+            auto trimmed = search.select_above(chosen, carried.threshold);
+            trimmed.reevaluated = false;
+            return trimmed;
+          }
+        }
+        return {workspace.entries(count), counts, false};
       }
       carried.guess = {}; // it was made from a threshold that has gone stale
     }
-    detail::exact_search<E, Index, Value, Group> search(context);
     auto result = reuses ? search.run(source.materialized(), carried.guess) : search.run(source, carried.guess);
     if (k > 0 && result.total() > 0) { // of nothing there is no threshold
       carried.threshold = detail::magnitude_from_bits<Value>(search.threshold());
@@ -116,25 +125,6 @@ struct reused_threshold {
   }
 
 private:
-  // One rank alone can leave out again for next to nothing what it has selected beyond k.
-  template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
-  selection<Index, Value, typename E::memory_space> trimmed(selection_context<E, Index, Value, Group> const& context,
-                                                            selection<Index, Value, typename E::memory_space> chosen,
-                                                            Value threshold) const {
-    if constexpr (Group::alone) {
-      std::int64_t const count = chosen.entries.size();
-      if (bounded() && count > context.k) {
-        context.workspace.swap_buffers();
-        detail::exact_search<E, Index, Value, Group> search(context);
-        chosen =
-            search.select_above(candidates<Index, Value, typename E::memory_space>(context.workspace.previous(count)),
-                                detail::magnitude_bits(threshold));
-        chosen.reevaluated = false;
-      }
-    }
-    return chosen;
-  }
-
   bool in_band(std::int64_t total, std::int64_t k) const {
     return static_cast<double>(total) >= options_.low * static_cast<double>(k) &&
            static_cast<double>(total) <= options_.high * static_cast<double>(k);

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <algorithm>
@@ -21,11 +19,9 @@ KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Sorted const& sorted, std::int64
   std::int64_t high = size;
   while (low < high) {
     std::int64_t const middle = low + (high - low) / 2;
-    if (static_cast<std::int64_t>(sorted[middle]) < value) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+    bool const is_below = static_cast<std::int64_t>(sorted[middle]) < value;
+    low = is_below ? middle + 1 : low;
+    high = is_below ? high : middle;
   }
   return low;
 }
@@ -47,9 +43,9 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
   numbers.reserve(exec, count);
   std::copy(boundaries.begin(), boundaries.end(), numbers.host());
   numbers.to_device(exec, count);
-  boundary_search<Index> const kernel{selected.data(), static_cast<std::int64_t>(selected.extent(0)),
-                                      numbers.device().data()};
-  Kokkos::parallel_for("oktopk::partition::split_positions", index_range<E>(exec, 0, count), kernel);
+  Kokkos::parallel_for(
+      "oktopk::partition::split_positions", index_range<E>(exec, 0, count),
+      boundary_search<Index>{selected.data(), static_cast<std::int64_t>(selected.extent(0)), numbers.device().data()});
   numbers.to_host(exec, count, "oktopk::partition::split_positions");
 }
 

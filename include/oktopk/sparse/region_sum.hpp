@@ -2,22 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/kokkos_ext/processor.hpp>
-#include <oktopk/core/sparse.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/core/write_in_order.hpp>
 
 #include <cstdint>
 #include <limits>
 
-namespace oktopk {
+namespace oktopk::detail {
 
-namespace detail {
-
-/// The touched places of a word of the bitmap, which are cleared as they are written. On a device the sums are looked
-/// at for what is not finite, too.
+/// The touched places of a word of the bitmap, cleared as they are written; a device looks for what is not finite, too.
 template <execution_space E, gradient_index Index, gradient_value Value>
 struct touched_items {
   static constexpr bool single = false;
@@ -34,11 +27,7 @@ struct touched_items {
 
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t word, std::int64_t position) const {
     std::int64_t const first = position;
-    std::uint64_t left = touched[word];
-    if (left == 0) {
-      return 0;
-    }
-    for (; left != 0; left &= left - 1, ++position) {
+    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1, ++position) {
       std::int64_t const place = word * 64 + lowest_bit(left);
       Value const sum = sums[place];
       indices[position] = static_cast<Index>(begin + place);
@@ -50,21 +39,10 @@ struct touched_items {
         }
       }
     }
-    touched[word] = 0;
-    return position - first;
-  }
-};
-
-template <gradient_value Value>
-struct region_sum_clearing {
-  Value* sums;
-  std::uint64_t* touched;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t word) const {
-    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1) {
-      sums[word * 64 + lowest_bit(left)] = 0;
+    if (position > first) { // most words are empty, and stay unwritten
+      touched[word] = 0;
     }
-    touched[word] = 0;
+    return position - first;
   }
 };
 
@@ -88,7 +66,9 @@ struct region_sum_addition {
   }
 };
 
-} // namespace detail
+} // namespace oktopk::detail
+
+namespace oktopk {
 
 /// The sums of the region that a rank owns.
 ///
@@ -105,7 +85,7 @@ public:
   /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
   void open(E const& exec, region where, std::int64_t most = 0) {
     if (filled_) {
-      clear(exec);
+      extract(exec); // clears what was added
     }
     where_ = where;
     sums_.reserve(exec, where.width());
@@ -119,13 +99,12 @@ public:
   void add(E const& exec, entries_type entries) {
     counted_ += entries.size();
     filled_ = true;
-    detail::region_sum_addition<E, Index, Value> const kernel{entries, entries.size() - 1, where_.begin, sums_.data(),
-                                                              touched_.data()};
-    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()), kernel);
+    using addition = detail::region_sum_addition<E, Index, Value>;
+    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
+                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
   }
 
-  /// Writes the touched places in ascending order into arrays that stay valid until the next call, and clears them.
-  /// Waits for `exec`.
+  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Waits for `exec`.
   entries_type extract(E const& exec) {
     reserve_entries(exec, counted_);
     filled_ = false;
@@ -145,12 +124,6 @@ public:
   std::int64_t not_finite() const { return not_finite_; }
 
 private:
-  void clear(E const& exec) {
-    detail::region_sum_clearing<Value> const kernel{sums_.data(), touched_.data()};
-    Kokkos::parallel_for("oktopk::region_sum::clear", detail::index_range<E>(exec, 0, words()), kernel);
-    filled_ = false;
-  }
-
   std::int64_t words() const { return (where_.width() + 63) / 64; }
 
   // Each place is an entry once, however often it was added to.

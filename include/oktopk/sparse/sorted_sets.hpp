@@ -2,11 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/kokkos_ext/processor.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/core/write_in_order.hpp>
 #include <oktopk/sparse/positions.hpp>
 
@@ -18,105 +14,47 @@ namespace oktopk {
 
 namespace detail {
 
-// The common indices of two ascending lists, on one thread of a CPU.
-
-/// Positions [begin, end) of an ascending list without repetitions.
-template <gradient_index Index>
-struct sorted_part {
-  Index const* data;
-  std::int64_t begin;
-  std::int64_t end;
-
-  KOKKOS_INLINE_FUNCTION std::int64_t size() const { return end - begin; }
-};
-
 /// The way in which a common index is written: not at all, where it is only counted; by itself; or with whatever comes
 /// after it, which the next one overwrites, where nobody else writes to the array.
 enum class writing : std::uint8_t { none, exact, free };
 
-template <writing How, gradient_index Index>
-KOKKOS_INLINE_FUNCTION std::int64_t take_if(bool wanted, Index index, Index* out, std::int64_t count) {
-  if constexpr (How == writing::free) {
-    out[count] = index; // without a branch, for it could not be predicted
-  } else if constexpr (How == writing::exact) {
-    if (wanted) {
-      out[count] = index;
-    }
-  }
-  return count + (wanted ? 1 : 0);
-}
-
-/// Writes what is in both parts and gives the number. Compares index by index.
-template <writing How, gradient_index Index>
-KOKKOS_INLINE_FUNCTION std::int64_t common_by_merging(sorted_part<Index> these, sorted_part<Index> those, Index* out) {
-  std::int64_t count = 0;
-  while (these.begin < these.end && those.begin < those.end) {
-    Index const x = these.data[these.begin];
-    Index const y = those.data[those.begin];
-    count = take_if<How>(x == y, x, out, count);
-    these.begin += x <= y ? 1 : 0;
-    those.begin += y <= x ? 1 : 0;
-  }
-  return count;
-}
-
 /// The indices that one table of bits covers: 4 KiB of them.
 inline constexpr std::int64_t table_reach = std::int64_t(1) << 15;
 
-/// The same by a table of bits, moved along both lists: one marks its indices in it, the other looks them up. No
-/// comparison of two indices decides what is done next, so nothing is mispredicted but the ends of a table.
+/// Writes what is in two ascending lists without repetitions, and gives the number; on one thread of a CPU. By a table
+/// of bits, moved along both: one list marks its indices in it, the other looks them up. No comparison of two indices
+/// decides what is done next, so nothing is mispredicted but the ends of a table. Where indices are far apart these are
+/// many, but then the indices are few.
 template <writing How, gradient_index Index>
-KOKKOS_INLINE_FUNCTION std::int64_t common_by_table(sorted_part<Index> these, sorted_part<Index> those, Index* out) {
+KOKKOS_INLINE_FUNCTION std::int64_t common_indices(Index const* these, Index const* these_end, Index const* those,
+                                                   Index const* those_end, Index* out) {
   using place_type = std::make_unsigned_t<Index>;
   constexpr auto reach = static_cast<place_type>(table_reach);
   std::uint64_t table[table_reach / 64] = {};
   std::int64_t count = 0;
-  while (these.begin < these.end && those.begin < those.end) {
-    Index const first = these.data[these.begin];
-    while (those.begin < those.end && those.data[those.begin] < first) {
-      those.begin += 1;
+  while (these < these_end && those < those_end) {
+    Index const first = *these;
+    auto const place_of = [first](Index index) { return static_cast<place_type>(index - first); };
+    while (those < those_end && *those < first) {
+      those += 1;
     }
-    std::int64_t const marked = those.begin;
-    for (; those.begin < those.end; ++those.begin) {
-      auto const place = static_cast<place_type>(those.data[those.begin] - first);
-      if (place >= reach) {
-        break;
+    Index const* const marked = those;
+    for (; those < those_end && place_of(*those) < reach; ++those) {
+      table[place_of(*those) / 64] |= std::uint64_t(1) << (place_of(*those) % 64);
+    }
+    for (; these < these_end && place_of(*these) < reach; ++these) {
+      bool const is_common = ((table[place_of(*these) / 64] >> (place_of(*these) % 64)) & 1) != 0;
+      if (How == writing::free || (How == writing::exact && is_common)) {
+        out[count] = *these; // without a branch where it is free, for it could not be predicted
       }
-      table[place / 64] |= std::uint64_t(1) << (place % 64);
+      count += is_common ? 1 : 0;
     }
-    for (; these.begin < these.end; ++these.begin) {
-      Index const x = these.data[these.begin];
-      auto const place = static_cast<place_type>(x - first);
-      if (place >= reach) {
-        break;
-      }
-      count = take_if<How>(((table[place / 64] >> (place % 64)) & 1) != 0, x, out, count);
-    }
-    for (std::int64_t i = marked; i < those.begin; ++i) {
-      table[static_cast<place_type>(those.data[i] - first) / 64] = 0;
+    for (Index const* each = marked; each < those; ++each) {
+      table[place_of(*each) / 64] = 0;
     }
   }
   return count;
 }
-
-/// True where a table serves enough indices of a part to be worth its while.
-template <gradient_index Index>
-KOKKOS_INLINE_FUNCTION bool is_crowded(sorted_part<Index> part) {
-  constexpr std::int64_t enough = 16; // of a list in one table
-  return part.size() >= enough &&
-         static_cast<std::int64_t>(part.data[part.end - 1] - part.data[part.begin]) / part.size() <
-             table_reach / enough;
-}
-
-/// Writes what is in both parts, in the quicker way, and gives the number.
-template <writing How, gradient_index Index>
-KOKKOS_INLINE_FUNCTION std::int64_t common_indices(sorted_part<Index> these, sorted_part<Index> those, Index* out) {
-  return is_crowded(these) ? common_by_table<How>(these, those, out) : common_by_merging<How>(these, those, out);
-}
-
-/// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each thread has its own.
-template <execution_space E>
-inline constexpr std::int64_t search_block = is_device<E> ? 1 : 256;
 
 /// On a device: those of one list that are in the other, one a lane.
 template <gradient_index Index>
@@ -162,10 +100,9 @@ struct common_stretches {
   template <writing How>
   KOKKOS_INLINE_FUNCTION std::int64_t common(std::int64_t stretch, Index* to) const {
     std::int64_t const begin = stretch * width;
+    std::int64_t const end = begin + width < these_size ? begin + width : these_size;
     std::int64_t const other = lower_bound(those, those_size, static_cast<std::int64_t>(these[begin]));
-    return common_indices<How>(
-        sorted_part<Index>{these, begin, begin + width < these_size ? begin + width : these_size},
-        sorted_part<Index>{those, other, those_size}, to);
+    return common_indices<How>(these + begin, these + end, those + other, those + those_size, to);
   }
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t stretch) const { return common<writing::none>(stretch, out); }
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t stretch, std::int64_t place) const {
@@ -177,7 +114,8 @@ struct common_stretches {
 
 template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
 struct membership_selection {
-  static constexpr std::int64_t width = search_block<E>;
+  /// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each has its own.
+  static constexpr std::int64_t width = is_device<E> ? 1 : 256;
 
   sparse_ref<Index, Value, typename E::memory_space> entries;
   array_ref<Index const, typename E::memory_space> those;
@@ -207,8 +145,7 @@ struct membership_selection {
   }
 };
 
-/// Writes the entries whose indices are among `those`, or are not, ascending, to arrays with room for all; gives their
-/// number.
+/// Writes the entries with indices among `those`, or not, ascending, to arrays with room for all; gives their number.
 template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                                    array_ref<Index const, typename E::memory_space> those, Index* indices,

@@ -27,9 +27,6 @@ public:
     thread_.join();
   }
 
-  communication_thread(communication_thread const&) = delete;
-  communication_thread& operator=(communication_thread const&) = delete;
-
   void submit(std::function<void()> piece) {
     {
       std::scoped_lock const lock(mutex_);

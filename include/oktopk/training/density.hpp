@@ -5,8 +5,6 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <algorithm>
@@ -21,6 +19,15 @@
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
+
+inline std::int64_t entries_at(double density, std::int64_t length) {
+  auto const rounded = static_cast<std::int64_t>(std::llround(density * static_cast<double>(length)));
+  return std::min(length, std::max<std::int64_t>(rounded, 1));
+}
+
+} // namespace detail
 
 /// Density of each iteration: a warm-up from `initial` down to `density` in stages, each the same factor sparser (Lin
 /// et al., Deep Gradient Compression, ICLR 2018, section 3.3: 25 %, 6.25 %, ... in the first epochs).
@@ -59,8 +66,7 @@ struct density_schedule {
 
   /// Entries of an iteration for a gradient of that length: at least 1 where there is one.
   std::int64_t k(std::int64_t iteration, std::int64_t length) const {
-    auto const rounded = static_cast<std::int64_t>(std::llround(at(iteration) * static_cast<double>(length)));
-    return std::min(length, std::max<std::int64_t>(rounded, 1));
+    return detail::entries_at(at(iteration), length);
   }
 
   bool operator==(density_schedule const&) const = default;
@@ -121,10 +127,7 @@ public:
   double density() const { return state_.is_high != 0 ? how_.high : how_.low; }
 
   /// Entries of the next iteration for a gradient of that length.
-  std::int64_t k(std::int64_t length) const {
-    auto const rounded = static_cast<std::int64_t>(std::llround(density() * static_cast<double>(length)));
-    return length < rounded ? length : (rounded < 1 && length > 0 ? 1 : rounded);
-  }
+  std::int64_t k(std::int64_t length) const { return detail::entries_at(density(), length); }
 
   /// Takes the gradient of an iteration on this rank; gives whether the density has changed. Collective.
   template <communicator Comm, class Gradient>
@@ -160,6 +163,7 @@ public:
     state_.iterations -= state_.iterations % how_.window;
     sum_of_rank_ = 0;
   }
+
   /// The same on all ranks. Collective; an `error` on every rank where a state is damaged or differs between ranks.
   template <communicator Comm>
   void restore(Comm& comm, state_type const& saved) {
@@ -194,13 +198,12 @@ private:
     if (!std::isfinite(mean)) {
       return false; // the allreduce says which entry it is
     }
-    bool const was_high = state_.is_high != 0;
-    bool const is_first = state_.last < 0;
     double const change = std::abs(state_.last - mean);
     bool const is_fast = change > 0 && change >= how_.threshold * state_.last; // norms of 0 do not change
-    state_.is_high = is_first || is_fast ? 1 : 0;
+    bool const is_high = state_.last < 0 || is_fast;
     state_.last = mean;
-    return (state_.is_high != 0) != was_high;
+    bool const was_high = std::exchange(state_.is_high, is_high ? 1 : 0) != 0;
+    return is_high != was_high;
   }
 
   adaptive_density_options how_;

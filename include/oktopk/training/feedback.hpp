@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/sparse/positions.hpp>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace oktopk {
@@ -50,33 +50,32 @@ struct entry_range {
 
 namespace detail {
 
+template <gradient_value Value>
+std::string fault_as_value(std::string_view name, double number, char const* what, int digits) {
+  std::ostringstream text;
+  text.precision(digits);
+  text << name << " " << number << " is " << what << " as a " << (std::same_as<Value, float> ? "float" : "double");
+  return text.str();
+}
+
 /// The fault of a number of the options, called `name`, that kernels use as a `Value`; empty where there is none.
 template <gradient_value Value>
 std::string value_fault(std::string_view name, double number) {
   if (!std::isfinite(number)) {
     return std::string(name) + " is not finite";
   }
-  bool const infinite = std::abs(number) > static_cast<double>(std::numeric_limits<Value>::max());
-  // A rate that becomes zero would train nothing, and nobody would be told.
-  if (infinite || (number != 0 && static_cast<Value>(number) == 0)) {
-    std::ostringstream text;
-    text << name << " " << number << " is " << (infinite ? "infinite" : "zero") << " as a "
-         << (std::same_as<Value, float> ? "float" : "double");
-    return text.str();
+  if (std::abs(number) > static_cast<double>(std::numeric_limits<Value>::max())) {
+    return fault_as_value<Value>(name, number, "infinite", 6);
   }
-  return {};
+  // A rate that becomes zero would train nothing, and nobody would be told.
+  return number != 0 && static_cast<Value>(number) == 0 ? fault_as_value<Value>(name, number, "zero", 6) : "";
 }
 
 /// The fault of a factor in [0, 1) that is 1 as a `Value`; empty for other numbers.
 template <gradient_value Value>
 std::string decay_fault(std::string_view name, double number) {
-  if (number >= 0 && number < 1 && static_cast<Value>(number) == 1) {
-    std::ostringstream text;
-    text.precision(17);
-    text << name << " " << number << " is 1 as a " << (std::same_as<Value, float> ? "float" : "double");
-    return text.str();
-  }
-  return {};
+  return number >= 0 && number < 1 && static_cast<Value>(number) == 1 ? fault_as_value<Value>(name, number, "1", 17)
+                                                                      : "";
 }
 
 template <class Value>
@@ -87,8 +86,22 @@ bool are_finite(std::vector<Value> const& numbers) {
 /// A vector of the host as a view, for copies.
 template <class Vector>
 auto host_view(Vector& of) {
-  return Kokkos::View<decltype(of.data()), Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(of.data(),
-                                                                                                       of.size());
+  return array_ref<std::remove_pointer_t<decltype(of.data())>, Kokkos::HostSpace>(of.data(), of.size());
+}
+
+/// True for numbers that a saved state may have in the place of a view.
+template <class Value, class View>
+bool fits(std::vector<Value> const& numbers, View const& place) {
+  return numbers.size() == place.extent(0) && are_finite(numbers);
+}
+
+/// A copy of a view for a state. Waits for `exec`.
+template <execution_space E, class View>
+std::vector<typename View::non_const_value_type> on_host(E const& exec, View const& of, char const* label) {
+  std::vector<typename View::non_const_value_type> copy(of.extent(0));
+  Kokkos::deep_copy(exec, host_view(copy), of);
+  fence(exec, label);
+  return copy;
 }
 
 // Kernels of error feedback. All views are rank-1 and of one length, that of the accumulator.
@@ -191,17 +204,16 @@ struct average_application {
   Vector to;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    auto const index = static_cast<std::int64_t>(indices(i));
+    auto& place = to(static_cast<std::int64_t>(indices(i)));
     if constexpr (Subtracts) {
-      to(index) -= values(i) / ranks;
+      place -= values(i) / ranks;
     } else {
-      to(index) = values(i) / ranks;
+      place = values(i) / ranks;
     }
   }
 };
 
-/// Enqueues a kernel that writes the averages of an update over so many ranks to the places of its entries, or
-/// subtracts them there.
+/// Enqueues a kernel that writes the averages of an update over so many ranks to its places, or subtracts them there.
 template <bool Subtracts, execution_space E, class Update, class Vector, gradient_value Value>
 void apply_averages(char const* label, E const& exec, Update const& update, Value ranks, Vector const& to) {
   auto const indices = update.indices();
@@ -212,5 +224,4 @@ void apply_averages(char const* label, E const& exec, Update const& update, Valu
 }
 
 } // namespace detail
-
 } // namespace oktopk

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/instance.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <cmath>
@@ -14,8 +12,7 @@
 
 namespace oktopk::detail {
 
-/// value * 2^exponent, of any magnitude: norms of doubles, and what they are divided by, may leave the range of a
-/// double.
+/// value * 2^exponent, of any magnitude: norms of doubles, and quotients of them, may leave the range of a double.
 struct wide_number {
   double value = 0; ///< 0, of magnitude in [0.5, 1), or not finite
   int exponent = 0;
@@ -138,9 +135,8 @@ private:
       count = blocks_of(count);
     }
     double total = 0;
-    using host_number = Kokkos::View<double, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    using number = Kokkos::View<double const, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    Kokkos::deep_copy(exec, host_number(&total), number(sums_.data()));
+    Kokkos::deep_copy(exec, array_ref<double, Kokkos::HostSpace>(&total, 1),
+                      array_ref<double const, memory_space>(sums_.data(), 1));
     fence(exec, "oktopk::training::norm");
     return total;
   }

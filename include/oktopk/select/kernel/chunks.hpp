@@ -2,11 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
@@ -17,8 +12,7 @@
 
 namespace oktopk::detail {
 
-/// The plan of a selection by chunks, for kernels: the number of entries that each chunk of a vector gives, and where
-/// they are written.
+/// The plan of a selection by chunks: the number of entries that each chunk gives, and where they are written.
 struct chunk_shares {
   std::int64_t length = 0; ///< of the vector
   std::int64_t chunk = 1;  ///< values in a whole chunk
@@ -54,8 +48,7 @@ inline chunk_shares same_shares(std::int64_t length, std::int64_t chunk, std::in
   return {length, chunk, whole, per_chunk, 0, std::min(per_chunk, length - whole * chunk)};
 }
 
-/// k entries in all, k at most the length: from each chunk in proportion to its values. Whole chunks differ by one at
-/// most.
+/// k entries in all, k at most the length: from each chunk in proportion to its values, whole chunks within one.
 inline chunk_shares proportional_shares(std::int64_t length, std::int64_t chunk, std::int64_t k) {
   std::int64_t const whole = length / chunk;
   std::int64_t const rest = length - whole * chunk;
@@ -69,7 +62,7 @@ inline chunk_shares proportional_shares(std::int64_t length, std::int64_t chunk,
 // The largest of each chunk where threads are many: a team for each chunk.
 
 /// The kernel of one team. A chunk is read once for each bit of the magnitude that it must find, out of the cache.
-template <execution_space E, selection_source Source, selection_source Loaded>
+template <execution_space E, selection_source Source>
 struct chunk_by_team {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
@@ -77,7 +70,6 @@ struct chunk_by_team {
   using team_type = typename Kokkos::TeamPolicy<E>::member_type;
 
   Source from;
-  Loaded loaded;
   chunk_shares shares;
   index_type* indices;
   value_type* values;
@@ -114,7 +106,7 @@ private:
     std::int64_t count = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, size),
-        [&](std::int64_t i, std::int64_t& sum) { sum += magnitude_bits(loaded.loaded(begin + i)) >= pattern ? 1 : 0; },
+        [&](std::int64_t i, std::int64_t& sum) { sum += magnitude_bits(from.loaded(begin + i)) >= pattern ? 1 : 0; },
         count);
     team.team_barrier(); // Kokkos 3.4 lets the next reduction write where another warp still reads this one's sum
     return count;
@@ -126,13 +118,13 @@ private:
     constexpr std::int64_t above = std::int64_t(1) << 32; // one scan counts both, each in its half
     std::int64_t const offset = shares.offset(team.league_rank());
     Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, size), [&](std::int64_t i, std::int64_t& before, bool final) {
-      value_type const x = loaded.loaded(begin + i);
+      value_type const x = from.loaded(begin + i);
       bits const magnitude = magnitude_bits(x);
       if (final) {
         std::int64_t const ties_before = before % above;
         if (magnitude > threshold || (magnitude == threshold && ties_before < ties)) {
           std::int64_t const place = offset + before / above + (ties_before < ties ? ties_before : ties);
-          indices[place] = loaded.index(begin + i);
+          indices[place] = from.index(begin + i);
           values[place] = x;
         }
       }
@@ -147,11 +139,9 @@ void select_chunks_on_device(E const& exec, Source const& from, chunk_shares sha
   // Kokkos before 3.7 chooses numbers of threads by itself with which its own scan over a team ends the program: it
   // wants a power of two (kokkos/kokkos #4146).
   constexpr int threads = is_device<E> ? 128 : 1;
-  auto const loaded = from.materialized();
-  using kernel = chunk_by_team<E, Source, std::remove_const_t<decltype(loaded)>>;
   Kokkos::parallel_for("oktopk::select::chunks",
                        Kokkos::TeamPolicy<E>(exec, static_cast<int>(shares.chunks()), threads),
-                       kernel{from, loaded, shares, indices, values});
+                       chunk_by_team<E, Source>{from, shares, indices, values});
 }
 
 // The largest of each chunk where threads are few: each thread goes through chunks one after the other, and what it
@@ -162,19 +152,13 @@ template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(Source const& from, std::int64_t begin, std::int64_t end,
                                                    bits_of<value_of<Source>> reach) {
   std::int64_t count = 0;
-  std::int64_t i = begin;
-  while (i + mask_width <= end) {
-    std::int64_t const whole = (end - i) / mask_width;
-    int const blocks = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
+  while (begin < end) {
     std::uint64_t masks[blocks_at_once];
-    from.load_blocks(i, blocks, reach, masks);
-    for (int block = 0; block < blocks; ++block) {
+    int const loaded = load_masks(from, begin, end, reach, masks);
+    for (int block = 0; block < loaded; ++block) {
       count += popcount(masks[block]);
     }
-    i += std::int64_t(blocks) * mask_width;
-  }
-  for (; i < end; ++i) {
-    count += magnitude_bits(from.load(i)) >= reach ? 1 : 0;
+    begin += std::int64_t(loaded) * mask_width;
   }
   return count;
 }
@@ -284,13 +268,12 @@ void select_chunks_on_host(E const& exec, Source const& from, chunk_shares share
                            value_of<Source>* values) {
   auto const loaded = from.materialized();
   std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), shares.chunks());
-  successive_chunks<Source, std::remove_const_t<decltype(loaded)>> const kernel{from,  loaded,  shares,
-                                                                                parts, indices, values};
-  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts), kernel);
+  using kernel = successive_chunks<Source, std::remove_const_t<decltype(loaded)>>;
+  Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts),
+                       kernel{from, loaded, shares, parts, indices, values});
 }
 
-/// Loads the whole source and enqueues the writing of the share of each chunk, in ascending order. There must be room
-/// for all.
+/// Loads the whole source and enqueues the writing of each chunk's share, in ascending order, where all has room.
 template <execution_space E, selection_source Source>
 void select_chunks(E const& exec, Source const& from, chunk_shares const& shares, index_of<Source>* indices,
                    value_of<Source>* values) {

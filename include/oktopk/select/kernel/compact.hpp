@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/select/kernel/gather.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/kernel/workspace.hpp>
@@ -27,8 +25,7 @@ struct magnitude_filter {
   }
 };
 
-/// Blocks whose masks are made before the first is looked into: their values, and those that they are formed of, are
-/// still in the first cache then.
+/// Blocks whose masks are made before the first is looked into: they are still in the first cache then.
 inline constexpr int blocks_at_once = 16;
 
 /// The blocks of one stretch that hold something to look at.
@@ -53,62 +50,43 @@ struct nonempty_blocks {
   }
 };
 
-/// Loads up to `blocks_at_once` whole blocks from `begin` on and notes those that hold something; returns the end of
-/// them.
+/// Loads up to `blocks_at_once` blocks from `begin` on, or what is left where that is less than one, and tells by masks
+/// which reach a magnitude; returns the number of masks.
 template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t load_blocks(Source const& from, magnitude_filter<value_of<Source>> kept,
-                                                std::int64_t begin, std::int64_t end, nonempty_blocks& blocks) {
-  using bits = bits_of<typename Source::value_type>;
-  constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
+KOKKOS_INLINE_FUNCTION int load_masks(Source const& from, std::int64_t begin, std::int64_t end,
+                                      bits_of<value_of<Source>> reach, std::uint64_t* masks) {
   std::int64_t const whole = (end - begin) / mask_width;
   int const count = whole < blocks_at_once ? static_cast<int>(whole) : blocks_at_once;
-  // Past the last tie that is wanted, a tie is no reason to look closer.
-  bits const past_ties = begin > kept.last_tie && kept.threshold < largest_pattern ? 1 : 0;
-  std::uint64_t masks[blocks_at_once];
-  from.load_blocks(begin, count, static_cast<bits>(kept.threshold + past_ties), masks);
-  for (int block = 0; block < count; ++block, begin += mask_width) {
-    blocks.add(begin, masks[block]);
+  if (count == 0) {
+    masks[0] = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      masks[0] |= std::uint64_t(magnitude_bits(from.load(i)) >= reach ? 1 : 0) << (i - begin);
+    }
+    return 1;
   }
-  return begin;
+  from.load_blocks(begin, count, reach, masks);
+  return count;
 }
 
-/// Writes what is kept of the marked candidates, from `count` on, and gives the new count; there must be room for all
-/// that are marked. Goes from mark to mark and not from block to block: how many marks a block has cannot be predicted.
-template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t write_marked(Source const& from, magnitude_filter<value_of<Source>> kept,
-                                                 nonempty_blocks const& blocks, std::int64_t count,
-                                                 index_of<Source>* indices, value_of<Source>* values) {
+/// Writes what is kept of the marked candidates, from `count` on, and gives the new count. Where not all of them fit,
+/// nothing is written past the room, but all is counted. Goes from mark to mark: no count of a block must be predicted.
+template <bool AllFit, selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t
+write_marked(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
+             std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t capacity) {
   std::uint64_t left = blocks.masks[0];
   for (int block = 0; block < blocks.count;) {
     std::int64_t const i = blocks.begins[block] + lowest_bit(left);
     auto const x = from.loaded(i);
-    indices[count] = from.index(i);
-    values[count] = x;
-    count += kept(magnitude_bits(x), i) ? 1 : 0;
+    bool const is_kept = kept(magnitude_bits(x), i);
+    if (AllFit || (is_kept && count < capacity)) {
+      indices[count] = from.index(i);
+      values[count] = x;
+    }
+    count += is_kept ? 1 : 0;
     left &= left - 1;
     block += left == 0 ? 1 : 0;
     left = left == 0 ? blocks.masks[block] : left;
-  }
-  return count;
-}
-
-/// The same where room may run out: nothing is written past it, but all is counted.
-template <selection_source Source>
-KOKKOS_INLINE_FUNCTION std::int64_t
-write_marked_within(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
-                    std::int64_t count, index_of<Source>* indices, value_of<Source>* values, std::int64_t capacity) {
-  for (int block = 0; block < blocks.count; ++block) {
-    for (std::uint64_t left = blocks.masks[block]; left != 0; left &= left - 1) {
-      std::int64_t const i = blocks.begins[block] + lowest_bit(left);
-      auto const x = from.loaded(i);
-      if (kept(magnitude_bits(x), i)) {
-        if (count < capacity) {
-          indices[count] = from.index(i);
-          values[count] = x;
-        }
-        count += 1;
-      }
-    }
   }
   return count;
 }
@@ -119,28 +97,25 @@ template <selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t compact_range(Source const& from, magnitude_filter<value_of<Source>> kept,
                                                   std::int64_t begin, std::int64_t end, index_of<Source>* indices,
                                                   value_of<Source>* values, std::int64_t capacity, bool count_all) {
+  using bits = bits_of<typename Source::value_type>;
+  constexpr bits largest_pattern = static_cast<bits>(~bits(0)) >> 1; // of a magnitude: a NaN
   std::int64_t count = 0;
-  std::int64_t i = begin;
-  while (i + mask_width <= end) {
+  while (begin < end) {
+    // Past the last tie that is wanted, a tie is no reason to look closer.
+    bits const past_ties = begin > kept.last_tie && kept.threshold < largest_pattern ? 1 : 0;
+    std::uint64_t masks[blocks_at_once];
+    int const loaded = load_masks(from, begin, end, static_cast<bits>(kept.threshold + past_ties), masks);
     nonempty_blocks blocks;
-    i = load_blocks(from, kept, i, end, blocks);
+    for (int block = 0; block < loaded; ++block, begin += mask_width) {
+      blocks.add(begin, masks[block]);
+    }
     blocks.masks[blocks.count] = 0;
     if (count > capacity && !count_all) {
       continue; // the source must still be loaded
     }
     count = count + blocks.marked() <= capacity
-                ? write_marked(from, kept, blocks, count, indices, values)
-                : write_marked_within(from, kept, blocks, count, indices, values, capacity);
-  }
-  for (; i < end; ++i) {
-    auto const x = from.load(i);
-    if (kept(magnitude_bits(x), i)) {
-      if (count < capacity) {
-        indices[count] = from.index(i);
-        values[count] = x;
-      }
-      count += 1;
-    }
+                ? write_marked<true>(from, kept, blocks, count, indices, values, capacity)
+                : write_marked<false>(from, kept, blocks, count, indices, values, capacity);
   }
   return count;
 }
@@ -152,10 +127,9 @@ void compact_chunks(E const& exec, Source const& from, magnitude_filter<value_of
                     bool count_all) {
   std::int64_t const size = from.size();
   Kokkos::parallel_for("oktopk::select::compact", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
-    std::int64_t const begin = size / chunks * chunk + (chunk < size % chunks ? chunk : size % chunks);
-    std::int64_t const end = begin + size / chunks + (chunk < size % chunks ? 1 : 0);
     counts[chunk] =
-        compact_range(from, kept, begin, end, indices + chunk * area, values + chunk * area, area, count_all);
+        compact_range(from, kept, even_boundary(size, chunks, chunk), even_boundary(size, chunks, chunk + 1),
+                      indices + chunk * area, values + chunk * area, area, count_all);
   });
   fence(exec, "oktopk::select::compact");
 }
@@ -169,19 +143,13 @@ void join_chunks(E const& exec, std::int64_t chunks, std::int64_t area,
   Value* const values = workspace.values.data();
   std::int64_t const* const counts = workspace.chunk_counts.data();
   Kokkos::parallel_for("oktopk::select::join", detail::index_range<E>(exec, 0, chunks), [=](std::int64_t chunk) {
-    std::int64_t to = 0;
-    for (std::int64_t before = 0; before < chunk; ++before) {
-      to += counts[before];
-    }
-    for (std::int64_t i = 0; i < counts[chunk]; ++i) {
-      indices[to + i] = from_indices[chunk * area + i];
-      values[to + i] = from_values[chunk * area + i];
-    }
+    std::int64_t const to = std::accumulate(counts, counts + chunk, std::int64_t(0));
+    std::copy_n(from_indices + chunk * area, counts[chunk], indices + to);
+    std::copy_n(from_values + chunk * area, counts[chunk], values + to);
   });
 }
 
-/// On a CPU: one contiguous chunk a thread, each read once; a chunk that has more than its share of what is kept is
-/// read again with more room.
+/// On a CPU: one chunk a thread, each read once; and again with more room where one keeps more than its share.
 template <execution_space E, selection_source Source>
 std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter<value_of<Source>> kept,
                              workspace_for<Source, E>& workspace, bool count_all) {
@@ -196,22 +164,21 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
                    workspace.chunk_counts.data(), count_all);
     return counts[0];
   }
+  auto const compact_with = [&](auto const& source, std::int64_t area, bool counts_all) {
+    workspace.chunk_indices.reserve(exec, chunks * area);
+    workspace.chunk_values.reserve(exec, chunks * area);
+    compact_chunks(exec, source, kept, chunks, area, workspace.chunk_indices.data(), workspace.chunk_values.data(),
+                   workspace.chunk_counts.data(), counts_all);
+  };
   std::int64_t area = std::min(capacity, 2 * capacity / chunks + mask_width);
-  workspace.chunk_indices.reserve(exec, chunks * area);
-  workspace.chunk_values.reserve(exec, chunks * area);
-  compact_chunks(exec, from, kept, chunks, area, workspace.chunk_indices.data(), workspace.chunk_values.data(),
-                 workspace.chunk_counts.data(), count_all || area < capacity);
+  compact_with(from, area, count_all || area < capacity);
   std::int64_t const count = std::accumulate(counts, counts + chunks, std::int64_t(0));
-  std::int64_t const fullest = *std::max_element(counts, counts + chunks);
   if (count > capacity) {
     return count;
   }
-  if (fullest > area) {
+  if (std::int64_t const fullest = *std::max_element(counts, counts + chunks); fullest > area) {
     area = fullest;
-    workspace.chunk_indices.reserve(exec, chunks * area);
-    workspace.chunk_values.reserve(exec, chunks * area);
-    compact_chunks(exec, from.materialized(), kept, chunks, area, workspace.chunk_indices.data(),
-                   workspace.chunk_values.data(), workspace.chunk_counts.data(), true);
+    compact_with(from.materialized(), area, true);
   }
   join_chunks(exec, chunks, area, workspace);
   return count;
@@ -231,8 +198,8 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
   device.reserve(exec, tiles);
   auto const gathered = gather_on_device<Warp>(exec, from, threshold, capacity, workspace,
                                                place_tiles{tiles, device.pieces.data(), device.numbers.data()});
-  return write_kept<Warp>("oktopk::select::compact", exec, listed_pieces{device.pieces.data(), tiles}, gathered,
-                          known_threshold<value_type>{{0, every_entry}, capacity}, capacity, workspace)
+  return write_kept<Warp>("oktopk::select::compact", exec, {tiles, device.pieces.data()}, gathered,
+                          {0, every_entry, capacity}, capacity, workspace)
       .count;
 }
 
@@ -243,10 +210,9 @@ namespace oktopk {
 /// Loads the whole source and writes the candidates that reach a magnitude, given as a pattern, to the workspace, in
 /// ascending order; returns their number.
 ///
-/// The tool of a selector that has a threshold: one read of the source. The workspace must have been given room. Where
-/// more candidates pass than there is room for, what is written is of no use, and the number is some number above the
-/// room; with `count_all` it is the right one, so that the caller can make room and compact `materialized()`. Waits for
-/// `exec`.
+/// The tool of a selector that has a threshold: one read of the source. Waits for `exec`. Where more candidates pass
+/// than the workspace was given room for, what is written is of no use, and the number is some number above the room;
+/// with `count_all` it is the right one, so that the caller can make room and compact `materialized()`.
 template <execution_space E, selection_source Source>
 std::int64_t compact(E const& exec, Source const& from, detail::bits_of<detail::value_of<Source>> threshold,
                      detail::workspace_for<Source, E>& workspace, bool count_all = false) {

@@ -2,17 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/core/kokkos_ext/warp.hpp>
-#include <oktopk/core/sparse.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 #include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 // Histograms of one digit of the patterns of magnitudes: what the search for the k-th reads candidates for.
 namespace oktopk::detail {
@@ -129,8 +126,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t count_few(Value const* values, std::int64_t 
   return i;
 }
 
-/// Counts a stretch on a CPU. Of the first digit almost all candidates count, of the later ones, and of a range within
-/// an octave, almost none.
+/// Counts a stretch on a CPU. Almost all candidates count of a first digit, almost none of later ones and of an octave.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which,
                                           std::int64_t* histogram) {
@@ -157,9 +153,8 @@ void count_digit_on_host(E const& exec, array_ref<Value const, typename E::memor
   std::int64_t const rows = histogram_rows(exec);
   fill_array("oktopk::select::clear_histograms", exec, histograms, rows * bins, std::int64_t(0));
   Kokkos::parallel_for("oktopk::select::count_digit", index_range<E>(exec, 0, rows), [=](std::int64_t row) {
-    std::int64_t const begin = size / rows * row + (row < size % rows ? row : size % rows);
-    std::int64_t const end = begin + size / rows + (row < size % rows ? 1 : 0);
-    count_stretch(values.data() + begin, end - begin, which, histograms + row * bins);
+    std::int64_t const begin = even_boundary(size, rows, row);
+    count_stretch(values.data() + begin, even_boundary(size, rows, row + 1) - begin, which, histograms + row * bins);
   });
   Kokkos::parallel_for("oktopk::select::add_histograms", index_range<E>(exec, 0, bins), [=](std::int64_t bin) {
     std::int64_t sum = 0;
@@ -170,16 +165,14 @@ void count_digit_on_host(E const& exec, array_ref<Value const, typename E::memor
   });
 }
 
-// On a device a histogram is counted of each team in its shared memory, then of all. The last team reads the sums, and
-// leaves them zero for the next time.
+// On a device each team counts a histogram in shared memory, then all add up; the last team leaves the sums zero again.
 
 /// The widest digit: its histogram fits into the memory that a team shares.
 inline constexpr int widest_shared_digit = 12;
 
-/// Adds those of a team's candidates that count to `sums`. `load(i)` gives a candidate's magnitude pattern; those at
-/// positions from `size` on are none. The last bin of a range has most of them: its lanes are counted together.
-template <class Warp, gradient_value Value, class Count, class Team, class Load>
-KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, digit<Value> which, std::int64_t size, Load const& load,
+/// Adds those of a team's candidates that count to `sums`; lanes of the last bin, which has most of them, together.
+template <class Warp, gradient_value Value, class Count, class Team>
+KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values, std::int64_t size, digit<Value> which,
                                           Count* sums) {
   Warp const warp = warp_in<Warp>(team);
   std::int64_t const bins = std::int64_t(1) << which.width;
@@ -191,7 +184,8 @@ KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, digit<Value> which, 
   std::int64_t const stride = static_cast<std::int64_t>(team.league_size()) * warps_in_team<Warp> * Warp::lanes;
   for (std::int64_t first = warp_number_in_league<Warp>(team) * Warp::lanes; first < size; first += stride) {
     typename Warp::template per_lane<std::int64_t> bin;
-    warp.each([&](int lane) { bin[lane] = first + lane < size ? which.bin(load(first + lane)) : -1; });
+    warp.each(
+        [&](int lane) { bin[lane] = first + lane < size ? which.bin(magnitude_bits(values[first + lane])) : -1; });
     auto const last = warp.ballot([&](int lane) { return bin[lane] == bins - 1; });
     warp.once([&] {
       if (last != 0) {
@@ -213,8 +207,7 @@ KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, digit<Value> which, 
 }
 
 /// Of the bins from the top, finds the one in which the `wanted`-th candidate is, notes it in the record, and clears
-/// the bins. By all threads of one team. Where there are fewer candidates nothing is noted: somebody else finds that
-/// out.
+/// the bins. By all threads of one team. Where there are fewer candidates nothing is noted.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int width, selection_record& record) {
   auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
@@ -237,7 +230,6 @@ KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int 
     }
     std::int64_t const bin = bins - 1 - at;
     record.wanted = wanted - above;
-    record.inside = sums[bin];
     record.prefix = (record.prefix << width) | bin;
     record.below_last |= bin != bins - 1 ? 1 : 0;
   }
@@ -246,50 +238,51 @@ KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int 
   }
 }
 
-/// Bytes that a team shares to count a digit of so many bits, and to find the bin.
-template <class Warp>
-std::int64_t shared_bytes_of_digit(int width) {
-  return (std::int64_t(1) << width) * std::int64_t(sizeof(std::uint32_t)) +
-         numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64;
-}
-
-/// Counts a digit that the host knows, and writes its histogram for the host to read.
-template <class Warp, execution_space E, gradient_value Value>
+/// Counts a digit. The host knows it and reads the histogram from `out`; or it is a later one of candidates that were
+/// gathered: then the record has the digits before it, and gets the bin.
+template <class Warp, bool Gathered, execution_space E, gradient_value Value>
 struct digit_kernel {
-  using team_type = team_of<E>;
+  using count_type = std::conditional_t<Gathered, std::uint32_t, std::int64_t>;
 
-  array_ref<Value const, typename E::memory_space> values;
+  Value const* values;
+  std::int64_t size; ///< or the room for those that were gathered
   digit<Value> which;
-  std::int64_t* sums;
-  std::int64_t* arrived;
-  std::int64_t* out;
+  count_type* sums;
+  selection_record* record;
+  std::int64_t* out = nullptr;
 
-  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
-    auto const size = static_cast<std::int64_t>(values.extent(0));
-    Value const* const from = values.data();
-    count_by_team<Warp>(
-        team, which, size, [from](std::int64_t i) { return magnitude_bits(from[i]); }, sums);
-    if (is_last_team(team, arrived)) {
-      for (std::int64_t bin = team.team_rank(); bin < std::int64_t(1) << which.width; bin += team.team_size()) {
-        out[bin] = sums[bin];
-        sums[bin] = 0;
+  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
+    digit<Value> known = which;
+    std::int64_t count = size;
+    if constexpr (Gathered) {
+      known.prefix = static_cast<bits_of<Value>>(record->prefix);
+      count = record->count <= size ? record->count : 0;
+    }
+    count_by_team<Warp>(team, values, count, known, sums);
+    if (is_last_team(team, &record->arrived)) {
+      if constexpr (Gathered) {
+        find_bin<Warp>(team, sums, known.width, *record);
+      } else {
+        for (std::int64_t bin = team.team_rank(); bin < which.bins(); bin += team.team_size()) {
+          out[bin] = sums[bin];
+          sums[bin] = 0;
+        }
       }
     }
   }
 };
 
-/// Teams that count so many candidates: each makes a histogram worth its while, unless there are few.
-inline std::int64_t counting_teams(std::int64_t candidates, int digit_bits) {
-  std::int64_t const each = std::max<std::int64_t>(4096, std::int64_t(2) << digit_bits);
-  return std::clamp<std::int64_t>(candidates / each, 1, 256);
-}
-
-template <class Warp, execution_space E, gradient_value Value>
-void count_digit_by_teams(E const& exec, array_ref<Value const, typename E::memory_space> values, digit<Value> which,
-                          std::int64_t* sums, std::int64_t* arrived, std::int64_t* out) {
-  for_teams<Warp>(
-      "oktopk::select::count_digit", exec, counting_teams(static_cast<std::int64_t>(values.extent(0)), which.width),
-      shared_bytes_of_digit<Warp>(which.width), digit_kernel<Warp, E, Value>{values, which, sums, arrived, out});
+/// Enqueues it, for so many candidates.
+template <class Warp, bool Gathered, execution_space E, gradient_value Value>
+void count_digit_by_teams(E const& exec, std::int64_t candidates,
+                          digit_kernel<Warp, Gathered, E, Value> const& kernel) {
+  std::int64_t const bins = kernel.which.bins();
+  // Each team makes a histogram worth its while, unless candidates are few.
+  std::int64_t const teams = std::clamp<std::int64_t>(candidates / std::max<std::int64_t>(4096, 2 * bins), 1, 256);
+  for_teams<Warp>("oktopk::select::count_digit", exec, teams,
+                  bins * std::int64_t(sizeof(std::uint32_t)) +
+                      numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64, // to find the bin, too
+                  kernel);
 }
 
 /// The most bits of a digit that `count_digit` takes.
@@ -314,16 +307,17 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
                  selection_workspace<Index, Value, E>& workspace) {
   std::int64_t* const out = workspace.numbers.device().data();
   if constexpr (is_device<E>) {
-    auto const& device = workspace.on_device;
-    count_digit_by_teams<warp_of<E>, E, Value>(exec, values, which, device.sums.data(), &device.record.data()->arrived,
-                                               out);
+    auto const size = static_cast<std::int64_t>(values.extent(0));
+    count_digit_by_teams(exec, size,
+                         digit_kernel<warp_of<E>, false, E, Value>{values.data(), size, which,
+                                                                   workspace.on_device.sums.data(),
+                                                                   workspace.on_device.record.data(), out});
   } else {
     count_digit_on_host<E, Value>(exec, values, which, workspace.histograms.data(), out);
   }
 }
 
-/// The second task of the gathering pass: the histogram of the range's first digit, and from it the bin of the
-/// `wanted`-th candidate.
+/// The second task of the gathering pass: the histogram of the range's first digit, and the `wanted`-th one's bin.
 template <gradient_value Value>
 struct first_digit {
   digit<Value> which;
@@ -344,30 +338,6 @@ struct first_digit {
     }
     team.team_barrier();
     find_bin<Warp>(team, sums, which.width, record);
-  }
-};
-
-/// Counts a later digit, of candidates that were gathered: which ones count, the record tells.
-template <class Warp, execution_space E, gradient_value Value>
-struct next_digit_kernel {
-  using team_type = team_of<E>;
-
-  Value const* values;
-  std::int64_t capacity;
-  digit<Value> which; ///< without its prefix
-  std::uint32_t* sums;
-  selection_record* record;
-
-  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
-    digit<Value> known = which;
-    known.prefix = static_cast<bits_of<Value>>(record->prefix);
-    std::int64_t const count = record->count <= capacity ? record->count : 0;
-    Value const* const from = values;
-    count_by_team<Warp>(
-        team, known, count, [from](std::int64_t i) { return magnitude_bits(from[i]); }, sums);
-    if (is_last_team(team, &record->arrived)) {
-      find_bin<Warp>(team, sums, known.width, *record);
-    }
   }
 };
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/kernel/workspace.hpp>
 
@@ -12,52 +11,38 @@
 // last team adds the counts up, and a second kernel writes.
 namespace oktopk::detail {
 
-/// The rule of a selection: it keeps all above the threshold, and of those with it so many, of the lowest indices.
+/// Pieces of an array, one for each warp: of one size, or listed in the order of what is in them, wherever they lie.
+struct candidate_pieces {
+  std::int64_t count = 0;
+  candidate_run const* list = nullptr;
+  std::int64_t size = 0;  ///< of the array, where nothing is listed
+  std::int64_t width = 1; ///< of a piece
+
+  KOKKOS_INLINE_FUNCTION candidate_run operator()(std::int64_t which) const {
+    std::int64_t const begin = which * width;
+    return list != nullptr ? list[which] : candidate_run{begin, begin + width < size ? width : size - begin};
+  }
+};
+
+/// The rule of a selection: it keeps all above a magnitude, which the host knows or kernels find in a range, and so many
+/// of those with it, of the lowest indices; nothing where it was not found, or more was gathered than had room.
 template <gradient_value Value>
 struct kept_magnitudes {
-  bits_of<Value> threshold = 0;
-  std::int64_t ties = 0;
-};
-
-/// A threshold that the host knows. Nothing is kept where more was gathered than there was room for.
-template <gradient_value Value>
-struct known_threshold {
-  kept_magnitudes<Value> what;
+  bits_of<Value> floor = 0; ///< the magnitude, or the first of the range
+  std::int64_t wanted = 0;  ///< of the ties, or of all where kernels find the magnitude
   std::int64_t capacity = every_entry;
-
-  KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const { return record.count <= capacity; }
-  KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const&) const { return what; }
-};
-
-/// One that kernels have found, in a range from `floor` on. Where they have not, nothing is kept.
-template <gradient_value Value>
-struct found_threshold {
-  bits_of<Value> floor = 0;
-  std::int64_t wanted = 0;
-  std::int64_t capacity = 0;
+  bool by_kernels = false;
 
   KOKKOS_INLINE_FUNCTION bool is_known(selection_record const& record) const {
-    return record.count >= wanted && record.count <= capacity && record.below_last != 0;
+    return record.count <= capacity && (!by_kernels || (record.count >= wanted && record.below_last != 0));
   }
-  KOKKOS_INLINE_FUNCTION kept_magnitudes<Value> operator()(selection_record const& record) const {
-    return {floor + static_cast<bits_of<Value>>(record.prefix), record.wanted};
+  KOKKOS_INLINE_FUNCTION bits_of<Value> threshold(selection_record const& record) const {
+    return floor + static_cast<bits_of<Value>>(record.prefix); // of 0 where no kernel looks for it
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t ties(selection_record const& record) const {
+    return by_kernels ? record.wanted : wanted;
   }
 };
-
-// One lane reads for its warp.
-template <class Warp, class Threshold>
-KOKKOS_INLINE_FUNCTION auto broadcast_threshold(Warp const& warp, Threshold const& threshold,
-                                                selection_record const& record) {
-  decltype(threshold(record)) what;
-  what.threshold = warp.broadcast([&] { return threshold(record).threshold; });
-  what.ties = warp.broadcast([&] { return threshold(record).ties; });
-  return what;
-}
-
-template <class Warp, class Pieces>
-KOKKOS_INLINE_FUNCTION candidate_run run_for_all(Warp const& warp, Pieces const& pieces, std::int64_t which) {
-  return {warp.broadcast([&] { return pieces(which).begin; }), warp.broadcast([&] { return pieces(which).size; })};
-}
 
 /// The second task of the gathering pass where all that passes is kept: finds out where each tile is written.
 struct place_tiles {
@@ -87,26 +72,24 @@ struct place_tiles {
 ///
 /// A piece has two numbers. First: how many of it are above the threshold, and how many have it. Then: where its first
 /// entry is written, and how many ties come before it.
-template <class Warp, execution_space E, class Pieces, gradient_value Value, class Threshold>
+template <class Warp, execution_space E, gradient_value Value>
 struct count_kept_kernel {
-  using team_type = team_of<E>;
-
-  Pieces pieces;
+  candidate_pieces pieces;
   Value const* values;
-  Threshold threshold;
+  kept_magnitudes<Value> kept;
   std::int64_t* numbers; ///< above, of all pieces; then ties
   selection_record* record;
 
-  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
-    Warp const warp = warp_in<Warp>(team);
-    if (!warp.broadcast([&] { return threshold.is_known(*record) ? 1 : 0; })) {
+  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
+    if (!kept.is_known(*record)) {
       return;
     }
-    kept_magnitudes<Value> const what = broadcast_threshold(warp, threshold, *record);
     std::int64_t const which = warp_number_in_league<Warp>(team);
-    std::int64_t const count = pieces.count();
+    std::int64_t const count = pieces.count;
     if (which < count) {
-      candidate_run const mine = run_for_all(warp, pieces, which);
+      Warp const warp = warp_in<Warp>(team);
+      bits_of<Value> const threshold = kept.threshold(*record);
+      candidate_run const mine = pieces(which);
       int above = 0;
       int ties = 0;
       for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
@@ -114,9 +97,9 @@ struct count_kept_kernel {
         warp.each([&](int lane) {
           magnitude[lane] = first + lane < mine.size ? magnitude_bits(values[mine.begin + first + lane]) : 0;
         });
-        above += popcount(warp.ballot([&](int lane) { return magnitude[lane] > what.threshold; }));
-        ties += popcount(
-            warp.ballot([&](int lane) { return first + lane < mine.size && magnitude[lane] == what.threshold; }));
+        above += popcount(warp.ballot([&](int lane) { return magnitude[lane] > threshold; }));
+        ties +=
+            popcount(warp.ballot([&](int lane) { return first + lane < mine.size && magnitude[lane] == threshold; }));
       }
       warp.once([&] {
         numbers[which] = above;
@@ -127,34 +110,31 @@ struct count_kept_kernel {
       // Ties first: of a piece so many are kept as are still wanted.
       auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
       std::int64_t* const all_ties = numbers + count;
+      std::int64_t const wanted = kept.ties(*record);
       std::int64_t const ties = exclusive_scan<Warp>(team, all_ties, count, scratch);
       team.team_barrier();
       for (std::int64_t at = team.team_rank(); at < count; at += team.team_size()) {
         std::int64_t const next = at + 1 < count ? all_ties[at + 1] : ties;
-        numbers[at] += smaller_of(next, what.ties) - smaller_of(all_ties[at], what.ties);
+        numbers[at] += (next < wanted ? next : wanted) - (all_ties[at] < wanted ? all_ties[at] : wanted);
       }
       team.team_barrier();
-      std::int64_t const kept = exclusive_scan<Warp>(team, numbers, count, scratch);
+      std::int64_t const total = exclusive_scan<Warp>(team, numbers, count, scratch);
       if (team.team_rank() == 0) {
-        record->kept = kept;
+        record->kept = total;
       }
     }
   }
-
-private:
-  KOKKOS_INLINE_FUNCTION static std::int64_t smaller_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 };
 
 /// Writes what is kept of each piece to its place. The last team copies the record for the host, and clears it.
-template <class Warp, execution_space E, class Pieces, selection_source Source, class Threshold>
+template <class Warp, execution_space E, selection_source Source>
 struct write_kept_kernel {
-  using team_type = team_of<E>;
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
 
-  Pieces pieces;
+  candidate_pieces pieces;
   Source from;
-  Threshold threshold;
+  kept_magnitudes<value_type> kept;
   std::int64_t const* numbers;
   index_type* indices;
   value_type* values;
@@ -162,9 +142,10 @@ struct write_kept_kernel {
   selection_record* record;
   selection_record* host_copy;
 
-  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
-    if (warp_in<Warp>(team).broadcast([&] { return threshold.is_known(*record) ? 1 : 0; })) {
-      write(team);
+  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
+    std::int64_t const which = warp_number_in_league<Warp>(team);
+    if (kept.is_known(*record) && which < pieces.count) {
+      write(warp_in<Warp>(team), which);
     }
     if (is_last_team(team, &record->arrived) && team.team_rank() == 0) {
       *host_copy = *record;
@@ -173,31 +154,26 @@ struct write_kept_kernel {
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION void write(team_type const& team) const {
-    std::int64_t const which = warp_number_in_league<Warp>(team);
-    if (which >= pieces.count()) {
-      return;
-    }
-    Warp const warp = warp_in<Warp>(team);
-    kept_magnitudes<value_type> const what = broadcast_threshold(warp, threshold, *record);
-    candidate_run const mine = run_for_all(warp, pieces, which);
-    std::int64_t out = warp.broadcast([&] { return numbers[which]; });
-    std::int64_t ties = warp.broadcast([&] { return numbers[pieces.count() + which]; });
+  KOKKOS_INLINE_FUNCTION void write(Warp const& warp, std::int64_t which) const {
+    bits_of<value_type> const threshold = kept.threshold(*record);
+    std::int64_t const wanted = kept.ties(*record);
+    candidate_run const mine = pieces(which);
+    std::int64_t out = numbers[which];
+    std::int64_t ties = numbers[pieces.count + which];
     for (std::int64_t first = 0; first < mine.size; first += Warp::lanes) {
       typename Warp::template per_lane<value_type> x;
       warp.each([&](int lane) {
         x[lane] = first + lane < mine.size ? from.loaded(mine.begin + first + lane) : value_type(0);
       });
       auto const tied =
-          warp.ballot([&](int lane) { return first + lane < mine.size && magnitude_bits(x[lane]) == what.threshold; });
-      auto const kept = warp.ballot([&](int lane) {
-        bits_of<value_type> const magnitude = magnitude_bits(x[lane]);
-        return magnitude > what.threshold ||
-               ((tied >> lane & 1) != 0 && ties + rank_in<Warp::lanes>(tied, lane) < what.ties);
+          warp.ballot([&](int lane) { return first + lane < mine.size && magnitude_bits(x[lane]) == threshold; });
+      auto const passing = warp.ballot([&](int lane) {
+        return magnitude_bits(x[lane]) > threshold ||
+               ((tied >> lane & 1) != 0 && ties + rank_in<Warp::lanes>(tied, lane) < wanted);
       });
       warp.each([&](int lane) {
-        std::int64_t const place = out + rank_in<Warp::lanes>(kept, lane);
-        if ((kept >> lane & 1) != 0 && place < capacity) {
+        std::int64_t const place = out + rank_in<Warp::lanes>(passing, lane);
+        if ((passing >> lane & 1) != 0 && place < capacity) {
           index_type const index = from.index(mine.begin + first + lane);
           indices[place] = index;
           values[place] = x[lane];
@@ -206,7 +182,7 @@ private:
           }
         }
       });
-      out += popcount(kept);
+      out += popcount(passing);
       ties += popcount(tied);
     }
   }
@@ -219,46 +195,31 @@ std::int64_t teams_for_pieces(std::int64_t pieces) {
 }
 
 /// Enqueues the count of what is kept of each piece; the workspace must have device room for them.
-template <class Warp, execution_space E, class Pieces, gradient_index Index, gradient_value Value, class Threshold>
-void count_kept(E const& exec, Pieces const& pieces, Value const* values, Threshold const& threshold,
+template <class Warp, execution_space E, gradient_index Index, gradient_value Value>
+void count_kept(E const& exec, candidate_pieces const& pieces, Value const* values, kept_magnitudes<Value> const& kept,
                 selection_workspace<Index, Value, E> const& workspace) {
   auto const& device = workspace.on_device;
-  for_teams<Warp>("oktopk::select::count_kept", exec, teams_for_pieces<Warp>(pieces.count()),
+  for_teams<Warp>("oktopk::select::count_kept", exec, teams_for_pieces<Warp>(pieces.count),
                   numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64,
-                  count_kept_kernel<Warp, E, Pieces, Value, Threshold>{pieces, values, threshold, device.numbers.data(),
-                                                                       device.record.data()});
+                  count_kept_kernel<Warp, E, Value>{pieces, values, kept, device.numbers.data(), device.record.data()});
 }
 
-/// Writes what is kept, in order, no more than `capacity` entries; waits for `exec` and gives the record of the
-/// selection.
-template <class Warp, execution_space E, class Pieces, selection_source Source, class Threshold>
-selection_record const& write_kept(char const* label, E const& exec, Pieces const& pieces, Source const& from,
-                                   Threshold const& threshold, std::int64_t capacity,
+/// Writes what is kept, in order, no more than `capacity` entries; waits for `exec` and gives the record.
+template <class Warp, execution_space E, selection_source Source>
+selection_record const& write_kept(char const* label, E const& exec, candidate_pieces const& pieces, Source const& from,
+                                   kept_magnitudes<value_of<Source>> const& kept, std::int64_t capacity,
                                    workspace_for<Source, E> const& workspace) {
   auto const& device = workspace.on_device;
-  for_teams<Warp>("oktopk::select::write_kept", exec, teams_for_pieces<Warp>(pieces.count()), 0,
-                  write_kept_kernel<Warp, E, Pieces, Source, Threshold>{
-                      pieces, from, threshold, device.numbers.data(), workspace.indices.data(), workspace.values.data(),
-                      capacity, device.record.data(), device.host_copy.device().data()});
+  for_teams<Warp>("oktopk::select::write_kept", exec, teams_for_pieces<Warp>(pieces.count), 0,
+                  write_kept_kernel<Warp, E, Source>{pieces, from, kept, device.numbers.data(),
+                                                     workspace.indices.data(), workspace.values.data(), capacity,
+                                                     device.record.data(), device.host_copy.device().data()});
   device.host_copy.to_host(exec, 1, label);
   return *device.host_copy.host();
 }
 
-} // namespace oktopk::detail
-
 // The one pass over a source on a device. Each team loads a tile, row after row of its warps' lanes, and keeps it in
 // registers until it knows how many candidates pass; then it takes room for them and writes them side by side.
-namespace oktopk::detail {
-
-/// Where a pass writes its candidates: those of a tile follow each other, tiles lie in any order.
-template <gradient_index Index, gradient_value Value>
-struct gathered_candidates {
-  Index* indices = nullptr;
-  Value* values = nullptr;
-  std::int64_t capacity = 0; ///< what does not fit is only counted
-  candidate_run* tiles = nullptr;
-  selection_record* record = nullptr;
-};
 
 /// Rows of a warp: loads that a lane has under way at a time, 128 bytes of them.
 template <gradient_value Value>
@@ -272,14 +233,12 @@ std::int64_t tiles_of(std::int64_t size) {
   return (size + tile_width<Warp, Value> - 1) / tile_width<Warp, Value>;
 }
 
-/// The kernel. `Then` says what is done with each candidate that fits (`see(bits)`), and by the last team with all of
-/// them (`finish(team, record)`).
+/// The kernel. `Then` sees each candidate that fits (`see(bits)`); by the last team it ends (`finish(team, record)`).
 template <class Warp, execution_space E, selection_source Source, class Then>
 struct gather_kernel {
   using index_type = typename Source::index_type;
   using value_type = typename Source::value_type;
   using bits = bits_of<value_type>;
-  using team_type = team_of<E>;
   using mask_type = lane_mask<Warp::lanes>;
 
   static constexpr int rows = gathered_rows<value_type>;
@@ -303,28 +262,32 @@ struct gather_kernel {
   };
 
   Source from;
-  std::int64_t size; ///< of the source
-  bits threshold;    ///< the pattern that candidates reach
-  gathered_candidates<index_type, value_type> to;
+  std::int64_t size;   ///< of the source
+  bits threshold;      ///< the pattern that candidates reach
+  index_type* indices; ///< candidates of a tile follow each other, tiles lie in any order
+  value_type* values;
+  std::int64_t capacity; ///< what does not fit is only counted
+  candidate_run* tiles;
+  selection_record* record;
   Then then;
 
   static std::int64_t shared_bytes() { return std::int64_t(sizeof(shared_scratch)) + 256; } // `then` needs a little
 
-  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
+  KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
     std::int64_t const tile = static_cast<std::int64_t>(team.league_rank()) * width;
     if (tile + width <= size) {
       gather<true>(team, tile);
     } else {
       gather<false>(team, tile);
     }
-    if (is_last_team(team, &to.record->arrived)) {
-      then.template finish<Warp>(team, *to.record);
+    if (is_last_team(team, &record->arrived)) {
+      then.template finish<Warp>(team, *record);
     }
   }
 
 private:
   template <bool Whole>
-  KOKKOS_INLINE_FUNCTION void gather(team_type const& team, std::int64_t tile) const {
+  KOKKOS_INLINE_FUNCTION void gather(team_of<E> const& team, std::int64_t tile) const {
     Warp const warp = warp_in<Warp>(team);
     int const number = warp_number<Warp>(team);
     shared_scratch& shared = *shared_in<shared_scratch>(team, 1);
@@ -370,12 +333,12 @@ private:
     int const before = warp.broadcast([&] { return sum_of(shared.found, number); });
     int const total = warp.broadcast([&] { return sum_of(shared.found, warps); });
     if (team.team_rank() == 0) {
-      shared.target = Kokkos::atomic_fetch_add(&to.record->count, static_cast<std::int64_t>(total));
-      to.tiles[team.league_rank()] = {shared.target, total};
+      shared.target = Kokkos::atomic_fetch_add(&record->count, static_cast<std::int64_t>(total));
+      tiles[team.league_rank()] = {shared.target, total};
     }
     team.team_barrier();
     std::int64_t const target = shared.target;
-    if (target + total > to.capacity) {
+    if (target + total > capacity) {
       return; // the same in the whole team
     }
     for (int first = 0; first < total; first += staged) {
@@ -398,12 +361,12 @@ private:
     }
   }
 
-  KOKKOS_INLINE_FUNCTION void write(team_type const& team, staged_candidate const* stage, int count, std::int64_t tile,
+  KOKKOS_INLINE_FUNCTION void write(team_of<E> const& team, staged_candidate const* stage, int count, std::int64_t tile,
                                     std::int64_t target) const {
     for (int at = team.team_rank(); at < count; at += team.team_size()) {
       staged_candidate const each = stage[at];
-      to.values[target + at] = each.value;
-      to.indices[target + at] = from.index(tile + each.place);
+      values[target + at] = each.value;
+      indices[target + at] = from.index(tile + each.place);
       then.see(magnitude_bits(each.value));
     }
   }
@@ -418,14 +381,19 @@ auto gather_on_device(E const& exec, Source const& from, bits_of<value_of<Source
   using value_type = typename Source::value_type;
   workspace.chunk_indices.reserve(exec, most);
   workspace.chunk_values.reserve(exec, most);
-  gathered_candidates<index_type, value_type> const to{workspace.chunk_indices.data(), workspace.chunk_values.data(),
-                                                       most, workspace.on_device.pieces.data(),
-                                                       workspace.on_device.record.data()};
-  gather_kernel<Warp, E, Source, Then> const kernel{from, from.size(), threshold, to, then};
+  gather_kernel<Warp, E, Source, Then> const kernel{from,
+                                                    from.size(),
+                                                    threshold,
+                                                    workspace.chunk_indices.data(),
+                                                    workspace.chunk_values.data(),
+                                                    most,
+                                                    workspace.on_device.pieces.data(),
+                                                    workspace.on_device.record.data(),
+                                                    then};
   for_teams<Warp>("oktopk::select::gather", exec, tiles_of<Warp, value_type>(from.size()), kernel.shared_bytes(),
                   kernel);
   using entries = sparse_ref<index_type, value_type, typename E::memory_space>;
-  return candidates<index_type, value_type, typename E::memory_space>(entries(to.indices, to.values, most));
+  return candidates<index_type, value_type, typename E::memory_space>(entries(kernel.indices, kernel.values, most));
 }
 
 } // namespace oktopk::detail

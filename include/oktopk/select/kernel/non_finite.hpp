@@ -4,10 +4,6 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/sparse/positions.hpp>
 
 #include <cstdint>
@@ -25,27 +21,18 @@ struct non_finite_search {
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& lowest) const {
     std::int64_t const begin = block * width;
-    if constexpr (is_device<E>) {
-      look_at(begin, lowest);
-    } else {
-      std::int64_t const end = begin + width < size ? begin + width : size;
-      signed_bits_of<Value> largest = 0;
-      for (std::int64_t i = begin; i < end; ++i) {
-        auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(values[i]));
-        largest = magnitude > largest ? magnitude : largest;
-      }
-      if (static_cast<bits_of<Value>>(largest) >= infinity_bits<Value>) {
-        for (std::int64_t i = begin; i < end && i < lowest; ++i) {
-          look_at(i, lowest);
-        }
-      }
+    std::int64_t const end = begin + width < size ? begin + width : size;
+    signed_bits_of<Value> largest = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(values[i]));
+      largest = magnitude > largest ? magnitude : largest;
     }
-  }
-
-private:
-  KOKKOS_INLINE_FUNCTION void look_at(std::int64_t i, std::int64_t& lowest) const {
-    if (magnitude_bits(values[i]) >= infinity_bits<Value> && i < lowest) {
-      lowest = i;
+    if (static_cast<bits_of<Value>>(largest) >= infinity_bits<Value>) {
+      std::int64_t i = begin;
+      while (magnitude_bits(values[i]) < infinity_bits<Value>) {
+        i += 1;
+      }
+      lowest = i < lowest ? i : lowest;
     }
   }
 };
@@ -68,9 +55,8 @@ std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::
 template <execution_space E, gradient_index Index>
 std::int64_t index_at(E const& exec, array_ref<Index const, typename E::memory_space> indices, std::int64_t position) {
   Index index = 0;
-  array_ref<Index, Kokkos::HostSpace> const to(&index, 1);
-  array_ref<Index const, typename E::memory_space> const from(indices.data() + position, 1);
-  Kokkos::deep_copy(exec, to, from);
+  Kokkos::deep_copy(exec, array_ref<Index, Kokkos::HostSpace>(&index, 1),
+                    array_ref<Index const, typename E::memory_space>(indices.data() + position, 1));
   fence(exec, "oktopk::index_at");
   return index;
 }
@@ -80,10 +66,9 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                            fault_subject subject) {
   std::int64_t const bad = first_non_finite<E, Value>(exec, entries.values);
-  if (bad == entries.size()) {
-    return {};
-  }
-  return {fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), subject};
+  return bad == entries.size()
+             ? fault_report{}
+             : fault_report{fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), subject};
 }
 
 template <gradient_index Index, gradient_value Value, class MemorySpace>
@@ -116,10 +101,9 @@ fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename
   std::int64_t first = size;
   Kokkos::parallel_reduce("oktopk::overflow_of_residual", index_range<E>(exec, 0, size), kernel,
                           Kokkos::Min<std::int64_t>(first));
-  if (first >= size) {
-    return {};
-  }
-  return {fault::non_finite, index_at<E, Index>(exec, returned.indices, first), fault_subject::returned};
+  return first >= size ? fault_report{}
+                       : fault_report{fault::non_finite, index_at<E, Index>(exec, returned.indices, first),
+                                      fault_subject::returned};
 }
 
 } // namespace oktopk::detail

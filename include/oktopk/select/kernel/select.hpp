@@ -35,8 +35,7 @@ written_selection<Value> written_by(selection_record const& record) {
 
 /// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
 /// candidates reach the guess and the k-th is no more than about twice as large. Reads the source once, and what
-/// reaches the guess about four times; one launch for each of these, and one wait. k must be positive, and `most` below
-/// 2^32.
+/// reaches the guess about four times; a launch for each, and one wait. k must be positive, and `most` below 2^32.
 template <class Warp, execution_space E, selection_source Source>
 written_selection<value_of<Source>> select_near_guess(E const& exec, Source const& source, std::int64_t k,
                                                       value_of<Source> guess, std::int64_t most,
@@ -55,26 +54,25 @@ written_selection<value_of<Source>> select_near_guess(E const& exec, Source cons
   while (which.shift > 0) {
     which.width = std::min(which.shift, widest_shared_digit);
     which.shift -= which.width;
-    for_teams<Warp>("oktopk::select::count_digit", exec, counting_teams(k + k / 4, which.width),
-                    shared_bytes_of_digit<Warp>(which.width),
-                    next_digit_kernel<Warp, E, value_type>{gathered.values.data(), most, which, device.sums_u32.data(),
-                                                           device.record.data()});
+    count_digit_by_teams(exec, k + k / 4,
+                         digit_kernel<Warp, true, E, value_type>{gathered.values.data(), most, which,
+                                                                 device.sums_u32.data(), device.record.data()});
   }
-  listed_pieces const pieces{device.pieces.data(), tiles};
-  found_threshold<value_type> const threshold{range.floor, k, most};
-  count_kept<Warp>(exec, pieces, gathered.values.data(), threshold, workspace);
-  auto const& record = write_kept<Warp>("oktopk::select::near_guess", exec, pieces, gathered, threshold, k, workspace);
+  candidate_pieces const pieces{tiles, device.pieces.data()};
+  kept_magnitudes<value_type> const kept{range.floor, k, most, true};
+  count_kept<Warp>(exec, pieces, gathered.values.data(), kept, workspace);
+  auto const& record = write_kept<Warp>("oktopk::select::near_guess", exec, pieces, gathered, kept, k, workspace);
   auto result = written_by<value_type>(record);
-  result.found = threshold.is_known(record);
-  result.threshold = threshold(record).threshold;
+  result.found = kept.is_known(record);
+  result.threshold = kept.threshold(record);
   return result;
 }
 
-/// The pieces that `select_above_threshold` cuts so many candidates into.
+/// The pieces for `select_above_threshold`: few rows for a warp, so that warps are many where candidates are few.
 template <class Warp>
-even_pieces pieces_above_threshold(std::int64_t candidates) {
-  constexpr std::int64_t rows = 4; // of a piece
-  return {candidates, rows * Warp::lanes};
+candidate_pieces pieces_above_threshold(std::int64_t candidates) {
+  constexpr std::int64_t width = std::int64_t(4) * Warp::lanes;
+  return {(candidates + width - 1) / width, nullptr, candidates, width};
 }
 
 /// Writes the candidates above a threshold, and the first `ties` with it, to a workspace that has room for `capacity`.
@@ -86,12 +84,12 @@ written_selection<Value> select_above_threshold(E const& exec, candidates<Index,
   if (from.size() == 0) {
     return {};
   }
-  even_pieces const pieces = pieces_above_threshold<Warp>(from.size());
-  workspace.on_device.reserve(exec, pieces.count());
-  known_threshold<Value> const known{{threshold, ties}};
-  count_kept<Warp>(exec, pieces, from.values.data(), known, workspace);
+  candidate_pieces const pieces = pieces_above_threshold<Warp>(from.size());
+  workspace.on_device.reserve(exec, pieces.count);
+  kept_magnitudes<Value> const kept{threshold, ties};
+  count_kept<Warp>(exec, pieces, from.values.data(), kept, workspace);
   return written_by<Value>(
-      write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, known, capacity, workspace));
+      write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, kept, capacity, workspace));
 }
 
 /// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude. There must
@@ -116,23 +114,6 @@ std::int64_t position_of_tie(E const& exec, candidates<Index, Value, typename E:
   return *workspace.numbers.host();
 }
 
-template <execution_space E, gradient_index Index, gradient_value Value>
-std::int64_t select_above_threshold_on_host(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                                            bits_of<Value> threshold, std::int64_t ties, std::int64_t capacity,
-                                            selection_workspace<Index, Value, E>& workspace) {
-  magnitude_filter<Value> passes{threshold};
-  if (ties < every_entry) {
-    passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
-  }
-  workspace.reserve(exec, capacity);
-  std::int64_t const count = compact_on_host(exec, from, passes, workspace, false);
-  if (count > workspace.indices.capacity()) { // what several threads wrote was not joined
-    compact_chunks(exec, from, passes, 1, capacity, workspace.indices.data(), workspace.values.data(),
-                   workspace.chunk_counts.data(), false);
-  }
-  return count;
-}
-
 /// Writes the candidates above a threshold, and the first `ties` of those with it (or all: `every_entry`), to the
 /// workspace: never more than `most`. Where more pass (the threshold was too low), keeps the first. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
@@ -145,7 +126,16 @@ written_selection<Value> write_above_threshold(E const& exec, candidates<Index, 
     written = select_above_threshold<warp_of<E>>(exec, from, threshold, ties, capacity, workspace);
     written.checked = true;
   } else {
-    written.kept = select_above_threshold_on_host(exec, from, threshold, ties, capacity, workspace);
+    magnitude_filter<Value> passes{threshold};
+    if (ties < every_entry) {
+      passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
+    }
+    workspace.reserve(exec, capacity);
+    written.kept = compact_on_host(exec, from, passes, workspace, false);
+    if (written.kept > workspace.indices.capacity()) { // what several threads wrote was not joined
+      compact_chunks(exec, from, passes, 1, capacity, workspace.indices.data(), workspace.values.data(),
+                     workspace.chunk_counts.data(), false);
+    }
   }
   written.kept = std::min(written.kept, capacity);
   return written;
@@ -156,46 +146,7 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 void reserve_above_threshold(E const& exec, std::int64_t candidates,
                              [[maybe_unused]] selection_workspace<Index, Value, E>& workspace) {
   if constexpr (is_device<E>) {
-    workspace.on_device.reserve(exec, pieces_above_threshold<warp_of<E>>(candidates).count());
-  }
-}
-
-/// Loads the whole source and gathers what reaches the guess; returns its number. Where that is at least k and at most
-/// `most`, these are the previous entries of the workspace. What else the buffers were used for plays no part, so that
-/// the same state gives the same guesses.
-template <execution_space E, selection_source Source>
-std::int64_t prefilter(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
-                       workspace_for<Source, E>& workspace) {
-  workspace.reserve(exec, most);
-  std::int64_t const count = compact(exec, source, magnitude_bits(guess), workspace);
-  if (k <= count && count <= most) {
-    workspace.swap_buffers();
-  }
-  return count;
-}
-
-/// Loads the whole source and writes the k largest of it, ties to the lower index, if at least k and at most `most`
-/// candidates reach the guess. On a CPU `kth_of(few)` finds the k-th magnitude among those that do; on a device kernels
-/// find it where it is no more than about twice as large as the guess. Waits for `exec`.
-template <execution_space E, selection_source Source, class Kth>
-written_selection<value_of<Source>>
-write_near_guess(E const& exec, Source const& source, std::int64_t k, value_of<Source> guess, std::int64_t most,
-                 workspace_for<Source, E>& workspace, [[maybe_unused]] Kth const& kth_of) {
-  using value_type = typename Source::value_type;
-  if constexpr (is_device<E>) {
-    return select_near_guess<warp_of<E>>(exec, source, k, guess, most, workspace);
-  } else {
-    written_selection<value_type> written;
-    std::int64_t const count = prefilter(exec, source, k, guess, most, workspace);
-    if (k <= count && count <= most) {
-      candidates<index_of<Source>, value_type, typename E::memory_space> const few(workspace.previous(count));
-      kth<value_type> const found = kth_of(few);
-      written = write_above_threshold(exec, few, found.threshold, found.ties_to_write(), k, workspace);
-      written.found = true;
-      written.threshold = found.threshold;
-    }
-    written.count = count;
-    return written;
+    workspace.on_device.reserve(exec, pieces_above_threshold<warp_of<E>>(candidates).count);
   }
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/kernels.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>

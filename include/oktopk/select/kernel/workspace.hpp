@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/sparse.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/core/write_in_order.hpp>
 
 #include <cstdint>
@@ -20,37 +17,14 @@ struct candidate_run {
   std::int64_t size = 0;
 };
 
-/// An array cut into pieces of one size. Few rows for a warp, so that warps are many where candidates are few.
-struct even_pieces {
-  std::int64_t size = 0;
-  std::int64_t width = 1; ///< of a piece
-
-  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return (size + width - 1) / width; }
-  KOKKOS_INLINE_FUNCTION candidate_run operator()(std::int64_t which) const {
-    std::int64_t const begin = which * width;
-    return {begin, begin + width < size ? width : size - begin};
-  }
-};
-
-/// Pieces that lie anywhere, listed in the order of what is in them.
-struct listed_pieces {
-  candidate_run const* list = nullptr;
-  std::int64_t listed = 0;
-
-  KOKKOS_INLINE_FUNCTION std::int64_t count() const { return listed; }
-  KOKKOS_INLINE_FUNCTION candidate_run operator()(std::int64_t which) const { return list[which]; }
-};
-
 /// More entries than there can be.
 inline constexpr std::int64_t every_entry = std::numeric_limits<std::int64_t>::max();
 
-/// The knowledge of kernels on a device of a selection that is being made, so that none must ask the host. All zero
-/// before, and after.
+/// The knowledge of a device's kernels of a selection, so that none must ask the host. All zero before, and after.
 struct selection_record {
-  std::int64_t arrived = 0; ///< teams of the running kernel
-  std::int64_t count = 0;   ///< candidates that pass the first filter
-  std::int64_t wanted = 0;  ///< how many of those inside the bracket belong to the k largest
-  std::int64_t inside = 0;
+  std::int64_t arrived = 0;    ///< teams of the running kernel
+  std::int64_t count = 0;      ///< candidates that pass the first filter
+  std::int64_t wanted = 0;     ///< of those that share the digits found, how many belong to the k largest
   std::int64_t prefix = 0;     ///< the digits found, of the place in the range
   std::int64_t below_last = 0; ///< 1 where the place is not the last one of the range
   std::int64_t kept = 0;       ///< entries of the selection
@@ -123,10 +97,8 @@ struct selection_workspace {
 };
 
 namespace detail {
-
 template <class Source, execution_space E>
 using workspace_for = selection_workspace<typename Source::index_type, typename Source::value_type, E>;
-
 } // namespace detail
 
 } // namespace oktopk
