@@ -167,7 +167,12 @@ protected:
     agreement terms(scheme);
     detail::check_length<typename format_type::index_type>(how.length, terms);
     base::k_ = detail::resolve_k(how.length, how.k, how.density, terms);
-    terms.fact("length", how.length).fact("k", base::k_).fact("format", how.format.name());
+    terms.fact("length", how.length).fact("k", base::k_);
+    if constexpr (requires { how.format; }) {
+      terms.fact("format", how.format.name());
+    } else {
+      terms.fact("format", format_type().name());
+    }
     detail::check_policy("local selector", local_selection_.selector(), terms);
     more(terms);
     terms.check_on(base::comm_);

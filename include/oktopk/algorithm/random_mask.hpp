@@ -21,6 +21,15 @@
 
 namespace oktopk {
 
+namespace detail {
+
+template <class Policies>
+struct mask_policies : Policies {
+  using local_selector = random_k;
+};
+
+} // namespace detail
+
 /// Random mask (Konečný et al. 2016, "Federated learning: strategies for improving communication efficiency"; Random-k
 /// with a seed that all ranks share, Stich et al. 2018, and GRACE, Xu et al. 2021): all ranks draw the same k places of
 /// a call and sum the values there. No indices are sent.
@@ -35,16 +44,16 @@ namespace oktopk {
 /// added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the sums, and only then do they
 /// ask whose it is. Types of values and indices are those of `Policies::format`; no other policy is used.
 template <class E, class Comm, class Policies = default_policies>
-class random_mask : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
-  using format_type = typename Policies::format;
-  using base = selecting_base<E, Comm, Policies>;
+class random_mask : detail::checked_selection<E, Comm, Policies>,
+                    public selecting_base<E, Comm, detail::mask_policies<Policies>> {
+  using base = selecting_base<E, Comm, detail::mask_policies<Policies>>;
 
 public:
   using typename base::entries_type;
   using typename base::index_type;
+  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
-  using state_type = selection_state<value_type, random_k>;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
@@ -60,12 +69,7 @@ public:
 
   /// Collective.
   random_mask(E exec, Comm comm, options const& how)
-      : base(std::move(exec), std::move(comm), how.length), local_selection_(random_k(how.local_select)) {
-    k_ = detail::agree_on_selection<format_type>("random_mask", length_, how.k, how.density, format_type(),
-                                                 local_selection_.selector(), comm_, [](agreement&) {});
-  }
-
-  std::string_view name() const { return "random_mask"; }
+      : base(std::move(exec), std::move(comm), how, "random_mask", [](agreement&) {}) {}
 
   /// The lower bound of an allreduce of k values; 2(P-1) more where k is 0, since an empty sum cannot show a fault and
   /// ranks ask instead.
@@ -74,20 +78,10 @@ public:
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
-  state_type const& state() const { return state_; }
-
-  /// Goes on from a saved state. Collective.
-  void restore(state_type const& saved) {
-    detail::agree_on_selection_state("random_mask", saved, comm_);
-    state_ = saved;
-  }
-
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    detail::profiling_region const profiled("oktopk::random_mask");
-    return base::make_call(name(), state_.iteration, [&](call_context<E, Comm>& call) -> update_type const& {
-      state_type next = state_;
+    return base::make_call("oktopk::random_mask", [&](call_context<E, Comm>& call, state_type& next) {
       {
         detail::cancel_on_unwind const alone(comm_); // memory may be missing on one rank
         sums_.reserve(exec_, k_);
@@ -107,9 +101,9 @@ public:
       }
       entries_type const sums(selection.indices.data(), sums_.data(), k_);
       if (overflows) {
-        throw detail::non_finite_in(exec_, sums, fault_subject::sum).as_error(std::string(name()), 0, length_);
+        throw detail::non_finite_in(exec_, sums, fault_subject::sum).as_error(base::name_, 0, length_);
       }
-      return base::finish_call(call, state_, std::move(next), update_type(sums, selection.indices, {}));
+      return update_type(sums, selection.indices, {});
     });
   }
 
@@ -118,9 +112,8 @@ private:
   using base::exec_;
   using base::k_;
   using base::length_;
+  using base::local_selection_;
 
-  state_type state_;
-  local_selection<E, format_type, random_k> local_selection_;
   native_allreduce<E, Comm, value_type> sum_everywhere_;
   count_gathering<Comm> gather_counts_;
   buffer<value_type, typename E::memory_space> sums_{"oktopk::random_mask::sums"};
