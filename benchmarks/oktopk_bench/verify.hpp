@@ -5,7 +5,7 @@
 #include "own_part.hpp"
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/integers.hpp>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/exact_search.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 

@@ -9,9 +9,7 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/launch_lock.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 #include <oktopk/training/communication_thread.hpp>

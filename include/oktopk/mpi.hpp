@@ -12,8 +12,7 @@
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/launch_lock.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)

@@ -4,13 +4,12 @@
 
 /// The NCCL adapter; the only header that includes <nccl.h> (or RCCL's <rccl/rccl.h>).
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/paired.hpp>
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>

@@ -8,9 +8,9 @@
 #include "support/messages.hpp"
 #include "support/unreachable.hpp"
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/self.hpp>
 
 #include <array>

@@ -8,8 +8,8 @@
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/simulation.hpp>
 
 #include <array>

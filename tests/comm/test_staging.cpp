@@ -7,8 +7,8 @@
 #include "support/seeded.hpp"
 #include "support/unreachable.hpp"
 
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/self.hpp>
-#include <oktopk/comm/staging.hpp>
 
 using namespace oktopk_tests;
 

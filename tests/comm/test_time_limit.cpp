@@ -8,12 +8,12 @@
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/paired.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 
 #include <chrono>

@@ -3,7 +3,7 @@
 
 // A group in which ranks do not tell each other what they chose: the compiler must name what is missing.
 
-#include <oktopk/select/group.hpp>
+#include <oktopk/select/concept.hpp>
 
 #include <cstdint>
 

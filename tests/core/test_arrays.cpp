@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/collect.hpp"
 
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 using namespace oktopk_tests;
 

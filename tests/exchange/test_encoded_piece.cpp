@@ -8,7 +8,7 @@
 #include "support/unreachable.hpp"
 
 #include <oktopk/comm/self.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/balance.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>

@@ -5,8 +5,8 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/step.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/exchange/concept.hpp>
+#include <oktopk/select/kernel/source.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 
 /// The sum of every rank's k largest entries: an allgather of the selections. 2k(P-1) words, and 2(P-1) of sizes.

@@ -12,7 +12,7 @@
 #include "support/seeded.hpp"
 
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/mpi.hpp>
 
 #include <array>

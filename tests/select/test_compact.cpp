@@ -5,8 +5,7 @@
 #include "support/catch.hpp"
 
 #include <oktopk/select/kernel/compact.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
-#include <oktopk/select/kernel/select.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 using namespace oktopk_tests;
 using oktopk::detail::magnitude_bits;

@@ -4,7 +4,7 @@
 #include "select/distributions.hpp"
 #include "support/catch.hpp"
 
-#include <oktopk/select/exact_search.hpp>
+#include <oktopk/select/exact.hpp>
 
 #include <functional>
 #include <set>

@@ -6,7 +6,6 @@
 #include "support/warps.hpp"
 
 #include <oktopk/select/kernel/compact.hpp>
-#include <oktopk/select/kernel/select.hpp>
 
 #include <type_traits>
 

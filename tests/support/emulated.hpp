@@ -4,7 +4,7 @@
 
 #include "support/collect.hpp"
 
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <span>
 

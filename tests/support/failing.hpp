@@ -5,10 +5,10 @@
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/comm/in_process.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 

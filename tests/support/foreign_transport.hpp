@@ -6,7 +6,7 @@
 
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/paired.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/sparse.hpp>
 
 #include <cstddef>

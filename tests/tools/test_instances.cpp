@@ -10,7 +10,7 @@
 #include "support/unreachable.hpp"
 
 #include <oktopk/allreduce.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/sgd.hpp>
 

@@ -6,12 +6,10 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -5,12 +5,12 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/comm/revocation.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
-#include <oktopk/exchange/step.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/exchange/concept.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <cstdint>
 #include <limits>

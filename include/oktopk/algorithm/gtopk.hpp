@@ -6,7 +6,7 @@
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
 #include <oktopk/exchange/residual.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -5,10 +5,10 @@
 #include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/residual.hpp>

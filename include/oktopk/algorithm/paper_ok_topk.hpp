@@ -6,7 +6,7 @@
 #include <oktopk/core/options.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/exact_search.hpp>
+#include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 

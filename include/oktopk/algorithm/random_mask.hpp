@@ -5,11 +5,11 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
-#include <oktopk/exchange/step.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/exchange/concept.hpp>
+#include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/random_k.hpp>
 
 #include <cstdint>

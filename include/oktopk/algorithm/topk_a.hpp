@@ -5,8 +5,8 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/residual.hpp>
-#include <oktopk/exchange/step.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 

@@ -6,9 +6,9 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
-#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 

@@ -8,7 +8,7 @@
 #include <oktopk/catalogue/algorithms.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/codec/zfp.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <algorithm>
 #include <cstdint>

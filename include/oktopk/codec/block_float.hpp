@@ -6,7 +6,7 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/format/values/numbers.hpp>
 

@@ -5,7 +5,7 @@
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <cstddef>
 #include <cstdint>

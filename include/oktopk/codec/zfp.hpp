@@ -8,8 +8,7 @@
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/options.hpp>
 
 #include <zfp.h>

@@ -10,7 +10,7 @@
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/launch_lock.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <fcntl.h>
 #include <linux/futex.h>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <oktopk/codec/concept.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>

@@ -4,7 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/reduce.hpp>
 
 #include <cstdint>

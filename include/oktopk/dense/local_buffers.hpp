@@ -4,7 +4,7 @@
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/comm/message_group.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 

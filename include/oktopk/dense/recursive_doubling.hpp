@@ -5,7 +5,7 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <array>

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/options.hpp>

@@ -4,11 +4,10 @@
 
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/staging.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/balance.hpp>
-#include <oktopk/exchange/step.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>

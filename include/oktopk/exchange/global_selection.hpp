@@ -6,13 +6,11 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/step.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/group.hpp>
 
 #include <algorithm>
 #include <cstdint>

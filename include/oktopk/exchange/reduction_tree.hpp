@@ -3,15 +3,14 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/comm/cancel_on_unwind.hpp>
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/staging.hpp>
+#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/exchange/step.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
+#include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/select/exact_search.hpp>
+#include <oktopk/select/exact.hpp>
 #include <oktopk/sparse/region_sum.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 

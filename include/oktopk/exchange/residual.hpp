@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/comm/call_context.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/format/coo.hpp>
 
 #include <cstddef>

@@ -5,8 +5,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
-#include <oktopk/core/kokkos_ext/processor.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/format/values/floats.hpp>
 #include <oktopk/format/values/numbers.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/partition/uniform.hpp>

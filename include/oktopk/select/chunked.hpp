@@ -4,9 +4,9 @@
 
 #include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/exact_search.hpp>
+#include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/chunks.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
 #include <cstdint>

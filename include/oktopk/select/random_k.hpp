@@ -4,8 +4,8 @@
 
 #include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
-#include <oktopk/select/exact_search.hpp>
-#include <oktopk/select/kernel/non_finite.hpp>
+#include <oktopk/select/exact.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/processor.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/write_in_order.hpp>
 
 #include <cstdint>

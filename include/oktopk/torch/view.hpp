@@ -4,7 +4,7 @@
 
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>

@@ -5,8 +5,7 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/core/kokkos_ext/kernels.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/training/feedback.hpp>
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/instance.hpp>
-#include <oktopk/sparse/positions.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
+#include <oktopk/sparse/sorted_sets.hpp>
 
 #include <algorithm>
 #include <cmath>

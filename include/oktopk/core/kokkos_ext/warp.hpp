@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/memory.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <cstdint>
 #include <type_traits>

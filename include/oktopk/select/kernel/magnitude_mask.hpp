@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/core/kokkos_ext/processor.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <cstddef>
 #include <cstdint>
