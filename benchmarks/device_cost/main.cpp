@@ -160,7 +160,7 @@ ledger measure(options const& asked, std::int64_t length, std::string const& for
     space const exec;
     oktopk::ok_topk<space, noted_communicator> allreduce(exec, comm, {.length = length, .density = asked.density});
     if (form == "fused") {
-      using making = oktopk::accumulation<std::int32_t, float, space::memory_space>;
+      using making = oktopk::detail::accumulation<std::int32_t, float, space::memory_space>;
       vector_type const residual = on_device(from.gradient(comm.rank(), 2));
       vector_type const accumulator("device_cost::accumulator", static_cast<std::size_t>(length));
       run_steps(asked, from, comm, book, [&](vector_type const& gradient) {

@@ -29,9 +29,9 @@ namespace oktopk_bench {
 template <oktopk::communicator Comm>
 class timed : public oktopk::communicator_decorator<Comm> {
   using decorator = oktopk::communicator_decorator<Comm>;
-  using decorator::inner;
 
 public:
+  using decorator::inner;
   using request = typename Comm::request;
 
   explicit timed(Comm comm) : decorator(std::move(comm)), clocks_(std::make_shared<clocks>()) {}

@@ -40,8 +40,8 @@ input read_input(std::string const& path);
 using space = Kokkos::DefaultExecutionSpace;
 using device_vector = Kokkos::View<float*, space::memory_space>;
 using const_device_vector = Kokkos::View<float const*, space::memory_space>;
-using making = oktopk::accumulation<std::int32_t, float, space::memory_space>;
-using candidates = oktopk::candidates<std::int32_t, float, space::memory_space>;
+using making = oktopk::detail::accumulation<std::int32_t, float, space::memory_space>;
+using candidates = oktopk::detail::candidates<std::int32_t, float, space::memory_space>;
 
 inline constexpr bool on_device = oktopk::detail::is_device<space>;
 

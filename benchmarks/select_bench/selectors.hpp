@@ -34,7 +34,7 @@ struct selector_entry {
   std::int64_t arrays; ///< of the gradient's length that it goes through: 3 where it accumulates, else 1
 };
 
-using workspace = oktopk::selection_workspace<std::int32_t, float, space>;
+using workspace = oktopk::detail::selection_workspace<std::int32_t, float, space>;
 
 /// The exact k-th magnitude of the accumulator as it is, by a selection without a guess.
 inline std::uint32_t kth_of(space const& exec, vectors const& from, std::int64_t k, workspace& scratch) {
@@ -72,8 +72,8 @@ inline selection make_fused(space const& exec, vectors const& from, std::int64_t
   auto const thresholds = known_thresholds(exec, from, k);
   return [=, &exec, &from](int repetition) {
     scratch->reserve(exec, 2 * k);
-    return oktopk::compact(exec, from.source(repetition), thresholds[static_cast<std::size_t>(repetition % 2)],
-                           *scratch, true);
+    return oktopk::detail::compact(exec, from.source(repetition), thresholds[static_cast<std::size_t>(repetition % 2)],
+                                   *scratch, true);
   };
 }
 

@@ -171,7 +171,7 @@ public:
       : exec_(exec), engine_(std::move(exec), std::move(comm), lengths, how.feedback),
         announced_(make_buckets(lengths, make, how)) {
     times_.buckets.resize(gradients_.size());
-    if (how.overlap && oktopk::takes_other_threads(engine_.comm()) &&
+    if (how.overlap && oktopk::detail::takes_other_threads(engine_.comm()) &&
         detail::launches_from_any_thread<execution_space>()) {
       thread_ = std::make_unique<detail::communication_thread>();
     }
@@ -179,7 +179,7 @@ public:
 
   /// Waits for calls under way; on all ranks alike, or others wait for this one.
   ~bucketed() {
-    launch_unlock const lent;
+    detail::launch_unlock const lent;
     thread_.reset();
   }
 
@@ -253,7 +253,7 @@ public:
   /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance. Takes a
   /// `launch_lock`, and so may wait for kernels of a call that is under way.
   template <class Gradient>
-    requires gradient_view<Gradient, value_type, execution_space>
+    requires detail::gradient_view<Gradient, value_type, execution_space>
   void ready(int tensor, Gradient const& values) {
     auto const length = static_cast<std::int64_t>(values.extent(0));
     if (announced_.knows(tensor) && length != place_of(tensor).length) {
@@ -294,7 +294,7 @@ public:
     add_absent();
     launch_complete();
     if (thread_) {
-      launch_unlock const lent;
+      detail::launch_unlock const lent;
       thread_->wait();
     }
     times_.wait_ended = now();

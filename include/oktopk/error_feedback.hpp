@@ -124,9 +124,9 @@ public:
   /// so set it to 0 with `clip_norm`; residual and velocity stay, and what the update has there (zeros, or their
   /// rounding) must not be applied. For parameters that no rank has used. Within the length, without overlap.
   template <class Gradient>
-    requires gradient_view<Gradient, value_type, execution_space>
+    requires detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
-                                std::span<entry_range const> withheld = {}) {
+                                std::span<detail::entry_range const> withheld = {}) {
     if (auto const length = static_cast<std::int64_t>(gradient.extent(0)); length != allreduce_->length()) {
       fail_on_all(length);
     }
@@ -148,7 +148,8 @@ public:
 
   /// Writes the averages over all ranks into a dense vector of `length()` values: update / P, and 0 elsewhere.
   template <class Average>
-    requires accumulator_view<Average, value_type, execution_space> && (!std::is_const_v<typename Average::value_type>)
+    requires detail::accumulator_view<Average, value_type, execution_space> &&
+             (!std::is_const_v<typename Average::value_type>)
   void average(update_type const& update, Average const& into) const {
     if (static_cast<std::int64_t>(into.extent(0)) != allreduce_->length()) {
       throw error(fault::length_mismatch, "error_feedback: averages of length " + std::to_string(allreduce_->length()) +
@@ -215,7 +216,7 @@ private:
   }
 
   template <class Gradient>
-  update_type const& call(Gradient const& gradient, double scale, std::span<entry_range const> withheld) {
+  update_type const& call(Gradient const& gradient, double scale, std::span<detail::entry_range const> withheld) {
     // A norm that is not finite is left to the allreduce, which names the entry.
     detail::wide_number factor = norm_.factor_to(exec_, gradient, options_.clip_norm);
     if (options_.momentum == 0) {
@@ -236,7 +237,7 @@ private:
   // `of_gradient` is the clipping, and without momentum the scale too.
   template <class Gradient>
   update_type const& call_scaled(Gradient const& gradient, value_type of_gradient, double scale,
-                                 std::span<entry_range const> withheld) {
+                                 std::span<detail::entry_range const> withheld) {
     if (options_.momentum == 0) {
       return call_with<Gradient>(gradient, of_gradient, withheld);
     }
@@ -255,7 +256,7 @@ private:
   }
 
   // Residual and velocity after the call, into the vectors that change places with them.
-  void keep_rest(update_type const& update, std::span<entry_range const> withheld) {
+  void keep_rest(update_type const& update, std::span<detail::entry_range const> withheld) {
     // Without what is in the update (Algorithm 2, line 4), with what the update returns.
     auto const contributed = update.contributed();
     enqueue("oktopk::error_feedback::clear_contributed", contributed.extent(0),
@@ -283,8 +284,9 @@ private:
 
   // One pass accumulates and selects where nobody must see the accumulator in between and no gradient lies in it.
   template <class Gradient>
-  update_type const& call_with(Gradient const& gradient, value_type scale, std::span<entry_range const> withheld) {
-    using making = accumulation<index_type, value_type, memory_space>;
+  update_type const& call_with(Gradient const& gradient, value_type scale,
+                               std::span<detail::entry_range const> withheld) {
+    using making = detail::accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>) {
       if (!hook_ && withheld.empty() && gradient.span_is_contiguous() && gradient.data() != accumulator_.data()) {
         array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
@@ -296,7 +298,7 @@ private:
     return call_with_accumulator(withheld);
   }
 
-  update_type const& call_with_accumulator(std::span<entry_range const> withheld) {
+  update_type const& call_with_accumulator(std::span<detail::entry_range const> withheld) {
     for (auto const [begin, end] : withheld) {
       detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + begin, end - begin,
                          value_type(0));

@@ -376,7 +376,7 @@ public:
 
   /// An error of MPI in one request is thrown when the other requests are over.
   void wait_all(std::span<request> requests) {
-    launch_unlock const lent;
+    detail::launch_unlock const lent;
     int first_error = MPI_SUCCESS;
     int of_peer = 0;
     auto next = requests.begin();
@@ -451,7 +451,7 @@ public:
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
     shared_->broken.throw_if_happened();
-    launch_unlock const lent;
+    detail::launch_unlock const lent;
     shared_->allreduce(data, op);
   }
 

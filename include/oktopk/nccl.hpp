@@ -208,8 +208,6 @@ struct nccl_ranks : shared_state {
   std::array<instance_mark<E>, 16> marks;
 };
 
-} // namespace detail
-
 /// Bulk messages by ncclSend and ncclRecv, in groups on the stream of the caller's instance.
 ///
 /// The host waits for none of them: a complete message is one that takes its place on the stream before all that is
@@ -365,6 +363,8 @@ private:
   }
 };
 
+} // namespace detail
+
 /// Ranks whose bulk data goes by NCCL from device to device, and whose few numbers of the host by `control`, such as
 /// `mpi_communicator`, which it keeps a copy of.
 ///
@@ -372,8 +372,8 @@ private:
 /// `exec` is an instance on it, on which `allreduce` runs; all else runs on the instance of the algorithm. Bulk data
 /// goes from the memory of kernels without a copy.
 template <execution_space E, control_communicator Control>
-paired<Control, nccl_bulk<E>> nccl_communicator(E const& exec, Control control) {
-  auto bulk = nccl_bulk<E>::connect(exec, control);
+paired<Control, detail::nccl_bulk<E>> nccl_communicator(E const& exec, Control control) {
+  auto bulk = detail::nccl_bulk<E>::connect(exec, control);
   return {std::move(control), std::move(bulk)};
 }
 

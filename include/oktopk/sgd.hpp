@@ -89,8 +89,8 @@ public:
   /// One iteration. Collective. `weights` and `gradient` are rank-1 views of `length()` values that the execution space
   /// can reach, the gradient's as `error_feedback` takes them; the update is valid until the next step.
   template <class Weights, class Gradient>
-    requires accumulator_view<Weights, value_type, execution_space> &&
-             gradient_view<Gradient, value_type, execution_space>
+    requires detail::accumulator_view<Weights, value_type, execution_space> &&
+             detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& step(Weights const& weights, Gradient const& gradient) {
     auto const length = static_cast<std::int64_t>(weights.extent(0));
     if (length != allreduce().length() && static_cast<std::int64_t>(gradient.extent(0)) == allreduce().length()) {

@@ -14,7 +14,7 @@ using oktopk::detail::check_accumulator;
 
 namespace {
 
-using making = oktopk::accumulation<std::int32_t, float, memory>;
+using making = oktopk::detail::accumulation<std::int32_t, float, memory>;
 using vector = Kokkos::View<float*, memory>;
 
 static_assert(oktopk::is_accumulation<making> && !oktopk::is_accumulation<vector>);

@@ -33,11 +33,11 @@ TEST_CASE("a transport that runs groups in order tells ranks whose orders do not
         oktopk::detail::message_group<ordered_communicator> messages;
         messages.reset(2);
         oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-        messages.send({space.data(), 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
+        messages.send({space.data(), 8}, peer, oktopk::phase::reduce, oktopk::detail::message_size::known);
         if (!in_one_group) {
           messages.start(execution(), comm);
         }
-        messages.receive({space.data() + 8, 8}, peer, oktopk::phase::reduce, oktopk::message_size::known);
+        messages.receive({space.data() + 8, 8}, peer, oktopk::phase::reduce, oktopk::detail::message_size::known);
         messages.start(execution(), comm);
         messages.wait_all(comm);
       });

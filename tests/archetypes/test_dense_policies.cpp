@@ -152,9 +152,10 @@ private:
 };
 
 template <class W>
-inline constexpr bool is_wire = oktopk::dense_wire<W, host_execution, float>;
+inline constexpr bool is_wire = oktopk::detail::dense_wire<W, host_execution, float>;
 
-static_assert(is_wire<archetype_wire> && is_wire<oktopk::plain_wire> && is_wire<oktopk::coded_wire<archetype_codec>>);
+static_assert(is_wire<archetype_wire> && is_wire<oktopk::detail::plain_wire> &&
+              is_wire<oktopk::coded_wire<archetype_codec>>);
 
 // One defect each.
 class wire_without_options : public archetype_wire {

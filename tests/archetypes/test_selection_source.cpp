@@ -12,7 +12,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-using candidates_type = oktopk::candidates<std::int64_t, double, host_memory>;
+using candidates_type = oktopk::detail::candidates<std::int64_t, double, host_memory>;
 
 // Twice the values of some array, at every third index; made as they are loaded.
 class archetype {
@@ -54,8 +54,8 @@ private:
 };
 
 static_assert(oktopk::selection_source<archetype>);
-static_assert(oktopk::selection_source<oktopk::candidates<std::int32_t, float, host_memory>>);
-static_assert(oktopk::selection_source<oktopk::accumulation<std::int32_t, float, host_memory>>);
+static_assert(oktopk::selection_source<oktopk::detail::candidates<std::int32_t, float, host_memory>>);
+static_assert(oktopk::selection_source<oktopk::detail::accumulation<std::int32_t, float, host_memory>>);
 
 // One defect each.
 template <class T>
@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("selectors read a source that has what the concept asks for a
         all.push_back(3 * static_cast<std::int64_t>(i), 2 * from(i));
       }
       archetype const source(from, vector_of<double>("made", size), vector_of<std::int64_t>("indices", size));
-      oktopk::selection_workspace<std::int64_t, double, host_execution> workspace;
+      oktopk::detail::selection_workspace<std::int64_t, double, host_execution> workspace;
       typename TestType::template state<double> carried;
       oktopk::detail::one_rank alone;
       host_execution const exec;

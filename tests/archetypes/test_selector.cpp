@@ -145,10 +145,10 @@ DEFECT(only_idle, select_changes_itself, archetype,
 struct selects_from_memory_only : archetype {
   using archetype::archetype;
   template <class Context>
-  selection_of<Context>
-  select(Context const&,
-         oktopk::candidates<typename Context::index_type, typename Context::value_type, typename Context::memory_space>,
-         state<typename Context::value_type>&) const;
+  selection_of<Context> select(Context const&,
+                               oktopk::detail::candidates<typename Context::index_type, typename Context::value_type,
+                                                          typename Context::memory_space>,
+                               state<typename Context::value_type>&) const;
 };
 
 // A group that writes down what it is asked, and answers for one rank.
@@ -237,8 +237,8 @@ TEST_CASE("ok_topk runs with selectors that have what the concept asks for and n
 TEST_CASE("selectors run in a group that has what the concept asks for and nothing else") {
   constexpr std::int64_t length = 500;
   auto const accumulator = whole_numbers<float>(length, 0);
-  using workspace_type = oktopk::selection_workspace<std::int32_t, float, host_execution>;
-  using candidates_type = oktopk::candidates<std::int32_t, float, host_memory>;
+  using workspace_type = oktopk::detail::selection_workspace<std::int32_t, float, host_execution>;
+  using candidates_type = oktopk::detail::candidates<std::int32_t, float, host_memory>;
   workspace_type workspace;
   archetype_group group;
   oktopk::exact::state<float> none;

@@ -56,10 +56,10 @@ inline constexpr bool only_nameless =
     !oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> && !oktopk::sparse_format<F>;
 template <class F>
 inline constexpr bool only_boundless = oktopk::detail::names_its_types<F> && !oktopk::detail::bounds_its_size<F> &&
-                                       oktopk::encodes_on<F, host_execution> && !oktopk::sparse_format<F>;
+                                       oktopk::detail::encodes_on<F, host_execution> && !oktopk::sparse_format<F>;
 template <class F>
 inline constexpr bool only_uncoded = oktopk::detail::names_its_types<F> && oktopk::detail::bounds_its_size<F> &&
-                                     !oktopk::encodes_on<F, host_execution> && !oktopk::sparse_format<F>;
+                                     !oktopk::detail::encodes_on<F, host_execution> && !oktopk::sparse_format<F>;
 
 DEFECT(only_nameless, index_is_unsigned, archetype, using index_type = std::uint32_t);
 DEFECT(only_nameless, index_is_floating, archetype, using index_type = float);

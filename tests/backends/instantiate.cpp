@@ -124,7 +124,7 @@ std::int64_t every_dense_algorithm(in_process comm) {
   using oktopk::coded_wire;
   using oktopk::identity;
   // Memory that kernels cannot reach, as messages are staged in where a device has no page-locked memory.
-  oktopk::buffer<float, Kokkos::HostSpace> on_host("host");
+  oktopk::detail::buffer<float, Kokkos::HostSpace> on_host("host");
   on_host.reserve(space(), 10);
   return on_host.capacity() + all_of<oktopk::dense_ring<space, in_process>>(comm) +
          all_of<oktopk::dense_ring_chunked<space, in_process>>(comm) +

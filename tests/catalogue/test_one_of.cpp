@@ -18,7 +18,7 @@ namespace {
 /// Calls `check(choice, name)` for every alternative of a list, with its own options.
 template <class OneOf, class List, class Check>
 void for_each_choice(List const& list, Check const& check) {
-  auto const one = [&]<class Policy>(oktopk::alternative<Policy> const& listed) {
+  auto const one = [&]<class Policy>(oktopk::detail::alternative<Policy> const& listed) {
     typename OneOf::options how;
     how.chosen = oktopk::detail::choice_of<Policy>();
     check(OneOf(how), std::string(listed.name));

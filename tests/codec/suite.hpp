@@ -99,7 +99,7 @@ bool recodes_alike(Codec const& codec, std::vector<Value> const& values, Wire co
   auto const out = to_view(std::vector<std::byte>(made.wire.size() + 8, std::byte(0x5a)));
   auto const lost = to_view(std::vector<Value>(values.size() + 1, Value(-7)));
   for (Value* const note : {static_cast<Value*>(nullptr), lost.data()}) {
-    codec.recode(exec, oktopk::add(), static_cast<std::byte const*>(wire.data()),
+    codec.recode(exec, oktopk::detail::add(), static_cast<std::byte const*>(wire.data()),
                  static_cast<std::int64_t>(values.size()), static_cast<Value const*>(mine.data()), out.data(), note);
   }
   exec.fence();
@@ -162,7 +162,7 @@ std::string fault_on_finite(Codec const& codec, double most = std::numeric_limit
       }
       return bits(expected) == bits(to_vector(into));
     };
-    if (!reduced(oktopk::add()) || !reduced(oktopk::larger()) || !reduced(oktopk::smaller())) {
+    if (!reduced(oktopk::detail::add()) || !reduced(oktopk::detail::larger()) || !reduced(oktopk::detail::smaller())) {
       return name + ": reduces to other values than it decodes to";
     }
     if constexpr (oktopk::detail::recoding_codec<Codec, Value, execution>) {

@@ -166,9 +166,9 @@ void check_groups(Comm comm) {
   };
   // The first group: one message of a size that the receiver knows, and one that takes less than its room.
   std::size_t const known =
-      messages.receive(part(in, 0, capacity), before(comm), oktopk::phase::gather, oktopk::message_size::known);
+      messages.receive(part(in, 0, capacity), before(comm), oktopk::phase::gather, oktopk::detail::message_size::known);
   std::size_t const open = messages.receive(part(in, 1, capacity), before(comm), oktopk::phase::reduce);
-  messages.send(part(out, 0, capacity), next(comm), oktopk::phase::gather, oktopk::message_size::known);
+  messages.send(part(out, 0, capacity), next(comm), oktopk::phase::gather, oktopk::detail::message_size::known);
   messages.send(part(out, 1, 17), next(comm), oktopk::phase::reduce);
   messages.start(exec, comm, "oktopk::tests::start");
   // The second, before the first is complete.

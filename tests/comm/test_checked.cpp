@@ -27,9 +27,9 @@ using namespace oktopk_tests;
 using oktopk::checked;
 using oktopk::fault;
 using oktopk::in_process_communicator;
-using oktopk::operation;
 using oktopk::phase;
 using oktopk::reduction;
+using oktopk::detail::operation;
 
 namespace {
 

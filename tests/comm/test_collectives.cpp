@@ -58,8 +58,8 @@ TEST_CASE("exchange sends to one peer and receives from another at once") {
   oktopk::in_process::run(5, [&](in_process_communicator comm) {
     std::int64_t const mine = comm.rank();
     std::span<std::int64_t> const in(&heard[static_cast<std::size_t>(comm.rank())], 1);
-    oktopk::exchange(comm, std::as_bytes(std::span(&mine, 1)), (comm.rank() + 2) % 5, std::as_writable_bytes(in),
-                     (comm.rank() + 3) % 5, phase::balance);
+    oktopk::detail::exchange(comm, std::as_bytes(std::span(&mine, 1)), (comm.rank() + 2) % 5,
+                             std::as_writable_bytes(in), (comm.rank() + 3) % 5, phase::balance);
   });
   CHECK(heard == std::vector<std::int64_t>{3, 4, 0, 1, 2});
 }

@@ -24,7 +24,7 @@ using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::in_process_communicator;
 using oktopk::phase;
-using oktopk::takes_other_threads;
+using oktopk::detail::takes_other_threads;
 
 namespace {
 
@@ -65,11 +65,11 @@ TEST_CASE("a decorator says of itself what its communicator says") {
   CHECK(around_world::tells_sizes == in_process_communicator::tells_sizes);
   CHECK(around_world::ordered_by_instance == in_process_communicator::ordered_by_instance);
   oktopk::in_process::run(2, [](in_process_communicator inner) {
-    CHECK(oktopk::takes_other_threads(transparent(inner)) == oktopk::takes_other_threads(inner));
+    CHECK(oktopk::detail::takes_other_threads(transparent(inner)) == oktopk::detail::takes_other_threads(inner));
     CHECK(transparent(inner).can_access<Kokkos::HostSpace>());
   });
-  CHECK(oktopk::takes_other_threads(around_self(oktopk::self_communicator())) ==
-        oktopk::takes_other_threads(oktopk::self_communicator()));
+  CHECK(oktopk::detail::takes_other_threads(around_self(oktopk::self_communicator())) ==
+        oktopk::detail::takes_other_threads(oktopk::self_communicator()));
 }
 
 TEST_CASE("a decorator passes on time limits, what messages are for, and that a rank gives up") {

@@ -48,7 +48,7 @@ TEST_CASE("a breakdown without a sentence is one") {
 }
 
 TEST_CASE("an operation is named with the number of its call, where it has one") {
-  oktopk::operation during;
+  oktopk::detail::operation during;
   CHECK(during.text().empty());
   during.begin("ok_topk", 12);
   CHECK(during.text() == "ok_topk, call 12");
@@ -59,12 +59,12 @@ TEST_CASE("an operation is named with the number of its call, where it has one")
 TEST_CASE("a communicator that does not want to know what its messages are for is not told") {
   struct deaf {
   } nobody;
-  oktopk::begin_operation(nobody, "ok_topk", 1);
+  oktopk::detail::begin_operation(nobody, "ok_topk", 1);
   struct hearing {
-    oktopk::operation during;
+    oktopk::detail::operation during;
     void begin_operation(std::string_view name, std::int64_t number) { during.begin(name, number); }
   } somebody;
-  oktopk::begin_operation(somebody, "ok_topk", 1);
+  oktopk::detail::begin_operation(somebody, "ok_topk", 1);
   CHECK(somebody.during.text() == "ok_topk, call 1");
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") 
   report.add(false, false, 3, phase::gather);
   report.add(true, false, 4, phase::reduce);
   CHECK(report.open() == "to receive from rank 1 (gather) and to send to rank 3 (gather)");
-  oktopk::operation const during{"ok_topk", 5};
+  oktopk::detail::operation const during{"ok_topk", 5};
   auto const late = report.timed_out(0, during, std::chrono::milliseconds(1500));
   CHECK(late.code() == oktopk::fault::timed_out);
   CHECK(late.sentence() == "rank 0 has waited to receive from rank 1 (gather) and to send to rank 3 (gather) in "

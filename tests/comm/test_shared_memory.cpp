@@ -125,8 +125,8 @@ TEST_CASE("shared_memory moves messages that are far longer than a ring, with mo
     int const next = (comm.rank() + 1) % comm.size();
     int const before = (comm.rank() + comm.size() - 1) % comm.size();
     for (int round = 0; round < 3; ++round) {
-      oktopk::exchange(comm, std::as_bytes(std::span(out)), next, std::as_writable_bytes(std::span(in)), before,
-                       phase::gather);
+      oktopk::detail::exchange(comm, std::as_bytes(std::span(out)), next, std::as_writable_bytes(std::span(in)), before,
+                               phase::gather);
       CHECK(in[0] == 1000000 * before);
       CHECK(in[count - 1] == 1000000 * before + static_cast<int>(count) - 1);
     }
@@ -139,7 +139,7 @@ TEST_CASE("shared_memory moves messages that are far longer than a ring, with mo
 TEST_CASE("a rank that has ended is an error on those that wait for it, and the others hear why") {
   auto const all = heard(3, [](communicator& comm) {
     int number = 0;
-    oktopk::begin_operation(comm, "test", 7);
+    oktopk::detail::begin_operation(comm, "test", 7);
     if (comm.rank() == 1) {
       std::cout << "0 " << std::flush;
       _exit(0); // with nothing said and nothing cleaned up

@@ -68,7 +68,7 @@ struct longer_state : some_state {
   }
 };
 
-static_assert(oktopk::state_of_parts<some_state>);
+static_assert(oktopk::detail::state_of_parts<some_state>);
 
 // One defect each.
 struct without_name : some_state {
@@ -89,8 +89,8 @@ struct not_made_of_nothing : some_state {
 static_assert(!oktopk::detail::names_its_type<without_name> && oktopk::detail::visits_its_parts<without_name>);
 static_assert(oktopk::detail::names_its_type<without_parts> && !oktopk::detail::visits_its_parts<without_parts>);
 static_assert(oktopk::detail::names_its_type<never_const> && !oktopk::detail::visits_its_parts<never_const>);
-static_assert(!oktopk::state_of_parts<without_name> && !oktopk::state_of_parts<without_parts>);
-static_assert(!oktopk::state_of_parts<never_const> && !oktopk::state_of_parts<not_made_of_nothing>);
+static_assert(!oktopk::detail::state_of_parts<without_name> && !oktopk::detail::state_of_parts<without_parts>);
+static_assert(!oktopk::detail::state_of_parts<never_const> && !oktopk::detail::state_of_parts<not_made_of_nothing>);
 
 some_state example() {
   return {std::int64_t(1) << 40, {0.1F, -1}, {0.1, -0.0, 1e-310}, {0, 7, 99}};

@@ -26,21 +26,22 @@ static_assert(!oktopk::gradient_index<std::uint32_t> && !oktopk::gradient_index<
               !oktopk::gradient_index<float>);
 
 // Both constnesses, managed or not, any layout: what is not contiguous is found at run time.
-static_assert(oktopk::accumulator_view<Kokkos::View<float*, host>, float, E>);
-static_assert(oktopk::accumulator_view<Kokkos::View<float const*, host>, float, E>);
+static_assert(oktopk::detail::accumulator_view<Kokkos::View<float*, host>, float, E>);
+static_assert(oktopk::detail::accumulator_view<Kokkos::View<float const*, host>, float, E>);
 static_assert(
-    oktopk::accumulator_view<Kokkos::View<double*, host, Kokkos::MemoryTraits<Kokkos::Unmanaged>>, double, E>);
-static_assert(oktopk::accumulator_view<Kokkos::View<float*, Kokkos::LayoutStride, host>, float, E>);
+    oktopk::detail::accumulator_view<Kokkos::View<double*, host, Kokkos::MemoryTraits<Kokkos::Unmanaged>>, double, E>);
+static_assert(oktopk::detail::accumulator_view<Kokkos::View<float*, Kokkos::LayoutStride, host>, float, E>);
 
 // One defect each.
-static_assert(!oktopk::kokkos_vector<std::vector<float>> && !oktopk::kokkos_vector<float*>);
-static_assert(!oktopk::kokkos_vector<Kokkos::View<float**, host>> && !oktopk::kokkos_vector<Kokkos::View<float, host>>);
+static_assert(!oktopk::detail::kokkos_vector<std::vector<float>> && !oktopk::detail::kokkos_vector<float*>);
+static_assert(!oktopk::detail::kokkos_vector<Kokkos::View<float**, host>> &&
+              !oktopk::detail::kokkos_vector<Kokkos::View<float, host>>);
 static_assert(!oktopk::detail::same_value_type<Kokkos::View<double*, host>, float>);
 static_assert(!oktopk::detail::same_value_type<Kokkos::View<int*, host>, float>);
 static_assert(oktopk::detail::same_value_type<Kokkos::View<float const*, host>, float>);
-static_assert(!oktopk::accumulator_view<Kokkos::View<double*, host>, float, E>);
-static_assert(!oktopk::accumulator_view<Kokkos::View<float**, host>, float, E>);
-static_assert(!oktopk::accumulator_view<std::vector<float>, float, E>);
+static_assert(!oktopk::detail::accumulator_view<Kokkos::View<double*, host>, float, E>);
+static_assert(!oktopk::detail::accumulator_view<Kokkos::View<float**, host>, float, E>);
+static_assert(!oktopk::detail::accumulator_view<std::vector<float>, float, E>);
 
 // Memory that an execution space cannot reach: the library needs no device to see that.
 struct far_memory {
@@ -57,5 +58,5 @@ struct Kokkos::SpaceAccessibility<E, far_memory> {
   enum : bool { accessible = false };
 };
 
-static_assert(oktopk::accessible_from<Kokkos::View<float*, host>, E>);
-static_assert(!oktopk::accessible_from<far_vector, E>);
+static_assert(oktopk::detail::accessible_from<Kokkos::View<float*, host>, E>);
+static_assert(!oktopk::detail::accessible_from<far_vector, E>);

@@ -9,7 +9,7 @@
 namespace {
 
 using oktopk_tests::host_execution;
-using int_buffer = oktopk::buffer<std::int64_t, oktopk_tests::host_memory>;
+using int_buffer = oktopk::detail::buffer<std::int64_t, oktopk_tests::host_memory>;
 
 bool all_zero(int_buffer const& memory) {
   return std::all_of(memory.data(), memory.data() + memory.capacity(), [](std::int64_t x) { return x == 0; });

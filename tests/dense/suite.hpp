@@ -258,10 +258,10 @@ std::string wrong_when_staged() {
 /// All of the above, for an algorithm that loses nothing.
 template <class Subject>
 void check_lossless() {
-  static_assert(
-      oktopk::dense_reduction<typename Subject::template algorithm<counting, float>, execution, counting, float>);
-  static_assert(
-      oktopk::dense_reduction<typename Subject::template algorithm<counting, double>, execution, counting, double>);
+  static_assert(oktopk::detail::dense_reduction<typename Subject::template algorithm<counting, float>, execution,
+                                                counting, float>);
+  static_assert(oktopk::detail::dense_reduction<typename Subject::template algorithm<counting, double>, execution,
+                                                counting, double>);
   CHECK(wrong_results<Subject, float>() == "");
   CHECK(wrong_results<Subject, double>() == "");
   CHECK(disagreement<Subject, float>() == "");

@@ -18,7 +18,7 @@ struct subject {
 } // namespace
 
 TEST_CASE("the communicator's own allreduce reduces by sum, maximum and minimum") {
-  static_assert(oktopk::dense_reduction<subject::algorithm<counting, float>, execution, counting, float>);
+  static_assert(oktopk::detail::dense_reduction<subject::algorithm<counting, float>, execution, counting, float>);
   CHECK(wrong_results<subject, float>() == "");
   CHECK(wrong_results<subject, double>() == "");
   CHECK(disagreement<subject, float>() == "");

@@ -80,8 +80,8 @@ sparse_vector<float> decoded_part(Call& call, oktopk::detail::message_buffer<exe
   for (auto const& piece : scheme) {
     count += piece.to == call.comm.rank() ? piece.last - piece.first : 0;
   }
-  oktopk::buffer<std::int32_t, typename execution::memory_space> indices("indices");
-  oktopk::buffer<float, typename execution::memory_space> values("values");
+  oktopk::detail::buffer<std::int32_t, typename execution::memory_space> indices("indices");
+  oktopk::detail::buffer<float, typename execution::memory_space> values("values");
   indices.reserve(call.exec, count);
   values.reserve(call.exec, count);
   std::int64_t offset = 0;
@@ -140,7 +140,7 @@ TEST_CASE("balance brings every rank its even share of the entries, encoded, in 
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       auto const rank = static_cast<std::size_t>(comm.rank());
       counting counted(comm);
-      oktopk::balance<execution, counting, format> balancing;
+      oktopk::detail::balance<execution, counting, format> balancing;
       oktopk::detail::message_buffer<execution> part("part");
       oktopk::region const everything{0, length_of_parts};
       for (int repeat = 0; repeat < 2; ++repeat) { // the second time in used buffers

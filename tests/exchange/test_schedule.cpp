@@ -74,7 +74,7 @@ TEST_CASE("a fault report becomes an error that names rank and fault") {
 }
 
 TEST_CASE("a fault report tells a value from a sum and from a residual, also after a journey") {
-  using oktopk::fault_subject;
+  using oktopk::detail::fault_subject;
   auto const said = [](fault_subject subject) {
     fault_report const sent{fault::non_finite, 7, subject};
     return std::string(fault_report::unpacked(sent.packed()).as_error("scheme", 3, 100).what());

@@ -92,7 +92,7 @@ void round_trip(arrays<Format> const& sent, region where, Format const& format =
     received.indices.pop_back();
     CHECK(received.indices == sent.indices);
     received.values.pop_back();
-    if (!oktopk::is_lossy(format)) {
+    if (!oktopk::detail::is_lossy(format)) {
       CHECK(same_bits(received.values, sent.values));
     } else {
       CHECK(std::all_of(received.values.begin(), received.values.end(), [](value x) { return std::isfinite(x); }));

@@ -20,7 +20,7 @@ using formats = std::tuple<coo<float, std::int32_t>, coo<float, std::int64_t>, c
 
 static_assert(oktopk::sparse_format<coo<>> && oktopk::sparse_format<coo<double, std::int64_t>>);
 static_assert(std::is_same_v<coo<>, coo<float, std::int32_t>>, "two words an entry unless asked otherwise");
-static_assert(oktopk::encodes_on<coo<>, Kokkos::DefaultExecutionSpace>);
+static_assert(oktopk::detail::encodes_on<coo<>, Kokkos::DefaultExecutionSpace>);
 
 } // namespace
 

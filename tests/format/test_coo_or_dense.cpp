@@ -19,7 +19,7 @@ using formats = std::tuple<coo_or_dense<float, std::int32_t>, coo_or_dense<float
                            coo_or_dense<double, std::int32_t>, coo_or_dense<double, std::int64_t>>;
 
 static_assert(oktopk::sparse_format<coo_or_dense<>> && coo_or_dense<>::lossless);
-static_assert(oktopk::encodes_on<coo_or_dense<>, Kokkos::DefaultExecutionSpace>);
+static_assert(oktopk::detail::encodes_on<coo_or_dense<>, Kokkos::DefaultExecutionSpace>);
 
 } // namespace
 

@@ -27,7 +27,7 @@ using formats = std::tuple<gap16<float, std::int32_t>, gap16<float, std::int64_t
                            gap16<double, std::int64_t>>;
 
 static_assert(oktopk::sparse_format<gap16<>> && gap16<>::lossless);
-static_assert(oktopk::encodes_on<gap16<>, Kokkos::DefaultExecutionSpace>);
+static_assert(oktopk::detail::encodes_on<gap16<>, Kokkos::DefaultExecutionSpace>);
 
 template <class Format>
 std::vector<std::byte> encoded(arrays<Format> const& entries, region where) {

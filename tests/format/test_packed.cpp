@@ -29,7 +29,7 @@ using lossy_formats = std::tuple<
     packed<float, std::int32_t, oktopk::sign_values>, packed<double, std::int64_t, oktopk::sign_values>>;
 
 static_assert(oktopk::sparse_format<packed<>> && packed<>::lossless && !packed<>::exact_size);
-static_assert(oktopk::encodes_on<packed<>, Kokkos::DefaultExecutionSpace>);
+static_assert(oktopk::detail::encodes_on<packed<>, Kokkos::DefaultExecutionSpace>);
 static_assert(oktopk::value_codec<oktopk::exact_values> && oktopk::value_codec<oktopk::bfloat16_values>);
 static_assert(oktopk::value_codec<oktopk::fixed_values<8>> && oktopk::value_codec<oktopk::fixed_values<2>>);
 static_assert(oktopk::value_codec<oktopk::sign_values> && !oktopk::sign_values::lossless);

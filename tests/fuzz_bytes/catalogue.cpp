@@ -31,7 +31,7 @@ void run(std::span<std::byte const> input) {
 std::vector<bytes> seeds() {
   std::vector<bytes> made;
   auto const add = [&](std::string const& text) { made.push_back(written().number(std::uint64_t(96)).text(text)); };
-  for (oktopk::listed_allreduce const& each : oktopk::list_allreduces()) {
+  for (oktopk::detail::listed_allreduce const& each : oktopk::list_allreduces()) {
     add(each.name);
     for (oktopk::detail::listed_option const& option : each.options) {
       add(each.name + "(" + option.key + "=" + option.value + ")");

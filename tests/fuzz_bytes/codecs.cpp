@@ -32,9 +32,9 @@ void decode(Codec const& codec, drawn& from) {
   std::vector<Value> lost(values.size());
   execution const exec;
   codec.decode(exec, in.data(), count, values.data());
-  codec.decode_and_reduce(exec, oktopk::add(), in.data(), count, values.data());
+  codec.decode_and_reduce(exec, oktopk::detail::add(), in.data(), count, values.data());
   if constexpr (oktopk::detail::recoding_codec<Codec, Value, execution>) {
-    codec.recode(exec, oktopk::add(), in.data(), count, values.data(), out.data(), lost.data());
+    codec.recode(exec, oktopk::detail::add(), in.data(), count, values.data(), out.data(), lost.data());
   }
   exec.fence();
 }

@@ -159,7 +159,7 @@ TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
       most = std::max(most.load(), ++inside);
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       --inside;
-      oktopk::launch_unlock const lent;
+      oktopk::detail::launch_unlock const lent;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   };

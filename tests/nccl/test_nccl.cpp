@@ -31,11 +31,11 @@ namespace {
 using device = Kokkos::DefaultExecutionSpace;
 using device_memory = device::memory_space;
 using control = draining_control<oktopk::mpi_communicator>;
-using nccl = oktopk::paired<control, oktopk::nccl_bulk<device>>;
+using nccl = oktopk::paired<control, oktopk::detail::nccl_bulk<device>>;
 
 static_assert(oktopk::communicator<nccl> && oktopk::communicator<oktopk::counted<nccl>>);
-static_assert(oktopk::bulk_communicator<oktopk::nccl_bulk<device>> &&
-              !oktopk::control_communicator<oktopk::nccl_bulk<device>>);
+static_assert(oktopk::bulk_communicator<oktopk::detail::nccl_bulk<device>> &&
+              !oktopk::control_communicator<oktopk::detail::nccl_bulk<device>>);
 
 nccl connected() {
   return oktopk::nccl_communicator(device(), control(oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD)));
@@ -120,8 +120,8 @@ void pass_on(nccl& comm, device const& exec, numbers const& out, numbers const& 
   oktopk::detail::message_group<nccl> messages;
   messages.reset(2);
   oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-  messages.receive(bytes_of(in), previous_rank(), oktopk::phase::reduce, oktopk::message_size::known);
-  messages.send(bytes_of(out), next_rank(), oktopk::phase::reduce, oktopk::message_size::known);
+  messages.receive(bytes_of(in), previous_rank(), oktopk::phase::reduce, oktopk::detail::message_size::known);
+  messages.send(bytes_of(out), next_rank(), oktopk::phase::reduce, oktopk::detail::message_size::known);
   messages.start(exec, comm);
   messages.wait_all(comm);
 }
@@ -181,7 +181,7 @@ TEST_CASE_ON_ALL_RANKS("messages of nccl take their place among the kernels of t
 
 TEST_CASE_ON_ALL_RANKS("a duplicate of a communicator of nccl has its ranks and its own messages") {
   nccl comm = connected();
-  auto const other = oktopk::nccl_bulk<device>::duplicate(device(), comm.bulk().get());
+  auto const other = oktopk::detail::nccl_bulk<device>::duplicate(device(), comm.bulk().get());
   CHECK(other.rank() == world_rank());
   CHECK(other.size() == world_size());
   CHECK(other.get() != comm.bulk().get());
@@ -195,7 +195,7 @@ TEST_CASE_ON_ALL_RANKS("a call that nccl refuses is an error that says why, and 
     oktopk::detail::message_group<nccl> messages;
     messages.reset(1);
     oktopk::detail::cancel_on_unwind const guard(comm, messages.requests());
-    messages.receive(bytes_of(incoming), world_size() + 5, oktopk::phase::reduce, oktopk::message_size::known);
+    messages.receive(bytes_of(incoming), world_size() + 5, oktopk::phase::reduce, oktopk::detail::message_size::known);
     messages.start(exec, comm);
   });
   CHECK(unlike(refused, oktopk::fault::communication, "ncclRecv: ") == "");

@@ -57,10 +57,10 @@ std::vector<Value> drawn(std::function<Value(std::uint64_t)> const& from, std::i
 }
 
 template <class Value>
-using local_candidates = oktopk::candidates<std::int32_t, Value, memory>;
+using local_candidates = oktopk::detail::candidates<std::int32_t, Value, memory>;
 
 template <class Value>
-using workspace_of = oktopk::selection_workspace<std::int32_t, Value, execution>;
+using workspace_of = oktopk::detail::selection_workspace<std::int32_t, Value, execution>;
 
 /// All values, each at its own position, as a local selection sees them. The view must live on.
 template <class Value>

@@ -109,7 +109,7 @@ struct subject {
 
   Selector selector;
   state_type state{};
-  oktopk::selection_workspace<Index, Value, execution> workspace{};
+  oktopk::detail::selection_workspace<Index, Value, execution> workspace{};
 
   /// Promise 5: a selection is no larger than the capacity, counts are those of all ranks, and the state is sound.
   template <class Group, class Source>
@@ -142,7 +142,7 @@ struct in_the_making {
   Kokkos::View<Value*, memory> residual;
   Kokkos::View<Value*, memory> gradient;
   Kokkos::View<Value*, memory> accumulator;
-  oktopk::accumulation<Index, Value, memory> source;
+  oktopk::detail::accumulation<Index, Value, memory> source;
 };
 
 /// Promises 6 to 8, of one rank alone over some iterations: a source that is formed as it is read is formed whole, and
@@ -163,7 +163,7 @@ void check_one_rank(Selector const& selector, std::vector<std::vector<Value>> co
     subject_type restored{selector};
     restored.state = loaded<typename subject_type::state_type>(saved(first.state));
     auto const view = to_view(values);
-    oktopk::candidates<Index, Value, memory> const from(
+    oktopk::detail::candidates<Index, Value, memory> const from(
         oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)), {});
     auto const chosen = first.select(alone, from, k, iteration, length, finite);
     check_chosen(chosen, values, k, given);
@@ -212,7 +212,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
       auto const length = static_cast<std::int64_t>(values.size());
       auto call = call_on(comm, length);
       oktopk::detail::all_ranks<execution, counting, format> group(call, length, workspace);
-      chosen[i][rank] = mine.select(group, oktopk::candidates<Index, Value, memory>(own.entries), k,
+      chosen[i][rank] = mine.select(group, oktopk::detail::candidates<Index, Value, memory>(own.entries), k,
                                     static_cast<std::int64_t>(i), length);
       states[i].push_back(saved(mine.state));
     }
@@ -238,7 +238,7 @@ void check_types(Selector const& selector, promises const& given) {
       for (std::int64_t const k :
            std::set<std::int64_t>{0, std::min<std::int64_t>(1, size), size / 20, size / 2, size}) {
         CAPTURE(name, size, k);
-        using source = oktopk::candidates<Index, Value, memory>;
+        using source = oktopk::detail::candidates<Index, Value, memory>;
         if constexpr (oktopk::detail::selects_from<Selector, execution, Index, Value, oktopk::detail::one_rank,
                                                    source>) {
           check_one_rank<Index, Value>(selector, iterations, k, given, finite);

@@ -25,7 +25,7 @@ TEST_CASE("compact writes what it keeps in ascending order") {
     auto const expected = at_least(all_entries(values), 15.0F);
     workspace_of<float> workspace;
     workspace.reserve(execution(), size);
-    auto const count = oktopk::compact(execution(), candidates_in(view), {magnitude_bits(15.0F)}, workspace);
+    auto const count = oktopk::detail::compact(execution(), candidates_in(view), {magnitude_bits(15.0F)}, workspace);
     CHECK(count == expected.size());
     CHECK((selection_in(workspace, count) == expected));
   }
@@ -41,8 +41,8 @@ TEST_CASE("compact with too little room says so, and how much it takes when aske
     workspace.reserve(execution(), capacity);
     REQUIRE(workspace.indices.capacity() == capacity);
     auto const kept = magnitude_bits(10.0F);
-    CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace) > capacity);
-    CHECK(oktopk::compact(execution(), candidates_in(view), kept, workspace, true) == expected.size());
+    CHECK(oktopk::detail::compact(execution(), candidates_in(view), kept, workspace) > capacity);
+    CHECK(oktopk::detail::compact(execution(), candidates_in(view), kept, workspace, true) == expected.size());
   }
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("compact on a CPU writes nothing beyond its room, however the kept one
       values.push_back(noise(seed, i, 1) % 10 < (crowd ? 8U : 1U) ? 2.0F : 1.0F);
     }
     auto const expected = at_least(all_entries(values), 2.0F);
-    oktopk::candidates<std::int32_t, float, Kokkos::HostSpace> const from(
+    oktopk::detail::candidates<std::int32_t, float, Kokkos::HostSpace> const from(
         oktopk::array_ref<float const, Kokkos::HostSpace>(values.data(), values.size()), {});
     std::int64_t const capacity = number_in(0, expected.size() + 40, noise(seed, 5));
     std::vector<std::int32_t> indices(600, -7);
@@ -91,14 +91,14 @@ TEST_CASE("compact forms the accumulator as it selects from it") {
       auto const residual_view = to_view(residual);
       auto const gradient_view = to_view(gradient);
       auto const accumulator_view = to_view(std::vector<float>(residual.size(), -1.0F));
-      oktopk::accumulation<std::int32_t, float, memory> making;
+      oktopk::detail::accumulation<std::int32_t, float, memory> making;
       making.residual = oktopk::array_ref<float const, memory>(residual_view.data(), residual.size());
       making.gradient = oktopk::array_ref<float const, memory>(gradient_view.data(), residual.size());
       making.accumulator = oktopk::array_ref<float, memory>(accumulator_view.data(), residual.size());
       making.rate = 0.5F;
       workspace_of<float> workspace;
       workspace.reserve(execution(), capacity);
-      auto const count = oktopk::compact(execution(), making, {magnitude_bits(17.0F)}, workspace);
+      auto const count = oktopk::detail::compact(execution(), making, {magnitude_bits(17.0F)}, workspace);
       execution().fence();
       CHECK((to_vector(accumulator_view) == sums));
       CHECK((count > capacity) == (expected.size() > capacity));
@@ -142,12 +142,12 @@ TEST_CASE("compact takes indices that stand beside the values") {
                                           std::int64_t(1) << 50};
   auto const value_view = to_view(values);
   auto const index_view = to_view(indices);
-  oktopk::selection_workspace<std::int64_t, float, execution> workspace;
+  oktopk::detail::selection_workspace<std::int64_t, float, execution> workspace;
   workspace.reserve(execution(), 5);
-  oktopk::candidates<std::int64_t, float, memory> const from{
+  oktopk::detail::candidates<std::int64_t, float, memory> const from{
       oktopk::array_ref<float const, memory>(value_view.data(), 5),
       oktopk::array_ref<std::int64_t const, memory>(index_view.data(), 5)};
-  REQUIRE(oktopk::compact(execution(), from, {magnitude_bits(3.0F)}, workspace) == 3);
+  REQUIRE(oktopk::detail::compact(execution(), from, {magnitude_bits(3.0F)}, workspace) == 3);
   CHECK((to_vector(workspace.entries(3).indices) == std::vector<std::int64_t>{7, indices[2], indices[4]}));
 }
 

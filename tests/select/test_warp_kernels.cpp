@@ -17,10 +17,10 @@ using oktopk::detail::tile_width;
 namespace {
 
 template <class Index, class Value>
-using candidates_of = oktopk::candidates<Index, Value, memory>;
+using candidates_of = oktopk::detail::candidates<Index, Value, memory>;
 
 template <class Index, class Value>
-using kernel_workspace = oktopk::selection_workspace<Index, Value, execution>;
+using kernel_workspace = oktopk::detail::selection_workspace<Index, Value, execution>;
 
 template <class Index, class Value>
 sparse_vector<Value> written(kernel_workspace<Index, Value> const& workspace, std::int64_t count) {

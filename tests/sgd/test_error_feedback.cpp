@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("over all ranks residuals and averages add up to the gradient
 TEMPLATE_TEST_CASE("withheld ranges take no part: residual and velocity stay there, and the rest loses nothing", "",
                    algorithm, dropping,
                    (oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<rounding_to_signs>>)) {
-  std::vector<oktopk::entry_range> const withheld{{100, 180}, {180, 181}, {590, length}};
+  std::vector<oktopk::detail::entry_range> const withheld{{100, 180}, {180, 181}, {590, length}};
   std::vector<double> went_in(static_cast<std::size_t>(length));
   std::vector<double> came_out(static_cast<std::size_t>(length));
   double const momentum = GENERATE(0.0, 0.9);

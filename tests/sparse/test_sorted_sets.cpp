@@ -36,8 +36,8 @@ void check(std::vector<Index> const& these, std::vector<Index> const& those) {
   auto const out = to_view(std::vector<Index>(these.size() + 1, guard));
   using list = oktopk::array_ref<Index const, memory>;
   oktopk::detail::order_workspace<execution> workspace;
-  std::int64_t const count = oktopk::intersection<execution, Index>(execution(), list(a.data(), a.extent(0)),
-                                                                    list(b.data(), b.extent(0)), out.data(), workspace);
+  std::int64_t const count = oktopk::detail::intersection<execution, Index>(
+      execution(), list(a.data(), a.extent(0)), list(b.data(), b.extent(0)), out.data(), workspace);
   auto found = to_vector(out);
   CHECK(found.back() == guard); // there is room for these and no more
   REQUIRE(count == static_cast<std::int64_t>(expected.size()));
@@ -137,7 +137,8 @@ TEST_CASE("entries are parted by whether their indices are in another list") {
       CHECK(std::equal(right.indices.begin(), right.indices.end(), got.begin()));
       CHECK(std::equal(right.values.begin(), right.values.end(), got_values.begin()));
     };
-    check(oktopk::difference<execution, std::int32_t, float>(exec, given, list, found.data(), found_values.data()),
+    check(oktopk::detail::difference<execution, std::int32_t, float>(exec, given, list, found.data(),
+                                                                     found_values.data()),
           expected[0]);
     check(oktopk::detail::common_entries<execution, std::int32_t, float>(exec, given, list, found.data(),
                                                                          found_values.data()),

@@ -125,8 +125,8 @@ TEST_CASE("an array is made on its own instance, and no other is waited for") {
       }
     }
   };
-  oktopk::buffer<float, memory> grown("oktopk::tests::room");
-  oktopk::buffer<float, memory> zeros("oktopk::tests::zeros", true);
+  oktopk::detail::buffer<float, memory> grown("oktopk::tests::room");
+  oktopk::detail::buffer<float, memory> zeros("oktopk::tests::zeros", true);
   oktopk::detail::message_buffer<execution> messages("oktopk::tests::messages");
   oktopk::detail::shared_numbers<std::int64_t, execution> numbers("oktopk::tests::numbers");
   watch([&] { grown.reserve(exec, 1000); });

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Base of every algorithm, with what `gradient_allreduce` asks for beside the bound and the call operator. Keeps copies
 /// of the execution-space instance and of the communicator. `State` is what goes from one iteration to the next.
@@ -111,4 +111,4 @@ private:
   update_type update_;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -19,7 +19,7 @@ template <class Input>
 inline constexpr bool is_accumulation = false;
 
 template <class Index, class Value, class MemorySpace>
-inline constexpr bool is_accumulation<accumulation<Index, Value, MemorySpace>> = true;
+inline constexpr bool is_accumulation<detail::accumulation<Index, Value, MemorySpace>> = true;
 
 namespace detail {
 
@@ -31,9 +31,9 @@ concept vector_or_accumulation = kokkos_vector<Input> || is_accumulation<Input>;
 /// The argument of a call: an accumulator that lies in memory, or one in the making (`accumulation`), which
 /// saves a pass over memory and leaves the accumulator behind. The first two parts are there for the compiler to name.
 template <class Input, class Index, class Value, class E>
-concept accumulator_input =
-    detail::vector_or_accumulation<Input> && detail::same_value_type<Input, Value> &&
-    (accumulator_view<Input, Value, E> || std::same_as<Input, accumulation<Index, Value, typename E::memory_space>>);
+concept accumulator_input = detail::vector_or_accumulation<Input> && detail::same_value_type<Input, Value> &&
+                            (detail::accumulator_view<Input, Value, E> ||
+                             std::same_as<Input, detail::accumulation<Index, Value, typename E::memory_space>>);
 
 namespace detail {
 

@@ -60,8 +60,8 @@ struct index_numbering {
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
-class dense : public algorithm_base<E, Comm, Index, Value, detail::dense_state> {
-  using base = algorithm_base<E, Comm, Index, Value, detail::dense_state>;
+class dense : public detail::algorithm_base<E, Comm, Index, Value, detail::dense_state> {
+  using base = detail::algorithm_base<E, Comm, Index, Value, detail::dense_state>;
 
 public:
   using typename base::memory_space;
@@ -121,7 +121,7 @@ public:
         own = source.materialized().values.data();
       }
       Value* const lost = Reduce::lossless ? nullptr : lost_.data();
-      if constexpr (dense_allreduce_out_of_place<Reduce, E, Comm, Value>) {
+      if constexpr (detail::dense_allreduce_out_of_place<Reduce, E, Comm, Value>) {
         reduce_.run_from(exec_, comm_, own, sums.data(), lost, length_);
       } else {
         if (own != sums.data()) {
@@ -182,7 +182,7 @@ private:
       place = detail::first_non_finite<E, Value>(exec_, array_ref<Value const, memory_space>(sums));
     }
     if (place < length_) {
-      throw detail::fault_report{fault::non_finite, place, fault_subject::sum}.as_error(name_, 0, length_);
+      throw detail::fault_report{fault::non_finite, place, detail::fault_subject::sum}.as_error(name_, 0, length_);
     }
     throw error(fault::non_finite, name_ + ": a partial sum overflows among the values that are coded " +
                                        "together with index " + std::to_string(spoiled));
@@ -210,15 +210,15 @@ private:
   detail::fault_report fault_of_losses() const {
     array_ref<Value const, memory_space> const lost(lost_.data(), static_cast<std::size_t>(length_));
     std::int64_t const bad = detail::first_non_finite<E, Value>(exec_, lost);
-    return bad < length_ ? detail::fault_report{fault::non_finite, bad, fault_subject::returned}
+    return bad < length_ ? detail::fault_report{fault::non_finite, bad, detail::fault_subject::returned}
                          : detail::fault_report{};
   }
 
   count_gathering<Comm> gather_counts_;
   Reduce reduce_;
-  buffer<Value, memory_space> sums_{"oktopk::dense::sums"};
-  buffer<Value, memory_space> lost_{"oktopk::dense::lost"};
-  buffer<Index, memory_space> indices_{"oktopk::dense::indices"};
+  detail::buffer<Value, memory_space> sums_{"oktopk::dense::sums"};
+  detail::buffer<Value, memory_space> lost_{"oktopk::dense::lost"};
+  detail::buffer<Index, memory_space> indices_{"oktopk::dense::indices"};
 };
 
 } // namespace oktopk

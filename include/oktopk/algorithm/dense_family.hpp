@@ -35,7 +35,7 @@ template <execution_space E, communicator Comm, gradient_value Value = float, gr
 using dense_ring = dense<E, Comm, Value, Index, ring<E, Comm, Value>>;
 
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
-          class Wire = plain_wire>
+          class Wire = detail::plain_wire>
 using dense_ring_chunked = dense<E, Comm, Value, Index, ring_chunked<E, Comm, Value, Wire>>;
 
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
@@ -45,13 +45,13 @@ template <execution_space E, communicator Comm, gradient_value Value = float, gr
 using dense_halving_doubling = dense<E, Comm, Value, Index, halving_doubling<E, Comm, Value>>;
 
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
-          class Wire = plain_wire>
+          class Wire = detail::plain_wire>
 using dense_recursive_doubling = dense<E, Comm, Value, Index, recursive_doubling<E, Comm, Value, Wire>>;
 
 /// Dense allreduce by Rabenseifner's algorithm (Chan et al. 2007; Table 1 of the paper): 2n(P-1)/P words and 2 log2 P
 /// messages where P is a power of two; see `rabenseifner` for other P.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
-          class Wire = plain_wire>
+          class Wire = detail::plain_wire>
 using dense_rabenseifner = dense<E, Comm, Value, Index, rabenseifner<E, Comm, Value, Wire>>;
 
 /// The same with 16 bits a value on the wire, whatever the length, half the words: the dense baseline of

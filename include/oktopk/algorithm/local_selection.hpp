@@ -19,6 +19,8 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The state of a scheme that only selects locally, from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector>
 struct selection_state {
@@ -58,8 +60,6 @@ struct ok_topk_state {
     visit(state.boundaries);
   }
 };
-
-namespace detail {
 
 template <class Policies>
 using selection_state_of = selection_state<typename Policies::format::value_type, typename Policies::local_selector>;
@@ -115,7 +115,7 @@ public:
       call.note(chosen.not_finite < 0 ? detail::fault_report()
                                       : detail::fault_report{fault::non_finite, chosen.not_finite});
     } else if (chosen.entries.size() > 0) {
-      call.note(detail::non_finite_in(call.exec, chosen.entries, fault_subject::value));
+      call.note(detail::non_finite_in(call.exec, chosen.entries, detail::fault_subject::value));
     } else if (std::int64_t const bad =
                    detail::first_non_finite<E, value_type>(call.exec, source.materialized().values);
                bad < call.length) {
@@ -134,14 +134,14 @@ private:
   LocalSelector selector_;
   std::int64_t selected_ = 0;
   detail::one_rank alone_;
-  selection_workspace<index_type, value_type, E> workspace_;
+  detail::selection_workspace<index_type, value_type, E> workspace_;
 };
 
 /// Common part of the algorithms that select k entries: `algorithm_base` for the values and indices of a sparse format,
 /// the agreement on what is selected, the selector, and another k from call to call.
 template <class E, class Comm, class Policies, template <class> class StateOf = detail::selection_state_of>
-class selecting_base : public algorithm_base<E, Comm, typename Policies::format::index_type,
-                                             typename Policies::format::value_type, StateOf<Policies>> {
+class selecting_base : public detail::algorithm_base<E, Comm, typename Policies::format::index_type,
+                                                     typename Policies::format::value_type, StateOf<Policies>> {
   using base = typename selecting_base::algorithm_base;
 
 public:

@@ -55,7 +55,7 @@ struct gathered_threshold {
     if (k > 0) {
       reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (reevaluated) {
-        candidates<Index, Value, typename E::memory_space> const all(group.gather(exec, from.materialized()));
+        detail::candidates<Index, Value, typename E::memory_space> const all(group.gather(exec, from.materialized()));
         if (all.size() > 0) { // of nothing there is no threshold
           carried.threshold = detail::magnitude_from_bits<Value>(
               detail::kth_magnitude<E, Index, Value>(exec, all, k, workspace).threshold);
@@ -63,7 +63,7 @@ struct gathered_threshold {
         }
       }
       workspace.reserve(exec, from.size());
-      count = compact(exec, from.materialized(), detail::magnitude_bits(carried.threshold), workspace);
+      count = detail::compact(exec, from.materialized(), detail::magnitude_bits(carried.threshold), workspace);
     }
     return {workspace.entries(count), group.gather_counts(count), reevaluated};
   }

@@ -35,6 +35,8 @@ struct with_format : Policies {
   using format = Format;
 };
 
+namespace detail {
+
 template <class P, class E>
 concept has_format =
     requires { typename P::format; } && sparse_format<typename P::format> && encodes_on<typename P::format, E>;
@@ -55,10 +57,13 @@ concept has_schedule = requires { typename P::schedule; } && schedule<typename P
 template <class P, class E, class Comm>
 concept has_gather = requires { typename P::gather; } && gather_policy<typename P::gather, E, Comm, typename P::format>;
 
+} // namespace detail
+
 /// A policy for each step of `ok_topk`, each a member type; see `default_policies`.
 template <class P, class E, class Comm>
-concept policies_for = has_format<P, E> && has_local_selector<P> && has_global_selector<P, E, Comm> &&
-                       has_partitioner<P, E, Comm> && has_schedule<P> && has_gather<P, E, Comm>;
+concept policies_for =
+    detail::has_format<P, E> && detail::has_local_selector<P> && detail::has_global_selector<P, E, Comm> &&
+    detail::has_partitioner<P, E, Comm> && detail::has_schedule<P> && detail::has_gather<P, E, Comm>;
 
 namespace detail {
 
@@ -94,5 +99,4 @@ struct checked_policies : checked_selection<E, Comm, Policies> {
 };
 
 } // namespace detail
-
 } // namespace oktopk

@@ -101,7 +101,7 @@ public:
       }
       entries_type const sums(selection.indices.data(), sums_.data(), k_);
       if (overflows) {
-        throw detail::non_finite_in(exec_, sums, fault_subject::sum).as_error(base::name_, 0, length_);
+        throw detail::non_finite_in(exec_, sums, detail::fault_subject::sum).as_error(base::name_, 0, length_);
       }
       return update_type(sums, selection.indices, {});
     });
@@ -116,7 +116,7 @@ private:
 
   native_allreduce<E, Comm, value_type> sum_everywhere_;
   count_gathering<Comm> gather_counts_;
-  buffer<value_type, typename E::memory_space> sums_{"oktopk::random_mask::sums"};
+  detail::buffer<value_type, typename E::memory_space> sums_{"oktopk::random_mask::sums"};
 };
 
 /// Deduces from options in braces, as `ok_topk` does.

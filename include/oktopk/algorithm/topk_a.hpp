@@ -107,10 +107,14 @@ private:
   region_sum<index_type, value_type, E> sum_;
 };
 
+namespace detail {
+
 template <class Format>
 struct gaussian_policies : with_format<Format> {
   using local_selector = gaussian;
 };
+
+} // namespace detail
 
 /// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in distributed deep learning"): a threshold from
 /// mean and standard deviation, then as `topk_a`.
@@ -118,8 +122,8 @@ struct gaussian_policies : with_format<Format> {
 /// The update is the exact sum of what the ranks selected, which may be far from k each: the cost is that of `topk_a`
 /// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
 template <class E, class Comm, class Format = coo<>>
-class gaussian_k : public topk_a<E, Comm, gaussian_policies<Format>> {
-  using base = topk_a<E, Comm, gaussian_policies<Format>>;
+class gaussian_k : public topk_a<E, Comm, detail::gaussian_policies<Format>> {
+  using base = topk_a<E, Comm, detail::gaussian_policies<Format>>;
 
 public:
   using options = typename base::options;

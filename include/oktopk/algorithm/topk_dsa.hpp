@@ -21,10 +21,14 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// The default policies of `topk_dsa`.
 struct topk_dsa_policies : default_policies {
   using format = coo_or_dense<>;
 };
+
+} // namespace detail
 
 /// TopkDSA: SparCML's dynamic sparse allreduce (Renggli et al. 2019, DSAR_Split_allgather; Table 1 of the paper).
 ///
@@ -33,7 +37,7 @@ struct topk_dsa_policies : default_policies {
 /// evenly over the regions each rank sends between 4k(P-1)/P words (selections that overlap fully) and (2k+n)(P-1)/P
 /// (dense regions), in P-1 + ceil(log2 P) messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
 /// P.
-template <class E, class Comm, class Policies = topk_dsa_policies>
+template <class E, class Comm, class Policies = detail::topk_dsa_policies>
 class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
   using base = selecting_base<E, Comm, Policies>;
   using typename base::format_type;

@@ -45,11 +45,12 @@ struct policy_reader {
   void operator()(std::string_view key, T& value, std::string_view about, About const&... more) {
     if constexpr (requires { alternatives_of(value); }) {
       auto const& list = alternatives_of(value);
-      in.choose(key, list, std::get<0>(list).name, about, [&]<class Policy>(alternative<Policy> const&) {
-        oktopk::detail::choice_of<Policy> choice;
-        in.within(key, [&] { read(choice.options); });
-        value.chosen = choice;
-      });
+      in.choose(key, list, std::get<0>(list).name, about,
+                [&]<class Policy>(oktopk::detail::alternative<Policy> const&) {
+                  oktopk::detail::choice_of<Policy> choice;
+                  in.within(key, [&] { read(choice.options); });
+                  value.chosen = choice;
+                });
     } else if constexpr (requires { value.values().chosen; }) {
       in.within(key, [&] { read_values(value); });
     } else if constexpr (std::is_arithmetic_v<T>) {
@@ -195,8 +196,8 @@ struct coded_scheme {
   template <class E, class Comm, class Value, class Index, class Sink>
   void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     std::vector<oktopk::detail::option_reader::choice> list{
-        {"none", [&] { visit_over<plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
-    auto const add = [&]<class Codec>(alternative<Codec> const& each) {
+        {"none", [&] { visit_over<oktopk::detail::plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
+    auto const add = [&]<class Codec>(oktopk::detail::alternative<Codec> const& each) {
       list.push_back(
           {std::string(each.name), [&] { visit_over<coded_wire<Codec>, E, Comm, Value, Index>(in, size, sink); }});
     };

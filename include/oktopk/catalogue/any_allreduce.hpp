@@ -82,7 +82,7 @@ public:
   /// Makes an `Allreduce` inside. Collective; throws the errors of its constructor.
   template <gradient_allreduce Allreduce>
     requires std::same_as<typename Allreduce::update_type, update_type> &&
-                 state_of_parts<typename Allreduce::state_type>
+                 detail::state_of_parts<typename Allreduce::state_type>
   any_allreduce(std::in_place_type_t<Allreduce>, E const& exec, Comm const& comm,
                 typename Allreduce::options const& how, detail::any_description description = {})
       : inside_(std::make_unique<holder<Allreduce>>(exec, comm, how)), description_(std::move(description)) {
@@ -137,7 +137,7 @@ public:
 
 private:
   using view_type = detail::view_of_any_stride<Value, E>;
-  using making_type = accumulation<Index, Value, memory_space>;
+  using making_type = detail::accumulation<Index, Value, memory_space>;
 
   struct holder_base {
     holder_base() = default;

@@ -11,12 +11,16 @@
 
 namespace oktopk {
 
+namespace detail {
+
 /// One algorithm of the catalogue, and all options of all its policies.
 struct listed_allreduce {
   std::string name;
   std::string about;
   std::vector<detail::listed_option> options;
 };
+
+} // namespace detail
 
 /// Makes the gradient allreduce that a text names: `ok_topk`, `ok_topk(local=reused(tau_prime=16),
 /// partition=balanced)`, `ring_chunked(codec=block_float(rate=8))`, `topk_a(density=0.01)`. See `list_allreduces` for
@@ -37,7 +41,7 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
 
 /// All algorithms that `make_allreduce` knows, with the defaults of their options. Compiles no algorithm.
 template <class = void>
-std::vector<listed_allreduce> list_allreduces();
+std::vector<detail::listed_allreduce> list_allreduces();
 
 /// The list as a text for people: one line an algorithm and one an option.
 template <class = void>

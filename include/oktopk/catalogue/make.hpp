@@ -37,13 +37,13 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
 }
 
 template <class>
-std::vector<listed_allreduce> list_allreduces() {
-  std::vector<listed_allreduce> list;
+std::vector<detail::listed_allreduce> list_allreduces() {
+  std::vector<detail::listed_allreduce> list;
   auto const add = [&](auto const& scheme) {
     detail::option_reader in;
     scheme.template visit<Kokkos::DefaultHostExecutionSpace, self_communicator, float, std::int32_t>(
         in, gradient_size{}, [](auto const&...) {});
-    listed_allreduce found; // nvcc breaks an initialiser in braces here
+    detail::listed_allreduce found; // nvcc breaks an initialiser in braces here
     found.name = scheme.name;
     found.about = scheme.about;
     found.options = in.known();
@@ -56,7 +56,7 @@ std::vector<listed_allreduce> list_allreduces() {
 template <class>
 std::string catalogue_text() {
   std::string text;
-  for (listed_allreduce const& each : list_allreduces()) {
+  for (detail::listed_allreduce const& each : list_allreduces()) {
     text += each.name + ": " + each.about + "\n";
     for (detail::listed_option const& option : each.options) {
       std::string const choices = detail::joined(option.goes_with, " or ");

@@ -21,7 +21,7 @@
 
 /// Policies that are one of several, chosen at run time: an algorithm that takes them is compiled once and not once for
 /// each. Results, messages and bounds are those of the chosen one.
-namespace oktopk {
+namespace oktopk::detail {
 
 /// A policy that a text can name: a line of a list in `catalogue/policies.hpp`.
 template <class Policy>
@@ -30,8 +30,6 @@ struct alternative {
   std::string_view name;
   std::string_view about;
 };
-
-namespace detail {
 
 /// The options of one of several policies; a type of its own, for policies may share their type of options.
 template <class Policy>
@@ -257,5 +255,4 @@ struct one_of_values {
   }
 };
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -57,7 +57,7 @@ concept codec =
       { c.template encoded_bytes<Value>(count) } -> std::same_as<std::int64_t>;
       { c.encode(exec, values, count, out, sums) } -> std::same_as<void>;
       { c.decode(exec, in, count, sums) } -> std::same_as<void>;
-      { c.decode_and_reduce(exec, add(), in, count, sums) } -> std::same_as<void>;
+      { c.decode_and_reduce(exec, detail::add(), in, count, sums) } -> std::same_as<void>;
       { c.template error_bound<Value>(largest) } -> std::same_as<double>;
     };
 

@@ -59,7 +59,7 @@ public:
   template <communicator Comm>
   void check_on(Comm& comm, phase use = phase::control) const {
     collective_workspace workspace;
-    begin_operation(comm, what_);
+    detail::begin_operation(comm, what_);
     std::string const mine = record();
     detail::fnv1a hash;
     hash.add(mine.data(), mine.size());

@@ -130,11 +130,12 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
 template <communicator Comm>
 class checked : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  using decorator::inner;
   static_assert(!Comm::ordered_by_instance,
                 "oktopk: checked takes the digests on the host, before a message is sent and after it has arrived");
 
 public:
+  using decorator::inner;
+
   /// A message of the inner communicator and its trailer.
   template <class Inner>
   class checked_request {
@@ -170,7 +171,7 @@ public:
 
   void begin_operation(std::string_view name, std::int64_t number) {
     shared_->during.begin(name, number);
-    oktopk::begin_operation(inner(), name, number);
+    oktopk::detail::begin_operation(inner(), name, number);
   }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
@@ -230,7 +231,7 @@ private:
         : sent(static_cast<std::size_t>(ranks * phase_count)), received(static_cast<std::size_t>(ranks * phase_count)) {
     }
 
-    operation during;
+    detail::operation during;
     std::vector<std::uint32_t> sent;                        // messages so far, by peer and phase
     std::vector<std::uint32_t> received;                    // those started
     detail::object_pool<detail::checksum_trailer> trailers; // those under way, for requests may be moved

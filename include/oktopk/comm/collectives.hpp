@@ -127,8 +127,6 @@ void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
   receive_alone(comm, std::span(&here, 1), root, use);
 }
 
-} // namespace detail
-
 /// Sends to one peer and receives from another at once; both messages have the same phase.
 template <communicator Comm>
 void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std::byte> in, int from, phase use) {
@@ -138,6 +136,8 @@ void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std:
   requests[1] = comm.isend(out, to, use);
   comm.wait_all(std::span<typename Comm::request>(requests));
 }
+
+} // namespace detail
 
 /// Every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
 ///
@@ -151,9 +151,9 @@ void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use,
   std::copy(mine.begin(), mine.end(), rotated.begin());
   for (std::size_t have = 1; have < ranks; have *= 2) {
     std::size_t const moved = std::min(have, ranks - have);
-    exchange(comm, std::as_bytes(rotated.first(moved * width)), static_cast<int>((rank + ranks - have) % ranks),
-             std::as_writable_bytes(rotated.subspan(have * width, moved * width)),
-             static_cast<int>((rank + have) % ranks), use);
+    detail::exchange(comm, std::as_bytes(rotated.first(moved * width)), static_cast<int>((rank + ranks - have) % ranks),
+                     std::as_writable_bytes(rotated.subspan(have * width, moved * width)),
+                     static_cast<int>((rank + have) % ranks), use);
   }
   for (std::size_t step = 0; step < ranks; ++step) {
     auto const block = rotated.subspan(step * width, width);
@@ -186,7 +186,7 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
   }
   for (int distance = 1; distance < at.core; distance *= 2) {
     int const partner = at.rank_at(at.place ^ distance);
-    exchange(comm, std::as_bytes(data), partner, std::as_writable_bytes(theirs), partner, use);
+    detail::exchange(comm, std::as_bytes(data), partner, std::as_writable_bytes(theirs), partner, use);
     combine();
   }
   if (at.in_pair) {

@@ -166,6 +166,8 @@ concept bulk_communicator =
 template <class C>
 concept communicator = control_communicator<C> && bulk_communicator<C>;
 
+namespace detail {
+
 /// Tells a communicator what its messages are for from now on, where it wants to know: it then has a member of this
 /// name, with the last two arguments. Not collective; sends nothing.
 template <class Comm>
@@ -186,6 +188,8 @@ bool takes_other_threads([[maybe_unused]] Comm const& comm) {
     return false;
   }
 }
+
+} // namespace detail
 
 /// Leaves all ranks of a communicator for a reason that this rank alone may have found: it can use the communicator no
 /// more, and a communicator that can tells the others why. Not collective.

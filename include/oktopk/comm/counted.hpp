@@ -42,9 +42,10 @@ struct traffic {
 template <communicator Comm>
 class counted : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
-  using decorator::inner;
 
 public:
+  using decorator::inner;
+
   /// A message of the inner communicator, and what is to be counted when it has arrived.
   template <class Inner>
   class counted_request {

@@ -116,15 +116,13 @@ private:
 
 } // namespace oktopk::detail
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Knowledge of the receiver of a message about its size, before it arrives.
 enum class message_size : std::uint8_t {
   known,   ///< the room of the receive is exactly as large as the message
   unknown, ///< the room is at least as large
 };
-
-namespace detail {
 
 /// Words that announce the sizes of so many messages of unknown size over a communicator.
 template <communicator Comm>
@@ -288,5 +286,4 @@ void finish(Comm& comm, typename Comm::bulk_request one) {
   wait_for(comm, one);
 }
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -28,12 +28,12 @@ public:
   int rank() const { return control_.rank(); }
   int size() const { return control_.size(); }
   bool takes_other_threads() const {
-    return oktopk::takes_other_threads(control_) && oktopk::takes_other_threads(bulk_);
+    return oktopk::detail::takes_other_threads(control_) && oktopk::detail::takes_other_threads(bulk_);
   }
 
   void begin_operation(std::string_view name, std::int64_t number) {
-    oktopk::begin_operation(control_, name, number);
-    oktopk::begin_operation(bulk_, name, number);
+    oktopk::detail::begin_operation(control_, name, number);
+    oktopk::detail::begin_operation(bulk_, name, number);
   }
 
   void set_time_limit(std::chrono::nanoseconds limit)

@@ -60,7 +60,7 @@ private:
 #include <memory>
 #include <utility>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// The common work of the ranks of a communicator, for the sentences of errors.
 struct operation {
@@ -79,8 +79,6 @@ struct operation {
   /// " in ok_topk, call 12"; empty before the first
   std::string where() const { return name.empty() ? std::string() : " in " + text(); }
 };
-
-namespace detail {
 
 /// Why a communicator is of no more use to this rank; the first reason stays.
 ///
@@ -214,5 +212,4 @@ inline error order_is_lost(int rank) {
               "messages of the other ranks belong to what, and the communicator cannot be used any more"};
 }
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -342,7 +342,7 @@ public:
     };
     auto const is_open = [](detail::shared_message const& m) { return !m.done(); };
     if (any(is_open)) {
-      launch_unlock const lent;
+      detail::launch_unlock const lent;
       shared_->sleep_until([&] { return !any(is_open); },
                            [&](int peer) { return any([&](auto const& m) { return is_open(m) && m.peer == peer; }); },
                            [&] {
@@ -393,11 +393,12 @@ public:
       int const next = (rank() + step) % size();
       int const before = (rank() + 2 * size() - step) % size();
       if (step < size()) {
-        exchange(*this, std::as_bytes(part(next)), next, std::as_writable_bytes(std::span(theirs)), before, use);
+        detail::exchange(*this, std::as_bytes(part(next)), next, std::as_writable_bytes(std::span(theirs)), before,
+                         use);
         std::transform(mine.begin(), mine.end(), theirs.begin(), mine.begin(),
                        [op](T a, T b) { return detail::reduce_two(op, a, b); });
       } else if (step > size()) {
-        exchange(*this, std::as_bytes(mine), next, std::as_writable_bytes(part(before)), before, use);
+        detail::exchange(*this, std::as_bytes(mine), next, std::as_writable_bytes(part(before)), before, use);
       }
     }
   }

@@ -34,8 +34,6 @@ concept visits_its_parts = requires(S& state, S const& fixed, detail::any_part v
   S::each_part(fixed, visit);
 };
 
-} // namespace detail
-
 /// A state that can be written to a file.
 ///
 /// * `type_name()` — tells it from every other type of state: algorithm, policies and value type.
@@ -43,8 +41,6 @@ concept visits_its_parts = requires(S& state, S const& fixed, detail::any_part v
 ///   or not; always in the same order.
 template <class S>
 concept state_of_parts = std::default_initializable<S> && detail::names_its_type<S> && detail::visits_its_parts<S>;
-
-namespace detail {
 
 /// The beginning of a checkpoint. Numbers lie as the machine that writes has them, which `byte_order` tells.
 struct checkpoint_header {
@@ -184,7 +180,7 @@ private:
 ///
 /// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Throws `bad_file` where
 /// the stream fails, whatever exceptions the stream is set to throw.
-template <state_of_parts State>
+template <detail::state_of_parts State>
 void save(std::ostream& out, State const& state) {
   detail::silent_stream const silent(out);
   detail::checkpoint_header header;
@@ -209,7 +205,7 @@ void save(std::ostream& out, State const& state) {
 ///
 /// Throws `bad_file` where the stream cannot be read, where it is no checkpoint, one of another type of state, cut
 /// short or damaged, whatever exceptions the stream is set to throw.
-template <state_of_parts State>
+template <detail::state_of_parts State>
 State load_next(std::istream& in) {
   detail::silent_stream const silent(in);
   detail::checkpoint_reader read(in);
@@ -225,7 +221,7 @@ State load_next(std::istream& in) {
 /// Reads back what `save` wrote for the same type of state, up to the end of the stream.
 ///
 /// Throws `bad_file` where `load_next` does, and where anything follows.
-template <state_of_parts State>
+template <detail::state_of_parts State>
 State load(std::istream& in) {
   detail::silent_stream const silent(in);
   State state = load_next<State>(in);

@@ -79,14 +79,14 @@ private:
   fault code_;
 };
 
+namespace detail {
+
 /// The number that a fault is about.
 enum class fault_subject : std::uint8_t {
   value,    ///< one that a rank put in
   sum,      ///< a sum over ranks, or a part of one
   returned, ///< what a rank's residual would become with what is returned to it
 };
-
-namespace detail {
 
 /// A fault that a rank found during a call, small enough to travel in front of every message.
 ///

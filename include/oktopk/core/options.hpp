@@ -23,6 +23,8 @@
 /// come the keys of texts (`catalogue/`), their list, `describe()` and `problem()` of the policy.
 namespace oktopk {
 
+namespace detail {
+
 /// The values that a number may have; all, unless limits are given.
 struct option_range {
   double low = -std::numeric_limits<double>::infinity();
@@ -30,11 +32,13 @@ struct option_range {
   std::string_view fault{}; ///< of a value outside, behind "KEY = VALUE of POLICY "; from the limits where empty
 };
 
-constexpr option_range at_least(double low, std::string_view fault = {}) {
+} // namespace detail
+
+constexpr detail::option_range at_least(double low, std::string_view fault = {}) {
   return {low, std::numeric_limits<double>::infinity(), fault};
 }
 
-constexpr option_range between(double low, double high) {
+constexpr detail::option_range between(double low, double high) {
   return {low, high};
 }
 
@@ -154,5 +158,4 @@ std::string fault_of_options(std::string const& policy, Options const& how) {
 }
 
 } // namespace detail
-
 } // namespace oktopk

@@ -7,7 +7,7 @@
 
 // The operations of reductions as kernels see them. Each gives the same bits whichever operand comes first, NaN where
 // either is NaN: so ranks that meet in different order agree, and a bad value reaches all of them.
-namespace oktopk {
+namespace oktopk::detail {
 
 struct add {
   template <gradient_value Value>
@@ -32,4 +32,4 @@ struct smaller {
   }
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// An array that only grows: the building block of every workspace, so that a steady state allocates nothing.
 ///
@@ -57,8 +57,6 @@ private:
   bool zeroed_;
   view_type view_;
 };
-
-namespace detail {
 
 /// Enqueues a copy from one memory space to another.
 template <class To, class From, execution_space E, class T>
@@ -137,5 +135,4 @@ private:
   buffer<T, wire_space> host_;
 };
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

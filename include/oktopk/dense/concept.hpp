@@ -74,6 +74,8 @@ concept dense_allreduce = std::default_initializable<D> &&
                             { algorithm.bound_words(count, 1) } -> std::same_as<double>;
                           };
 
+namespace detail {
+
 /// A dense allreduce that can read its input from another vector than the result's.
 ///
 /// 1. `run_from(exec, comm, own, values, lost, count)` does what `run` does with a copy of `own` in `values`. `own` is
@@ -96,4 +98,5 @@ concept dense_reduction =
       { algorithm.run(exec, comm, values, values, count, op) } -> std::same_as<void>;
     };
 
+} // namespace detail
 } // namespace oktopk

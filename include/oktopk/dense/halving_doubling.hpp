@@ -148,7 +148,7 @@ public:
     auto const all = static_cast<std::int64_t>(hops_.size());
     std::int64_t const slots = std::max<std::int64_t>(1, std::min(base::ahead(), all));
     std::int64_t const nodes = std::int64_t(1) << steps_.depth(0);
-    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op},
+    wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op},
                {1, count, slots, (count + nodes - 1) / nodes});
     reductions_.assign(static_cast<std::size_t>(slots), {});
     sends_.assign(static_cast<std::size_t>(2 * all), {});

@@ -22,7 +22,7 @@ namespace oktopk {
 /// rank (one control number a rank is exchanged, in ceil(log2 P) messages). Messages are those of `Reduce`, whatever
 /// the number of vectors. `lost`, for the first vector of a lossy `Reduce`, may be null.
 template <execution_space E, communicator Comm, gradient_value Value, class Reduce>
-  requires dense_reduction<Reduce, E, Comm, Value>
+  requires detail::dense_reduction<Reduce, E, Comm, Value>
 class local_buffers {
 public:
   local_buffers() = default;

@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  buffer<Value, detail::host_staging_space<E>> staging_{"oktopk::native_allreduce::staging"};
+  detail::buffer<Value, detail::host_staging_space<E>> staging_{"oktopk::native_allreduce::staging"};
 };
 
 } // namespace oktopk

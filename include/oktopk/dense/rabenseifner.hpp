@@ -44,9 +44,9 @@ struct halved_distances {
 /// finishes. One rank sends nothing, so it codes nothing. `lost` takes the difference. The allgather encodes what it
 /// sends anew in each step, which loses nothing more of a stable codec; other codecs are refused, unless ranks may
 /// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and hosts three coded vectors.
-template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire,
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire,
           class Pairs = detail::halved_distances>
-  requires dense_wire<Wire, E, Value>
+  requires detail::dense_wire<Wire, E, Value>
 class rabenseifner : public detail::on_wires<E, Value, Wire> {
   using base = detail::on_wires<E, Value, Wire>;
 

@@ -30,8 +30,8 @@ namespace oktopk {
 /// its host's last exchange, as they were encoded: the host sends m+2 messages. At the level of messages the host's
 /// result is encoded instead, one message, and every rank rounds its result alike. Keeps four coded vectors beside the
 /// caller's; where losses are told one vector more, and one at the level of messages.
-template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
-  requires dense_wire<Wire, E, Value>
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire>
+  requires detail::dense_wire<Wire, E, Value>
 class recursive_doubling : public detail::on_wires<E, Value, Wire> {
   using base = detail::on_wires<E, Value, Wire>;
 

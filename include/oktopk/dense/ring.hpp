@@ -141,8 +141,8 @@ namespace oktopk {
 /// ring as it was encoded; at the level of messages each of the 2(P-1) steps encodes anew. Every value is rounded once
 /// by each rank, and `lost` takes the difference. Keeps the coded vector and three coded segments beside the caller's;
 /// one decoded segment at the level of messages.
-template <execution_space E, communicator Comm, gradient_value Value, class Wire = plain_wire>
-  requires dense_wire<Wire, E, Value>
+template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire>
+  requires detail::dense_wire<Wire, E, Value>
 class ring_chunked : public detail::on_wires<E, Value, Wire> {
   using base = detail::on_wires<E, Value, Wire>;
 
@@ -210,7 +210,7 @@ public:
   void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count, reduction op = reduction::sum) {
     detail::begin_lossless(exec, op, lost, count);
     auto const bind = [&](Comm const& bound_to, detail::wire_capacity const& capacity) {
-      wire_.bind(exec, bound_to, plain_wire(), {values, values, lost, count, op}, capacity);
+      wire_.bind(exec, bound_to, detail::plain_wire(), {values, values, lost, count, op}, capacity);
     };
     detail::cut_vector const vector(count, comm.size() * pieces(count, comm.size()));
     ring_.run(exec, comm, wire_, bind, vector, base::ahead());
@@ -254,7 +254,7 @@ public:
     std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
     detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
-    wire_.bind(exec, comm, plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
+    wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
     waiting_.clear();
     free_.clear();
     for (std::int64_t slot = slots; slot > 0; --slot) {

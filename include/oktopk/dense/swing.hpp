@@ -47,8 +47,8 @@ private:
 /// same one. Messages, words, memory and the treatment of a P that is no power of two are those of `rabenseifner`:
 /// 2n(P-1)/P values in 2 log2 P messages. The result is the same to the bit everywhere.
 template <execution_space E, communicator Comm, gradient_value Value>
-class swing : public rabenseifner<E, Comm, Value, plain_wire, detail::swing_pairs> {
-  using base = rabenseifner<E, Comm, Value, plain_wire, detail::swing_pairs>;
+class swing : public rabenseifner<E, Comm, Value, detail::plain_wire, detail::swing_pairs> {
+  using base = rabenseifner<E, Comm, Value, detail::plain_wire, detail::swing_pairs>;
 
 public:
   using base::base;

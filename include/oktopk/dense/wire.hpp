@@ -112,8 +112,6 @@ struct wire_capacity {
   std::int64_t slot_values = 0;    ///< values of the longest of them
 };
 
-} // namespace detail
-
 /// A wire of the dense algorithms: the form in which values travel. A policy with plain options.
 ///
 /// 1. `lossless` tells whether values arrive with the bits that they were sent with.
@@ -145,8 +143,6 @@ concept dense_wire = std::default_initializable<W> && std::constructible_from<W,
                        { wire.segment() } -> std::same_as<std::int64_t>;
                        { wire.template losses_may_overflow<Value>(1) } -> std::same_as<bool>;
                      };
-
-namespace detail {
 
 /// A vector of kernels' as messages see it, piece by piece. Every function but `decode` and `adopt_rounding` waits for
 /// the work that it enqueues: a message may start, or a slot may be filled anew, when the function returns.
@@ -274,8 +270,6 @@ private:
   buffer<Value, wire_space> encoded_{"oktopk::dense::image"};
 };
 
-} // namespace detail
-
 /// The wire that sends values as they are, and loses nothing.
 struct plain_wire {
   static constexpr bool lossless = true;
@@ -306,8 +300,6 @@ struct plain_wire {
   template <execution_space E, gradient_value Value>
   using bound_to = detail::bound_plain_wire<E, Value>;
 };
-
-namespace detail {
 
 /// The base of an algorithm without a code that cuts the vector into chunks and receives some of them ahead; its
 /// options and their defaults.

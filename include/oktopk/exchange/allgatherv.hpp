@@ -148,7 +148,8 @@ public:
   }
 
 private:
-  static constexpr auto size_of_message = Format::exact_size ? message_size::known : message_size::unknown;
+  static constexpr auto size_of_message =
+      Format::exact_size ? detail::message_size::known : detail::message_size::unknown;
 
   // Of pieces, and of the messages that they come in.
   static double sizes(int ranks, int pieces) {
@@ -210,11 +211,11 @@ private:
   }
 
   detail::encoded_pieces<E, Format> pieces_;
-  balance<E, Comm, Format> balance_;
+  detail::balance<E, Comm, Format> balance_;
   detail::message_group<Comm> messages_;
   detail::message_buffer<E> parts_{"oktopk::allgatherv::parts"};
-  buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
-  buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
+  detail::buffer<index_type, typename E::memory_space> indices_{"oktopk::allgatherv::indices"};
+  detail::buffer<value_type, typename E::memory_space> values_{"oktopk::allgatherv::values"};
   std::vector<detail::transfer> scheme_;
   std::vector<place> places_;            // of the pieces
   std::vector<std::int64_t> capacities_; // of the parts

@@ -19,9 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace oktopk {
-
-namespace detail {
+namespace oktopk::detail {
 
 /// One piece of the balancing scheme: positions [first, last) of all entries, in rank order, go from one rank to
 /// another.
@@ -166,8 +164,6 @@ private:
   Format format_;
 };
 
-} // namespace detail
-
 /// Brings every piece of a scheme, encoded, to the rank of its part (paper, section 3.1.2, Fig. 3).
 ///
 /// Entries are encoded once, by the rank that has them, and stay encoded: a lossy format rounds once. Point to point;
@@ -282,4 +278,4 @@ private:
   detail::message_group<Comm> messages_;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -30,8 +30,6 @@ concept bounds_its_size = requires(F const& format, std::int64_t count, region w
   { format.max_encoded_bytes(count, where) } -> std::same_as<std::int64_t>;
 };
 
-} // namespace detail
-
 template <class F, class E>
 concept encodes_on =
     requires(F const& format, E const& exec,
@@ -41,6 +39,8 @@ concept encodes_on =
       { format.encode(exec, entries, where, out) } -> std::same_as<std::int64_t>;
       { format.decode(exec, in, number, number, where, indices, values) } -> std::same_as<void>;
     };
+
+} // namespace detail
 
 /// The form of the entries of one region on the wire.
 ///
@@ -67,7 +67,9 @@ concept encodes_on =
 ///    are more entries than the region has places. The caller sees to it that `count` entries fit the arrays.
 template <class F>
 concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && detail::names_its_types<F> &&
-                        detail::bounds_its_size<F> && encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+                        detail::bounds_its_size<F> && detail::encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
+
+namespace detail {
 
 /// True where a format may change the values that it encodes.
 template <sparse_format Format>
@@ -80,6 +82,8 @@ bool is_lossy(Format const& format) {
     return true;
   }
 }
+
+} // namespace detail
 
 /// Entries of a format's types in the memory of an execution space.
 template <sparse_format Format, execution_space E>

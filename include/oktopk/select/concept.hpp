@@ -135,11 +135,11 @@ struct selection_context {
   std::int64_t k;         ///< entries to select, at least 0
   std::int64_t iteration; ///< ascends from call to call
   Group& group;
-  selection_workspace<Index, Value, E>& workspace;
+  detail::selection_workspace<Index, Value, E>& workspace;
 };
 
 template <class E, class Index, class Value, class Group>
-selection_context(E const&, std::int64_t, std::int64_t, Group&, selection_workspace<Index, Value, E>&)
+selection_context(E const&, std::int64_t, std::int64_t, Group&, detail::selection_workspace<Index, Value, E>&)
     -> selection_context<E, Index, Value, Group>;
 
 namespace detail {

@@ -139,10 +139,10 @@ struct gaussian {
       auto const least = detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)));
       auto const threshold_bits = std::min(least, detail::infinity_bits<Value>);
       workspace.reserve(exec, std::min(2 * k, from.size()));
-      count = compact(exec, from, threshold_bits, workspace, true);
+      count = detail::compact(exec, from, threshold_bits, workspace, true);
       if (count > workspace.indices.capacity()) {
         workspace.reserve(exec, count);
-        compact(exec, from, threshold_bits, workspace);
+        detail::compact(exec, from, threshold_bits, workspace);
       }
     }
     return {workspace.entries(count), group.gather_counts(count), true};
@@ -153,7 +153,8 @@ struct gaussian {
   /// Where squares of the values overflow or vanish (doubles beyond 1e154 or below 1e-154) it reads them once more for
   /// the largest magnitude, and three times scaled by a power of two.
   template <execution_space E, gradient_index Index, gradient_value Value>
-  static double threshold(E const& exec, candidates<Index, Value, typename E::memory_space> from, std::int64_t k) {
+  static double threshold(E const& exec, detail::candidates<Index, Value, typename E::memory_space> from,
+                          std::int64_t k) {
     Value const* const values = from.values.data();
     auto fit = detail::normal_fit::of(exec, values, from.size(), 1);
     int exponent = 0;

@@ -96,17 +96,17 @@ struct reused_threshold {
       if (bounded()) {
         workspace.reserve(exec, std::min(capacity(k, source.size()), source.size()));
       }
-      std::int64_t const count = compact(exec, source, least, workspace, !bounded());
+      std::int64_t const count = detail::compact(exec, source, least, workspace, !bounded());
       std::span<std::int64_t const> const counts = group.gather_counts(count);
       if (in_band(std::accumulate(counts.begin(), counts.end(), std::int64_t(0)), k)) {
         if (count > workspace.indices.capacity()) {
           workspace.reserve(exec, count);
-          compact(exec, source.materialized(), least, workspace);
+          detail::compact(exec, source.materialized(), least, workspace);
         }
         if constexpr (Group::alone) {
           if (bounded() && count > k) { // to leave out again what is beyond k costs next to nothing
             workspace.swap_buffers();
-            candidates<Index, Value, typename E::memory_space> const chosen(workspace.previous(count));
+            detail::candidates<Index, Value, typename E::memory_space> const chosen(workspace.previous(count));
             auto trimmed = search.select_above(chosen, carried.threshold);
             trimmed.reevaluated = false;
             return trimmed;

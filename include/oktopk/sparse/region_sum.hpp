@@ -138,10 +138,10 @@ private:
   std::int64_t not_finite_ = -1;
   bool filled_ = false; // since the last `extract`
   // Zero between calls; growth gives fresh zeros.
-  buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
-  buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
-  buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
-  buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
+  detail::buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
+  detail::buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
+  detail::buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
+  detail::buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
   detail::order_workspace<E> workspace_;
 };
 

@@ -54,9 +54,7 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
 } // namespace oktopk::detail
 
 // Set operations on ascending index lists. No communication; they wait for `exec`.
-namespace oktopk {
-
-namespace detail {
+namespace oktopk::detail {
 
 /// The way in which a common index is written: not at all, where it is only counted; by itself; or with whatever comes
 /// after it, which the next one overwrites, where nobody else writes to the array.
@@ -208,8 +206,6 @@ std::int64_t common_entries(E const& exec, sparse_ref<Index, Value, typename E::
   return entries_by_membership<true, E, Index, Value>(exec, entries, those, indices, values);
 }
 
-} // namespace detail
-
 /// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
 /// `workspace` is used again in the next call, on a device.
 template <execution_space E, gradient_index Index>
@@ -233,4 +229,4 @@ std::int64_t difference(E const& exec, sparse_ref<Index, Value, typename E::memo
   return detail::entries_by_membership<false, E, Index, Value>(exec, entries, those, indices, values);
 }
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -230,7 +230,7 @@ private:
 
   template <class Work, class Report>
   void wait_for(Work& work, Report const& report) {
-    launch_unlock const lent;
+    detail::launch_unlock const lent;
     auto const limit = std::chrono::ceil<std::chrono::milliseconds>(shared_->time_limit);
     std::string text;
     try {

@@ -60,7 +60,7 @@ torch_view_type<T, MemorySpace> torch_view(at::Tensor const& tensor) {
 /// A view of rank 1 as a tensor of these sizes, in the same memory, which the tensor keeps where the view does. Copies
 /// nothing; for autograd it is a tensor of its own. Throws `not_contiguous` where the view has a stride, and
 /// `length_mismatch` where the sizes are those of another number of elements.
-template <kokkos_vector View>
+template <detail::kokkos_vector View>
   requires(!std::is_const_v<typename View::value_type>)
 at::Tensor torch_tensor(View const& view, at::IntArrayRef sizes) {
   if (!view.span_is_contiguous()) {
@@ -78,7 +78,7 @@ at::Tensor torch_tensor(View const& view, at::IntArrayRef sizes) {
 }
 
 /// The same as a tensor of one dimension.
-template <kokkos_vector View>
+template <detail::kokkos_vector View>
   requires(!std::is_const_v<typename View::value_type>)
 at::Tensor torch_tensor(View const& view) {
   return torch_tensor(view, {static_cast<std::int64_t>(view.extent(0))});

@@ -42,13 +42,13 @@ struct error_feedback_options {
   bool operator==(error_feedback_options const&) const = default;
 };
 
+namespace detail {
+
 /// Entries [begin, end) of a gradient.
 struct entry_range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
-
-namespace detail {
 
 template <gradient_value Value>
 std::string fault_as_value(std::string_view name, double number, char const* what, int digits) {

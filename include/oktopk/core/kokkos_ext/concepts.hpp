@@ -23,10 +23,10 @@ concept gradient_value = std::same_as<T, float> || std::same_as<T, double>;
 template <class I>
 concept gradient_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
 
+namespace detail {
+
 template <class V>
 concept kokkos_vector = bool(Kokkos::is_view<V>::value) && (std::size_t(V::rank) == 1);
-
-namespace detail {
 
 /// The elements of a view, or of an `accumulation`, are those that an algorithm was made for: a view of doubles goes to
 /// one whose format or type has double, such as `coo<double>`.
@@ -37,8 +37,6 @@ template <class V, class Value>
 concept holds_narrower =
     !std::integral<typename V::non_const_value_type> && sizeof(typename V::non_const_value_type) < sizeof(Value) &&
     std::constructible_from<Value, typename V::non_const_value_type const&>;
-
-} // namespace detail
 
 template <class V, class E>
 concept accessible_from = bool(Kokkos::SpaceAccessibility<E, typename V::memory_space>::accessible);
@@ -53,4 +51,5 @@ template <class V, class Value, class E>
 concept gradient_view =
     kokkos_vector<V> && (detail::same_value_type<V, Value> || detail::holds_narrower<V, Value>)&&accessible_from<V, E>;
 
+} // namespace detail
 } // namespace oktopk

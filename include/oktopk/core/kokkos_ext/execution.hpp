@@ -168,9 +168,12 @@ constexpr bool launches_from_any_thread() {
 /// of the library release the lock while they wait for messages (`launch_unlock`).
 class launch_lock : detail::launch_lock_scope<true> {};
 
+namespace detail {
+
 /// Releases this thread's lock, if it has it, until the end of the scope: for waits that launch nothing.
 class launch_unlock : detail::launch_lock_scope<false> {};
 
+} // namespace detail
 } // namespace oktopk
 
 // Execution-space instances: waiting for one, comparing two, and the queue of a device under one.

@@ -207,7 +207,7 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
 
 } // namespace oktopk::detail
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Loads the whole source and writes the candidates that reach a magnitude, given as a pattern, to the workspace, in
 /// ascending order; returns their number.
@@ -225,7 +225,7 @@ std::int64_t compact(E const& exec, Source const& from, detail::bits_of<detail::
   }
 }
 
-} // namespace oktopk
+} // namespace oktopk::detail
 
 // Selections of one rank: above a threshold, and from a guess of it. On a device the host hears of them when they are
 // done; kernels tell each other what is known in between by a `selection_record`.

@@ -29,8 +29,6 @@ using index_of = typename Source::index_type;
 template <class Source>
 using value_of = typename Source::value_type;
 
-} // namespace detail
-
 /// The values to select from, and the index each of them stands for.
 ///
 /// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
@@ -117,6 +115,8 @@ struct accumulation {
                          detail::source_loading<accumulation>{*this});
   }
 };
+
+} // namespace detail
 
 /// The values that a selection reads: they lie in memory, or are formed as they are read.
 ///

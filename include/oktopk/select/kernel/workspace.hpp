@@ -54,7 +54,7 @@ struct device_selection_workspace {
 
 } // namespace oktopk::detail
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// The buffers of one selector, used again in each of its selections.
 ///
@@ -96,9 +96,7 @@ struct selection_workspace {
   entries_type previous(std::int64_t count) const { return {previous_indices.data(), previous_values.data(), count}; }
 };
 
-namespace detail {
 template <class Source, execution_space E>
 using workspace_for = selection_workspace<typename Source::index_type, typename Source::value_type, E>;
-} // namespace detail
 
-} // namespace oktopk
+} // namespace oktopk::detail
