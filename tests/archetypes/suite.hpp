@@ -32,7 +32,7 @@ template <class Value, class Select>
 std::vector<sparse_vector<Value>> selections(int ranks, std::int64_t length, Select const& select) {
   std::vector<sparse_vector<Value>> parts;
   for (int rank = 0; rank < ranks; ++rank) {
-    auto const accumulator = whole_numbers<Value>(length, rank);
+    auto const accumulator = seeded_whole_numbers<Value>(length, rank);
     parts.push_back(select(all_entries(std::vector<Value>(accumulator.data(), accumulator.data() + length))));
   }
   return parts;

@@ -257,7 +257,7 @@ TEST_CASE("ok_topk runs with a partitioner, a schedule and a gather that have wh
       oktopk::in_process::run(ranks, [&](ranks_type comm) {
         algorithm allreduce(host_execution(), comm, {.length = length, .k = k, .partition = {.owner = owner}});
         for (int call = 0; call < 2; ++call) {
-          CHECK((sums_in(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
+          CHECK((sums_in(allreduce(seeded_whole_numbers<float>(length, comm.rank()))) == expected));
         }
         auto const& b = allreduce.state().boundaries;
         CHECK(b[static_cast<std::size_t>(owner) + 1] - b[static_cast<std::size_t>(owner)] == length);

@@ -223,20 +223,20 @@ TEST_CASE("ok_topk runs with selectors that have what the concept asks for and n
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm,
                           {.length = length, .k = 1, .local_select = {.least = 900}, .global_select = {.least = 1000}});
-      CHECK((sums_in(allreduce(whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK((sums_in(allreduce(seeded_whole_numbers<float>(length, comm.rank()))) == expected));
       CHECK(allreduce.last_call().local_selected == parts[static_cast<std::size_t>(comm.rank())].size());
 
       // The same out of sgd, where the accumulator is formed as it is selected from.
       oktopk::sgd<algorithm> optimizer(host_execution(), allreduce, {.learning_rate = 1});
       vector_of<float> const weights("weights", length);
-      CHECK((sums_in(optimizer.step(weights, whole_numbers<float>(length, comm.rank()))) == expected));
+      CHECK((sums_in(optimizer.step(weights, seeded_whole_numbers<float>(length, comm.rank()))) == expected));
     });
   }
 }
 
 TEST_CASE("selectors run in a group that has what the concept asks for and nothing else") {
   constexpr std::int64_t length = 500;
-  auto const accumulator = whole_numbers<float>(length, 0);
+  auto const accumulator = seeded_whole_numbers<float>(length, 0);
   using workspace_type = oktopk::detail::selection_workspace<std::int32_t, float, host_execution>;
   using candidates_type = oktopk::detail::candidates<std::int32_t, float, host_memory>;
   workspace_type workspace;

@@ -102,7 +102,7 @@ TEST_CASE("ok_topk runs with a format that has what the concept asks for and not
     auto const expected = top_of_sums<double>(ranks, length, k);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       algorithm allreduce(host_execution(), comm, {.length = length, .k = k});
-      CHECK((sums_in(allreduce(whole_numbers<double>(length, comm.rank()))) == expected));
+      CHECK((sums_in(allreduce(seeded_whole_numbers<double>(length, comm.rank()))) == expected));
     });
   }
 }

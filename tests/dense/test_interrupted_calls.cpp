@@ -34,7 +34,7 @@ std::vector<double> numbers_of(vector_of<float> const& values) {
 template <class Collective>
 std::vector<double> two_calls(C& comm, Collective collective, float* lost) {
   E const exec;
-  auto const values = whole_numbers<float>(count, comm.rank());
+  auto const values = seeded_whole_numbers<float>(count, comm.rank());
   for (int call = 0; call < 2; ++call) {
     collective.run(exec, comm, values.data(), lost, count);
   }
@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("whichever coded message fails, the collective ends everywher
 TEST_CASE("a broadcast, barriers and a reduction of several vectors that fail leave no message behind") {
   for (int const ranks : {4, 3}) {
     CHECK(fault_of_failing_operations(ranks, [](C& comm) {
-            auto const values = whole_numbers<float>(count, comm.rank());
+            auto const values = seeded_whole_numbers<float>(count, comm.rank());
             oktopk::detail::broadcast_one_to_all<E, C, float> broadcast;
             broadcast.run(E(), comm, values.data(), count, 1);
             broadcast.run(E(), comm, values.data(), count, 2);
@@ -103,8 +103,8 @@ TEST_CASE("a broadcast, barriers and a reduction of several vectors that fail le
             return std::vector<double>();
           }) == "");
     CHECK(fault_of_failing_operations(ranks, [](C& comm) {
-            auto const values = whole_numbers<float>(count, comm.rank());
-            auto const more = whole_numbers<float>(count, comm.rank() + 10);
+            auto const values = seeded_whole_numbers<float>(count, comm.rank());
+            auto const more = seeded_whole_numbers<float>(count, comm.rank() + 10);
             float* const both[] = {values.data(), more.data()};
             oktopk::local_buffers<E, C, float, oktopk::ring<E, C, float>> reduce;
             reduce.run(E(), comm, both, nullptr, count);

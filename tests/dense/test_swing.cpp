@@ -124,7 +124,7 @@ TEST_CASE("swing cuts the vector so that what a rank keeps in a step is what it 
 TEST_CASE("swing leaves no message behind where one fails") {
   for (int const ranks : {2, 3, 4, 6}) {
     CHECK(fault_of_failing_operations(ranks, [&](failing_communicator& comm) {
-            auto const values = whole_numbers<float>(200, comm.rank());
+            auto const values = seeded_whole_numbers<float>(200, comm.rank());
             swing_of_float<failing_communicator> swing;
             for (int call = 0; call < 2; ++call) {
               swing.run(host_execution(), comm, values.data(), nullptr, 200);

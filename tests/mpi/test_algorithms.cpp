@@ -99,7 +99,7 @@ TEST_CASE_ON_ALL_RANKS("dense gives the same bits over MPI as in one process, wh
     oktopk::counted comm(inner);
     dense<decltype(inner)> allreduce(host_execution(), comm, {.length = length});
     for (int call = 0; call < 2; ++call) {
-      all.updates.push_back(keep_update(allreduce(whole_numbers<float>(length, comm.rank() + 100 * call))));
+      all.updates.push_back(keep_update(allreduce(seeded_whole_numbers<float>(length, comm.rank() + 100 * call))));
     }
     note_traffic(all, comm);
     return all;
@@ -118,10 +118,10 @@ TEST_CASE_ON_ALL_RANKS("a bad accumulator on one rank is the same error on every
     ok_topk<decltype(inner)> sparse(host_execution(), comm, how);
     dense<decltype(inner)> full(host_execution(), comm, {.length = length});
     bool const faulty = comm.rank() == comm.size() - 1;
-    auto const good = whole_numbers<float>(length, comm.rank());
-    auto const infinite = whole_numbers<float>(length, comm.rank());
+    auto const good = seeded_whole_numbers<float>(length, comm.rank());
+    auto const infinite = seeded_whole_numbers<float>(length, comm.rank());
     infinite(1234) = faulty ? std::numeric_limits<float>::infinity() : 0.0F;
-    auto const wrong_length = whole_numbers<float>(faulty ? length - 1 : length, comm.rank());
+    auto const wrong_length = seeded_whole_numbers<float>(faulty ? length - 1 : length, comm.rank());
     for (int round = 0; round < 2; ++round) {
       all.errors.push_back(text_of(sparse, infinite, fault::non_finite));
       all.updates.push_back(keep_update(sparse(good)));

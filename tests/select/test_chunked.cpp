@@ -65,7 +65,7 @@ TEST_CASE("chunked divides k among the chunks in proportion") {
 
 TEST_CASE("chunked is exact where one chunk holds everything") {
   auto const values = heavy(4096, 3);
-  CHECK(selecting::same(chosen_by(oktopk::chunked(), values, 40), selecting::largest(values, 40)));
+  CHECK(same(chosen_by(oktopk::chunked(), values, 40), largest(values, 40)));
 }
 
 TEST_CASE("chunked gives ties to the lower index in each chunk") {
@@ -80,7 +80,7 @@ TEST_CASE("chunked copes with chunks of very different scale") {
     values[i] = std::ldexp(values[i], static_cast<int>(i / 64 * 7 % 120) - 60);
   }
   auto const chosen = chosen_by(oktopk::chunked({.chunk = 64, .per_chunk = 3}), values, 1);
-  CHECK(selecting::same(chosen, selecting::largest_of_chunks(values, 64, chosen)));
+  CHECK(same(chosen, selecting::largest_of_chunks(values, 64, chosen)));
   CHECK(chosen.size() == 120);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a team for each chunk selects the same as one thread") {
                                               by_threads.values.data());
         oktopk::detail::select_chunks_on_device(exec, source, shares, by_teams.indices.data(), by_teams.values.data());
         exec.fence();
-        CHECK(selecting::same(selection_in(by_teams, shares.total()), selection_in(by_threads, shares.total())));
+        CHECK(same(selection_in(by_teams, shares.total()), selection_in(by_threads, shares.total())));
       }
     }
   }

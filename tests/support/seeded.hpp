@@ -60,7 +60,7 @@ vector_of<Value> seeded_accumulator(std::int64_t length, int rank, int iteration
 
 /// Small whole numbers, whose sums are exact in whatever order they are formed.
 template <class Value>
-vector_of<Value> whole_numbers(std::int64_t length, int rank) {
+vector_of<Value> seeded_whole_numbers(std::int64_t length, int rank) {
   vector_of<Value> const made("accumulator", static_cast<std::size_t>(length));
   seeded own(5 + static_cast<std::uint64_t>(rank));
   for (std::size_t i = 0; i < made.extent(0); ++i) {

@@ -60,7 +60,7 @@ seen calls_over(Comm inner, std::string const& text, bool whole) {
   auto allreduce = oktopk::make_allreduce(host_execution(), comm, text, size);
   seen all;
   for (int iteration = 0; iteration < 4; ++iteration) {
-    auto const accumulator = whole ? whole_numbers<float>(length, comm.rank() + 100 * iteration)
+    auto const accumulator = whole ? seeded_whole_numbers<float>(length, comm.rank() + 100 * iteration)
                                    : seeded_accumulator<float>(length, comm.rank(), iteration);
     all.updates.push_back(keep_update(allreduce(accumulator)));
   }
@@ -155,11 +155,11 @@ TEST_CASE("a bad accumulator on one rank is the same error on every rank, and th
       bool const faulty = comm.rank() == comm.size() - 1;
       for (std::string const text : {"ok_topk", "dense"}) {
         auto allreduce = oktopk::make_allreduce(host_execution(), comm, text, size);
-        auto const infinite = whole_numbers<float>(length, comm.rank());
+        auto const infinite = seeded_whole_numbers<float>(length, comm.rank());
         infinite(1234) = faulty ? std::numeric_limits<float>::infinity() : 0.0F;
         outcome const heard = outcome_of([&] { allreduce(infinite); });
         all.errors.push_back(std::string(oktopk::name(heard.code)) + heard.text);
-        all.updates.push_back(keep_update(allreduce(whole_numbers<float>(length, comm.rank()))));
+        all.updates.push_back(keep_update(allreduce(seeded_whole_numbers<float>(length, comm.rank()))));
       }
       return all;
     });

@@ -163,9 +163,7 @@ public:
       broken.throw_if_happened();
       auto const gave_up = [&](int each) { return each != rank && seat(each).gave_up.load() != 0; };
       if (int const teller = first_of(gave_up, true); teller < size) {
-        error const why = abandoned_by(teller, during, seat(teller).reason);
-        broken.note(why.code(), why.sentence());
-        throw why;
+        broken.fail(abandoned_by(teller, during, seat(teller).reason));
       }
       auto const left = time_limit - (std::chrono::steady_clock::now() - begun);
       bool const is_late = time_limit.count() > 0 && left.count() <= 0;
@@ -186,7 +184,7 @@ public:
 
   /// Tells all ranks, once; later reasons are not told. No message of this rank moves any more.
   void abort(error const& why) noexcept {
-    broken.note(why.code(), why.sentence());
+    broken.note(why);
     lanes_.clear();
     if (seat(rank).gave_up.load() == 0) {
       std::strncpy(seat(rank).reason, broken.reason().c_str(), sizeof(seat(rank).reason) - 1);
