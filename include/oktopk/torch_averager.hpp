@@ -63,10 +63,10 @@ struct tensor_loading {
 /// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
 /// All members are called on one thread, in the same order on all ranks.
 ///
-/// DistributedDataParallel builds other buckets after its first iteration: then
-/// residuals and velocities go with their tensors, and the allreduces begin anew. After `load` the buckets are those of
-/// the saved state for one step whatever comes, so that a program that goes on does what one does that was never
-/// interrupted: all is reduced when all has come.
+/// DistributedDataParallel builds other buckets after its first iteration: then residuals and velocities go with their
+/// tensors, and the allreduces begin anew. After `load` the buckets are those of the saved state for one step whatever
+/// comes, so that a program that goes on does what one does that was never interrupted: all is reduced when all has
+/// come.
 ///
 /// DistributedDataParallel drops the average of a parameter that no rank has used in a backward pass. So such a tensor
 /// takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks agree on that
@@ -228,6 +228,7 @@ public:
             {"words", words_},
             {"seconds", times_.communication()},
             {"hidden_seconds", times_.hidden()},
+            {"hideable_seconds", times_.hideable()},
             {"values", values},
             {"selected", selected},
             {"buckets", static_cast<double>(engine_->plan().buckets.size())},

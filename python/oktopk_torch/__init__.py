@@ -113,9 +113,10 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self.density = density
 
     def last_step(self):
-        """Figures of the last step, on this rank: `words` of 4 bytes that were sent, `seconds` of communication and
-        `hidden_seconds` of them behind the backward pass, `was_skipped`; and of all `steps`: how many were `skipped`; what
-        the buckets are: `buckets`, `values`, `selected` of them in a step, `density`, `ranks`. Waits for what is under way."""
+        """Figures of the last step, on this rank: `words` of 4 bytes that were sent, `seconds` of communication,
+        `hidden_seconds` of them behind the backward pass and the `hideable_seconds` that could have been, `was_skipped`; and of
+        all `steps`: how many were `skipped`; and the `buckets` with their `values`, those `selected` in a step, `density` and
+        `ranks`. Waits for what is under way."""
         return self._native.last_step()
 
     def residual_norm(self):
