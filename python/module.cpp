@@ -213,7 +213,9 @@ PYBIND11_MODULE(_native, module) {
       .def(py::init([](double momentum, bool nesterov, double clip_norm, double residual_decay) {
         return oktopk::error_feedback_options{momentum, nesterov, true, clip_norm, residual_decay};
       }));
-  py::class_<oktopk::density_schedule>(module, "density_schedule", "A density by iteration; see oktopk_torch.pyi.")
+  py::class_<oktopk::density_schedule>(module, "density_schedule",
+                                       "`density` after a `warm_up` of so many steps, which goes down from "
+                                       "`initial` in `stages`, each the same factor sparser.")
       .def(py::init([](double density, double initial, std::int64_t warm_up, int stages) {
              oktopk::density_schedule const made{density, initial, warm_up, stages};
              if (std::string const sentence = made.problem(); !sentence.empty()) {

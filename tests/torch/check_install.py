@@ -57,7 +57,9 @@ def test_install_and_uninstall(tmp_path):
         run_pip(each, "install", "--no-deps", wheel)
         said = succeed(each, "-c", USES, cwd=tmp_path)
         assert said.startswith(VERSION) and str(pathlib.Path(each).parents[1]) in said
-        said = succeed(each, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", program, cwd=tmp_path,
+        # torchrun of torch 1.13 does not start on Python 3.11 without the two options.
+        said = succeed(each, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "--redirects", 1, "--tee", 1,
+                       "--log_dir", tmp_path / "logs", program, cwd=tmp_path,
                        env={**os.environ, "OMP_NUM_THREADS": "1"})
         assert said.count("which is ok_topk: 10 of 101 values") == 2, said
         files = {entry.name for entry in next(pathlib.Path(each).parents[1].glob("lib/python*/site-packages/oktopk_torch")).iterdir()}
