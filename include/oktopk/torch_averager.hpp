@@ -120,6 +120,7 @@ public:
     double const ready = now();
     times_.buckets.push_back({ready, ready, ready});
     bool const is_last = what.is_last;
+    step_values_ += static_cast<double>(what.buffer.numel());
     arrived_.push_back(std::move(what));
     attempt([&] { take(arrived_.back()); });
     if (is_last && keeps_borders_) {
@@ -226,6 +227,7 @@ public:
             {"skipped", skipped_},
             {"was_skipped", was_skipped_ ? 1 : 0},
             {"words", words_},
+            {"step_values", step_values_},
             {"seconds", times_.communication()},
             {"hidden_seconds", times_.hidden()},
             {"hideable_seconds", times_.hideable()},
@@ -265,6 +267,7 @@ private:
     began_ = clock::now();
     times_ = {};
     words_before_ = words_sent();
+    step_values_ = 0;
     loss_scale_ = first.loss_scale;
     if (first.density > 0 && first.density != density_) {
       attempt([&] { set_density(first.density); });
@@ -508,6 +511,7 @@ private:
   double loss_scale_ = 1;               // of this step
   clock::time_point began_;             // of the last step, as what follows
   overlap_times times_;
+  double step_values_ = 0;
   double words_before_ = 0;
   double words_ = 0;
   bool was_skipped_ = false;

@@ -113,7 +113,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self.density = density
 
     def last_step(self):
-        """Figures of the last step, on this rank: `words` of 4 bytes that were sent, `seconds` of communication,
+        """Figures of the last step, on this rank: its `step_values`, `words` of 4 bytes that were sent, `seconds` of communication,
         `hidden_seconds` of them behind the backward pass and the `hideable_seconds` that could have been, `was_skipped`; and of
         all `steps`: how many were `skipped`; and the `buckets` with their `values`, those `selected` in a step, `density` and
         `ranks`. Waits for what is under way."""
@@ -132,9 +132,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         last, lines = self.last_step(), []
         for each in self._native.schemes():
             lines += [f"  bucket {len(lines)}: {each}"]
-        dense = 2 * last["values"] * (last["ranks"] - 1) / last["ranks"]
-        size = self.dtype.itemsize if hasattr(self.dtype, "itemsize") else torch.finfo(self.dtype).bits // 8
-        ratio = f"{4 * last['words'] / (size * dense):.4f} of a dense ring's" if dense > 0 else "nothing is to be sent"
+        dense = 2 * torch.finfo(self.dtype).bits / 8 * last["step_values"] * (last["ranks"] - 1) / last["ranks"]
+        ratio = f"{4 * last['words'] / dense:.3g} of a dense ring's" if dense > 0 else "and none is to be sent"
         hidden = last["hidden_seconds"]
         return "\n".join([
             f"oktopk_torch {__version__}: {self.scheme}, {last['ranks']:.0f} ranks, sums of {self.dtype}, "
