@@ -113,10 +113,10 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         self.density = density
 
     def last_step(self):
-        """Figures of the last step, on this rank: its `step_values`, `words` of 4 bytes that were sent, `seconds` of communication,
-        `hidden_seconds` of them behind the backward pass and the `hideable_seconds` that could have been, `was_skipped`; and of
-        all `steps`: how many were `skipped`; and the `buckets` with their `values`, those `selected` in a step, `density` and
-        `ranks`. Waits for what is under way."""
+        """Figures of the last step, on this rank: its `step_values`, `words` of 4 bytes that were sent, `seconds` of
+        communication, `hidden_seconds` of them behind the backward pass and the `hideable_seconds` that could have been,
+        `was_skipped`; of all `steps`: how many were `skipped`; and the `buckets` with their `values`, those `selected` in a
+        step, `density` and `ranks`. Waits for what is under way."""
         return self._native.last_step()
 
     def residual_norm(self):
@@ -149,7 +149,8 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         where that one had done two iterations or more: DDP builds other buckets after its first. "state" has the bytes
         that `oktopk::save` writes in C++ for buckets over an algorithm by its name, as `data_parallel` makes them."""
         return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save(),
-                "lengths": list(self._lengths), "steps": dict(self._steps), "ranks": torch.distributed.get_world_size(self._group)}
+                "lengths": list(self._lengths), "steps": dict(self._steps),
+                "ranks": torch.distributed.get_world_size(self._group)}
 
     def load_state_dict(self, saved, other_ranks=False):
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not

@@ -690,7 +690,7 @@ def a_state_goes_on_with_other_ranks(scheme):
     one.state.load_state_dict({**saved[rank], "ranks": ranks + 1}, other_ranks=True)
     assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of_saved(saved[rank]) * ranks, rtol=1e-5)
     assert "other parameters" in message_of(
-        lambda: one.state.load_state_dict([oktopk_torch.state(nn.Linear(8, 8)).state_dict() | {"parameters": saved[0]["parameters"]}],
+        lambda: one.state.load_state_dict([{**saved[0], "state": oktopk_torch.state(nn.Linear(8, 8)).state_dict()["state"]}],
                                           other_ranks=True))
 
 
