@@ -27,6 +27,7 @@ OTHERS = ["nothing_is_lost", "nothing_is_lost:ok_topk(density=0.05, format=packe
           "momentum_is_that_of_the_optimizer_where_all_is_sent", "averages_by_key_are_those_of_the_hook",
           "averages_by_key_are_those_of_the_hook:ok_topk(format=packed, values=bfloat16)", "averages_by_key_lose_nothing",
           "an_average_of_something_else_is_an_error", "a_scaler_sees_infinities_and_skips_the_step",
+          "an_average_that_overflows_in_half_precision_is_skipped",
           "a_step_with_a_fault_is_skipped_on_request", "what_cannot_be_averaged_is_refused_by_name",
           "a_float64_model_and_a_mixed_one_lose_nothing", "densities_follow_a_schedule", "options_of_the_residual_act",
           "a_report_says_what_runs", "a_state_goes_on_with_other_ranks", "what_ddp_offers_trains",

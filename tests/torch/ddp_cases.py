@@ -559,6 +559,26 @@ def a_scaler_sees_infinities_and_skips_the_step(scheme):
     assert skipped[0] == skipped[1] == [50]
 
 
+def an_average_that_overflows_in_half_precision_is_skipped(_):
+    """Gradients are finite, and what has waited in the residual is not, times the scale: it waits on."""
+    ddp, scaler = DistributedDataParallel(Optional(1, 60).half()), Scaler(1024.0)
+    state = oktopk_torch.state(ddp, "topk_a(density=0.1)", grad_scaler=scaler)
+    ddp.register_comm_hook(state, oktopk_torch.hook)
+    optimizer, came_out = torch.optim.SGD(ddp.parameters(), 0.0), torch.zeros(60)
+    taken = 0
+    for step in range(12):
+        optimizer.zero_grad()
+        ddp(torch.full((1, 60), 24.0).half() * (1 + dist.get_rank() / 8), [0]).backward(torch.tensor(scaler.get_scale()).half())
+        scaler.step(optimizer, step)
+        if step not in scaler.skipped:
+            came_out += ddp.module.parts[0].grad.float()
+            taken += 1
+    assert scaler.skipped and scaler.skipped[0] == 2 and taken == 12 - len(scaler.skipped)
+    gradients = sum(24.0 * (1 + rank / 8) for rank in range(dist.get_world_size())) * taken
+    left = sum(of_all_ranks(residuals_of(state))) + dist.get_world_size() * came_out
+    assert torch.allclose(left, torch.full((60,), gradients), rtol=1e-2), left
+
+
 def a_step_with_a_fault_is_skipped_on_request(scheme):
     """Without a scaler: gradients are None, so no optimizer moves anything, whatever buckets had come before."""
     training = Training(scheme, "adamw", cap=0.01, skip_step_on_fault=True)
