@@ -1,16 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What Python sees of buckets.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
-
-#include "buckets.hpp"
+// What Python sees of torch_averager.hpp: the module oktopk_torch._native, which oktopk_torch/__init__.py uses.
 
 #include <oktopk/core/error.hpp>
+#include <oktopk/core/version.hpp>
+#include <oktopk/torch_averager.hpp>
 #include <oktopk/training/communication_thread.hpp>
+#include <oktopk/training/density.hpp>
 
+#include <pybind11/stl.h>
+#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/jit/python/pybind_utils.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <future>
@@ -27,7 +31,9 @@ namespace oktopk_torch {
 
 namespace {
 
-/// The one thread that does all work of the module, in the order in which it came, and the `buckets` that it makes.
+using future_pointer = std::shared_ptr<torch::jit::PythonFutureWrapper>;
+
+/// The one thread that does all work of the module, in the order in which it came, and the averagers.
 ///
 /// Everything of Kokkos happens on it, from initialize to finalize: some backends of old releases launch kernels from
 /// no other thread. Where somebody else has initialised Kokkos, it is left alone.
@@ -58,16 +64,18 @@ public:
   /// A job throws nothing.
   void post(std::function<void()> job) { thread_.submit(std::move(job)); }
 
-  std::map<int, std::unique_ptr<buckets>> all; ///< of each state by its number; for jobs alone
+  std::map<int, std::shared_ptr<void>> all; ///< by number; for jobs alone
 
 private:
   bool is_ours_ = false;
   oktopk::detail::communication_thread thread_; // the last: its work uses the others
 };
 
-// Both are used with the GIL held.
+// All are used with the GIL held.
 std::unique_ptr<worker> the_worker;
 bool is_shut_down = false;
+int averagers_made = 0;
+PyObject* error_type = nullptr;
 
 worker& running_worker() {
   if (is_shut_down) {
@@ -86,59 +94,103 @@ void shut_down() {
   ending.reset();
 }
 
-/// The state of a hook.
-class native_state {
+/// A future whose `wait` raises `oktopk_torch.Error`, in a backward pass as well: torch knows its own exception of
+/// Python alone.
+void set_error(c10::ivalue::Future& future, std::string const& text) {
+  py::gil_scoped_acquire const lock;
+  PyErr_SetString(error_type, text.c_str());
+  python_error caught;
+  caught.persist();
+  future.setError(std::make_exception_ptr(caught));
+}
+
+std::string text_of(std::exception_ptr const& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (std::exception const& caught) {
+    return caught.what();
+  }
+}
+
+/// An averager on the worker's thread.
+template <class Value>
+class native_averager {
+  using averager = oktopk::tensor_averager<Value>;
+
 public:
-  native_state(c10d::ProcessGroup& group, std::string const& text, double momentum, bool nesterov,
-               std::vector<std::int64_t> const& lengths) {
+  native_averager(c10d::ProcessGroup& group, std::string const& text, oktopk::error_feedback_options const& how,
+                  std::vector<std::int64_t> const& lengths, bool skips, std::string const& fault) {
     // The type of the pointer that Python holds differs between releases of torch.
     auto const counted = c10::intrusive_ptr<c10d::ProcessGroup>::unsafe_reclaim_from_nonowning(&group);
-    oktopk::error_feedback_options how;
-    how.momentum = momentum;
-    how.nesterov = nesterov;
-    run([&](std::unique_ptr<buckets>& made) { made = std::make_unique<buckets>(counted, text, how, lengths); });
+    run([&](std::shared_ptr<void>& made) {
+      made = std::make_shared<averager>(counted, text, how, lengths, skips, fault);
+    });
   }
 
-  native_state(native_state const&) = delete;
-  native_state& operator=(native_state const&) = delete;
+  native_averager(native_averager const&) = delete;
+  native_averager& operator=(native_averager const&) = delete;
 
-  ~native_state() {
+  ~native_averager() {
     if (the_worker) {
       the_worker->post([on = the_worker.get(), number = number_] { on->all.erase(number); });
     }
   }
 
-  /// Returns at once; `future` is complete when the averages lie in `buffer`, or has the error.
-  void start(std::int64_t index, bool is_last, std::vector<int> parameters, std::vector<int> used,
-             at::Tensor const& buffer, std::shared_ptr<torch::jit::PythonFutureWrapper> const& future) {
-    auto const result = torch::jit::toIValue(py::cast(buffer), c10::PyObjectType::get());
-    auto const done = [result, future = future->fut](std::exception_ptr const& why) {
-      why ? future->setError(why) : future->markCompleted(result);
+  /// Returns at once; `future` is complete when the averages lie in the buffer, or has the error.
+  void start(oktopk::tensor_arrival what, future_pointer const& future) {
+    auto const result = torch::jit::toIValue(py::cast(what.buffer), c10::PyObjectType::get());
+    what.done = [result, future = future->fut](std::exception_ptr const& why) {
+      why ? set_error(*future, text_of(why)) : future->markCompleted(result);
     };
-    worker& on = running_worker();
-    on.post(
-        [&on, number = number_, what = arrival{buffer, std::move(parameters), std::move(used), index, is_last, done}] {
-          on.all.at(number)->arrive(what);
-        });
+    post([what = std::move(what)](averager& of) { of.arrive(what); });
   }
 
-  at::Tensor save() const {
-    return run([](auto& of) { return of->save(); });
+  void backward_ended() {
+    post([when = std::chrono::steady_clock::now()](averager& of) { of.backward_ended(when); });
   }
 
-  void load(at::Tensor const& saved, std::string const& fault) const {
-    run([&](auto& of) { of->load(saved, fault); });
-  }
-
-  double words_sent() const {
-    return run([](auto& of) { return of->words_sent(); });
+  /// Makes the class of Python.
+  static void define(py::module& module, char const* name) {
+    py::class_<native_averager>(module, name)
+        .def(py::init<c10d::ProcessGroup&, std::string const&, oktopk::error_feedback_options const&,
+                      std::vector<std::int64_t> const&, bool, std::string const&>())
+        .def("start", &native_averager::start)
+        .def("backward_ended", &native_averager::backward_ended)
+        .def("add", of(&averager::add))
+        .def("set_density", of(&averager::set_density))
+        .def("save", of(&averager::save))
+        .def("load", of(&averager::load))
+        .def("residual_norm", of(&averager::residual_norm))
+        .def("words_sent", of(&averager::words_sent))
+        .def("last_step", of(&averager::last_step))
+        .def("schemes", of(&averager::schemes));
   }
 
 private:
-  /// What a job gives or throws on the worker's thread; lets Python go on meanwhile.
+  /// A member of the averager as one of this class: gives what it gives or throws on the worker's thread.
+  template <class Result, class... Arguments>
+  static auto of(Result (averager::*member)(Arguments...)) {
+    return [member](native_averager& self, std::decay_t<Arguments>... given) {
+      return self.run([&](std::shared_ptr<void>& on) { return (static_cast<averager*>(on.get())->*member)(given...); });
+    };
+  }
+  template <class Result>
+  static auto of(Result (averager::*member)() const) {
+    return [member](native_averager& self) {
+      return self.run([&](std::shared_ptr<void>& on) { return (static_cast<averager*>(on.get())->*member)(); });
+    };
+  }
+
   template <class Job>
-  std::invoke_result_t<Job, std::unique_ptr<buckets>&> run(Job const& job) const {
-    using result_type = std::invoke_result_t<Job, std::unique_ptr<buckets>&>;
+  void post(Job job) {
+    worker& on = running_worker();
+    on.post([&on, number = number_, job = std::move(job)] { job(*static_cast<averager*>(on.all.at(number).get())); });
+  }
+
+  /// Lets Python go on meanwhile.
+  template <class Job>
+  std::invoke_result_t<Job, std::shared_ptr<void>&> run(Job const& job) const {
+    using result_type = std::invoke_result_t<Job, std::shared_ptr<void>&>;
     worker& on = running_worker();
     auto const task = std::make_shared<std::packaged_task<result_type()>>([&] { return job(on.all[number_]); });
     auto result = task->get_future();
@@ -147,8 +199,7 @@ private:
     return result.get();
   }
 
-  static inline int count_ = 0; // with the GIL held
-  int number_ = count_++;
+  int number_ = averagers_made++;
 };
 
 } // namespace
@@ -156,13 +207,42 @@ private:
 } // namespace oktopk_torch
 
 PYBIND11_MODULE(_native, module) {
-  using oktopk_torch::native_state;
-  py::register_exception<oktopk::error>(module, "Error", PyExc_RuntimeError);
-  py::class_<native_state>(module, "State")
-      .def(py::init<c10d::ProcessGroup&, std::string const&, double, bool, std::vector<std::int64_t> const&>())
-      .def("start", &native_state::start)
-      .def("save", &native_state::save)
-      .def("load", &native_state::load)
-      .def("words_sent", &native_state::words_sent);
-  module.def("shut_down", &oktopk_torch::shut_down);
+  using namespace oktopk_torch;
+  error_type = py::register_exception<oktopk::error>(module, "Error", PyExc_RuntimeError).ptr();
+  py::class_<oktopk::error_feedback_options>(module, "Feedback")
+      .def(py::init([](double momentum, bool nesterov, double clip_norm, double residual_decay) {
+        return oktopk::error_feedback_options{momentum, nesterov, true, clip_norm, residual_decay};
+      }));
+  py::class_<oktopk::density_schedule>(module, "density_schedule",
+                                       "`density` after a `warm_up` of so many steps, which goes down from "
+                                       "`initial` in `stages`, each the same factor sparser.")
+      .def(py::init([](double density, double initial, std::int64_t warm_up, int stages) {
+             oktopk::density_schedule const made{density, initial, warm_up, stages};
+             if (std::string const sentence = made.problem(); !sentence.empty()) {
+               throw oktopk::error(oktopk::fault::density_out_of_range, sentence);
+             }
+             return made;
+           }),
+           py::arg("density"), py::arg("initial") = 1, py::arg("warm_up") = 0, py::arg("stages") = 4)
+      .def("__call__", &oktopk::density_schedule::at);
+  py::class_<oktopk::tensor_arrival>(module, "Arrival")
+      .def(py::init([](at::Tensor const& buffer, std::vector<int> tensors, std::vector<int> used, std::string fault,
+                       bool is_first, bool is_last, double loss_scale, double density) {
+        return oktopk::tensor_arrival{
+            buffer, std::move(tensors), std::move(used), std::move(fault), is_first, is_last, loss_scale, density, {}};
+      }));
+  py::class_<oktopk::tensor_loading>(module, "Loading")
+      .def(py::init<std::vector<std::string>, std::string, bool, double, bool>());
+  native_averager<float>::define(module, "Averager32");
+  native_averager<double>::define(module, "Averager64");
+  module.def("refuse", [](future_pointer const& future, std::string const& text) { set_error(*future->fut, text); });
+  module.def("algorithms", [] {
+    std::map<std::string, std::string> all;
+    for (auto const& each : oktopk::list_allreduces()) {
+      all[each.name] = each.about;
+    }
+    return all;
+  });
+  module.def("version", &oktopk::version);
+  module.def("shut_down", &shut_down);
 }

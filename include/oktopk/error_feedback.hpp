@@ -36,8 +36,9 @@ namespace oktopk {
 /// With momentum the velocity takes the place of the gradient (momentum correction), and entries that were sent lose
 /// theirs (factor masking), unless all are sent in every call, where that would be no momentum at all (Lin et al., Deep
 /// Gradient Compression, ICLR 2018, sections 3.1 and 3.2). Each rank clips its own gradient, before all else: so the
-/// average of the gradients has at most that norm. The gradients that add up are the scaled ones, in the value type: an
-/// entry that clipping or `scale` rounds to 0 there is in no residual and no update.
+/// average of the gradients has at most that norm. With `residual_decay` b the accumulator is b * residual + gradient,
+/// as DeMo and SparseLoCo have it; what decays is lost. The gradients that add up are the scaled ones, in the value
+/// type: an entry that clipping or `scale` rounds to 0 there is in no residual and no update.
 ///
 /// Holds two vectors of the gradient's length, and two more with momentum. Work goes to the allreduce's instance of the
 /// execution space: kernels on that instance may read update, residual and averages at once, others after a fence. A
@@ -92,7 +93,7 @@ public:
       terms.note(fault::option_out_of_range, said.empty() ? decay : said);
     }
     terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
-    terms.fact("clip_norm", how.clip_norm).check_on(allreduce.comm());
+    terms.fact("clip_norm", how.clip_norm).fact("residual_decay", how.residual_decay).check_on(allreduce.comm());
     options_ = how;
     if (how.momentum > 0) {
       velocity_ = vector("oktopk::training::velocity");
@@ -288,7 +289,8 @@ private:
                                std::span<detail::entry_range const> withheld) {
     using making = detail::accumulation<index_type, value_type, memory_space>;
     if constexpr (std::invocable<Allreduce&, making const&> && detail::same_value_type<Gradient, value_type>) {
-      if (!hook_ && withheld.empty() && gradient.span_is_contiguous() && gradient.data() != accumulator_.data()) {
+      if (!hook_ && withheld.empty() && options_.residual_decay == 1 && gradient.span_is_contiguous() &&
+          gradient.data() != accumulator_.data()) {
         array_ref<value_type const, memory_space> const plain(gradient.data(), gradient.extent(0));
         return (*allreduce_)(making{residual_, plain, accumulator_, scale});
       }
@@ -299,6 +301,11 @@ private:
   }
 
   update_type const& call_with_accumulator(std::span<detail::entry_range const> withheld) {
+    if (options_.residual_decay != 1) {
+      enqueue("oktopk::error_feedback::decay", accumulator_.extent(0),
+              detail::residual_loss<vector_type, value_type>{accumulator_, residual_,
+                                                             static_cast<value_type>(1 - options_.residual_decay)});
+    }
     for (auto const [begin, end] : withheld) {
       detail::fill_array("oktopk::error_feedback::withhold", exec_, accumulator_.data() + begin, end - begin,
                          value_type(0));

@@ -1,11 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sparse allreduce with error feedback for PyTorch's DistributedDataParallel (DDP).
+"""Sparse averages with error feedback for PyTorch: as a hook of DistributedDataParallel (DDP), and alone.
 
     ddp.register_comm_hook(oktopk_torch.state(ddp, "ok_topk(density=0.01, format=packed)"), oktopk_torch.hook)
 
-Any algorithm of oktopk's catalogue averages the gradients; `density` is the share of entries that it selects. What is
-not selected stays in a residual and is added to the next gradient. The optimizer sees averages, as from DDP itself."""
+    average = oktopk_torch.averager(group, "ok_topk(density=0.01)")
+    average(gradient, key="layer3")
+
+Any algorithm of oktopk's catalogue averages; `density` is the share of entries that it selects. What is not selected stays
+in a residual and is added to the next gradient. What goes wrong is an `Error`, on every rank."""
 
 import atexit
 import functools
@@ -15,69 +18,239 @@ import torch.distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from . import _native
+from ._native import density_schedule
 
+__all__ = ["Error", "algorithms", "averager", "density_schedule", "hook", "state"]
+__version__ = _native.version()
 Error = _native.Error  # a RuntimeError
+TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 atexit.register(_native.shut_down)
 
 
-class state:  # pylint: disable=invalid-name  # reads as a function where a hook is registered
-    """What `hook` carries from one iteration to the next: residuals and the states of the algorithm.
+def algorithms():
+    """The algorithms of the catalogue: their names, and what each is."""
+    return _native.algorithms()
 
-    Collective. `model` is the DDP module, whose process group is used, or the module inside together with
-    `process_group`. The group must move tensors of the CPU (Gloo); gradients are float32 and lie on the CPU.
 
-    `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue; one that selects has a `density` in (0, 1], 0.01 unless
-    given. What is wrong with it is an `Error` on every rank, with the names that are right.
+def _fault_of(what, tensor, types=TYPES):
+    """Why it cannot be averaged, in words; empty where it can."""
+    if tensor.layout != torch.strided:
+        return f"{what} is a sparse tensor; oktopk takes dense ones"
+    if tensor.device.type != "cpu":
+        return f"{what} lies on {tensor.device}; oktopk_torch takes tensors of the CPU"
+    if tensor.dtype not in types:
+        return f"{what} is of type {tensor.dtype}, expected one of {', '.join(map(str, types))}"
+    return ""
 
-    `momentum` in [0, 1), and Nesterov's where `nesterov` is set, is that of gradients before their residual (momentum
-    correction and factor masking, Lin et al. 2018): for an optimizer that has none of its own, in place of it."""
 
-    def __init__(self, model, scheme="ok_topk", process_group=None, *, momentum=0.0, nesterov=False):
-        is_ddp = isinstance(model, DistributedDataParallel)
-        module = model.module if is_ddp else model
-        if process_group is None:
-            process_group = model.process_group if is_ddp else torch.distributed.group.WORLD
-        self.scheme = scheme
-        named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
-        self._names = [name for name, _ in named]
-        self._index = {each: i for i, (_, each) in enumerate(named)}
-        self._uses = _uses(model if is_ddp else None, [each for _, each in named])
-        self._native = _native.State(process_group, scheme, momentum, nesterov,
-                                     [each.numel() for _, each in named])
+class averager:  # pylint: disable=invalid-name  # reads as a function where it is called
+    """Averages of tensors over the ranks of a process group, each key with a residual of its own.
 
-    def start(self, bucket):
-        """Starts the allreduce of a bucket in the background; gives the future of its averages."""
+    Collective. `scheme` is NAME or NAME(KEY=VALUE, ...) of the catalogue; one that selects has a `density` in (0, 1], 0.01
+    unless given. `group` must move tensors of the CPU (Gloo); the default group where it is None. Sums and residuals are
+    of type `dtype`, float32 or float64; float32 takes float16 and bfloat16 as well.
+
+    `momentum` in [0, 1), and Nesterov's where `nesterov` is set, is that of tensors before their residual (momentum
+    correction and factor masking, Lin et al. 2018): for an optimizer that has none of its own, in place of it.
+    `clip_norm` is the largest norm of a rank's own tensor, before its residual. `residual_decay` b in [0, 1] makes the
+    residual e <- b e + g, as DeMo and SparseLoCo have it. `density` takes the place of the scheme's: a number, or a
+    function of the step such as `density_schedule`, the same on all ranks; steps of an averager are the calls of a key."""
+
+    def __init__(self, group=None, scheme="ok_topk", *, dtype=torch.float32, **options):
+        fault = "" if dtype in (torch.float32, torch.float64) else f"dtype = {dtype} is neither float32 nor float64"
+        self._begin(group, scheme, dtype, fault, [], [], **options)
+
+    def _begin(self, group, scheme, dtype, fault, names, lengths, skips=False, *, momentum=0.0, nesterov=False, clip_norm=0.0,
+               residual_decay=1.0, density=None):
+        self.scheme, self.dtype, self.density = scheme, dtype, density
+        self._group = torch.distributed.group.WORLD if group is None else group
+        self._names, self._lengths, self._steps = list(names), list(lengths), {}  # steps: of each key; of a model as a whole
+        self._types = TYPES if dtype == torch.float64 else TYPES[:3]
+        if not isinstance(scheme, str):
+            scheme, fault = "dense", f"the scheme {scheme!r} is no text"
+        feedback = _native.Feedback(momentum, nesterov, clip_norm, residual_decay)
+        made = _native.Averager64 if dtype == torch.float64 else _native.Averager32
+        self._native = made(self._group, scheme, feedback, self._lengths, skips, fault)
+
+    def __call__(self, tensor, key="", *, async_op=False):
+        """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
+
+        Collective. Calls come in the same order on all ranks; a key has the same number of values in each."""
+        fault = _fault_of(f"the tensor of key {key!r}", tensor, self._types)
+        length = 0 if fault else tensor.numel()
+        if key not in self._names:
+            self._native.add(str(key), length, fault)
+            self._names.append(key)
+            self._lengths.append(length)
+        number = self._names.index(key)
+        if not fault and length != self._lengths[number]:
+            fault = f"the tensor of key {key!r} has {length} values, and had {self._lengths[number]} before"
+        buffer = tensor.detach()
+        if not fault and not buffer.is_contiguous():
+            buffer = buffer.contiguous()
+        future, is_copy = self._start(buffer, [number], [], fault, key), not fault and not tensor.is_contiguous()
+        if async_op:
+            return future.then(lambda done: tensor.detach().copy_(done.value())) if is_copy else future
+        _wait(future)
+        if is_copy:
+            tensor.detach().copy_(buffer)
+        return tensor
+
+    average = __call__
+
+    def _start(self, buffer, tensors, used, fault, key=None, is_first=True, is_last=True, loss_scale=1.0):
+        step = self._steps.get(key, 0)
+        density = self.density(step) if callable(self.density) else self.density or 0.0
         future = torch.futures.Future()
-        parameters = [self._index[each] for each in bucket.parameters()]
-        used = self._uses.take(parameters, bucket)
-        self._native.start(bucket.index(), bucket.is_last(), parameters, used, bucket.buffer(), future)
+        self._native.start(_native.Arrival(buffer, tensors, used, fault, is_first, is_last, loss_scale, density), future)
+        self._steps[key] = step + is_last
         return future
+
+    def set_density(self, density):
+        """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
+        self._native.set_density(density)
+        self.density = density
+
+    def last_step(self):
+        """Figures of the last step, on this rank: its `step_values`, `words` of 4 bytes that were sent, `seconds` of
+        communication, `hidden_seconds` of them behind the backward pass and the `hideable_seconds` that could have been,
+        `was_skipped`; of all `steps`: how many were `skipped`; and the `buckets` with their `values`, those `selected` in a
+        step, `density` and `ranks`. Waits for what is under way."""
+        return self._native.last_step()
+
+    def residual_norm(self):
+        """The Euclidean norm of this rank's residuals."""
+        return self._native.residual_norm()
 
     def words_sent(self):
         """Words of 4 bytes that this rank has sent for it, as oktopk counts."""
         return self._native.words_sent()
 
+    def report(self):
+        """What really runs, and what it costs, as a text."""
+        last, lines = self.last_step(), []
+        for each in self._native.schemes():
+            lines += [f"  bucket {len(lines)}: {each}"]
+        dense = 2 * torch.finfo(self.dtype).bits / 8 * last["step_values"] * (last["ranks"] - 1) / last["ranks"]
+        ratio = f"{4 * last['words'] / dense:.3g} of a dense ring's" if dense > 0 else "and none is to be sent"
+        hidden = last["hidden_seconds"]
+        return "\n".join([
+            f"oktopk_torch {__version__}: {self.scheme}, {last['ranks']:.0f} ranks, sums of {self.dtype}, "
+            f"{last['steps']:.0f} steps, {last['skipped']:.0f} of them skipped",
+            f"last step: {4 * last['words']:.0f} bytes sent by this rank, {ratio}; {last['seconds']:.6f} s of communication, "
+            f"{hidden:.6f} s hidden behind the backward pass and {last['seconds'] - hidden:.6f} s not",
+            *lines])
+
     def state_dict(self):
-        """All of this rank's state, for `torch.save`; between two iterations.
+        """All of this rank's state, for `torch.save`; between two steps.
 
         A program that loads it, with the same model and number of ranks, goes on to the bit as the one that saved it,
         where that one had done two iterations or more: DDP builds other buckets after its first. "state" has the bytes
         that `oktopk::save` writes in C++ for buckets over an algorithm by its name, as `data_parallel` makes them."""
-        return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save()}
+        return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save(),
+                "lengths": list(self._lengths), "steps": dict(self._steps),
+                "ranks": torch.distributed.get_world_size(self._group)}
 
-    def load_state_dict(self, saved):
+    def load_state_dict(self, saved, other_ranks=False):
         """Goes on from what `state_dict` gave on the same rank. Collective; an `Error` on every rank where it does not
-        fit on one of them, and then nothing has changed."""
-        state, names, fault = torch.empty(0, dtype=torch.uint8), None, ""
+        fit on one of them, and then nothing has changed.
+
+        With `other_ranks` the number of ranks is another one than that which has saved, and `saved` is the list of the
+        states of all of those ranks, in their order: each rank takes its share of the residuals, so that none is lost.
+        One state in place of the list is what this rank takes, and the others are lost."""
+        rank, ranks = torch.distributed.get_rank(self._group), torch.distributed.get_world_size(self._group)
+        every = list(saved) if isinstance(saved, (list, tuple)) else [saved]
+        mine, clears = every, False
+        if other_ranks and isinstance(saved, (list, tuple)):
+            mine, clears = every[rank::ranks] or every[:1], rank >= len(every)
+        states, names, lengths, fault, factor, steps = [torch.empty(0, dtype=torch.uint8)], [], [], "", 1.0, {}
         try:
-            state, names = saved["state"].detach(), list(saved["parameters"])
-            if names != self._names:
+            first = mine[0]
+            states, names = [each["state"].detach() for each in mine], list(first["parameters"])
+            lengths, steps, before = list(first.get("lengths", [])), dict(first.get("steps", {})), first.get("ranks", ranks)
+            factor = ranks / before if other_ranks else 1.0
+            if isinstance(self, state) and names != self._names:
                 others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
                 fault = f"the parameters of the saved state and of the model do not fit: {others}"
-        except (KeyError, TypeError, ValueError, AttributeError) as wrong:  # of this rank alone: the others hear of it
+            elif before != ranks and not other_ranks:
+                fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:  # of this rank alone: others hear of it
             fault = f"the saved state is none of oktopk_torch: {wrong!r}"
-        self._native.load(state, fault)
+        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, factor, clears))
+        self._names, self._lengths, self._steps = names, lengths or self._lengths, steps
+
+
+class state(averager):  # pylint: disable=invalid-name  # reads as a function where a hook is registered
+    """What `hook` carries from one iteration to the next: residuals and the states of the algorithm, by parameter.
+
+    Collective. `model` is the DDP module, whose process group is used, or the module inside together with
+    `process_group`; gradients are dense and lie on the CPU. Sums are of float64 where a parameter is. Scheme and options are
+    those of `averager`; `clip_norm` is that of all gradients of a rank together.
+
+    With `grad_scaler` (as torch.cuda.amp's), residuals have no scale, and gradients that are not finite on some rank are
+    infinities on all, in place of an error: the scaler skips the step, and residuals are as before. With
+    `skip_step_on_fault` they are None, and any optimizer skips the step; `last_step()["was_skipped"]` tells."""
+
+    def __init__(self, model, scheme="ok_topk", process_group=None, *, grad_scaler=None, skip_step_on_fault=False, **options):
+        is_ddp = isinstance(model, DistributedDataParallel)
+        module = model.module if is_ddp else model
+        named = [(name, each) for name, each in module.named_parameters() if each.requires_grad]
+        sparse = [f"{name}.weight".lstrip(".") for name, each in module.named_modules() if getattr(each, "sparse", False) is True
+                  and isinstance(each, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and each.weight.requires_grad]
+        faults = [_fault_of(f"the parameter {name}", each) for name, each in named]
+        faults += [f"the gradient of {name} is a sparse tensor; oktopk takes dense ones: sparse=False" for name in sparse]
+        self._index = {each: i for i, (_, each) in enumerate(named)}
+        self._scaler = grad_scaler if grad_scaler is not None and getattr(grad_scaler, "is_enabled", lambda: True)() else None
+        self._skips = skip_step_on_fault and self._scaler is None
+        dtype = torch.float64 if any(each.dtype == torch.float64 for _, each in named) else torch.float32
+        self._begin(model.process_group if process_group is None and is_ddp else process_group, scheme, dtype,
+                    next(filter(None, faults), ""), [name for name, _ in named], [each.numel() for _, each in named],
+                    self._skips or self._scaler is not None, **options)
+        self._uses = _uses(model if is_ddp else None, [each for _, each in named])
+
+    def start(self, bucket):
+        """Starts the allreduce of a bucket in the background; gives the future of its averages."""
+        parameters = [self._index.get(each) for each in bucket.parameters()]
+        if None in parameters:
+            return _failed("a parameter of the bucket is not of the module that the state was made for")
+        if bucket.index() == 0:
+            _at_end_of_backward(self._backward_ended)
+        return self._start(bucket.buffer(), parameters, self._uses.take(parameters, bucket),
+                           _fault_of("a bucket's gradient", bucket.buffer()), None, bucket.index() == 0, bucket.is_last(),
+                           1.0 if self._scaler is None else self._scaler.get_scale())
+
+    def _backward_ended(self):
+        self._native.backward_ended()
+        if self._skips:
+            _at_end_of_backward(self._drop_gradients)  # behind what DDP does there
+
+    def _drop_gradients(self):
+        if self.last_step()["was_skipped"]:
+            for each in self._index:
+                each.grad = None
+
+
+def _at_end_of_backward(call):
+    try:
+        torch.autograd.Variable._execution_engine.queue_callback(call)  # pylint: disable=protected-access
+    except RuntimeError:  # no backward pass: a rank without inputs within `join`
+        pass
+
+
+def _wait(future):
+    try:
+        future.wait()
+    except Error:
+        raise
+    except RuntimeError as error:
+        raise Error(str(error)) from None
+
+
+def _failed(text):
+    future = torch.futures.Future()
+    _native.refuse(future, text)
+    return future
 
 
 class _uses:
@@ -120,4 +293,6 @@ def _drops_averages(ddp):
 
 def hook(carried, bucket):
     """The communication hook, for `DistributedDataParallel.register_comm_hook`, with a `state`."""
+    if not isinstance(carried, state):
+        return _failed(f"register_comm_hook(state, oktopk_torch.hook) takes an oktopk_torch.state, and not {carried!r}")
     return carried.start(bucket)

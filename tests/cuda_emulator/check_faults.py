@@ -58,7 +58,7 @@ OTHER_STREAM = """[]() -> E const& {
 
 FAULTS = [
     Fault("fence", "core/workspace.hpp", "    detail::fence(exec, label);\n", "    (void)label;\n", {"held back": ""}),
-    Fault("atomic", "core/kokkos_ext/processor.hpp", "Kokkos::atomic_fetch_or(word, bits);", "*word |= bits;",
+    Fault("atomic", "core/kokkos_ext/execution.hpp", "Kokkos::atomic_fetch_or(word, bits);", "*word |= bits;",
           in_all_modes("")),
     Fault("bound", "sparse/region_sum.hpp", '"oktopk::region_sum::extract", exec, words(),',
           '"oktopk::region_sum::extract", exec, words() + 1000,', in_all_modes(OUT_OF_BOUNDS)),

@@ -120,3 +120,44 @@ TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   CHECK(reduce(buckets, 0, ten) == std::vector<float>{0, 2, 3, 0, 0, 0, 0, 0, 9, 10});
   CHECK(buckets.at(0).withheld.empty());
 }
+
+TEST_CASE("tensors that come one by one have buckets that each clip to the whole norm") {
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    oktopk::error_feedback_options how;
+    how.clip_norm = 5;
+    engine buckets(execution(), comm, {}, how);
+    for (int const number : {0, 1}) {
+      CHECK(buckets.add_tensor(2) == number);
+      buckets.add({{number}, 2, 0}, maker(comm));
+      CHECK(reduce(buckets, number, {6, 8}) == std::vector<float>{0, 4});
+    }
+    CHECK(buckets.state().residual == std::vector<float>{3, 0, 3, 0});
+    CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));
+    buckets.remove(0);
+    CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));
+  });
+}
+
+TEST_CASE("a residual that decays has its share in the next call, and stays as it was where that fails") {
+  bool const nesterov = GENERATE(false, true);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    oktopk::error_feedback_options how;
+    how.residual_decay = 0.5;
+    how.momentum = nesterov ? 0.5 : 0;
+    how.nesterov = nesterov;
+    engine buckets(execution(), comm, std::vector<std::int64_t>{2}, how);
+    buckets.add({{0}, 2, 0}, maker(comm));
+    float const step = nesterov ? 1.5F : 1;
+    reduce(buckets, 0, {1, 8});
+    CHECK(buckets.state().residual == std::vector<float>{step, 0});
+    buckets.begin_step();
+    reduce(buckets, 0, {0, std::numeric_limits<float>::infinity()});
+    CHECK(buckets.failed());
+    CHECK(buckets.state().residual == std::vector<float>{step, 0});
+    buckets.begin_step();
+    reduce(buckets, 0, {0, 8});
+    CHECK(buckets.state().residual == std::vector<float>{0.5F * step + (nesterov ? 0.25F : 0), 0});
+    how.residual_decay = 1.5;
+    CHECK(outcome_of([&] { oktopk::error_feedback(buckets.at(0).allreduce, how); }).says("residual_decay"));
+  });
+}

@@ -8,6 +8,7 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/training/feedback.hpp>
+#include <oktopk/training/norm.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -253,11 +254,20 @@ public:
   /// Not collective. `lengths` are those of the tensors, by number; none is in a bucket yet.
   bucket_engine(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths,
                 error_feedback_options const& how)
-      : exec_(std::move(exec)), comm_(std::move(comm)), how_(how), waiting_(lengths.size()) {
+      : exec_(std::move(exec)), comm_(std::move(comm)), how_(how) {
     for (std::int64_t const length : lengths) {
-      plan_.places.push_back({-1, 0, length});
-      begins_.push_back(begins_.back() + length);
+      add_tensor(length);
     }
+    clipped_together_ = begins_.back();
+  }
+
+  /// Adds a tensor that is in no bucket yet; gives its number. Not collective. Where the constructor was given none,
+  /// each bucket clips to the whole norm.
+  int add_tensor(std::int64_t length) {
+    plan_.places.push_back({-1, 0, length});
+    begins_.push_back(begins_.back() + length);
+    waiting_.emplace_back();
+    return static_cast<int>(waiting_.size()) - 1;
   }
 
   communicator_type& comm() { return comm_; }
@@ -275,8 +285,9 @@ public:
   template <class Make>
   void add(bucket const& what, Make const& make) {
     error_feedback_options how = how_;
-    how.clip_norm *=
-        std::sqrt(static_cast<double>(what.length) / static_cast<double>(std::max<std::int64_t>(begins_.back(), 1)));
+    if (clipped_together_ > 0) {
+      how.clip_norm *= std::sqrt(static_cast<double>(what.length) / static_cast<double>(clipped_together_));
+    }
     auto made = std::make_unique<part>(exec_, what, make, how);
     std::vector<tensor_place> places;
     std::int64_t offset = 0;
@@ -355,6 +366,21 @@ public:
         each->feedback.undo();
       }
     }
+  }
+
+  /// The Euclidean norm of this rank's residuals; between steps. Reads all of them.
+  double residual_norm() const {
+    norm_in_order<execution_space, value_type> norm;
+    double all = 0;
+    for (auto const& each : parts_) {
+      all = std::hypot(all, static_cast<double>(norm.of(each->allreduce.execution(), each->feedback.residual())));
+    }
+    for (carried const& each : waiting_) {
+      for (value_type const value : each.residual) {
+        all = std::hypot(all, static_cast<double>(value));
+      }
+    }
+    return all;
   }
 
   /// A copy of all that is carried on; between steps.
@@ -513,6 +539,7 @@ private:
   error_feedback_options how_;
   bucket_plan plan_;
   std::vector<std::int64_t> begins_{0}; // of each tensor among all, and their length
+  std::int64_t clipped_together_ = 0;   // values that share the norm
   std::vector<carried> waiting_;        // of tensors that are in no bucket
   std::vector<std::unique_ptr<part>> parts_;
   std::exception_ptr failed_;

@@ -24,6 +24,7 @@ struct error_feedback_options {
   bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
   bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
   double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0
+  double residual_decay = 1;  ///< in [0, 1]: what is left of the residual in a call, beside the gradient; 1 keeps all
 
   /// The fault of these options in words; empty where there is none.
   std::string problem() const {
@@ -35,6 +36,9 @@ struct error_feedback_options {
     }
     if (!(clip_norm >= 0) || !std::isfinite(clip_norm)) {
       return "clip_norm = " + std::to_string(clip_norm) + " is no norm";
+    }
+    if (!(residual_decay >= 0 && residual_decay <= 1)) {
+      return "the residual_decay " + std::to_string(residual_decay) + " is not in [0, 1]";
     }
     return {};
   }
@@ -146,6 +150,16 @@ struct residual_accumulation_ahead {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     accumulator(i) = residual(i) + scale * (clip * static_cast<Value>(gradient(i)) + momentum * next_velocity(i));
   }
+};
+
+/// Takes a share of the residual out of an accumulator that has all of it.
+template <class Vector, gradient_value Value>
+struct residual_loss {
+  Vector accumulator;
+  Vector residual;
+  Value share;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { accumulator(i) -= share * residual(i); }
 };
 
 template <class Vector, class Indices>

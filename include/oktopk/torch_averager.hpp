@@ -1,0 +1,522 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/options.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/comm/agreement.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/core/checkpoint.hpp>
+#include <oktopk/error_feedback.hpp>
+#include <oktopk/torch/process_group.hpp>
+#include <oktopk/torch/view.hpp>
+#include <oktopk/training/bucket_engine.hpp>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oktopk {
+
+/// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
+struct tensor_arrival {
+  at::Tensor buffer;
+  std::vector<int> tensors;
+  std::vector<int> used; ///< 0 or 1: whether this rank has a gradient of each; empty where all ranks have all
+  std::string fault;     ///< in words, where the gradients are none; the call then fails on all ranks
+  bool is_first = true;  ///< of its step: what fails in a step changes no residual
+  bool is_last = true;   ///< of its step
+  double loss_scale = 1; ///< a factor of the gradients that residuals do not have
+  double density = 0;    ///< from this step on; 0 for the one before
+  std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
+
+  at::Tensor values{}; // of the type of the sums, without the factor; the buffer itself where it has both
+};
+
+/// What `tensor_averager::load` takes beside the states.
+struct tensor_loading {
+  std::vector<std::string> keys; ///< of the saved tensors
+  std::string fault;             ///< of this rank, in words
+  bool of_other_ranks = false;
+  double factor = 1;   ///< of the residuals
+  bool clears = false; ///< the states are of another rank, whose residual and velocity are not for this one
+};
+
+/// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback: under
+/// the Python module, a call by key and the hook of DistributedDataParallel alike.
+///
+/// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
+/// All members are called on one thread, in the same order on all ranks.
+///
+/// DistributedDataParallel builds other buckets after its first iteration: then residuals and velocities go with their
+/// tensors, and the allreduces begin anew. After `load` the buckets are those of the saved state for one step whatever
+/// comes, so that a program that goes on does what one does that was never interrupted: all is reduced when all has
+/// come.
+///
+/// DistributedDataParallel drops the average of a parameter that no rank has used in a backward pass. So such a tensor
+/// takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks agree on that
+/// in one reduction of an integer a tensor before each call, where `used` is given.
+template <gradient_value Value>
+class tensor_averager {
+  using space = Kokkos::DefaultHostExecutionSpace;
+  using communicator_type = counted<process_group_communicator>;
+  using allreduce = any_allreduce<space, communicator_type, Value>;
+  using engine = detail::bucket_engine<error_feedback<allreduce>>;
+  using view = torch_view_type<Value>;
+  using clock = std::chrono::steady_clock;
+
+public:
+  /// Collective. `text` names an algorithm, of density 0.01 unless the text has another; where `skips`, values that are
+  /// not finite make a step one of infinities, without an error. Throws an `error` on every rank.
+  tensor_averager(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string text, error_feedback_options const& how,
+                  std::vector<std::int64_t> lengths, bool skips, std::string const& fault)
+      : comm_(process_group_communicator(std::move(group))), text_(std::move(text)), how_(how), skips_(skips),
+        grows_(lengths.empty()), lengths_(std::move(lengths)), used_(lengths_.size()), engine_(new_engine()) {
+    if (!fault.empty()) {
+      agreement terms("oktopk_torch");
+      terms.note(fault::option_out_of_range, fault);
+      terms.check_on(comm_);
+    }
+    allreduce trial = made(whole()); // finds what is wrong before the first call
+    error_feedback<allreduce> const of_trial(space(), trial, how_);
+  }
+
+  tensor_averager(tensor_averager const&) = delete;
+  tensor_averager& operator=(tensor_averager const&) = delete;
+
+  /// Collective. Adds a tensor by its key, and gives its number.
+  int add(std::string const& key, std::int64_t length, std::string const& fault) {
+    agreement terms("oktopk_torch: average");
+    if (!fault.empty()) {
+      terms.note(fault::option_out_of_range, fault);
+    }
+    terms.fact("key", key).fact("length", length).check_on(comm_);
+    lengths_.push_back(length);
+    used_.push_back(0);
+    return engine_->add_tensor(length);
+  }
+
+  /// Collective. What goes wrong, `done` is told, and so is that of all later calls of the same step.
+  void arrive(tensor_arrival what) {
+    if (what.is_first) {
+      deliver(std::make_exception_ptr(incomplete()));
+      begin_step(what);
+    }
+    double const ready = now();
+    times_.buckets.push_back({ready, ready, ready});
+    bool const is_last = what.is_last;
+    step_values_ += static_cast<double>(what.buffer.numel());
+    arrived_.push_back(std::move(what));
+    attempt([&] { take(arrived_.back()); });
+    if (is_last && keeps_borders_) {
+      attempt([&] { reduce_together(); });
+    }
+    if (is_last || !(keeps_borders_ || skips_)) {
+      deliver(engine_->failed());
+    }
+    keeps_borders_ = keeps_borders_ && !is_last;
+  }
+
+  /// Collective, between steps.
+  void set_density(double density) {
+    agreement terms("oktopk_torch: set_density");
+    detail::resolve_k(1, std::nullopt, density, terms);
+    terms.fact("density", density).check_on(comm_);
+    auto const before = std::exchange(density_, density);
+    try {
+      if (engine_->plan().buckets.empty()) {
+        made(whole()); // whether there are densities
+      }
+      for (std::size_t number = 0; number < engine_->plan().buckets.size(); ++number) {
+        set_density_of(engine_->at(static_cast<int>(number)).allreduce);
+      }
+    } catch (...) {
+      density_ = before;
+      throw;
+    }
+  }
+
+  /// The bytes that `save` writes of a state of `bucketed` over an `any_allreduce`.
+  at::Tensor save() const {
+    std::ostringstream out;
+    oktopk::save(out, engine_->state());
+    std::string const bytes = out.str();
+    at::Tensor saved = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+    std::copy(bytes.begin(), bytes.end(), saved.data_ptr<std::uint8_t>());
+    return saved;
+  }
+
+  /// Collective; the residuals of all `saved` add up. An `error` on every rank where a rank has a fault or the states do
+  /// not fit, and then nothing has changed.
+  void load(std::vector<at::Tensor> const& saved, tensor_loading const& how) {
+    agreement terms("oktopk_torch: load_state_dict");
+    typename engine::state_type state;
+    try {
+      if (!how.fault.empty()) {
+        throw error(fault::bad_state, how.fault);
+      }
+      state = sum_of(saved, how);
+    } catch (error const& found) {
+      terms.note(fault::bad_state, found.sentence());
+    }
+    for (std::string const& each : how.keys) {
+      terms.fact("key", each);
+    }
+    for (std::int64_t const each : state.bucket_sizes) {
+      terms.fact("parameters of a bucket", each);
+    }
+    for (auto const each : state.bucket_tensors) {
+      terms.fact("next parameter", each);
+    }
+    terms.check_on(comm_);
+    auto const before = std::exchange(lengths_, state.lengths);
+    try {
+      auto fresh = new_engine();
+      auto next = state.bucket_tensors.begin();
+      agreement fitting("oktopk_torch: load_state_dict");
+      for (std::size_t i = 0; i < state.bucket_sizes.size(); ++i) {
+        add_bucket({next, next + state.bucket_sizes[i]}, *fresh);
+        next += state.bucket_sizes[i];
+        try {
+          if (how.of_other_ranks) {
+            state.allreduces.at(i) = fresh->at(static_cast<int>(i)).allreduce.for_other_ranks(state.allreduces.at(i));
+          }
+        } catch (error const& found) {
+          fitting.note(found.code(), found.sentence());
+        }
+      }
+      fitting.check_on(comm_);
+      fresh->restore(state);
+      engine_ = std::move(fresh);
+    } catch (...) {
+      lengths_ = before;
+      throw;
+    }
+    used_.assign(lengths_.size(), 0);
+    keeps_borders_ = !grows_ && !state.bucket_sizes.empty();
+  }
+
+  double residual_norm() const { return engine_->residual_norm(); }
+  double words_sent() const { return comm_.total().words_sent(); }
+
+  /// Figures of the last step, and of all of them, by name.
+  std::map<std::string, double> last_step() const {
+    double values = 0;
+    double selected = 0;
+    for (std::size_t i = 0; i < engine_->plan().buckets.size(); ++i) {
+      auto const& of = engine_->at(static_cast<int>(i)).allreduce;
+      values += static_cast<double>(of.length());
+      selected += static_cast<double>(of.k());
+    }
+    return {{"steps", steps_},
+            {"skipped", skipped_},
+            {"was_skipped", was_skipped_ ? 1 : 0},
+            {"words", words_},
+            {"step_values", step_values_},
+            {"seconds", times_.communication()},
+            {"hidden_seconds", times_.hidden()},
+            {"hideable_seconds", times_.hideable()},
+            {"values", values},
+            {"selected", selected},
+            {"buckets", static_cast<double>(engine_->plan().buckets.size())},
+            {"ranks", comm_.size()},
+            {"density", values > 0 ? selected / values : 0}};
+  }
+
+  /// The algorithm of each bucket, as it runs.
+  std::vector<std::string> schemes() const {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < engine_->plan().buckets.size(); ++i) {
+      auto const& of = engine_->at(static_cast<int>(i)).allreduce;
+      all.push_back(of.text() + ", which is " + std::string(of.name()) + ": " + std::to_string(of.k()) + " of " +
+                    std::to_string(of.length()) + " values");
+    }
+    return all;
+  }
+
+  /// The backward pass of the last step was over then.
+  void backward_ended(clock::time_point when) {
+    times_.wait_began = std::chrono::duration<double>(when - began_).count();
+  }
+
+private:
+  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+  static error incomplete() { return {fault::length_mismatch, "a backward pass ended before all buckets had come"}; }
+
+  // Seconds of this step.
+  double now() const { return std::chrono::duration<double>(clock::now() - began_).count(); }
+
+  void begin_step(tensor_arrival const& first) {
+    engine_->begin_step();
+    began_ = clock::now();
+    times_ = {};
+    words_before_ = words_sent();
+    step_values_ = 0;
+    loss_scale_ = first.loss_scale;
+    if (first.density > 0 && first.density != density_) {
+      attempt([&] { set_density(first.density); });
+    }
+  }
+
+  template <class Job>
+  void attempt(Job const& job) {
+    try {
+      engine_->failed() ? void() : job();
+    } catch (...) {
+      engine_->fail(std::current_exception());
+    }
+  }
+
+  void take(tensor_arrival& what) {
+    for (std::size_t i = 0; i < what.used.size(); ++i) {
+      used_[index(what.tensors[i])] = what.used[i];
+    }
+    if (what.fault.empty()) {
+      what.values = what.buffer.to(detail::torch_type<Value>);
+      if (loss_scale_ != 1) {
+        what.values.mul_(1 / loss_scale_);
+      }
+    }
+    if (!keeps_borders_) {
+      int const number = number_of(what.tensors);
+      auto const values = what.fault.empty() ? torch_view<Value>(what.values) : view();
+      reduce(number < 0 ? adopt(what.tensors) : number, values, what, times_.buckets.back());
+    }
+  }
+
+  /// Ends the calls that have come: with their averages, or with an error.
+  void deliver(std::exception_ptr why) {
+    if (arrived_.empty()) {
+      return;
+    }
+    for (tensor_arrival const& each : arrived_) {
+      if (!why && loss_scale_ != 1) {
+        each.values.mul_(loss_scale_);
+      }
+      if (!why && !each.values.is_same(each.buffer)) {
+        each.buffer.copy_(each.values);
+        if (skips_ && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks alike
+          engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
+          why = engine_->failed();
+        }
+      }
+    }
+    was_skipped_ = why && skips_ && is_of_values(why);
+    steps_ += arrived_.back().is_last ? 1 : 0;
+    skipped_ += was_skipped_ ? 1 : 0;
+    words_ = words_sent() - words_before_;
+    for (tensor_arrival const& each : std::exchange(arrived_, {})) {
+      if (was_skipped_) {
+        each.buffer.fill_(std::numeric_limits<float>::infinity());
+      }
+      each.done(was_skipped_ ? nullptr : why);
+    }
+  }
+
+  static bool is_of_values(std::exception_ptr const& why) {
+    try {
+      std::rethrow_exception(why);
+    } catch (error const& found) {
+      return found.code() == fault::non_finite;
+    } catch (...) {
+      return false;
+    }
+  }
+
+  // Of a rank's share of the saved states.
+  typename engine::state_type sum_of(std::vector<at::Tensor> const& saved, tensor_loading const& how) const {
+    typename engine::state_type state;
+    for (std::size_t i = 0; i < saved.size(); ++i) {
+      auto const bytes = torch_view<std::uint8_t>(saved[i]);
+      std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
+      auto next = oktopk::load<typename engine::state_type>(in);
+      bucket_options order;
+      order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
+      if ((!grows_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
+          !has_sound_sizes(next) || next.lengths.size() != how.keys.size() ||
+          (i > 0 && (next.lengths != state.lengths || next.residual.size() != state.residual.size()))) {
+        throw error(fault::bad_state, "the saved state is of other parameters");
+      }
+      if (i == 0) {
+        std::swap(state, next);
+        std::fill(next.residual.begin(), next.residual.end(), Value(0));
+        next.residual.resize(state.residual.size());
+      }
+      std::transform(state.residual.begin(), state.residual.end(), next.residual.begin(), state.residual.begin(),
+                     std::plus<>());
+    }
+    for (Value& each : state.residual) {
+      each = how.clears ? Value(0) : each * static_cast<Value>(how.factor);
+    }
+    if (how.clears) {
+      std::fill(state.velocity.begin(), state.velocity.end(), Value(0));
+    }
+    return state;
+  }
+
+  static bool has_sound_sizes(typename engine::state_type const& state) {
+    auto const& sizes = state.bucket_sizes;
+    return std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size > 0; }) &&
+           std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0)) == std::ssize(state.bucket_tensors) &&
+           (sizes.empty() || state.bucket_tensors.size() == state.lengths.size());
+  }
+
+  std::unique_ptr<engine> new_engine() const {
+    auto fresh = std::make_unique<engine>(space(), comm_, grows_ ? std::vector<std::int64_t>() : lengths_, how_);
+    for (std::size_t i = 0; grows_ && i < lengths_.size(); ++i) {
+      fresh->add_tensor(lengths_[i]);
+    }
+    return fresh;
+  }
+
+  bucket bucket_of(std::vector<int> tensors) const {
+    bucket of{std::move(tensors), 0, 0.01};
+    for (int const each : of.tensors) {
+      of.length += lengths_[index(each)];
+    }
+    return of;
+  }
+
+  bucket whole() const {
+    std::vector<int> every(lengths_.size());
+    std::iota(every.begin(), every.end(), 0);
+    return bucket_of(every);
+  }
+
+  allreduce made(bucket const& of) const {
+    auto fresh = make_allreduce<Value>(space(), comm_, text_, {.length = of.length, .k = {}, .density = of.density});
+    set_density_of(fresh);
+    return fresh;
+  }
+
+  void set_density_of(allreduce& of) const {
+    if (density_ > 0) {
+      agreement terms("oktopk_torch: set_density");
+      of.set_k(detail::resolve_k(of.length(), std::nullopt, density_, terms));
+    }
+  }
+
+  void add_bucket(std::vector<int> const& tensors, engine& to) const {
+    to.add(bucket_of(tensors), [this](bucket const& of) { return made(of); });
+  }
+
+  /// The number of the bucket of just these tensors in this order; negative where there is none.
+  int number_of(std::vector<int> const& tensors) const {
+    int const found = tensors.empty() ? -1 : engine_->plan().places[index(tensors.front())].bucket;
+    return found >= 0 && engine_->plan().buckets[index(found)].tensors == tensors ? found : -1;
+  }
+
+  /// Makes a bucket of these tensors, and ends those that they are in.
+  int adopt(std::vector<int> const& tensors) {
+    for (int const each : tensors) {
+      if (int const number = engine_->plan().places[index(each)].bucket; number >= 0) {
+        engine_->remove(number);
+      }
+    }
+    add_bucket(tensors, *engine_);
+    return static_cast<int>(engine_->plan().buckets.size()) - 1;
+  }
+
+  /// The gradients of a bucket become averages. Collective.
+  void reduce(int number, view const& gradients, tensor_arrival const& what, detail::bucket_times& times) {
+    std::vector<int> const& tensors = engine_->plan().buckets[index(number)].tensors;
+    std::vector<int> uses;
+    if (!what.used.empty()) {
+      for (int const each : tensors) {
+        uses.push_back(used_[index(each)]);
+      }
+      allreduce_integers(comm_, std::span(uses), reduction::max, phase::control, workspace_);
+    }
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i] == 0) {
+        detail::tensor_place const& place = engine_->plan().places[index(tensors[i])];
+        engine_->at(number).withheld.push_back({place.offset, place.offset + place.length});
+      }
+    }
+    std::optional<error> fault;
+    if (!what.fault.empty()) {
+      fault.emplace(fault::option_out_of_range, what.fault);
+    }
+    times.began = now();
+    engine_->reduce(number, gradients, 1, fault);
+    times.ended = now();
+  }
+
+  /// All that has come, in the buckets that there are, by way of a copy.
+  void reduce_together() {
+    auto const& any =
+        *std::max_element(arrived_.begin(), arrived_.end(), [](tensor_arrival const& a, tensor_arrival const& b) {
+          return a.fault.size() < b.fault.size(); // one with a fault, where there is one
+        });
+    times_.buckets.resize(engine_->plan().buckets.size(), {now(), 0, 0});
+    for (int number = 0; index(number) < times_.buckets.size() && !engine_->failed(); ++number) {
+      bucket const& of = engine_->plan().buckets[index(number)];
+      std::vector<Value> copy(static_cast<std::size_t>(of.length));
+      if (any.fault.empty() && exchange(number, copy, false) != of.tensors.size()) {
+        throw incomplete();
+      }
+      reduce(number, view(copy.data(), copy.size()), any, times_.buckets[index(number)]);
+      if (!engine_->failed()) {
+        exchange(number, copy, true);
+      }
+    }
+  }
+
+  /// Copies the values of a bucket's tensors between what has come and `values`; gives how many tensors there are.
+  std::size_t exchange(int number, std::vector<Value>& values, bool back) {
+    std::size_t count = 0;
+    for (tensor_arrival const& each : arrived_) {
+      Value* here = torch_view<Value>(each.values).data();
+      for (int const tensor : each.tensors) {
+        detail::tensor_place const& place = engine_->plan().places[index(tensor)];
+        if (place.bucket == number) {
+          Value* const there = values.data() + place.offset;
+          std::copy_n(back ? there : here, place.length, back ? here : there);
+          count += 1;
+        }
+        here += place.length;
+      }
+    }
+    return count;
+  }
+
+  communicator_type comm_;
+  std::string text_;
+  error_feedback_options how_;
+  bool skips_;
+  bool grows_; // tensors come with their first call
+  std::vector<std::int64_t> lengths_;
+  std::vector<int> used_; // each tensor, by this rank in this step
+  std::unique_ptr<engine> engine_;
+  collective_workspace workspace_;
+  std::vector<tensor_arrival> arrived_; // and not delivered
+  bool keeps_borders_ = false;          // until the end of the first step after a load
+  double density_ = 0;                  // that was set; else the text's
+  double loss_scale_ = 1;               // of this step
+  clock::time_point began_;             // of the last step, as what follows
+  overlap_times times_;
+  double step_values_ = 0;
+  double words_before_ = 0;
+  double words_ = 0;
+  bool was_skipped_ = false;
+  double steps_ = 0;
+  double skipped_ = 0;
+};
+
+} // namespace oktopk

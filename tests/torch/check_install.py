@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Installs oktopk_torch with pip as a user does, trains two ranks without PYTHONPATH, and takes it away again."""
+
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+from conftest import ROOT, VERSION, run, succeed
+
+USES = """
+import oktopk_torch
+assert {"ok_topk", "dense"} <= set(oktopk_torch.algorithms())
+print(oktopk_torch.__version__, sorted(oktopk_torch.__all__), oktopk_torch.__file__)
+"""
+RANK = """
+import torch, torch.distributed as dist, oktopk_torch
+dist.init_process_group("gloo")
+ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, 1))
+state = oktopk_torch.state(ddp, "ok_topk(density=0.1)")
+ddp.register_comm_hook(state, oktopk_torch.hook)
+optimizer = torch.optim.SGD(ddp.parameters(), 0.01)
+losses = []
+for step in range(200):
+    inputs = torch.randn(64, 100)
+    loss = (ddp(inputs) - inputs.sum(1, keepdim=True)).square().mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    losses.append(loss.item())
+assert losses[-1] < 0.5 * losses[0], losses
+print(state.report())
+"""
+
+
+def venv(folder):
+    """A new one that sees the packages of the system; its Python."""
+    succeed(sys.executable, "-m", "venv", "--system-site-packages", folder)
+    return folder / "bin" / "python3"
+
+
+def test_install_and_uninstall(tmp_path):
+    os.environ.pop("PYTHONPATH", None)
+    source = tmp_path / "source"  # pip leaves a build folder beside pyproject.toml
+    for name in ("cmake", "include", "python", "src", "packaging"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("build"))
+    for name in ("CMakeLists.txt", "pyproject.toml", "setup.py", "LICENSE", "README.md"):
+        shutil.copy(ROOT / name, source)
+    python, second = venv(tmp_path / "one"), venv(tmp_path / "two")
+    began = time.monotonic()
+    run_pip(python, "wheel", "--no-build-isolation", "--no-deps", "-w", tmp_path / "wheels", source)
+    wheel, = (tmp_path / "wheels").glob(f"oktopk_torch-{VERSION}*.whl")
+    print(f"{wheel.name}: {wheel.stat().st_size} bytes, built in {time.monotonic() - began:.0f} s")
+    program = tmp_path / "rank.py"
+    program.write_text(RANK)
+    for each in (python, second):
+        run_pip(each, "install", "--no-deps", wheel)
+        said = succeed(each, "-c", USES, cwd=tmp_path)
+        assert said.startswith(VERSION) and str(pathlib.Path(each).parents[1]) in said
+        # torchrun of torch 1.13 does not start on Python 3.11 without the two options.
+        said = succeed(each, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "--redirects", 1, "--tee", 1,
+                       "--log_dir", tmp_path / "logs", program, cwd=tmp_path,
+                       env={**os.environ, "OMP_NUM_THREADS": "1"})
+        assert said.count("which is ok_topk: 10 of 101 values") == 2, said
+        files = {entry.name for entry in pathlib.Path(each).parents[1].glob("lib/python*/site-packages/oktopk_torch/*")}
+        assert {"__init__.py", "__init__.pyi", "py.typed"} <= files
+        run_pip(each, "uninstall", "-y", "oktopk-torch")
+        assert run(each, "-c", "import oktopk_torch", cwd=tmp_path).returncode != 0
+
+
+def run_pip(python, *arguments):
+    """Without network: nothing is to be downloaded."""
+    succeed(python, "-m", "pip", "--disable-pip-version-check", *arguments,
+            env={**os.environ, "PIP_NO_INDEX": "1", "PIP_BREAK_SYSTEM_PACKAGES": "1"})
