@@ -8,7 +8,7 @@ namespace oktopk {
 
 using space = Kokkos::DefaultExecutionSpace;
 
-template std::vector<listed_allreduce> list_allreduces<void>();
+template std::vector<detail::listed_allreduce> list_allreduces<void>();
 template std::string catalogue_text<void>();
 template any_allreduce<space, in_process_communicator>
 make_allreduce<float, std::int32_t, space, in_process_communicator>(space const&, in_process_communicator,

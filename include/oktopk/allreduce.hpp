@@ -40,7 +40,7 @@
   OKTOPK_COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                               \
       detail::view_of_any_stride<float, SPACE> const&);                                                                \
   OKTOPK_COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                               \
-      accumulation<std::int32_t, float, SPACE::memory_space> const&)
+      detail::accumulation<std::int32_t, float, SPACE::memory_space> const&)
 
 namespace oktopk {
 
