@@ -18,6 +18,6 @@ template any_allreduce<space, communicator_type, OKTOPK_TORCH_VALUE>
 make_allreduce<OKTOPK_TORCH_VALUE, std::int32_t, space, communicator_type>(space const&, communicator_type,
                                                                            std::string_view, gradient_size const&);
 
-template std::vector<listed_allreduce> list_allreduces();
+template std::vector<detail::listed_allreduce> list_allreduces();
 
 } // namespace oktopk
