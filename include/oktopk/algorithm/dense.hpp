@@ -6,6 +6,7 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/revocation.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
@@ -103,6 +104,25 @@ public:
     double const asking = 2.0 * (comm_.size() - 1) * ((length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
     double const agreeing = results_may_differ() ? detail::allreduce_words_at_most(comm_.size(), 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
+  }
+
+  /// The name of what rounds the values on the wire; empty where nothing does.
+  static std::string coding() { return Reduce::lossless ? std::string() : std::string(Reduce().name()); }
+
+  /// The work of a call: messages as `Reduce` tells, bytes as its bound, which is a good estimate; two passes over the
+  /// vector beside the additions. The reduction of a coded vector decodes what arrives and encodes what leaves.
+  static call_cost expected_cost(options const& how, int ranks)
+    requires requires(Reduce const& reduce) { reduce.expected_messages(std::int64_t(), 1); }
+  {
+    auto const reduce = detail::configured<Reduce>(how.reduce);
+    auto const n = static_cast<double>(how.length);
+    double const bytes = 4 * reduce.bound_words(how.length, ranks);
+    double const coded = Reduce::lossless ? 0 : 2 * n * detail::share_of_others(ranks);
+    return {.messages = reduce.expected_messages(how.length, ranks),
+            .bytes = bytes,
+            .encoded = coded,
+            .decoded = coded,
+            .added = 2 * n + bytes / (2 * sizeof(Value))};
   }
 
   /// Collective. The accumulator is only read.

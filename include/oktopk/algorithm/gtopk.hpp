@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/policies.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/reduction_tree.hpp>
 #include <oktopk/exchange/residual.hpp>
 #include <oktopk/select/kernel/source.hpp>
@@ -61,6 +62,13 @@ public:
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
   /// of header a message.
   double bound_words() const { return reduction_tree_.bound_words(comm_.size(), length_, k_).total(); }
+
+  /// The work of a steady call.
+  static call_cost expected_cost(options const& how, int ranks) {
+    call_cost const selecting{.selected = static_cast<double>(how.length)};
+    return selecting + decltype(reduction_tree_)::expected_cost(how.format, ranks, static_cast<double>(how.length),
+                                                                detail::expected_k(how));
+  }
 
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>

@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/balanced_allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
@@ -95,6 +96,17 @@ public:
             balance_and_allgatherv_.bound_words(ranks, length_, global_selection_.most_found(k_)))
                .total() +
            partitioner_.bound_words(ranks);
+  }
+
+  /// The work of a steady call, for even selections; regions are drawn too seldom to count.
+  static call_cost expected_cost(options const& how, int ranks) {
+    double const k = detail::expected_k(how);
+    auto const n = static_cast<double>(how.length);
+    call_cost const selecting{.selected = n};
+    double const sums = detail::expected_union(ranks, k, n) / ranks;
+    return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
+           decltype(global_selection_)::expected_cost(ranks, sums, k) +
+           gather_type::template step<E, Comm, format_type>::expected_cost(how.format, ranks, n, k);
   }
 
   /// One iteration of Algorithm 1. Collective. The accumulator is only read.

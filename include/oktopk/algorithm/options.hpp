@@ -99,4 +99,11 @@ void check_state(State const& saved, [[maybe_unused]] int ranks, [[maybe_unused]
   }
 }
 
+/// The entries that a selection with these options is to have.
+template <class Options>
+double expected_k(Options const& how) {
+  auto const length = static_cast<double>(how.length);
+  return how.k ? static_cast<double>(*how.k) : std::clamp(how.density.value_or(0) * length, 1.0, std::max(length, 1.0));
+}
+
 } // namespace oktopk::detail

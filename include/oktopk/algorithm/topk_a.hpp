@@ -4,6 +4,7 @@
 
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/policies.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/residual.hpp>
@@ -61,6 +62,15 @@ public:
     return (count_gathering<Comm>::bound_words(comm_.size()) +
             allgatherv_.bound_words(comm_.size(), most, {0, length_}))
         .total();
+  }
+
+  /// The work of a steady call, which merges P selections in ceil(log2 P) passes.
+  static call_cost expected_cost(options const& how, int ranks) {
+    double const k = detail::expected_k(how);
+    auto const n = static_cast<double>(how.length);
+    call_cost const selecting{.messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n};
+    call_cost const merging{.decoded = k * ranks * detail::doubling_steps(ranks)};
+    return selecting + allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 
   /// One iteration. Collective. The accumulator is only read.

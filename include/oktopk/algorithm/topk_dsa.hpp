@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/algorithm/policies.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/residual.hpp>
@@ -91,6 +92,16 @@ public:
     return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
             count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
         .total();
+  }
+
+  /// The work of a steady call, for selections that fall independently.
+  static call_cost expected_cost(options const& how, int ranks) {
+    double const k = detail::expected_k(how);
+    auto const n = static_cast<double>(how.length);
+    double const sums = detail::expected_union(ranks, k, n);
+    call_cost const selecting{.messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n};
+    return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
+           decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
   }
 
   /// One iteration. Collective. The accumulator is only read.

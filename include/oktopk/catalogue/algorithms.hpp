@@ -11,10 +11,12 @@
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
+#include <oktopk/catalogue/automatic.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
 #include <oktopk/dense/swing.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -222,6 +224,17 @@ struct coded_scheme {
   }
 };
 
+/// `automatic`, which chooses among all others.
+struct automatic_scheme {
+  std::string_view name;
+  std::string_view about;
+
+  template <class E, class Comm, class Value, class Index, class Sink>
+  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
+    visit_sparse<automatic<E, Comm, Value, Index>>(in, size, sink);
+  }
+};
+
 /// `ok_topk` with policies that are chosen at run time.
 template <sparse_format Format>
 struct any_policies : with_format<Format> {
@@ -265,6 +278,7 @@ inline constexpr std::tuple algorithms{
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
     dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
     sparse_scheme<random_mask, default_with>{"random_mask", "sums at k places that all ranks draw alike; no indices"},
+    automatic_scheme{"automatic", "the scheme that takes least time here: predicted, tried, and looked at again"},
 };
 
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.
@@ -290,4 +304,74 @@ void visit_request(oktopk::detail::allreduce_request request, gradient_size cons
   });
 }
 
+/// The texts of a scheme's variants that differ in words: formats and their values, or codecs of messages.
+template <class Scheme>
+std::vector<std::string> variants_of(Scheme const& scheme) {
+  std::string const name(scheme.name);
+  std::vector<std::string> texts{name};
+  auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
+  if constexpr (requires { scheme.format; }) {
+    for (std::string const& format : oktopk::detail::names_of(formats)) {
+      if (format != scheme.format) {
+        add("format=" + format);
+      }
+    }
+    for (std::string const& values : oktopk::detail::names_of(value_codecs)) {
+      add("format=packed(values=" + values + ")");
+    }
+  } else if constexpr (requires { Scheme::is_coded; }) {
+    for (std::string const& codec : oktopk::detail::names_of(codecs)) {
+      add("codec=" + codec);
+    }
+  }
+  return texts;
+}
+
+/// A variant as a forecast, unless its algorithm has no `expected_cost`: the sink of a visit.
+template <execution_space E, communicator Comm>
+struct forecasting {
+  int ranks;
+  std::vector<forecast>& all;
+  std::string text;
+
+  template <class Allreduce>
+  void operator()(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
+    if constexpr (runs_over<Comm, Allreduce> && requires { Allreduce::expected_cost(how, ranks); }) {
+      forecast found;
+      found.text = text;
+      found.cost = Allreduce::expected_cost(how, ranks);
+      if constexpr (requires { how.format; }) {
+        found.format = how.format.name();
+        found.rounded = oktopk::detail::is_lossy(how.format);
+        found.exact = !found.rounded && text.starts_with("ok_topk");
+      } else {
+        found.format = Allreduce::coding();
+        found.rounded = !found.format.empty();
+        found.dense = true;
+      }
+      auto const same = [&](forecast const& each) { return each.cost == found.cost && each.format == found.format; };
+      if (std::none_of(all.begin(), all.end(), same)) { // else it is another name for the same work
+        all.push_back(std::move(found));
+      }
+    }
+  }
+};
+
 } // namespace oktopk::catalogue
+
+namespace oktopk {
+
+template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
+std::vector<forecast> forecast_all(gradient_size const& size, int ranks) {
+  std::vector<forecast> all;
+  auto const add = [&](auto const& scheme) {
+    for (std::string const& text : catalogue::variants_of(scheme)) {
+      catalogue::visit_request<E, Comm, Value, Index>(oktopk::detail::allreduce_request::parse(text), size,
+                                                      catalogue::forecasting<E, Comm>{ranks, all, text});
+    }
+  };
+  std::apply([&](auto const&... each) { (add(each), ...); }, catalogue::algorithms);
+  return all;
+}
+
+} // namespace oktopk

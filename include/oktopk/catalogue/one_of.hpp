@@ -231,6 +231,16 @@ struct one_of_values {
     return ((at++ == chosen && !Codecs::lossless) || ...);
   }
 
+  double expected_bits(int value_bytes) const {
+    double bits = 0;
+    std::int32_t at = 0;
+    auto const of = [&](auto const& codec) {
+      return value_bytes == 4 ? detail::expected_bits<float>(codec) : detail::expected_bits<double>(codec);
+    };
+    (void)((at++ == chosen && (bits = of(Codecs()), true)) || ...);
+    return bits;
+  }
+
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION int most_bytes(int count) const {
     int bytes = 0;

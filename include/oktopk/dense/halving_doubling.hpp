@@ -114,6 +114,9 @@ public:
 
   static std::string_view name() { return "halving_doubling"; }
 
+  /// Messages that follow one another: there and back.
+  static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
+
   /// 2n(B-1)/B values for the largest block of B ranks; n/B more to and from other blocks, for any block.
   static double bound_words(std::int64_t count, int ranks) {
     double most = 0;

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/revocation.hpp>
+#include <oktopk/core/integers.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 
@@ -26,6 +27,9 @@ public:
   static constexpr bool starts_no_messages = true;
 
   static std::string_view name() { return "native"; }
+
+  /// As if by reduce-scatter and allgather; the library below may choose another way.
+  static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
 
   static double bound_words(std::int64_t count, int ranks) {
     return 2 * static_cast<double>(count) * (ranks - 1) / ranks * (sizeof(Value) / 4.0);

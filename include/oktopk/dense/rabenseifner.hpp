@@ -65,6 +65,9 @@ public:
   /// Every value is rounded once by each rank.
   bool losses_may_overflow(int) const { return base::policy().template losses_may_overflow<Value>(1); }
 
+  /// Messages that follow one another: there and back.
+  static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
+
   /// The larger part of every halving, there and back, and the vector where P is no power of two.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);

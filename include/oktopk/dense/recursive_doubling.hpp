@@ -45,6 +45,9 @@ public:
     return base::policy().template losses_may_overflow<Value>(detail::ceil_log2(ranks) + 2);
   }
 
+  /// Messages that follow one another.
+  static double expected_messages(std::int64_t, int ranks) { return static_cast<double>(detail::ceil_log2(ranks)); }
+
   /// log2 P messages of the vector. Where P is no power of two, one more, or two more over a coded wire.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);

@@ -154,6 +154,9 @@ public:
   /// Every value is rounded once by each rank.
   bool losses_may_overflow(int) const { return base::policy().template losses_may_overflow<Value>(1); }
 
+  /// Messages that follow one another: there and back, the pieces of a block behind each other.
+  static double expected_messages(std::int64_t, int ranks) { return 2.0 * (ranks - 1); }
+
   /// 2(P-1) messages for every piece of a block, each no longer than that of the longest.
   double bound_words(std::int64_t count, int ranks) const {
     detail::cut_vector const vector = cut(count, ranks, base::codes(count));
@@ -201,6 +204,11 @@ public:
 
   static std::string_view name() { return "ring_pipelined"; }
 
+  /// Messages that follow one another: there and back, sub-chunks behind each other.
+  double expected_messages(std::int64_t count, int ranks) const {
+    return 2.0 * (ranks - 1) + static_cast<double>(pieces(count, ranks));
+  }
+
   /// 2n(P-1)/P values, and what rounding to whole sub-chunks adds.
   double bound_words(std::int64_t count, int ranks) const {
     auto const rounding = static_cast<double>(2 * (ranks - 1) * pieces(count, ranks));
@@ -238,6 +246,9 @@ public:
   static constexpr bool lossless = true;
 
   static std::string_view name() { return "ring"; }
+
+  /// Messages that follow one another.
+  static double expected_messages(std::int64_t, int ranks) { return ranks - 1.0; }
 
   /// n(P-1) values.
   static double bound_words(std::int64_t count, int ranks) {

@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/message_group.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/balance.hpp>
@@ -145,6 +146,14 @@ public:
     double const rounding = whole_words ? 0 : ranks - 1;
     return {detail::split_words_at_most(pieces_.format(), pieces, forwarded, {0, places}) + rounding,
             Format::exact_size ? 0 : sizes(ranks, pieces)};
+  }
+
+  /// For parts of so many entries, each of so many places.
+  static call_cost expected_cost(Format const& format, int ranks, double places, double entries) {
+    return {.messages = detail::doubling_steps(ranks),
+            .bytes = (ranks - 1) * detail::expected_bytes(format, entries, places),
+            .encoded = entries,
+            .decoded = entries * ranks};
   }
 
 private:

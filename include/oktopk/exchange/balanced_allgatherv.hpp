@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/balance.hpp>
@@ -144,6 +145,11 @@ public:
     int const pieces = (ranks - 1) * static_cast<int>(detail::ceil_log2(ranks) + 2);
     return allgatherv_.bound_words(ranks, length, forwarded, pieces) +
            word_bound{0, Format::exact_size ? 0 : detail::announcement_words<Comm>(ranks - 1)};
+  }
+
+  /// Parts of entries/P, which need no balancing.
+  static call_cost expected_cost(Format const& format, int ranks, double length, double entries) {
+    return allgatherv<E, Comm, Format>::expected_cost(format, ranks, length / ranks, entries / ranks);
   }
 
 private:

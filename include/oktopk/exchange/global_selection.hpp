@@ -4,6 +4,7 @@
 
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/collectives.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
@@ -232,6 +233,12 @@ public:
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     return {0, static_cast<double>(k) / 2 + (selector_.bounded() ? 12.0 : 14.0) * (ranks - 1) +
                    static_cast<double>(steps + 1) * (digits + 1) * 16 * 2};
+  }
+
+  /// One histogram of k/32 words or a few, and the counts; this rank reads the sums of its region once.
+  static call_cost expected_cost(int ranks, double sums, double k) {
+    double const steps = detail::doubling_steps(ranks);
+    return {.messages = 2 * steps, .bytes = steps * (k / 8 + 64) + 8.0 * (ranks - 1), .selected = sums};
   }
 
 private:

@@ -5,6 +5,7 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/revocation.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
@@ -65,6 +66,16 @@ public:
     auto const messages = static_cast<double>(detail::ceil_log2(ranks));
     return {messages * static_cast<double>(format_.max_encoded_bytes(k, {0, length})) / 4,
             messages * (header_bytes / 4.0 + announcement_words<Comm>(1))};
+  }
+
+  /// Up the tree and down again: in each step half of the ranks wait for the other half.
+  static call_cost expected_cost(Format const& format, int ranks, double length, double k) {
+    double const steps = 2 * doubling_steps(ranks);
+    return {.messages = steps,
+            .bytes = steps * (expected_bytes(format, k, length) + header_bytes),
+            .selected = steps * k,
+            .encoded = steps * k,
+            .decoded = steps * k};
   }
 
 private:

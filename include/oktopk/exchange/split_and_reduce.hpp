@@ -5,6 +5,7 @@
 #include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/message_group.hpp>
 #include <oktopk/comm/revocation.hpp>
+#include <oktopk/core/cost.hpp>
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
@@ -111,6 +112,14 @@ public:
   word_bound bound_words(int ranks, std::int64_t length, double to_others, bool announced) const {
     return {split_words_at_most(format_, ranks - 1, to_others, {0, length}),
             (announced ? 4.0 : 2.0) * (ranks - 1) + announcement_words<Comm>(ranks - 1)};
+  }
+
+  /// For selections of k in regions that split them evenly.
+  static call_cost expected_cost(Format const& format, int ranks, double length, double k) {
+    double const others = ranks - 1;
+    double const sent = k * share_of_others(ranks);
+    double const parts = others * expected_bytes(format, k / ranks, length / ranks);
+    return {.messages = others, .bytes = parts + others * message_header_bytes, .encoded = sent, .decoded = k};
   }
 
 private:

@@ -7,6 +7,8 @@
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/sparse.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +82,22 @@ bool is_lossy(Format const& format) {
     return format.is_lossy();
   } else {
     return true;
+  }
+}
+
+/// Bytes that so many entries of a region of `width` places take where they are spread at random: what a format has as
+/// `expected_bytes(count, width)`, else its bound.
+template <sparse_format Format>
+double expected_bytes(Format const& format, double count, double width) {
+  if (count <= 0 || width <= 0) {
+    return 0;
+  }
+  if constexpr (requires { format.expected_bytes(count, width); }) {
+    return format.expected_bytes(count, width);
+  } else {
+    auto const whole = static_cast<std::int64_t>(std::ceil(count));
+    region const where{0, std::max(whole, static_cast<std::int64_t>(width))};
+    return static_cast<double>(format.max_encoded_bytes(whole, where)) * count / static_cast<double>(whole);
   }
 }
 

@@ -10,7 +10,9 @@
 #include <oktopk/format/values/floats.hpp>
 #include <oktopk/format/values/numbers.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -367,6 +369,14 @@ public:
     requires requires(Values const& values) { values.is_lossy(); }
   {
     return values_.is_lossy();
+  }
+
+  /// The entropy of the gaps, of which a Rice code takes 3 % more at most, the bits of the values, and what a message
+  /// has once: a table and the header of a block.
+  double expected_bytes(double count, double width) const {
+    double const density = std::min(count / width, 0.5);
+    double const gap = -std::log2(density) - (1 - density) / density * std::log2(1 - density);
+    return count * (1.03 * gap + detail::expected_bits<Value>(values_)) / 8 + 12;
   }
 
   std::int64_t max_encoded_bytes(std::int64_t count, region where) const {

@@ -18,6 +18,16 @@ inline constexpr int block_values = 256;
 /// The most bytes that a block of values may take more than the values themselves.
 inline constexpr int most_value_overhead = 64;
 
+/// Bits that a value of a selection takes: what a codec has as `expected_bits(bytes of a value)`, else its bound.
+template <class Value, class Codec>
+double expected_bits(Codec const& codec) {
+  if constexpr (requires { codec.expected_bits(0); }) {
+    return codec.expected_bits(static_cast<int>(sizeof(Value)));
+  } else {
+    return 8.0 * codec.template most_bytes<Value>(block_values) / block_values;
+  }
+}
+
 template <class C, class Value>
 concept codes_blocks_of =
     requires(C const& codec, Value const* values, int count, std::byte* out, std::byte const* in, Value* decoded) {

@@ -139,6 +139,7 @@ struct fixed_values {
 
   static constexpr bool lossless = false;
   static std::string name() { return "fixed" + std::to_string(Bits); }
+  static constexpr double expected_bits(int) { return Bits - 0.4; }
 
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {

@@ -18,6 +18,15 @@ namespace detail {
 /// two ways of one value, `to_bits` and `from_bits`; the highest of the bits, 16 or as many as a value has, is the sign.
 template <class Form, bool In16Bits>
 struct float_values {
+  /// Sign and mantissa, and what is left of the exponents where these lie close together.
+  static constexpr double expected_bits(int value_bytes) {
+    int bits = value_bytes == 4 ? 24 : 53;
+    if constexpr (In16Bits) {
+      bits = Form::mantissa_bits + 1;
+    }
+    return bits + 0.4;
+  }
+
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static constexpr int most_bytes(int count) {
     return block<Value>::most_bytes(count);
@@ -81,6 +90,7 @@ struct exact_values : detail::float_values<exact_values, false> {
 /// rounded to binary32 first.
 struct bfloat16_values : detail::float_values<bfloat16_values, true> {
   static constexpr bool lossless = false;
+  static constexpr int mantissa_bits = 7;
   static std::string name() { return "bfloat16"; }
 
   template <gradient_value Value>
@@ -103,6 +113,7 @@ struct bfloat16_values : detail::float_values<bfloat16_values, true> {
 /// as with any lossy format, what is missing returns to the residual.
 struct float16_values : detail::float_values<float16_values, true> {
   static constexpr bool lossless = false;
+  static constexpr int mantissa_bits = 10;
   static std::string name() { return "float16"; }
 
   template <gradient_value Value>

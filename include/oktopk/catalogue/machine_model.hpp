@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/algorithm/ok_topk.hpp>
+#include <oktopk/catalogue/policies.hpp>
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/message_group.hpp>
+#include <oktopk/comm/self.hpp>
+#include <oktopk/core/cost.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/dense/combine.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <iomanip>
+#include <istream>
+#include <limits>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace oktopk {
+
+/// Seconds that a format takes for one entry.
+struct format_speed {
+  std::string format; ///< the format's name, values included
+  double encode = 0;
+  double decode = 0;
+};
+
+/// The speed of a network and of a processor: what a `call_cost` takes here.
+///
+/// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks where it comes from
+/// `measure_machine`. Written and read as text, one name and number a line, so it can be typed from a data sheet.
+struct machine_model {
+  double latency = 5e-5;          ///< seconds from one rank to another, for a message without content
+  double seconds_per_byte = 8e-9; ///< that a rank sends while it receives as many
+  double select = 2e-9;           ///< seconds a value that a selection reads
+  double add = 1e-9;              ///< seconds a dense value that is added or copied
+  std::vector<format_speed> formats{};
+
+  /// Seconds of a call whose entries have a format of that name; one that was not measured counts as the slowest.
+  double seconds(call_cost const& cost, std::string_view format) const {
+    double encode = 0;
+    double decode = 0;
+    for (format_speed const& each : formats) {
+      bool const found = each.format == format;
+      encode = found ? each.encode : std::max(encode, each.encode);
+      decode = found ? each.decode : std::max(decode, each.decode);
+      if (found) {
+        break;
+      }
+    }
+    return cost.messages * latency + cost.bytes * seconds_per_byte + cost.selected * select + cost.encoded * encode +
+           cost.decoded * decode + cost.added * add;
+  }
+
+  /// Calls `visit(name, number)` for each number.
+  template <class Model, class Visit>
+  static void each_number(Model& model, Visit const& visit) {
+    visit("latency", model.latency);
+    visit("seconds_per_byte", model.seconds_per_byte);
+    visit("select", model.select);
+    visit("add", model.add);
+    for (auto& each : model.formats) {
+      visit("encode " + each.format, each.encode);
+      visit("decode " + each.format, each.decode);
+    }
+  }
+};
+
+/// Writes a model as text.
+inline std::ostream& operator<<(std::ostream& out, machine_model const& model) {
+  machine_model::each_number(model, [&](std::string const& name, double number) {
+    out << name << " = " << std::setprecision(9) << number << '\n';
+  });
+  return out;
+}
+
+/// Reads what `<<` wrote; numbers that are missing keep their defaults. Throws `bad_state` for a line that is none.
+inline machine_model load_machine(std::istream& in) {
+  machine_model model;
+  for (std::string line; std::getline(in, line);) {
+    std::size_t const equals = line.find(" = ");
+    std::string const name = line.substr(0, equals);
+    double number = -1;
+    try {
+      number = equals == std::string::npos ? -1 : std::stod(line.substr(equals + 3));
+    } catch (std::exception const&) {
+    }
+    bool known = false;
+    auto const take = [&] {
+      machine_model::each_number(model, [&](std::string const& each, double& place) {
+        if (each == name) {
+          place = number;
+          known = true;
+        }
+      });
+    };
+    take();
+    if (!known && (name.starts_with("encode ") || name.starts_with("decode "))) {
+      model.formats.push_back({name.substr(7), 0, 0});
+      take();
+    }
+    if (!known || !(number >= 0) || !std::isfinite(number)) {
+      throw error(fault::bad_state, "the line \"" + line + "\" of a machine's description is not NAME = SECONDS");
+    }
+  }
+  return model;
+}
+
+namespace detail {
+
+using seconds_clock = std::chrono::steady_clock;
+
+inline double seconds_since(seconds_clock::time_point start) {
+  return std::chrono::duration<double>(seconds_clock::now() - start).count();
+}
+
+/// The least of three medians of so many runs of `work`, in seconds: others may be busy on the machine, which only makes
+/// runs longer.
+template <class Work>
+double usual_seconds(int runs, Work const& work) {
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<double> each(static_cast<std::size_t>(runs));
+  for (int turn = 0; turn < 3; ++turn) {
+    for (double& seconds : each) {
+      auto const start = seconds_clock::now();
+      work();
+      seconds = seconds_since(start);
+    }
+    std::nth_element(each.begin(), each.begin() + runs / 2, each.end());
+    least = std::min(least, each[each.size() / 2]);
+  }
+  return least;
+}
+
+/// A vector of so many values without order, as gradients look to a selection.
+template <gradient_value Value>
+struct scattered_values {
+  Value* out;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    auto const bits = static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15U;
+    double const uniform = static_cast<double>((bits ^ (bits >> 29U)) >> 11U) / 9007199254740992.0; // [0, 1)
+    out[i] = static_cast<Value>((uniform - 0.5) * uniform * uniform);
+  }
+};
+
+/// Indices at even distances.
+template <gradient_index Index>
+struct spread_indices {
+  Index* out;
+  std::int64_t distance;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { out[i] = static_cast<Index>(i * distance); }
+};
+
+/// Measures what this processor takes for entries of one format.
+template <execution_space E, sparse_format Format>
+format_speed measure_format(E const& exec, Format const& format, std::string name, std::int64_t count,
+                            std::int64_t length, typename Format::value_type const* values) {
+  using index_type = typename Format::index_type;
+  using value_type = typename Format::value_type;
+  using memory_space = typename E::memory_space;
+  region const where{0, length};
+  detail::buffer<index_type, memory_space> indices("oktopk::machine::indices");
+  detail::buffer<index_type, memory_space> indices_back("oktopk::machine::decoded_indices");
+  detail::buffer<value_type, memory_space> values_back("oktopk::machine::decoded_values");
+  detail::buffer<std::byte, memory_space> bytes("oktopk::machine::bytes");
+  indices.reserve(exec, count);
+  indices_back.reserve(exec, count);
+  values_back.reserve(exec, count);
+  bytes.reserve(exec, round_up_to_8(format.max_encoded_bytes(count, where)));
+  Kokkos::parallel_for("oktopk::machine::spread", index_range<E>(exec, 0, count),
+                       spread_indices<index_type>{indices.data(), length / std::max<std::int64_t>(count, 1)});
+  fence(exec, "oktopk::machine::spread");
+  sparse_ref<index_type, value_type, memory_space> const entries{indices.data(), values, count};
+  std::int64_t written = 0;
+  double const encode = usual_seconds(1, [&] {
+    written = format.encode(exec, entries, where, bytes.data());
+    fence(exec, "oktopk::machine::encode");
+  });
+  double const decode = usual_seconds(1, [&] {
+    format.decode(exec, bytes.data(), written, count, where, indices_back.data(), values_back.data());
+    fence(exec, "oktopk::machine::decode");
+  });
+  auto const each = static_cast<double>(std::max<std::int64_t>(count, 1));
+  return {std::move(name), encode / each, decode / each};
+}
+
+/// Calls `visit(format)` for every format that a text can name, of these types, with each code of its values.
+template <gradient_value Value, gradient_index Index, class Visit>
+void for_each_format(Visit const& visit) {
+  auto const each = [&]<class Alternative>(Alternative const&) {
+    using format = typename Alternative::template type<Value, Index>;
+    if constexpr (requires(format const& one) { one.values().chosen; }) {
+      constexpr auto codecs = static_cast<std::int32_t>(std::tuple_size_v<decltype(catalogue::value_codecs)>);
+      for (std::int32_t i = 0; i < codecs; ++i) {
+        auto values = format().values();
+        values.chosen = i;
+        visit(format(values));
+      }
+    } else {
+      visit(format());
+    }
+  };
+  std::apply([&](auto const&... one) { (each(one), ...); }, catalogue::formats);
+}
+
+/// Seconds of one shift, in which every rank sends so many bytes to the rank `distance` behind it.
+template <execution_space E, communicator Comm>
+double shift_seconds(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t bytes, int distance, int runs) {
+  int const to = (comm.rank() + distance) % comm.size();
+  int const from = (comm.rank() - distance + comm.size()) % comm.size();
+  return usual_seconds(runs, [&] {
+    message_group<Comm> messages;
+    messages.reset(2);
+    cancel_on_unwind const guard(comm, messages.requests());
+    messages.receive(space.wire(0, bytes), from, phase::control, message_size::known);
+    messages.send(space.wire(bytes, bytes), to, phase::control, message_size::known);
+    messages.start(exec, comm, "oktopk::machine::shift");
+    messages.wait_all(comm);
+  });
+}
+
+} // namespace detail
+
+/// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
+/// about half a second at most: sizes grow until one measurement takes a few milliseconds. The result is the same on
+/// all ranks: the slowest rank's, which holds up all others. Of the network both ranks next to
+/// each other and ranks that are P/2 apart are measured, and the slower pair counts, since every scheme has messages
+/// between nodes.
+template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
+machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
+  machine_model found;
+  collective_workspace workspace;
+  auto const agree = [&](double& seconds, reduction op) {
+    auto picoseconds = static_cast<std::int64_t>(std::min(seconds, 1e5) * 1e12);
+    allreduce_integers(comm, std::span(&picoseconds, 1), op, phase::control, workspace);
+    seconds = static_cast<double>(picoseconds) * 1e-12;
+  };
+
+  // The processor, on vectors that are long enough to tell and short enough for the time that there is.
+  std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 10, 1 << 20);
+  double const density = std::clamp(static_cast<double>(k) / static_cast<double>(length), 1e-6, 1.0);
+  auto const selected = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(values)));
+  detail::buffer<Value, typename E::memory_space> data("oktopk::machine::values");
+  detail::buffer<Value, typename E::memory_space> sums("oktopk::machine::sums");
+  data.reserve(exec, values);
+  sums.reserve(exec, values);
+  Kokkos::parallel_for("oktopk::machine::values", detail::index_range<E>(exec, 0, values),
+                       detail::scattered_values<Value>{data.data()});
+  detail::copy_values(exec, data.data(), values, sums.data());
+  detail::fence(exec, "oktopk::machine::values");
+  array_ref<Value const, typename E::memory_space> const gradient(data.data(), static_cast<std::size_t>(values));
+  {
+    ok_topk<E, self_communicator, with_format<coo<Value, Index>>> alone(exec, {}, {.length = values, .k = selected});
+    alone(gradient);
+    found.select = detail::usual_seconds(1, [&] { alone(gradient); }) / static_cast<double>(values);
+  }
+  found.add = detail::usual_seconds(1,
+                                    [&] {
+                                      detail::combine(exec, reduction::sum, data.data(), values, sums.data());
+                                      detail::fence(exec, "oktopk::machine::add");
+                                    }) /
+              static_cast<double>(values);
+  detail::for_each_format<Value, Index>([&](auto const& format) {
+    std::int64_t const entries = std::min<std::int64_t>(selected, 1 << 14);
+    auto const width = std::max(entries, static_cast<std::int64_t>(static_cast<double>(entries) / density));
+    found.formats.push_back(detail::measure_format(exec, format, format.name(), entries, width, data.data()));
+  });
+
+  // The network: short messages, then longer ones until they take 10 ms.
+  if (comm.size() > 1) {
+    detail::message_buffer<E> space("oktopk::machine::message");
+    std::int64_t const most = std::int64_t(1) << 20;
+    space.reserve(exec, comm, 2 * most);
+    space.clear(exec, 0, 2 * most);
+    detail::fence(exec, "oktopk::machine::message");
+    found.latency = 0;
+    found.seconds_per_byte = 0;
+    for (int const distance : {1, comm.size() / 2}) {
+      double empty = detail::shift_seconds(exec, comm, space, 8, distance, 5);
+      agree(empty, reduction::max);
+      double full = 0;
+      std::int64_t bytes = 1 << 14;
+      for (;; bytes = std::min(4 * bytes, most)) {
+        full = detail::shift_seconds(exec, comm, space, bytes, distance, 1);
+        agree(full, reduction::max);
+        if (full > 0.01 || bytes == most) {
+          break;
+        }
+      }
+      found.latency = std::max(found.latency, empty);
+      found.seconds_per_byte =
+          std::max(found.seconds_per_byte, std::max(full - empty, 0.0) / static_cast<double>(bytes));
+    }
+  } else {
+    found.latency = 0;
+    found.seconds_per_byte = 0;
+  }
+  // The slowest rank's processor holds all of them up.
+  machine_model::each_number(found, [&](std::string const& name, double& seconds) {
+    if (name != "latency" && name != "seconds_per_byte") {
+      agree(seconds, reduction::max);
+    }
+  });
+  return found;
+}
+
+} // namespace oktopk

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/integers.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace oktopk {
+
+/// The work of one rank in a steady call, as an algorithm expects it for even selections; `bound_words` is the most.
+///
+/// Each algorithm has it as `expected_cost(options, ranks)` next to its bound, each step for its own part. A model of
+/// the machine turns it into a time (`machine_model`).
+struct call_cost {
+  double messages = 0; ///< one after another: each costs the latency of the network
+  double bytes = 0;    ///< that the rank sends, headers included, while it receives as many
+  double selected = 0; ///< values that selections read
+  double encoded = 0;  ///< entries that the format encodes
+  double decoded = 0;  ///< entries that the format decodes, which are then summed or merged
+  double added = 0;    ///< dense values that are added or copied
+
+  friend call_cost operator+(call_cost const& a, call_cost const& b) {
+    return {a.messages + b.messages, a.bytes + b.bytes,     a.selected + b.selected,
+            a.encoded + b.encoded,   a.decoded + b.decoded, a.added + b.added};
+  }
+
+  bool operator==(call_cost const&) const = default;
+};
+
+namespace detail {
+
+/// Steps of a collective that doubles.
+inline double doubling_steps(int ranks) {
+  return static_cast<double>(ceil_log2(ranks));
+}
+
+/// The share of an evenly split vector that belongs to other ranks: (P-1)/P.
+inline double share_of_others(int ranks) {
+  return (ranks - 1.0) / ranks;
+}
+
+/// Distinct indices among P selections of `each` of `length` places that fall independently: the length of their sum.
+inline double expected_union(int ranks, double each, double length) {
+  double missed = 1;
+  for (int rank = 0; rank < ranks && length > 0; ++rank) {
+    missed *= 1 - std::min(each / length, 1.0);
+  }
+  return length * (1 - missed);
+}
+
+} // namespace detail
+} // namespace oktopk

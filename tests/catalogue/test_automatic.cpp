@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The automatic choice: what it predicts, that all ranks take the same scheme, and that nothing is lost when it changes.
+#include <oktopk/catalogue/automatic.hpp>
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/in_process.hpp>
+#include <oktopk/error_feedback.hpp>
+
+#include "support/catch.hpp"
+#include "support/caught.hpp"
+#include "support/policies.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace oktopk;
+using namespace oktopk_tests;
+using E = Kokkos::DefaultHostExecutionSpace;
+using C = counted<in_process_communicator>;
+using chosen = automatic<E, C>;
+
+constexpr std::int64_t length = 20000;
+constexpr std::int64_t k = 200;
+
+Kokkos::View<float*, E> gradient_of(int rank, int iteration, std::int64_t n = length) {
+  Kokkos::View<float*, E> gradient("gradient", static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    auto const mixed =
+        static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15U * static_cast<std::uint64_t>(iteration * 64 + rank + 3);
+    gradient(static_cast<std::size_t>(i)) = static_cast<float>(static_cast<double>(mixed >> 40U) / 8388608.0 - 1.0);
+  }
+  return gradient;
+}
+
+/// A network that takes its time: a message leaves when its bytes have passed. All copies share one speed.
+class slow : public communicator_decorator<in_process_communicator> {
+  using decorator = communicator_decorator<in_process_communicator>;
+
+public:
+  slow(in_process_communicator inner, std::atomic<double> const& seconds_per_byte)
+      : decorator(std::move(inner)), seconds_per_byte_(&seconds_per_byte) {}
+
+  request isend(std::span<std::byte const> out, int peer, phase use) {
+    pass(out.size());
+    return decorator::isend(out, peer, use);
+  }
+
+  template <execution_space Space>
+  void start(Space const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
+    for (bulk_message const& each : messages) {
+      pass(each.receives ? 0 : each.bytes.size());
+    }
+    decorator::start(exec, messages, requests);
+  }
+
+  template <class T>
+  void allreduce(std::span<T> values, reduction op, phase use) {
+    pass(static_cast<std::size_t>(2.0 * static_cast<double>(values.size_bytes()) * (size() - 1) / size()));
+    decorator::allreduce(values, op, use);
+  }
+
+private:
+  void pass(std::size_t bytes) const {
+    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(bytes) * *seconds_per_byte_));
+  }
+
+  std::atomic<double> const* seconds_per_byte_;
+};
+
+machine_model network(double latency, double seconds_per_byte) {
+  machine_model model;
+  model.latency = latency;
+  model.seconds_per_byte = seconds_per_byte;
+  return model;
+}
+
+} // namespace
+
+TEST_CASE("automatic: the expected bytes of a scheme are those that it sends", "[automatic]") {
+  for (int const ranks : {2, 3, 4, 8}) {
+    for (forecast const& each : forecast_all<E, C, float, std::int32_t>({.length = length, .k = k}, ranks)) {
+      double sent = 0;
+      in_process::run(ranks, [&](in_process_communicator plain) {
+        C comm(plain);
+        auto allreduce = make_allreduce(E(), comm, each.text, {.length = length, .k = k});
+        for (int iteration = 0; iteration < 3; ++iteration) {
+          comm.reset();
+          allreduce(gradient_of(comm.rank(), iteration));
+        }
+        if (comm.rank() == 0) {
+          bool const one_way = each.text.starts_with("gtopk"); // up the tree, and then down
+          sent = static_cast<double>(comm.total().bytes_sent + (one_way ? comm.total().bytes_received : 0));
+        }
+      });
+      INFO(each.text << " over " << ranks << " ranks: " << each.cost.bytes << " expected, " << sent << " sent");
+      CHECK(each.cost.bytes >= 0.6 * sent);
+      CHECK(each.cost.bytes <= 1.6 * sent + 64);
+    }
+  }
+}
+
+TEST_CASE("automatic: a slow network gets few bytes, a fast one few messages and no selection", "[automatic]") {
+  auto const first_choice = [](machine_model const& machine, allowed_sums sums, bool dense_update) {
+    std::string text;
+    in_process::run(4, [&](in_process_communicator plain) {
+      chosen const allreduce(
+          E(), C(plain), {.length = length, .k = k, .sums = sums, .dense_update = dense_update, .machine = machine});
+      if (plain.rank() == 0) {
+        text = allreduce.explain();
+      }
+    });
+    return text;
+  };
+  machine_model const slow_network = network(1e-6, 1e-6);
+  machine_model fast_network = network(1e-6, 1e-12);
+  fast_network.select = 1e-7;
+  CHECK_THAT(first_choice(slow_network, allowed_sums::exact, false),
+             Catch::Matchers::StartsWith("ok_topk(format=packed)"));
+  CHECK_THAT(first_choice(slow_network, allowed_sums::rounded, false), Catch::Matchers::Contains("values=sign"));
+  CHECK_THAT(first_choice(slow_network, allowed_sums::unrounded, true), !Catch::Matchers::Contains("topk"));
+  CHECK_THAT(first_choice(fast_network, allowed_sums::unrounded, false), !Catch::Matchers::Contains("topk"));
+  CHECK_THAT(first_choice(fast_network, allowed_sums::exact, false), Catch::Matchers::StartsWith("ok_topk"));
+}
+
+TEST_CASE("automatic: all ranks take the same scheme, and residuals and updates keep every gradient", "[automatic]") {
+  for (int const ranks : {1, 2, 3, 5}) {
+    constexpr int iterations = 40;
+    std::vector<std::vector<std::string>> used(static_cast<std::size_t>(ranks));
+    std::vector<double> kept(static_cast<std::size_t>(ranks), 0);
+    double put_in = 0;
+    double came_out = 0;
+    in_process::run(ranks, [&](in_process_communicator plain) {
+      int const rank = plain.rank();
+      automatic<E, in_process_communicator> allreduce(
+          E(), plain, {.length = 4096, .k = 64, .sums = allowed_sums::rounded, .tau = 4});
+      error_feedback feedback(allreduce);
+      Kokkos::View<float*, E> gradient("gradient", 4096);
+      for (int iteration = 0; iteration < iterations; ++iteration) {
+        for (std::size_t i = 0; i < 4096; ++i) { // small whole numbers, whose sums are exact
+          gradient(i) = static_cast<float>((i * 7 + static_cast<std::size_t>(iteration * 13 + rank * 5)) % 17) - 8.0F;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds((rank * 37 + iteration * 11) % 200));
+        auto const& update = feedback(gradient);
+        used[static_cast<std::size_t>(rank)].push_back(allreduce.explain().substr(0, allreduce.explain().find(':')));
+        if (rank == 0) {
+          for (std::size_t i = 0; i < update.values().extent(0); ++i) {
+            came_out += static_cast<double>(update.values()(i));
+          }
+        }
+      }
+      for (std::size_t i = 0; i < 4096; ++i) {
+        kept[static_cast<std::size_t>(rank)] += static_cast<double>(feedback.residual()(i));
+      }
+    });
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (std::size_t i = 0; i < 4096; ++i) {
+          put_in += static_cast<double>((i * 7 + static_cast<std::size_t>(iteration * 13 + rank * 5)) % 17) - 8.0;
+        }
+      }
+    }
+    for (auto const& each : used) {
+      CHECK(each == used.front());
+    }
+    INFO(ranks << " ranks");
+    double left = 0;
+    for (double const each : kept) {
+      left += each;
+    }
+    CHECK(std::abs(put_in - came_out - left) <= 1e-2 * 4096);
+  }
+}
+
+TEST_CASE("automatic: a network that becomes slow is noticed, and few bytes are sent from then on", "[automatic]") {
+  std::atomic<double> seconds_per_byte = 0;
+  std::vector<std::string> before(2);
+  std::vector<std::string> after(2);
+  in_process::run(2, [&](in_process_communicator plain) {
+    auto const rank = static_cast<std::size_t>(plain.rank());
+    machine_model machine = network(1e-6, 1e-12); // where dense schemes are predicted to be fastest
+    machine.select = 1e-6;
+    automatic<E, slow> allreduce(E(), slow(plain, seconds_per_byte),
+                                 {.length = length, .k = 20, .tau = 3, .machine = machine});
+    auto const call = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        allreduce(gradient_of(plain.rank(), i));
+      }
+    };
+    call(15);
+    before[rank] = allreduce.explain();
+    if (rank == 0) {
+      seconds_per_byte = 2e-6;
+    }
+    call(30);
+    after[rank] = allreduce.explain();
+  });
+  CHECK(before[0] == before[1]);
+  CHECK(after[0] == after[1]);
+  CHECK_THAT(before[0], !Catch::Matchers::Contains("topk"));
+  CHECK_THAT(after[0], Catch::Matchers::StartsWith("ok_topk") || Catch::Matchers::StartsWith("topk") ||
+                           Catch::Matchers::StartsWith("gtopk"));
+}
+
+TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[automatic]") {
+  automatic_state saved;
+  std::string scheme;
+  machine_model const machine = network(1e-5, 1e-6);
+  automatic<E, in_process_communicator>::options const how{
+      .length = length, .k = k, .sums = allowed_sums::exact, .machine = machine};
+  in_process::run(3, [&](in_process_communicator comm) {
+    automatic<E, in_process_communicator> allreduce(E(), comm, how);
+    for (int i = 0; i < 20; ++i) {
+      allreduce(gradient_of(comm.rank(), i));
+    }
+    if (comm.rank() == 0) {
+      std::stringstream file;
+      save(file, allreduce.state());
+      saved = load<automatic_state>(file);
+      scheme = allreduce.explain().substr(0, allreduce.explain().find(':'));
+    }
+  });
+  CHECK(saved.iteration == 20);
+  for (int const ranks : {2, 3}) {
+    in_process::run(ranks, [&](in_process_communicator comm) {
+      automatic<E, in_process_communicator> allreduce(E(), comm, how);
+      allreduce.restore(ranks == 3 ? saved : for_other_ranks(saved));
+      CHECK(allreduce.explain().starts_with(scheme));
+      CHECK(allreduce(gradient_of(comm.rank(), 20)).indices().extent(0) == k);
+      CHECK(allreduce.state().iteration == 21);
+    });
+  }
+}
+
+TEST_CASE("automatic: a machine is written down and read again; other text is refused by its line", "[automatic]") {
+  machine_model measured;
+  in_process::run(2, [&](in_process_communicator comm) {
+    auto const found = measure_machine<float, std::int32_t>(E(), comm, length, k);
+    if (comm.rank() == 0) {
+      measured = found;
+    }
+  });
+  CHECK(measured.latency > 0);
+  CHECK(measured.latency < 1);
+  CHECK(measured.select > 0);
+  CHECK(measured.formats.size() >= 3);
+  std::stringstream file;
+  file << measured;
+  std::ostringstream again;
+  again << load_machine(file);
+  CHECK(again.str() == file.str());
+  for (std::string const text : {"latency = fast", "latency 3", "speed = 3", "select = -1", "add = nan"}) {
+    std::istringstream in(text);
+    CHECK(outcome_of([&] { load_machine(in); }).says(text));
+  }
+}
