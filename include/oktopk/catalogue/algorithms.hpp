@@ -305,19 +305,24 @@ void visit_request(oktopk::detail::allreduce_request request, gradient_size cons
 }
 
 /// The texts of a scheme's variants that differ in words: formats and their values, or codecs of messages.
-template <class Scheme>
+template <class E, class Comm, class Value, class Index, class Scheme>
 std::vector<std::string> variants_of(Scheme const& scheme) {
   std::string const name(scheme.name);
   std::vector<std::string> texts{name};
+  oktopk::detail::option_reader in;
+  scheme.template visit<E, Comm, Value, Index>(in, gradient_size{}, [](auto const&...) {});
+  bool const has_format = std::ranges::any_of(in.known(), [](auto const& option) { return option.key == "format"; });
   auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
   if constexpr (requires { scheme.format; }) {
     for (std::string const& format : oktopk::detail::names_of(formats)) {
-      if (format != scheme.format) {
+      if (has_format && format != scheme.format) {
         add("format=" + format);
       }
     }
     for (std::string const& values : oktopk::detail::names_of(value_codecs)) {
-      add("format=packed(values=" + values + ")");
+      if (has_format) {
+        add("format=packed(values=" + values + ")");
+      }
     }
   } else if constexpr (requires { Scheme::is_coded; }) {
     for (std::string const& codec : oktopk::detail::names_of(codecs)) {
@@ -365,7 +370,7 @@ template <execution_space E, communicator Comm, gradient_value Value, gradient_i
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks) {
   std::vector<forecast> all;
   auto const add = [&](auto const& scheme) {
-    for (std::string const& text : catalogue::variants_of(scheme)) {
+    for (std::string const& text : catalogue::variants_of<E, Comm, Value, Index>(scheme)) {
       catalogue::visit_request<E, Comm, Value, Index>(oktopk::detail::allreduce_request::parse(text), size,
                                                       catalogue::forecasting<E, Comm>{ranks, all, text});
     }
