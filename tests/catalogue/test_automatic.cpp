@@ -143,7 +143,7 @@ TEST_CASE("automatic: all ranks take the same scheme, and residuals and updates 
     in_process::run(ranks, [&](in_process_communicator plain) {
       int const rank = plain.rank();
       automatic<E, in_process_communicator> allreduce(
-          E(), plain, {.length = 4096, .k = 64, .sums = allowed_sums::rounded, .tau = 4});
+          E(), plain, {.length = 4096, .k = 64, .sums = allowed_sums::rounded, .recheck = 4});
       error_feedback feedback(allreduce);
       Kokkos::View<float*, E> gradient("gradient", 4096);
       for (int iteration = 0; iteration < iterations; ++iteration) {
@@ -191,7 +191,7 @@ TEST_CASE("automatic: a network that becomes slow is noticed, and few bytes are 
     machine_model machine = network(1e-6, 1e-12); // where dense schemes are predicted to be fastest
     machine.select = 1e-6;
     automatic<E, slow> allreduce(E(), slow(plain, seconds_per_byte),
-                                 {.length = length, .k = 20, .tau = 3, .machine = machine});
+                                 {.length = length, .k = 20, .recheck = 3, .machine = machine});
     auto const call = [&](int times) {
       for (int i = 0; i < times; ++i) {
         allreduce(gradient_of(plain.rank(), i));

@@ -77,7 +77,7 @@ struct automatic_state {
 /// the best of them in its first calls, keeps the fastest, and looks again when its clock says that the network is
 /// another one.
 ///
-/// All ranks decide together, by numbers that they have agreed on: one short control message every `tau` calls and
+/// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls and
 /// after each trial. Every call is a whole allreduce of one scheme, so no gradient is lost in a trial or a switch; what
 /// the caller carries (residual, momentum) goes on, and so do thresholds between variants of one scheme. A switch needs
 /// a scheme that is 10 % faster. `explain()` says what was chosen and why.
@@ -100,7 +100,7 @@ public:
     std::optional<double> density{};             ///< k / length, in (0, 1]
     allowed_sums sums = allowed_sums::unrounded; ///< which schemes there are to choose from
     bool dense_update = false;                   ///< only schemes whose update has every value
-    std::int64_t tau = 64;                       ///< calls from one look at the clocks to the next
+    std::int64_t recheck = 64;                   ///< calls from one look at the clocks to the next
     double latency_us = 0;                       ///< of the network; 0 for measured
     double rate_mbit = 0;                        ///< of the network, per rank; 0 for measured
     std::optional<machine_model> machine{};      ///< in place of any measurement
@@ -109,11 +109,12 @@ public:
     static void each_option(Options& how, Visit& visit) {
       constexpr option_names<allowed_sums, 3> names{
           {{"unrounded", allowed_sums::unrounded}, {"exact", allowed_sums::exact}, {"rounded", allowed_sums::rounded}}};
-      visit("sums", how.sums, names, "schemes to choose from: exact gives the bits of ok_topk");
-      visit("dense_update", how.dense_update, "only schemes whose update has every value");
-      visit("tau", how.tau, "calls from one look at the clocks to the next", at_least(1));
-      visit("latency_us", how.latency_us, "microseconds of a message; 0 for measured", at_least(0));
-      visit("rate_mbit", how.rate_mbit, "Mbit/s of a rank; 0 for measured", at_least(0));
+      visit("sums", how.sums, names, "schemes to choose from, exact gives the bits of ok_topk");
+      constexpr option_names<bool, 2> updates{{{"any", false}, {"dense", true}}};
+      visit("update", how.dense_update, updates, "schemes to choose from, dense ones give every value");
+      visit("recheck", how.recheck, "calls from one look at the clocks to the next", at_least(1));
+      visit("latency_us", how.latency_us, "microseconds of a message, 0 for measured", at_least(0));
+      visit("rate_mbit", how.rate_mbit, "Mbit/s of a rank, 0 for measured", at_least(0));
     }
   };
 
@@ -352,13 +353,13 @@ private:
     }
   }
 
-  // What a call took. Ranks agree after a trial, and every tau calls.
+  // What a call took. Ranks agree after a trial, and every `recheck` calls.
   void note_time(double seconds) {
     calls_ += 1;
     bool const first = !trials_.empty() && calls_ == 1;
     window_ = first ? 0 : (window_ == 0 ? seconds : std::min(window_, seconds));
     if (trials_.empty()) {
-      if (calls_ >= how_.tau) {
+      if (calls_ >= how_.recheck) {
         look_at_clocks();
       }
       return;
