@@ -87,7 +87,7 @@ allreduce_promises promises_of(typename Allreduce::options const& how) {
     promised.coded = coded_messages::regions;
   }
   if constexpr (requires { how.format.values(); }) {
-    promised.rounding = is_lossy(how.format) ? how.format.values().name() : std::string();
+    promised.rounding = oktopk::detail::is_lossy(how.format) ? how.format.values().name() : std::string();
   }
   return promised;
 }

@@ -161,13 +161,13 @@ void compare_dense_algorithms() {
 TEST_CASE("every algorithm of the list gives by text what its type gives") {
   compare_sparse_algorithms();
   compare_dense_algorithms();
-  for (listed_allreduce const& each : list_allreduces()) {
+  for (oktopk::detail::listed_allreduce const& each : list_allreduces()) {
     CHECK(names_seen().count(each.name) == 1);
   }
 }
 
 TEST_CASE("the list has every option with its default") {
-  for (listed_allreduce const& each : list_allreduces()) {
+  for (oktopk::detail::listed_allreduce const& each : list_allreduces()) {
     for (oktopk::detail::listed_option const& option : each.options) {
       CHECK_FALSE(option.value.empty());
       CHECK_FALSE(option.about.empty());
@@ -190,7 +190,7 @@ namespace {
 std::string table_of_options() {
   std::vector<std::string> keys;
   std::map<std::string, oktopk::detail::listed_option> of_key;
-  for (listed_allreduce const& each : list_allreduces()) {
+  for (oktopk::detail::listed_allreduce const& each : list_allreduces()) {
     for (oktopk::detail::listed_option const& option : each.options) {
       auto const [found, is_new] = of_key.emplace(option.key, option);
       if (is_new) {
