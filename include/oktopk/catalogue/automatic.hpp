@@ -110,8 +110,7 @@ public:
       constexpr option_names<allowed_sums, 3> names{
           {{"unrounded", allowed_sums::unrounded}, {"exact", allowed_sums::exact}, {"rounded", allowed_sums::rounded}}};
       visit("sums", how.sums, names, "schemes to choose from, exact gives the bits of ok_topk");
-      constexpr option_names<bool, 2> updates{{{"any", false}, {"dense", true}}};
-      visit("update", how.dense_update, updates, "schemes to choose from, dense ones give every value");
+      visit("dense_update", how.dense_update, "only schemes whose update has every value");
       visit("recheck", how.recheck, "calls from one look at the clocks to the next", at_least(1));
       visit("latency_us", how.latency_us, "microseconds of a message, 0 for measured", at_least(0));
       visit("rate_mbit", how.rate_mbit, "Mbit/s of a rank, 0 for measured", at_least(0));
