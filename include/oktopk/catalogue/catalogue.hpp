@@ -33,8 +33,7 @@ struct listed_allreduce {
 /// Compiles every algorithm of the catalogue, so a program calls it in one file; or it links the target
 /// `oktopk::catalogue`, which has it for `float` and 32-bit indices on the default execution spaces of device and host,
 /// over `in_process_communicator`, `self_communicator`, `mpi_communicator` and `counted<mpi_communicator>`. For other
-/// types such a program includes `catalogue/make.hpp` as well; so it does over a process group of PyTorch, which the
-/// target `oktopk::catalogue_torch` has in a build of this project alone.
+/// types such a program includes `catalogue/make.hpp` as well; so it does over a process group of PyTorch.
 template <gradient_value Value = float, gradient_index Index = std::int32_t, execution_space E, communicator Comm>
 any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, std::string_view text,
                                                     gradient_size const& size);
