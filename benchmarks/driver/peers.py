@@ -91,10 +91,16 @@ def trainings(rows):
     return runs
 
 
+def smooth(run, what="test_loss"):
+    """A figure at each evaluation: the mean of the last three, for single ones vary from evaluation to evaluation."""
+    values = results.column(run, what)
+    return [statistics.fmean(values[max(0, i - 2):i + 1]) for i in range(len(values))]
+
+
 def score(run):
-    """How good a training is: the mean of its last three test losses; infinite where it diverged."""
-    values = results.column(run[-3:], "test_loss")
-    return statistics.fmean(values) if all(map(math.isfinite, values)) and int(run[-1]["iteration"]) else math.inf
+    """How good a training is: its last loss; infinite where it diverged."""
+    last = smooth(run)[-1]
+    return last if math.isfinite(last) else math.inf
 
 
 def best_rate(runs, workload, scheme):
@@ -214,9 +220,8 @@ class Course:
 
     def curve(self, what="test_loss"):
         """Iterations, and of a figure there the mean over the seeds and the standard deviation."""
-        rows = list(zip(*self.runs))
-        values = [[float(row[what]) for row in each] for each in rows]
-        return ([int(each[0]["iteration"]) for each in rows], list(map(statistics.fmean, values)),
+        values = list(zip(*(smooth(run, what) for run in self.runs)))
+        return ([int(row["iteration"]) for row in self.runs[0]], list(map(statistics.fmean, values)),
                 list(map(deviation, values)))
 
     def reached(self, target):
@@ -224,7 +229,7 @@ class Course:
         found = []
         for run in self.runs:
             last, above = None, None
-            for at, loss in zip(results.column(run, "iteration"), results.column(run, "test_loss")):
+            for at, loss in zip(results.column(run, "iteration"), smooth(run)):
                 if loss <= target:
                     found.append(at if last is None else at - (at - last) * (target - loss) / (above - loss))
                     break
@@ -238,10 +243,10 @@ def deviation(values):
 
 
 def courses(given, workload):
-    """The courses of the schemes that were trained and measured."""
+    """The courses of the schemes whose trainings are complete."""
     runs, times = trainings(kept(given, "loss")), kept(given, "time")
     both = [(scheme, Course(workload, scheme, runs, times)) for scheme in given.algorithm]
-    return {scheme: of for scheme, of in both if of.runs}
+    return {scheme: of for scheme, of in both if len(of.runs) == SEEDS}
 
 
 def target_of(of):
