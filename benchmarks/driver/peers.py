@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's own hooks beside oktopk_torch, each at its best learning rate: loss, words and time.
 
-Trains with DistributedDataParallel: without a hook, with the hooks that PyTorch ships (fp16_compress_hook, PowerSGD) and
-with oktopk_torch, in one program (benchmarks/torch/peers.py), in three parts:
-  loss   trainings between processes of this machine: loss against iterations and words. Does not depend on the machine's
-         load. Of each scheme every learning rate of a grid until the best one lies between two others, then more seeds
+Trains with DistributedDataParallel: without a hook, with the hooks that PyTorch ships
+(fp16_compress_hook, PowerSGD) and with oktopk_torch, in one program (benchmarks/torch/peers.py):
+  loss   trainings between processes of this machine: loss against iterations and words, which do
+         not depend on the machine's load. Each scheme with learning rates of a grid until the best
+         one lies between two others, then with more seeds
   time   seconds and words a step on the emulated cluster, by turns, at each rate of the links
-  check  whole trainings on the emulated cluster, whose seconds should be those of loss and time together
-Then it prints the tables and draws the picture from the files in --results. What is in these files is not measured again,
-so the same command goes on where an earlier one ended. Needs root and iproute2, for network namespaces.
+  check  whole trainings on the emulated cluster, for the product of iterations and time of a step
+Then it prints the tables and draws the picture from the files in --results. What is in these files
+is not measured again: the same command goes on where an earlier one ended. Needs root and iproute2.
 """
 
 import itertools
@@ -105,12 +106,13 @@ def score(run):
 
 def best_rate(runs, workload, scheme):
     """The best learning rate that was tried with the first seed, and all that were."""
-    tried = {rate: score(run) for (of, name, rate, seed), run in runs.items() if (of, name, seed) == (workload, scheme, 1)}
+    tried = {rate: score(run) for (of, name, rate, seed), run in runs.items()
+             if (of, name, seed) == (workload, scheme, 1)}
     return min(tried, key=tried.get, default=None), tried
 
 
 def next_trainings(runs, workload, scheme):
-    """What is to be trained next: the grid, its next rate where the best one is its last, more seeds of the best one."""
+    """What is to be trained next: the grid, its next rate where the best is its last, more seeds of the best."""
     best, tried = best_rate(runs, workload, scheme)
     wanted = [(rate, 1) for rate in WORKLOADS[workload]["rates"] if rate not in tried]
     if not wanted:
@@ -131,9 +133,10 @@ def program(given, scratch, jobs, **options):
     """The command of peers.py for jobs, but for the CSV file."""
     path = pathlib.Path(scratch) / "jobs"
     path.write_text("".join(json.dumps(job) + "\n" for job in jobs), encoding="utf-8")
-    options = {"jobs": path, "store": pathlib.Path(tempfile.mkdtemp(dir=scratch)) / "store", "text": given.text, **options}
-    return [programs.BENCHMARKS / "torch" / "peers.py", *itertools.chain(*((f"--{name}", value)
-                                                                          for name, value in options.items()))]
+    store = pathlib.Path(tempfile.mkdtemp(dir=scratch)) / "store"
+    options = {"jobs": path, "store": store, "text": given.text, **options}
+    return [programs.BENCHMARKS / "torch" / "peers.py",
+            *itertools.chain(*((f"--{name}", value) for name, value in options.items()))]
 
 
 def run_loss(given, scratch):
@@ -141,10 +144,11 @@ def run_loss(given, scratch):
     csv = given.results / "peers_loss.csv"
     while True:
         runs = trainings(kept(given, "loss"))
-        jobs = next(filter(None, ([job for scheme in given.algorithm if scheme not in AS
-                                   for job in next_trainings(runs, workload, scheme)] for workload in given.workload)), None)
+        jobs = [job for workload in given.workload for scheme in given.algorithm if scheme not in AS
+                for job in next_trainings(runs, workload, scheme)]
         if not jobs:
             return
+        jobs = [job for job in jobs if job["workload"] == jobs[0]["workload"]]
         programs.say(f"Training {jobs[0]['workload']} {len(jobs)} times")
         command = [*network.IN_NAMESPACES, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", python(),
                    *program(given, scratch, jobs, ranks=given.ranks, csv=csv)]
@@ -263,10 +267,10 @@ def two_tables(of):
     for scheme, course in of.items():
         reached, ends = course.reached(target), list(map(score, course.runs))
         iterations = statistics.fmean(reached) if reached else math.nan
-        words = next((course.cost(ITERATIONS, rate, "words") / ITERATIONS for rate in rates if course.measured(rate)), None)
+        words = [course.cost(ITERATIONS, rate, "words") for rate in rates if course.measured(rate)]
         learned.append([
             tables.marked(scheme), f"{course.rate:g}", f"{statistics.fmean(ends):.3f} \u00b1 {deviation(ends):.3f}",
-            f"{100 * course.curve('accuracy')[1][-1]:.1f}", "-" if words is None else f"{words:,.0f}",
+            f"{100 * course.curve('accuracy')[1][-1]:.1f}", f"{words[0] / ITERATIONS:,.0f}" if words else "-",
             (f"{iterations:.0f} \u00b1 {deviation(reached):.0f}" if reached else "never")
             + f" ({len(reached)} of {len(ends)})" * (0 < len(reached) < len(ends))])
         lasted.append([tables.marked(scheme)])
@@ -308,7 +312,8 @@ def checks(given):
                 row["test_loss"] for row in course.runs[0]]
             lines.append([f"{workload}, {scheme}", arguments.rate_text(rate), f"{foretold:.1f}", f"{seconds:.1f}",
                           f"{seconds / foretold:.2f}", "the same" if same else rows[-1]["test_loss"]])
-    return tables.aligned(["training", "links", "foretold, s", "measured, s", "ratio", "losses"], lines) if lines else ""
+    heading = ["training", "links", "foretold, s", "measured, s", "ratio", "losses"]
+    return tables.aligned(heading, lines) if lines else ""
 
 
 SHOWN = {"ddp": "#444444", "fp16": "#999999", "powersgd(rank=1)": "#009e73", "powersgd(rank=4)": "#0072b2",
@@ -329,8 +334,8 @@ def draw(all_courses, path, note):
                 at, means, spread = of[scheme].curve()
                 places = [of[scheme].cost(each, rate, what) / (1e6 if what == "words" else 1) for each in at]
                 panel.plot(places, means, color=SHOWN[scheme], linewidth=1.4, label=scheme)
-                panel.fill_between(places, [a - b for a, b in zip(means, spread)], [a + b for a, b in zip(means, spread)],
-                                   color=SHOWN[scheme], alpha=0.18, linewidth=0)
+                low, high = ([a + sign * b for a, b in zip(means, spread)] for sign in (-1, 1))
+                panel.fill_between(places, low, high, color=SHOWN[scheme], alpha=0.18, linewidth=0)
             panel.axhline(target, color="black", linewidth=0.8, linestyle=(0, (4, 3)))
             settled = [value for each in of.values() for value in each.curve()[1][3:] if value < 2 * target]
             panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)), xlabel=along)
@@ -346,13 +351,14 @@ def show(given):
     all_courses = {workload: of for workload in given.workload if "ddp" in (of := courses(given, workload))}
     for workload, of in all_courses.items():
         run = of["ddp"].runs[0]
-        print(f"\n{workload}, {int(run[0]['parameters']):,} parameters, {run[0]['ranks']} ranks:\n\n{two_tables(of)}")
+        print(f"\n{workload}, {int(run[0]['parameters']):,} parameters, {run[0]['ranks']} ranks:\n")
+        print(two_tables(of))
     print(f"\n{checks(given)}")
     if given.plot is not None and all_courses and kept(given, "time") and not pictures.missing():
         path = given.plot or given.results / "peers.png"
-        draw(all_courses, path, f"Measured: {given.ranks} ranks on {programs.machine()}; each scheme at its best learning "
-             f"rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time of a step on an "
-             "emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
+        draw(all_courses, path, f"Measured: {given.ranks} ranks on {programs.machine()}; each scheme at its best "
+             f"learning rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time of a "
+             "step on an emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
         programs.wrote(path)
 
 
@@ -360,9 +366,9 @@ def built(given):
     """The folder with oktopk_torch, which is built."""
     packages = ["openmpi-bin", "iproute2", "dataset-fashion-mnist", "libtorch-dev", "libgloo-dev", "python3-torch",
                 "python3-dev", "pybind11-dev", *([] if given.text else ["bible-kjv", "bible-kjv-text"])]
-    return programs.built(given, "python", "oktopk_torch_native", packages, *programs.RELEASE, "-DOKTOPK_ENABLE_PYTHON=ON",
-                          "-DOKTOPK_ENABLE_MPI=OFF", "-DOKTOPK_ENABLE_EXAMPLES=OFF", "-DOKTOPK_ENABLE_BENCHMARKS=OFF"
-                          ) / "python"
+    off = (f"-DOKTOPK_ENABLE_{what}=OFF" for what in ("MPI", "EXAMPLES", "BENCHMARKS"))
+    return programs.built(given, "python", "oktopk_torch_native", packages, *programs.RELEASE,
+                          "-DOKTOPK_ENABLE_PYTHON=ON", *off) / "python"
 
 
 def run(given):

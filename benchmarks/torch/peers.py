@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""DistributedDataParallel with the hooks that PyTorch ships and with oktopk_torch, in one program, for `run.py peers`.
+"""DistributedDataParallel with the hooks that PyTorch ships and with oktopk_torch, for `run.py peers`.
 
-Reads jobs from a file, a line of JSON each, and appends the rows of each finished job to a CSV file. A job is a training
-("train": loss against iterations and words) or a measurement by turns ("time": seconds and words a step of each scheme).
-Words are bytes / 4 of the network interface, headers included, the mean of the ranks: the same count for every scheme."""
+Reads jobs from a file, a line of JSON each, and appends the rows of each finished job to a CSV file. A job is a
+training ("train": loss against iterations and words) or a measurement by turns ("time": seconds and words a step of
+each scheme). Words are bytes / 4 of the network interface, headers included, the mean of the ranks."""
 
 import argparse
 import csv
@@ -252,9 +252,9 @@ class Training:
         self.work = WORKLOADS[job["workload"]](job, dist.get_rank(), ranks, words)
         self.ddp = distributed(self.work.network, job["scheme"])
         momentum = register(self.ddp, job)
-        parameters = self.ddp.parameters()
-        self.optimizer = (torch.optim.AdamW(parameters, job["learning_rate"]) if job["workload"] not in WITH_MOMENTUM else
-                          torch.optim.SGD(parameters, job["learning_rate"], momentum))
+        trained, rate = self.ddp.parameters(), job["learning_rate"]
+        self.optimizer = (torch.optim.SGD(trained, rate, momentum) if job["workload"] in WITH_MOMENTUM else
+                          torch.optim.AdamW(trained, rate))
         torch.manual_seed(job["seed"] * 1009 + dist.get_rank())  # of dropout
         self.iteration = 0
 
@@ -358,8 +358,8 @@ def work(rank, ranks, given):
                 for row in {"train": train, "time": measure}[job["kind"]](job, ranks, interface, texts)]
         if rank:
             continue
-        print(f"{number} of {len(jobs)}: {job['workload']} {job.get('scheme', 'by turns')} {job['learning_rate']:g} seed "
-              f"{job['seed']}: {rows[-1].get('test_loss', '')} {time.monotonic() - began:.1f} s", file=sys.stderr,
+        print(f"{number} of {len(jobs)}: {job['workload']} {job.get('scheme', 'by turns')} {job['learning_rate']:g}, seed"
+              f" {job['seed']}: {rows[-1].get('test_loss', '')}, {time.monotonic() - began:.1f} s", file=sys.stderr,
               flush=True)
         with open(given.csv, "a", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, rows[0], lineterminator="\n")

@@ -19,8 +19,9 @@ def training(scheme, rate, seed=1, pace=1.0, workload="mlp"):
     """Rows of a training whose loss falls in a line, `pace` times as fast as that of ddp."""
     def row(at):
         loss = math.nan if pace is None else 2 - pace * at / peers.ITERATIONS + SEED_SPREAD * (seed - 2)
-        return {"scheme": scheme, "ranks": 4, "workload": workload, "learning_rate": rate, "seed": seed, "iteration": at,
-                "seconds": at, "words": 10 * at, "loss": loss, "test_loss": loss, "accuracy": 0.5, "parameters": 1000}
+        return {"scheme": scheme, "ranks": 4, "workload": workload, "learning_rate": rate, "seed": seed,
+                "iteration": at, "seconds": at, "words": 10 * at, "loss": loss, "test_loss": loss, "accuracy": 0.5,
+                "parameters": 1000}
     return [row(at) for at in range(peers.EVERY, peers.ITERATIONS + 1, peers.EVERY)]
 
 
@@ -49,7 +50,7 @@ def write(path, rows):
 
 @pytest.fixture
 def shown(tmp_path):
-    """The tables of ddp, of PowerSGD that begins after a tenth of the iterations and of a scheme that is twice as fast."""
+    """The tables of ddp, of PowerSGD after a tenth of the iterations and of a scheme that is twice as fast."""
     schemes = {"ddp": 1, "powersgd(rank=1)": 1, "ok_topk": 2}
     write(tmp_path / "peers_loss.csv", [row for scheme, pace in schemes.items() for rate in (0.01, 0.03, 0.1)
                                         for seed in ((1, 2, 3) if rate == 0.03 else (1,))
@@ -57,8 +58,8 @@ def shown(tmp_path):
     write(tmp_path / "peers_time.csv", [
         {"scheme": scheme, "ranks": 4, "workload": "mlp", "learning_rate": 0.01, "seed": 1, "round": turn,
          "step_seconds": seconds * (1 + turn), "words": words, "parameters": 1000, "rate": "1gbit"}
-        for scheme, seconds, words in (("ddp", 0.5, 1000), ("powersgd(rank=1, start=2)", 0.05, 100), ("ok_topk", 0.1, 200))
-        for turn in range(3)])
+        for scheme, seconds, words in (("ddp", 0.5, 1000), ("powersgd(rank=1, start=2)", 0.05, 100),
+                                       ("ok_topk", 0.1, 200)) for turn in range(3)])
     return succeed(sys.executable, ROOT / "benchmarks" / "run.py", "peers", "--part", "show", "--results", tmp_path,
                    "--plot", "none", "--algorithm", "ddp, powersgd(rank=1), ok_topk")
 
