@@ -51,12 +51,12 @@ PARTS = ("loss", "time", "check", "show")
 def add_options(parser):
     """The options of `peers`."""
     parser.add_argument("--part", choices=PARTS, help="only this part; show: only the tables and the picture")
-    parser.add_argument("--workload", type=arguments.names, metavar="LIST", default=list(WORKLOADS),
-                        help=f"of {', '.join(WORKLOADS)} (default: all)")
+    parser.add_argument("--workload", type=arguments.names, metavar="LIST", default=", ".join(WORKLOADS),
+                        help="what is trained")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR", help="folder of the files peers_PART.csv "
                         "(default: peers/ below --build)")
-    arguments.add(parser, "--ranks", "--algorithm", "--rounds", "--plot", "--build", ranks=4, algorithm=SCHEMES,
-                  rounds=3, plot=False, build=programs.builds())
+    arguments.add(parser, "--ranks", "--algorithm", "--rounds", "--plot", "--build", ranks=4, rounds=3,
+                  algorithm=", ".join(SCHEMES), plot=False, build=programs.builds())
     arguments.add_yes(parser)
     parser.add_argument("--text", metavar="FILE", help="a text for lstm and bert (default: the King James Bible)")
     parser.add_argument("--module", type=pathlib.Path, metavar="DIR",
@@ -357,8 +357,8 @@ def show(given):
     if given.plot is not None and all_courses and kept(given, "time") and not pictures.missing():
         path = given.plot or given.results / "peers.png"
         draw(all_courses, path, f"Measured: {given.ranks} ranks on {programs.machine()}; each scheme at its best "
-             f"learning rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time of a "
-             "step on an emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
+             f"learning rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time of "
+             "a step on an emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
         programs.wrote(path)
 
 
@@ -375,6 +375,9 @@ def run(given):
     """Measures what is missing, prints the tables and draws the picture."""
     given.results = given.results or given.build / "peers"
     given.results.mkdir(parents=True, exist_ok=True)
+    for each in set(given.workload) - set(WORKLOADS):
+        programs.fail(f'there is no workload "{each}"; there are {", ".join(WORKLOADS)}')
+    programs.check_schemes(each for each in given.algorithm if each not in PEERS + EAGER)
     parts = [given.part] if given.part else PARTS
     if parts != ["show"]:
         network.check(given.ranks)

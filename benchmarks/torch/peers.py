@@ -358,8 +358,8 @@ def work(rank, ranks, given):
                 for row in {"train": train, "time": measure}[job["kind"]](job, ranks, interface, texts)]
         if rank:
             continue
-        print(f"{number} of {len(jobs)}: {job['workload']} {job.get('scheme', 'by turns')} {job['learning_rate']:g}, seed"
-              f" {job['seed']}: {rows[-1].get('test_loss', '')}, {time.monotonic() - began:.1f} s", file=sys.stderr,
+        print(f"{number} of {len(jobs)}: {job['workload']} {job.get('scheme', 'by turns')} {job['learning_rate']:g}, "
+              f"seed {job['seed']}: {rows[-1].get('test_loss', '')}, {time.monotonic() - began:.1f} s", file=sys.stderr,
               flush=True)
         with open(given.csv, "a", newline="", encoding="utf-8") as out:
             writer = csv.DictWriter(out, rows[0], lineterminator="\n")
