@@ -356,7 +356,7 @@ def show(given):
     print(f"\n{checks(given)}")
     if given.plot is not None and all_courses and kept(given, "time") and not pictures.missing():
         path = given.plot or given.results / "peers.png"
-        draw(all_courses, path, f"Measured: {given.ranks} ranks on {programs.machine()}; each scheme at its best "
+        draw(all_courses, path, f"Measured: {given.ranks} ranks, each scheme at its best "
              f"learning rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time "
              "of a step on an emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
         programs.wrote(path)
