@@ -202,10 +202,10 @@ class Course:
     """How a scheme learns a workload: its trainings at its best learning rate, one for each seed."""
 
     def __init__(self, workload, scheme, runs, times):
-        self.of = AS.get(scheme, scheme)
-        self.rate, self.tried = best_rate(runs, workload, self.of)
+        of, self.borrowed = AS.get(scheme, scheme), scheme in AS
+        self.rate, _ = best_rate(runs, workload, of)
         self.runs = [run for (where, name, rate, _), run in sorted(runs.items())
-                     if (where, name, rate) == (workload, self.of, self.rate)]
+                     if (where, name, rate) == (workload, of, self.rate)]
         compressed = scheme.replace(")", ", start=2)") if scheme in PEERS else scheme
         self.steps = {rate: [[row for row in rows if (row["workload"], row["scheme"]) == (workload, name)]
                              for name in ("ddp", compressed)] for rate, rows in results.grouped(times, "rate").items()}
@@ -221,6 +221,13 @@ class Course:
         dense, own = self.steps[rate]
         early = min(self.start, iterations)
         return early * results.median(dense, what) * bool(early) + (iterations - early) * results.median(own, what)
+
+    def words(self):
+        """Words a step of its trainings, as a text; of one with the loss of another, those of measured steps."""
+        if not self.borrowed:
+            return f"{statistics.fmean(float(run[-1]['words']) / int(run[-1]['iteration']) for run in self.runs):,.0f}"
+        found = [results.median(rows, "words") for _, rows in self.steps.values() if rows]
+        return f"{found[0]:,.0f}" if found else "-"
 
     def curve(self, what="test_loss"):
         """Iterations, and of a figure there the mean over the seeds and the standard deviation."""
@@ -267,10 +274,9 @@ def two_tables(of):
     for scheme, course in of.items():
         reached, ends = course.reached(target), list(map(score, course.runs))
         iterations = statistics.fmean(reached) if reached else math.nan
-        words = [course.cost(ITERATIONS, rate, "words") for rate in rates if course.measured(rate)]
         learned.append([
             tables.marked(scheme), f"{course.rate:g}", f"{statistics.fmean(ends):.3f} \u00b1 {deviation(ends):.3f}",
-            f"{100 * course.curve('accuracy')[1][-1]:.1f}", f"{words[0] / ITERATIONS:,.0f}" if words else "-",
+            f"{100 * course.curve('accuracy')[1][-1]:.1f}", course.words(),
             (f"{iterations:.0f} \u00b1 {deviation(reached):.0f}" if reached else "never")
             + f" ({len(reached)} of {len(ends)})" * (0 < len(reached) < len(ends))])
         lasted.append([tables.marked(scheme)])
