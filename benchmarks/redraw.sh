@@ -52,5 +52,8 @@ evaluations is not counted.'
 done
 draw $results/bert_loss.csv $results/bert_loss.png 'Training of a masked language model: loss, xi and entries' \
   'Measured: King James Bible, 1,315,536 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %.'
+if [ -s $results/peers_time.csv ]; then
+  python3 benchmarks/run.py peers --part show --results $results --plot "$folder/$results/peers.png" >/dev/null
+fi
 draw $results/vgg16_xi.csv $results/vgg16_xi.png 'Training of VGG-16: loss, xi and entries' \
   'Measured: Fashion-MNIST, 922,842 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %, momentum 0.9.'

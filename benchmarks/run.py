@@ -15,8 +15,8 @@ if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ
         os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
 sys.dont_write_bytecode = True  # the checkout may be read-only
 
-from driver import (compare, formats, network, programs, selection_accuracy, show, simulated,  # noqa: E402
-                    torch, training)
+from driver import (compare, formats, network, peers, programs, selection_accuracy, show,  # noqa: E402
+                    simulated, torch, training)
 from driver.arguments import Help, Parser  # noqa: E402
 
 COMMANDS = {
@@ -25,6 +25,7 @@ COMMANDS = {
     "simulated": simulated,
     "training": training,
     "torch": torch,
+    "peers": peers,
     "selection-accuracy": selection_accuracy,
     "formats": formats,
     "show": show,

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The oktopk authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks benchmarks/torch/peers.py on two ranks: dense sums learn as DDP does, and each scheme has its rows."""
+
+import csv
+import json
+import subprocess
+import sys
+
+from conftest import ROOT, SECONDS
+
+JOB = {"workload": "bert", "size": 0.05, "batch": 4, "tested": 1, "words": 40, "learning_rate": 1e-3, "seed": 1,
+       "iterations": 6, "every": 3}
+SCHEMES = [("ddp", 0), ("dense", 0), ("ok_topk", 0.05), ("powersgd(rank=1, start=2)", 0)]
+
+
+def test_peers_learn_and_are_counted(tmp_path):
+    text = tmp_path / "text"
+    text.write_text(" ".join(chr(97 + i * i % 23) * (1 + i % 3) for i in range(60000)), encoding="ascii")
+    jobs = [{**JOB, "kind": "train", "scheme": scheme, "density": density} for scheme, density in SCHEMES]
+    jobs.append({**JOB, "kind": "time", "schemes": SCHEMES, "rounds": 1, "ahead": 4, "steps": 2})
+    for kind in ("train", "time"):
+        (tmp_path / kind).write_text("".join(json.dumps(job) + "\n" for job in jobs if job["kind"] == kind), "ascii")
+        subprocess.run([sys.executable, ROOT / "benchmarks" / "torch" / "peers.py", "--ranks", "2", "--text", text,
+                        "--jobs", tmp_path / kind, "--store", tmp_path / f"{kind}.store",
+                        "--csv", tmp_path / f"{kind}.csv"], check=True, timeout=SECONDS)
+    trained, timed = (list(csv.DictReader((tmp_path / f"{kind}.csv").open(encoding="ascii")))
+                      for kind in ("train", "time"))
+    last = {row["scheme"]: row for row in trained}
+    assert [row["iteration"] for row in trained] == ["3", "6"] * len(SCHEMES)
+    assert last["dense"]["test_loss"] == last["ddp"]["test_loss"] != last["ok_topk"]["test_loss"]
+    # Each of two ranks sends n; what else uses this machine's loopback meanwhile comes on top.
+    assert {row["scheme"]: float(row["words"]) > int(row["parameters"]) for row in timed}["ddp"]
+    assert [row["scheme"] for row in timed] == [scheme for scheme, _ in SCHEMES]
