@@ -157,8 +157,8 @@ State for_other_ranks(State state) {
       "oktopk: the state of an any_allreduce is known to it alone: for_other_ranks(state, allreduce)");
   if constexpr (requires { state.allreduce; }) {
     state.allreduce = for_other_ranks(state.allreduce);
-  } else if constexpr (requires { state.of_other_ranks = true; }) {
-    state.of_other_ranks = true; // of `automatic`, whose scheme knows the state inside
+  } else if constexpr (requires { state.of_other_ranks; }) {
+    state.of_other_ranks = 1; // of `automatic`, whose scheme knows the state inside
   } else if constexpr (requires { state.boundaries.clear(); }) {
     state.boundaries.clear();
   } else if constexpr (requires { state.bucket_tensors.clear(); }) {

@@ -169,7 +169,7 @@ protected:
     base::k_ = detail::resolve_k(how.length, how.k, how.density, terms);
     terms.fact("length", how.length).fact("k", base::k_);
     if constexpr (requires { how.format; }) {
-      terms.fact("format", how.format.name());
+      terms.fact("format", format_type(how.format).name()); // of a copy: g++ 12 takes a temporary for uninitialised
     } else {
       terms.fact("format", format_type().name());
     }

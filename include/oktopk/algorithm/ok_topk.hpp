@@ -157,6 +157,7 @@ ok_topk<E, Comm, Policies>::ok_topk(E exec, Comm comm, options const& how, char 
 template <class E, class Comm, class Policies>
 ok_topk<E, Comm, Policies>::~ok_topk() = default;
 
+/// @cond private
 template <class E, class Comm, class Policies>
 template <class Input>
 auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_type const& {
@@ -186,6 +187,7 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     return update_type(u.entries, indexes, losses);
   });
 }
+/// @endcond
 
 /// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
 /// g++ does not find out by itself, since options in braces have no type to deduce from.

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -50,9 +51,14 @@ struct forecast {
 template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
 
+namespace detail {
+
+/// `make_allreduce`, which lies above this header.
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
-any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, std::string_view text,
-                                                    gradient_size const& size);
+any_allreduce<E, Comm, Value, Index> make_scheme(E const& exec, Comm const& comm, std::string const& text,
+                                                 gradient_size const& size);
+
+} // namespace detail
 
 /// The state of `automatic`: of the scheme in use, and its name.
 struct automatic_state {
@@ -238,18 +244,20 @@ private:
 
   // What is known of this machine; objects of one thread share it, as buckets do.
   void learn_machine() {
-    thread_local std::optional<std::pair<int, machine_model>> known;
     if (how_.machine) {
       machine_ = *how_.machine;
       return;
     }
-    std::int64_t have = known && known->first == comm_.size() ? 1 : 0;
+    thread_local int known_ranks = 0;
+    thread_local machine_model known;
+    std::int64_t have = known_ranks == comm_.size() ? 1 : 0;
     collective_workspace workspace;
     allreduce_integers(comm_, std::span(&have, 1), reduction::min, phase::control, workspace);
     if (have == 0) {
-      known.emplace(comm_.size(), measure_machine<Value, Index>(exec_, comm_, how_.length, k_));
+      known = measure_machine<Value, Index>(exec_, comm_, how_.length, k_);
+      known_ranks = comm_.size();
     }
-    machine_ = known->second;
+    machine_ = known;
     // Objects of other threads may have measured something else.
     agree_on_machine();
     machine_.latency = how_.latency_us > 0 ? how_.latency_us * 1e-6 : machine_.latency;
@@ -340,7 +348,8 @@ private:
     }
     remember();
     current_.reset(); // before the next one takes its memory
-    current_.emplace(make_allreduce<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
+    current_ = std::make_unique<any_allreduce<E, Comm, Value, Index>>(
+        detail::make_scheme<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
     if (auto const found = states_.find(scheme_of(text)); found != states_.end()) {
       try {
         current_->restore(found->second);
@@ -454,7 +463,7 @@ private:
   std::string chosen_;
   std::int64_t switches_ = 0;
   std::map<std::string, any_state> states_; // of each scheme that was used
-  std::optional<any_allreduce<E, Comm, Value, Index>> current_;
+  std::unique_ptr<any_allreduce<E, Comm, Value, Index>> current_;
   collective_workspace workspace_;
   call_statistics no_call_;
   mutable state_type state_;

@@ -67,4 +67,10 @@ std::string catalogue_text() {
   return text;
 }
 
+template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
+any_allreduce<E, Comm, Value, Index> detail::make_scheme(E const& exec, Comm const& comm, std::string const& text,
+                                                         gradient_size const& size) {
+  return make_allreduce<Value, Index>(exec, comm, text, size);
+}
+
 } // namespace oktopk

@@ -120,7 +120,7 @@ struct block_coder {
       }
       std::byte stream[2 * width + stream_slack];
       put_all(stream, numbers, 8 * groups, rate);
-      std::memcpy(out, stream, static_cast<std::size_t>(groups * rate));
+      std::memcpy(out, stream, static_cast<std::size_t>(groups) * static_cast<std::size_t>(rate));
     }
   }
 
@@ -129,10 +129,10 @@ struct block_coder {
       std::memcpy(codes, in, static_cast<std::size_t>(groups) * Rate);
     } else {
       std::byte stream[2 * width + stream_slack] = {};
-      std::memcpy(stream, in, static_cast<std::size_t>(groups * rate));
+      std::memcpy(stream, in, static_cast<std::size_t>(groups) * static_cast<std::size_t>(rate));
       for (int i = 0; i < 8 * groups; ++i) {
         // To the top of 32 bits and back again, which brings the sign.
-        auto const top = static_cast<std::uint32_t>(bits_from(stream, i * rate)) << (32 - rate);
+        auto const top = static_cast<std::uint32_t>(bits_from(stream, std::int64_t(i) * rate)) << (32 - rate);
         codes[i] = static_cast<code>(static_cast<std::int32_t>(top) >> (32 - rate));
       }
     }

@@ -3,10 +3,15 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
+#include <oktopk/comm/time_limit.hpp>
+#include <oktopk/core/error.hpp>
 
 #include <exception>
+#include <memory>
 #include <tuple>
+#include <utility>
 
+/// What ends messages when a rank leaves, and the sentences of a communicator whose ranks do not come together any more.
 namespace oktopk::detail {
 
 /// Ends the messages of a collective that is left by an exception, so that none arrives in memory that is gone.
@@ -47,20 +52,6 @@ private:
   std::tuple<Requests&...> requests_;
   int exceptions_;
 };
-
-} // namespace oktopk::detail
-
-/// State and sentences of a communicator whose ranks do not come together any more.
-
-#include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
-
-#include <exception>
-#include <memory>
-#include <utility>
-
-namespace oktopk::detail {
 
 /// The common work of the ranks of a communicator, for the sentences of errors.
 struct operation {
