@@ -62,16 +62,16 @@ struct machine_model {
            cost.decoded * decode + cost.added * add;
   }
 
-  /// Calls `visit(name, number)` for each number.
-  template <class Model, class Visit>
-  static void each_number(Model& model, Visit const& visit) {
-    visit("latency", model.latency);
-    visit("seconds_per_byte", model.seconds_per_byte);
-    visit("select", model.select);
-    visit("add", model.add);
+  /// Calls `take(name, number)` for each number.
+  template <class Model, class Take>
+  static void each_number(Model& model, Take const& take) {
+    take("latency", model.latency);
+    take("seconds_per_byte", model.seconds_per_byte);
+    take("select", model.select);
+    take("add", model.add);
     for (auto& each : model.formats) {
-      visit("encode " + each.format, each.encode);
-      visit("decode " + each.format, each.decode);
+      take("encode " + each.format, each.encode);
+      take("decode " + each.format, each.decode);
     }
   }
 };
