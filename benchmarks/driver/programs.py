@@ -160,7 +160,8 @@ def catalogue():
     """Of each scheme that the sources of oktopk_bench name: whether it is sparse, dense, or dense and
     coded; automatic counts as sparse, since it takes a density. Needs no build."""
     text = (ROOT / "include/oktopk/catalogue/algorithms.hpp").read_text(encoding="utf-8")
-    return {name: "sparse" if kind == "automatic" else kind for kind, name in re.findall(r'^    (\w+)_scheme(?:<[^{]*>)?\{\s*"(\w+)"', text, re.M)}
+    found = re.findall(r'^    (\w+)_scheme(?:<[^{]*>)?\{\s*"(\w+)"', text, re.M)
+    return {name: "sparse" if kind == "automatic" else kind for kind, name in found}
 
 
 def kind_of_scheme(name):
