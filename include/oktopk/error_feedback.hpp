@@ -267,8 +267,10 @@ private:
       enqueue("oktopk::error_feedback::add_returned", index(returned.size()),
               detail::returned_addition<vector_type, decltype(returned)>{accumulator_, returned});
     }
-    // Where all is to be sent in every call, the velocity is momentum as SGD has it.
-    if (options_.momentum > 0 && options_.factor_masking && allreduce_->k() < allreduce_->length()) {
+    // Where all is sent, the velocity is momentum as SGD has it: by k, or because `automatic` has taken a dense scheme.
+    bool const sends_all = allreduce_->k() >= allreduce_->length() ||
+                           static_cast<std::int64_t>(contributed.extent(0)) >= allreduce_->length();
+    if (options_.momentum > 0 && options_.factor_masking && !sends_all) {
       auto const reached = update.indices();
       enqueue("oktopk::training::mask_velocity", contributed.extent(0),
               detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // The automatic choice: what it predicts, that all ranks take the same scheme, and that nothing is lost when it changes.
+#include <oktopk/algorithm/dense.hpp>
 #include <oktopk/catalogue/automatic.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/counted.hpp>
@@ -210,6 +211,27 @@ TEST_CASE("automatic: a network that becomes slow is noticed, and few bytes are 
   CHECK_THAT(before[0], !Catch::Matchers::Contains("topk"));
   CHECK_THAT(after[0], Catch::Matchers::StartsWith("ok_topk") || Catch::Matchers::StartsWith("topk") ||
                            Catch::Matchers::StartsWith("gtopk"));
+}
+
+TEST_CASE("automatic: momentum is that of SGD while a dense scheme is in use", "[automatic]") {
+  in_process::run(3, [&](in_process_communicator comm) {
+    automatic<E, in_process_communicator> chosen_dense(
+        E(), comm, {.length = 256, .k = 8, .dense_update = true, .machine = network(1e-6, 1e-9)});
+    dense<E, in_process_communicator> plain(E(), comm, {.length = 256});
+    error_feedback with_chosen(chosen_dense, {.momentum = 0.5});
+    error_feedback with_plain(plain, {.momentum = 0.5});
+    Kokkos::View<float*, E> gradient("gradient", 256);
+    for (int iteration = 0; iteration < 6; ++iteration) {
+      for (std::size_t i = 0; i < 256; ++i) { // whole numbers, whose sums are exact in any order
+        gradient(i) = static_cast<float>((i + static_cast<std::size_t>(comm.rank() + iteration)) % 5);
+      }
+      auto const& ours = with_chosen(gradient);
+      auto const& theirs = with_plain(gradient);
+      for (std::size_t i = 0; i < 256; ++i) {
+        CHECK(ours.values()(i) == theirs.values()(i));
+      }
+    }
+  });
 }
 
 TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[automatic]") {
