@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#define OKTOPK_COMPILE_MPI template // ok_topk with its default policies
+#include <oktopk/allreduce.hpp>
 #include <oktopk/catalogue/make.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>

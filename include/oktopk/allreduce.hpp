@@ -35,18 +35,21 @@
 #ifndef OKTOPK_COMPILE
 #define OKTOPK_COMPILE extern template
 #endif
-#define OKTOPK_COMPILE_OVER(SPACE, COMM)                                                                               \
-  OKTOPK_COMPILE class ok_topk<SPACE, COMM>;                                                                           \
-  OKTOPK_COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                               \
+#ifndef OKTOPK_COMPILE_MPI // in a file of its own, or programs without MPI could not link the other one
+#define OKTOPK_COMPILE_MPI extern template
+#endif
+#define OKTOPK_COMPILE_OVER(COMPILE, SPACE, COMM)                                                                      \
+  COMPILE class ok_topk<SPACE, COMM>;                                                                                  \
+  COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                                      \
       detail::view_of_any_stride<float, SPACE> const&);                                                                \
-  OKTOPK_COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                               \
+  COMPILE ok_topk<SPACE, COMM>::update_type const& ok_topk<SPACE, COMM>::iterate(                                      \
       detail::accumulation<std::int32_t, float, SPACE::memory_space> const&)
 
 namespace oktopk {
 
-OKTOPK_COMPILE_OVER(Kokkos::DefaultExecutionSpace, in_process_communicator);
+OKTOPK_COMPILE_OVER(OKTOPK_COMPILE, Kokkos::DefaultExecutionSpace, in_process_communicator);
 #ifdef OKTOPK_MPI_COMPILED
-OKTOPK_COMPILE_OVER(Kokkos::DefaultExecutionSpace, mpi_communicator);
+OKTOPK_COMPILE_OVER(OKTOPK_COMPILE_MPI, Kokkos::DefaultExecutionSpace, mpi_communicator);
 #endif
 
 } // namespace oktopk

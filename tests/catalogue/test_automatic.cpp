@@ -234,6 +234,26 @@ TEST_CASE("automatic: momentum is that of SGD while a dense scheme is in use", "
   });
 }
 
+TEST_CASE("automatic: machines that differ between ranks, or are none, are an error on every rank", "[automatic]") {
+  auto const refused = [](auto const& machine_of) {
+    std::vector<std::string> said(2);
+    in_process::run(2, [&](in_process_communicator comm) {
+      said[static_cast<std::size_t>(comm.rank())] =
+          outcome_of([&] {
+            automatic<E, in_process_communicator>::options how{.length = length, .k = k};
+            how.machine = machine_of(comm.rank());
+            automatic<E, in_process_communicator> const made(E(), comm, how);
+          }).text;
+    });
+    CHECK(said[0] == said[1]);
+    return said[0];
+  };
+  CHECK_THAT(refused([](int rank) { return network(1e-6 * (rank + 1), 1e-9); }), Catch::Matchers::Contains("latency"));
+  CHECK_THAT(refused([](int rank) { return rank == 0 ? std::optional(network(1e-6, 1e-9)) : std::nullopt; }),
+             Catch::Matchers::Contains("machine"));
+  CHECK_THAT(refused([](int) { return network(-1, 1e-9); }), Catch::Matchers::Contains("latency"));
+}
+
 TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[automatic]") {
   automatic_state saved;
   std::string scheme;

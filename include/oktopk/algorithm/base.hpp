@@ -66,9 +66,9 @@ protected:
     detail::profiling_region const profiled(region);
     statistics_ = {};
     auto const start = clock::now();
-    begin_operation(comm_, name_, state_.iteration);
     call_context<E, Comm> call{exec_, comm_, name_, length_, k_, state_.iteration, {}, {}};
     try {
+      begin_operation(comm_, name_, state_.iteration);
       State next = state_;
       update_type const update = steps(call, next);
       finish_call(call, start, std::move(next), update);
@@ -79,7 +79,7 @@ protected:
       }
       throw;
     } catch (...) {
-      leave(comm_, detail::order_is_lost(comm_.rank()));
+      leave(comm_, lost_);
       throw;
     }
   }
@@ -107,6 +107,7 @@ private:
   }
 
   char const* scheme_;
+  error lost_ = detail::order_is_lost(comm_.rank()); // made before memory can be missing
   call_statistics statistics_;
   update_type update_;
 };

@@ -133,6 +133,15 @@ public:
     if (std::string const problem = detail::fault_of_options("automatic", how_); !problem.empty()) {
       terms.note(fault::option_out_of_range, problem);
     }
+    terms.fact("machine", how_.machine ? "given" : "measured");
+    if (how_.machine) {
+      machine_model::each_number(*how_.machine, [&](std::string const& number, double seconds) {
+        terms.fact(number, seconds);
+        if (!(seconds >= 0) || !std::isfinite(seconds)) {
+          terms.note(fault::option_out_of_range, "the machine's " + number + " is no number of seconds");
+        }
+      });
+    }
     terms.check_on(comm_);
     learn_machine();
     predict();
@@ -164,14 +173,14 @@ public:
     terms.fact("k", resolved).check_on(comm_);
     k_ = resolved;
     remember();
-    current_.reset();
+    retire();
     predict();
   }
 
   state_type const& state() const {
     state_.text.clear();
     state_.inside = {};
-    if (current_) {
+    if (current_ && trials_.empty()) { // a scheme on trial is not chosen yet
       state_.text.assign(current_->text().begin(), current_->text().end());
       state_.inside = current_->state();
     }
@@ -185,24 +194,42 @@ public:
     terms.fact("iteration", saved.iteration).fact("scheme", text);
     terms.check_on(comm_);
     state_ = saved;
-    current_.reset();
+    state_.of_other_ranks = 0;
+    retire();
     states_.clear();
     chosen_.clear();
-    if (text.empty()) {
-      predict();
-      return;
+    predict(); // forgets the times of trials, on which ranks have not agreed yet
+    if (std::none_of(forecasts_.begin(), forecasts_.end(), [&](forecast const& each) { return each.text == text; })) {
+      return; // none, or one that these options do not allow
     }
     trials_.clear();
     chosen_ = text;
     use(text);
-    current_->restore(saved.of_other_ranks != 0 ? current_->for_other_ranks(saved.inside) : saved.inside);
-    state_.of_other_ranks = 0;
+    any_state inside = saved.inside;
+    if (saved.of_other_ranks != 0) {
+      try {
+        inside = current_->for_other_ranks(inside);
+      } catch (error const&) { // on this rank alone: `restore` tells all ranks
+      }
+    }
+    current_->restore(inside);
   }
 
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    use(trials_.empty() ? chosen_ : forecasts_[trials_[trial_]].text); // the update of the call before lives until here
+    retired_.reset();
+    try {
+      use(trials_.empty() ? chosen_ : forecasts_[trials_[trial_]].text); // the last update lives until here
+    } catch (error const& why) {
+      if (detail::breaks_communicator(why.code())) {
+        leave(comm_, why);
+      }
+      throw;
+    } catch (...) { // memory that this rank alone lacks
+      leave(comm_, detail::order_is_lost(comm_.rank()));
+      throw;
+    }
     auto const start = detail::seconds_clock::now();
     update_type const& update = (*current_)(accumulator);
     note_time(detail::seconds_since(start));
@@ -283,12 +310,21 @@ private:
     return fits && (!how_.dense_update || each.dense);
   }
 
-  // Predicts every scheme and begins trials of the best.
+  // Predicts every scheme and begins trials of the best. Collective.
   void predict() {
     forecasts_ = forecast_all<E, Comm, Value, Index>({.length = how_.length, .k = k_}, comm_.size());
     std::erase_if(forecasts_, [&](forecast const& each) { return !allowed(each); });
     if (forecasts_.empty()) {
       throw error(fault::option_out_of_range, "automatic has no scheme to choose from");
+    }
+    // Logarithms may differ between processors by a bit; what ranks decide by is the same on all of them.
+    std::vector<std::int64_t> bytes;
+    for (forecast const& each : forecasts_) {
+      bytes.push_back(std::llround(each.cost.bytes));
+    }
+    allreduce_integers(comm_, std::span(bytes), reduction::max, phase::control, workspace_);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      forecasts_[i].cost.bytes = static_cast<double>(bytes[i]);
     }
     begin_trials();
   }
@@ -306,7 +342,7 @@ private:
     double const limit = trial_slack * forecasts_[order.front()].predicted;
     trials_.clear();
     for (std::size_t const each : order) {
-      if (trials_.size() < most_trials && forecasts_[each].predicted <= limit) {
+      if (trials_.empty() || (trials_.size() < most_trials && forecasts_[each].predicted <= limit)) {
         trials_.push_back(each);
       }
     }
@@ -315,7 +351,10 @@ private:
                                  [&](std::size_t i) { return forecasts_[i].text == current_->text(); })) {
       for (std::size_t i = 0; i < forecasts_.size(); ++i) {
         if (forecasts_[i].text == current_->text()) {
-          trials_.back() = i;
+          if (trials_.size() == most_trials) {
+            trials_.pop_back();
+          }
+          trials_.push_back(i);
         }
       }
     }
@@ -333,6 +372,13 @@ private:
   }
 
   static std::string scheme_of(std::string const& text) { return text.substr(0, text.find('(')); }
+
+  // Until the next call the caller may still read the last update.
+  void retire() {
+    if (current_) {
+      retired_ = std::move(current_);
+    }
+  }
 
   void remember() {
     if (current_) {
@@ -464,6 +510,7 @@ private:
   std::int64_t switches_ = 0;
   std::map<std::string, any_state> states_; // of each scheme that was used
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> current_;
+  std::unique_ptr<any_allreduce<E, Comm, Value, Index>> retired_; // has the update of the last call, if it is set
   collective_workspace workspace_;
   call_statistics no_call_;
   mutable state_type state_;

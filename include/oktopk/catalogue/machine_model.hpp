@@ -241,6 +241,7 @@ double shift_seconds(E const& exec, Comm& comm, message_buffer<E>& space, std::i
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
   machine_model found;
+  detail::cancel_on_unwind const alone_here(comm); // memory may be missing on one rank
   collective_workspace workspace;
   auto const agree = [&](double& seconds, reduction op) {
     auto picoseconds = static_cast<std::int64_t>(std::min(seconds, 1e5) * 1e12);
@@ -250,7 +251,8 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
 
   // The processor, on vectors that are long enough to tell and short enough for the time that there is.
   std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 10, 1 << 20);
-  double const density = std::clamp(static_cast<double>(k) / static_cast<double>(length), 1e-6, 1.0);
+  double const density =
+      std::clamp(static_cast<double>(k) / static_cast<double>(std::max<std::int64_t>(length, 1)), 1e-6, 1.0);
   auto const selected = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(values)));
   detail::buffer<Value, typename E::memory_space> data("oktopk::machine::values");
   detail::buffer<Value, typename E::memory_space> sums("oktopk::machine::sums");

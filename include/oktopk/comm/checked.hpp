@@ -169,6 +169,13 @@ public:
 
   explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(size())) {}
 
+  /// The messages of these ranks are checked.
+  auto survivors()
+    requires requires(Comm& comm) { comm.survivors(); }
+  {
+    return checked(inner().survivors());
+  }
+
   void begin_operation(std::string_view name, std::int64_t number) {
     shared_->during.begin(name, number);
     oktopk::detail::begin_operation(inner(), name, number);

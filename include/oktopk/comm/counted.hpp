@@ -79,6 +79,15 @@ public:
 
   explicit counted(Comm comm) : decorator(std::move(comm)), counters_(std::make_shared<counters>()) {}
 
+  /// The messages of these ranks are counted together with those of this one.
+  auto survivors()
+    requires requires(Comm& comm) { comm.survivors(); }
+  {
+    counted next(inner().survivors());
+    next.counters_ = counters_;
+    return next;
+  }
+
   request isend(std::span<std::byte const> out, int peer, phase p) {
     note_sent(out.size(), p);
     return request(inner().isend(out, peer, p), out.size(), p, false);

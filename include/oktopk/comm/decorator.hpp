@@ -5,6 +5,7 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace oktopk {
 /// (`start_one_by_one`), and one with request types of its own hides all that starts a message, waits or cancels.
 template <communicator Comm>
 class communicator_decorator : public Comm {
+  static_assert(!std::is_polymorphic_v<Comm>,
+                "oktopk: a decorator derives from its communicator, whose functions must not be virtual");
+
 public:
   Comm& inner() { return *this; }
 

@@ -262,11 +262,12 @@ struct in_process_member : shared_state {
   in_process_group* group = nullptr;
   int rank = 0;
   int fiber = 0;
-  int teller = -1;             ///< who has told this rank that it has given up
-  revocation received;         ///< why
-  void* joined = nullptr;      ///< what it joins an allreduce with
-  std::size_t joined_size = 0; ///< in numbers
-  std::size_t successions = 0; ///< calls of `survivors`
+  int teller = -1;               ///< who has told this rank that it has given up
+  revocation received;           ///< why
+  void* joined = nullptr;        ///< what it joins an allreduce with
+  std::size_t joined_size = 0;   ///< in numbers
+  std::size_t successions = 0;   ///< calls of `survivors`
+  error lost = order_is_lost(0); ///< why it leaves where it cancels: made before memory can be missing
 };
 
 /// State that the communicators of one group of ranks share: their messages, and what each rank knows of the group's
@@ -283,6 +284,7 @@ public:
       members_[rank].group = this;
       members_[rank].rank = static_cast<int>(rank);
       members_[rank].fiber = fibers[rank];
+      members_[rank].lost = order_is_lost(static_cast<int>(rank));
     }
   }
 
@@ -324,7 +326,7 @@ public:
     drop_messages_of(mine.rank);
     schedule_.events().recall(mine.fiber, this);
     if (!mine.broken && !schedule_.events().has_died(mine.fiber)) {
-      abort(mine, order_is_lost(mine.rank));
+      abort(mine, mine.lost);
     }
   }
 

@@ -163,7 +163,7 @@ public:
       broken.throw_if_happened();
       auto const gave_up = [&](int each) { return each != rank && seat(each).gave_up.load() != 0; };
       if (int const teller = first_of(gave_up, true); teller < size) {
-        broken.fail(abandoned_by(teller, during, seat(teller).reason));
+        broken.fail(abandoned_by(teller, during, reason_of(teller)));
       }
       auto const left = time_limit - (std::chrono::steady_clock::now() - begun);
       bool const is_late = time_limit.count() > 0 && left.count() <= 0;
@@ -208,6 +208,10 @@ private:
     return lanes_[static_cast<std::size_t>((2 * peer + receives) * phase_count + use)];
   }
 
+  std::string reason_of(int of) const { // which may be damaged
+    return {seat(of).reason, strnlen(seat(of).reason, sizeof(seat(of).reason))};
+  }
+
   template <class Predicate>
   int first_of(Predicate const& holds, bool as) const {
     int each = 0;
@@ -235,6 +239,13 @@ private:
         if (!m.done()) {
           break;
         }
+        if (m.size > m.capacity) { // the rest is in the ring, where the next message would take it for a size
+          error const why(fault::communication, std::to_string(m.size) + " bytes from rank " + std::to_string(m.peer) +
+                                                    " exceed the " + std::to_string(m.capacity) +
+                                                    " bytes of room for them");
+          abort(why); // which empties the lanes
+          throw why;
+        }
       }
       if (moved > 0) {
         seat(peer).ring();
@@ -252,7 +263,12 @@ private:
     void* const at = is_mine ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0) : MAP_FAILED;
     memory_ = at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
     std::string const why = memory_ != nullptr ? "" : errno == EAGAIN ? "it is there already" : std::strerror(errno);
-    if (memory_ == nullptr || seat(rank).here.exchange(static_cast<std::uint32_t>(size)) != 0) {
+    // Nobody leaves the start before this rank is here: who was here and has ended, was so in an earlier run.
+    auto const has_left = [&](int each) {
+      return each != rank && seat(each).here.load() != 0 && lock(F_OFD_GETLK, each);
+    };
+    bool const is_stale = memory_ != nullptr && first_of(has_left, true) < size;
+    if (memory_ == nullptr || is_stale || seat(rank).here.exchange(static_cast<std::uint32_t>(size)) != 0) {
       unmap(memory_ == nullptr ? "" : name);
       throw error(fault::communication, "rank " + std::to_string(rank) + " cannot use the memory " + name + ": " +
                                             (why.empty() ? "it was used before; try again, or take a new name" : why));

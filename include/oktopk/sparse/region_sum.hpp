@@ -84,8 +84,10 @@ public:
   /// Starts with an empty region, also where a call was given up and nothing extracted. All entries added until
   /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
   void open(E const& exec, region where, std::int64_t most = 0) {
-    if (filled_) {
-      extract(exec); // clears what was added
+    if (filled_) { // cleared without memory for the entries, which may be missing
+      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Value(0));
+      detail::fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
+      filled_ = false;
     }
     where_ = where;
     sums_.reserve(exec, where.width());
