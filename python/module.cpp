@@ -20,6 +20,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -64,6 +65,8 @@ public:
   /// A job throws nothing.
   void post(std::function<void()> job) { thread_.submit(std::move(job)); }
 
+  bool runs_here() const { return thread_.runs_here(); }
+
   std::map<int, std::shared_ptr<void>> all; ///< by number; for jobs alone
 
 private:
@@ -77,12 +80,15 @@ bool is_shut_down = false;
 int averagers_made = 0;
 PyObject* error_type = nullptr;
 
-worker& running_worker() {
+worker& running_worker(bool waits = false) {
   if (is_shut_down) {
     throw oktopk::error(oktopk::fault::bad_state, "oktopk_torch has been shut down");
   }
   if (!the_worker) {
     the_worker = std::make_unique<worker>();
+  }
+  if (waits && the_worker->runs_here()) { // the wait would have no end
+    throw oktopk::error(oktopk::fault::bad_state, "a callback of a future cannot wait for oktopk_torch");
   }
   return *the_worker;
 }
@@ -191,7 +197,7 @@ private:
   template <class Job>
   std::invoke_result_t<Job, std::shared_ptr<void>&> run(Job const& job) const {
     using result_type = std::invoke_result_t<Job, std::shared_ptr<void>&>;
-    worker& on = running_worker();
+    worker& on = running_worker(true);
     auto const task = std::make_shared<std::packaged_task<result_type()>>([&] { return job(on.all[number_]); });
     auto result = task->get_future();
     py::gil_scoped_release const release;
@@ -227,12 +233,12 @@ PYBIND11_MODULE(_native, module) {
       .def("__call__", &oktopk::density_schedule::at);
   py::class_<oktopk::tensor_arrival>(module, "Arrival")
       .def(py::init([](at::Tensor const& buffer, std::vector<int> tensors, std::vector<int> used, std::string fault,
-                       bool is_first, bool is_last, double loss_scale, double density) {
+                       bool is_first, bool is_last, double loss_scale, std::optional<double> density) {
         return oktopk::tensor_arrival{
             buffer, std::move(tensors), std::move(used), std::move(fault), is_first, is_last, loss_scale, density, {}};
       }));
   py::class_<oktopk::tensor_loading>(module, "Loading")
-      .def(py::init<std::vector<std::string>, std::string, bool, double, bool>());
+      .def(py::init<std::vector<std::string>, std::string, bool, double, bool, std::optional<double>>());
   native_averager<float>::define(module, "Averager32");
   native_averager<double>::define(module, "Averager64");
   module.def("refuse", [](future_pointer const& future, std::string const& text) { set_error(*future->fut, text); });
@@ -244,5 +250,6 @@ PYBIND11_MODULE(_native, module) {
     return all;
   });
   module.def("version", &oktopk::version);
+  module.def("expect_other_thread", [] { running_worker(true); });
   module.def("shut_down", &shut_down);
 }

@@ -190,7 +190,10 @@ def run_check(given, scratch):
         rows = kept(given, "check")
         if workload not in given.workload or any((row["rate"], row["workload"]) == (rate, workload) for row in rows):
             continue
-        jobs = [job_of(workload, scheme, best_rate(runs, workload, scheme)[0], 1) for scheme in CHECKED]
+        best = {scheme: best_rate(runs, workload, scheme)[0] for scheme in CHECKED if scheme in given.algorithm}
+        jobs = [job_of(workload, scheme, best_one, 1) for scheme, best_one in best.items() if best_one is not None]
+        if not jobs:
+            continue
         programs.say(f"Training {workload} at {arguments.rate_text(rate)}")
         results.write(given.results / "peers_check.csv", rows + on_cluster(given, scratch, rate, jobs))
 
@@ -312,7 +315,9 @@ def checks(given):
     lines = []
     for (workload, scheme, _, _), run in trainings(kept(given, "check")).items():
         for rate, rows in results.grouped(run, "rate").items():
-            course = courses(given, workload)[scheme]
+            course = courses(given, workload).get(scheme)
+            if course is None or not course.measured(rate):
+                continue
             foretold = course.cost(int(rows[-1]["iteration"]), rate, "step_seconds")
             seconds, same = float(rows[-1]["seconds"]), [row["test_loss"] for row in rows] == [
                 row["test_loss"] for row in course.runs[0]]

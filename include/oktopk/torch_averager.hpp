@@ -13,6 +13,7 @@
 #include <oktopk/training/bucket_engine.hpp>
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <chrono>
@@ -37,15 +38,15 @@ namespace oktopk {
 struct tensor_arrival {
   at::Tensor buffer;
   std::vector<int> tensors;
-  std::vector<int> used; ///< 0 or 1: whether this rank has a gradient of each; empty where all ranks have all
-  std::string fault;     ///< in words, where the gradients are none; the call then fails on all ranks
-  bool is_first = true;  ///< of its step: what fails in a step changes no residual
-  bool is_last = true;   ///< of its step
-  double loss_scale = 1; ///< a factor of the gradients that residuals do not have
-  double density = 0;    ///< from this step on; 0 for the one before
+  std::vector<int> used;           ///< 0 or 1: whether this rank has a gradient of each; empty where all ranks have all
+  std::string fault;               ///< in words, where the gradients are none; the call then fails on all ranks
+  bool is_first = true;            ///< of its step: what fails in a step changes no residual
+  bool is_last = true;             ///< of its step
+  double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
+  std::optional<double> density{}; ///< from this step on; none for the one before
   std::function<void(std::exception_ptr)> done; ///< called once, with null where all went well
 
-  at::Tensor values{}; // of the type of the sums, without the factor; the buffer itself where it has both
+  at::Tensor values{}; // contiguous, of the type of the sums, without the factor; the buffer itself where it is so
 };
 
 /// What `tensor_averager::load` takes beside the states.
@@ -53,8 +54,9 @@ struct tensor_loading {
   std::vector<std::string> keys; ///< of the saved tensors
   std::string fault;             ///< of this rank, in words
   bool of_other_ranks = false;
-  double factor = 1;   ///< of the residuals
-  bool clears = false; ///< the states are of another rank, whose residual and velocity are not for this one
+  double factor = 1;               ///< of the residuals
+  bool clears = false;             ///< the states are of another rank, whose residual and velocity are not for this one
+  std::optional<double> density{}; ///< that `set_density` had set
 };
 
 /// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback: under
@@ -92,8 +94,11 @@ public:
       terms.note(fault::option_out_of_range, fault);
       terms.check_on(comm_);
     }
-    allreduce trial = made(whole()); // finds what is wrong before the first call
-    error_feedback<allreduce> const of_trial(space(), trial, how_);
+    auto of_whole = trial(); // finds what is wrong before the first call
+    if (!of_whole) {
+      of_whole = make_allreduce<Value>(space(), comm_, "dense", {}); // for what is wrong with the options
+    }
+    error_feedback<allreduce> const of_trial(space(), *of_whole, how_);
   }
 
   tensor_averager(tensor_averager const&) = delete;
@@ -140,7 +145,9 @@ public:
     auto const before = std::exchange(density_, density);
     try {
       if (engine_->plan().buckets.empty()) {
-        made(whole()); // whether there are densities
+        if (auto of_whole = trial()) { // whether there are densities
+          set_density_of(*of_whole);
+        }
       }
       for (std::size_t number = 0; number < engine_->plan().buckets.size(); ++number) {
         set_density_of(engine_->at(static_cast<int>(number)).allreduce);
@@ -183,8 +190,12 @@ public:
     for (auto const each : state.bucket_tensors) {
       terms.fact("next parameter", each);
     }
-    terms.check_on(comm_);
+    if (how.density) {
+      detail::resolve_k(1, std::nullopt, *how.density, terms);
+    }
+    terms.fact("density", how.density.value_or(0)).check_on(comm_);
     auto const before = std::exchange(lengths_, state.lengths);
+    auto const density_before = std::exchange(density_, how.density.value_or(density_));
     try {
       auto fresh = new_engine();
       auto next = state.bucket_tensors.begin();
@@ -205,6 +216,7 @@ public:
       engine_ = std::move(fresh);
     } catch (...) {
       lengths_ = before;
+      density_ = density_before;
       throw;
     }
     used_.assign(lengths_.size(), 0);
@@ -243,8 +255,9 @@ public:
     std::vector<std::string> all;
     for (std::size_t i = 0; i < engine_->plan().buckets.size(); ++i) {
       auto const& of = engine_->at(static_cast<int>(i)).allreduce;
+      std::string const told = of.explain();
       all.push_back(of.text() + ", which is " + std::string(of.name()) + ": " + std::to_string(of.k()) + " of " +
-                    std::to_string(of.length()) + " values");
+                    std::to_string(of.length()) + " values" + (told == of.text() ? "" : " (" + told + ")"));
     }
     return all;
   }
@@ -269,8 +282,8 @@ private:
     words_before_ = words_sent();
     step_values_ = 0;
     loss_scale_ = first.loss_scale;
-    if (first.density > 0 && first.density != density_) {
-      attempt([&] { set_density(first.density); });
+    if (first.density && *first.density != density_) { // also of one that is none: an error
+      attempt([&] { set_density(*first.density); });
     }
   }
 
@@ -288,7 +301,7 @@ private:
       used_[index(what.tensors[i])] = what.used[i];
     }
     if (what.fault.empty()) {
-      what.values = what.buffer.to(detail::torch_type<Value>);
+      what.values = what.buffer.to(detail::torch_type<Value>).contiguous();
       if (loss_scale_ != 1) {
         what.values.mul_(1 / loss_scale_);
       }
@@ -310,8 +323,13 @@ private:
         each.values.mul_(loss_scale_);
       }
       if (!why && !each.values.is_same(each.buffer)) {
-        each.buffer.copy_(each.values);
-        if (skips_ && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks alike
+        try {
+          c10::InferenceMode const guard; // the buffer may be a tensor of this mode, and is changed in no other
+          detail::torch_call("the copy of an average", [&] { each.buffer.copy_(each.values); });
+        } catch (error const&) { // of this rank alone: the sums are made, and residuals are those of after the step
+          why = std::current_exception();
+        }
+        if (!why && skips_ && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
           engine_->fail(std::make_exception_ptr(error(fault::non_finite, "an average overflows")));
           why = engine_->failed();
         }
@@ -346,6 +364,11 @@ private:
       auto const bytes = torch_view<std::uint8_t>(saved[i]);
       std::istringstream in(std::string(bytes.data(), bytes.data() + bytes.extent(0)));
       auto next = oktopk::load<typename engine::state_type>(in);
+      if (next.bucket_tensors.size() < next.lengths.size()) { // some in no bucket yet: all are put into new ones
+        next.bucket_sizes.clear();
+        next.bucket_tensors.clear();
+        next.allreduces.clear();
+      }
       bucket_options order;
       order.order.assign(next.bucket_tensors.begin(), next.bucket_tensors.end());
       if ((!grows_ && next.lengths != lengths_) || !detail::problem_of(next.lengths, order).empty() ||
@@ -405,6 +428,19 @@ private:
     return fresh;
   }
 
+  /// One of all values. None where tensors come with their calls and the text has a k, which no values cannot have.
+  std::optional<allreduce> trial() const {
+    bucket const of = whole();
+    try {
+      return make_allreduce<Value>(space(), comm_, text_, {.length = of.length, .k = {}, .density = of.density});
+    } catch (error const& found) {
+      if (!grows_ || found.code() != fault::k_out_of_range) {
+        throw;
+      }
+      return {};
+    }
+  }
+
   void set_density_of(allreduce& of) const {
     if (density_ > 0) {
       agreement terms("oktopk_torch: set_density");
@@ -454,7 +490,22 @@ private:
       fault.emplace(fault::option_out_of_range, what.fault);
     }
     times.began = now();
+    // Withheld gradients count for the norm that clips: zeros meanwhile.
+    std::vector<detail::entry_range> withheld;
+    std::vector<Value> kept;
+    if (how_.clip_norm > 0 && !fault) {
+      withheld = engine_->at(number).withheld;
+    }
+    for (auto const [begin, end] : withheld) {
+      kept.insert(kept.end(), gradients.data() + begin, gradients.data() + end);
+      std::fill(gradients.data() + begin, gradients.data() + end, Value(0));
+    }
     engine_->reduce(number, gradients, 1, fault);
+    auto next = kept.cbegin();
+    for (auto const [begin, end] : withheld) {
+      std::copy_n(next, end - begin, gradients.data() + begin);
+      next += end - begin;
+    }
     times.ended = now();
   }
 

@@ -63,8 +63,12 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
 
     def _begin(self, group, scheme, dtype, fault, names, lengths, skips=False, *, momentum=0.0, nesterov=False, clip_norm=0.0,
                residual_decay=1.0, density=None):
-        self.scheme, self.dtype, self.density = scheme, dtype, density
+        self.scheme, self.dtype, self.density, self._was_set = scheme, dtype, density, None
         self._group = torch.distributed.group.WORLD if group is None else group
+        if not isinstance(self._group, torch.distributed.ProcessGroup):
+            raise Error("there is no process group, or this rank is not in it: call torch.distributed.init_process_group first")
+        if self._group.name() == "nccl":
+            raise Error("a process group of nccl moves tensors of GPUs alone: give one of gloo, new_group(backend='gloo')")
         self._names, self._lengths, self._steps = list(names), list(lengths), {}  # steps: of each key; of a model as a whole
         self._types = TYPES if dtype == torch.float64 else TYPES[:3]
         if not isinstance(scheme, str):
@@ -72,11 +76,15 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         feedback = _native.Feedback(momentum, nesterov, clip_norm, residual_decay)
         made = _native.Averager64 if dtype == torch.float64 else _native.Averager32
         self._native = made(self._group, scheme, feedback, self._lengths, skips, fault)
+        if density is not None:  # what is wrong with it is said here
+            self._native.set_density(density(0) if callable(density) else density)
 
     def __call__(self, tensor, key="", *, async_op=False):
         """Makes a tensor its average over the ranks, in place; gives the tensor, or a future of it with `async_op`.
 
         Collective. Calls come in the same order on all ranks; a key has the same number of values in each."""
+        if not async_op:
+            _native.expect_other_thread()
         fault = _fault_of(f"the tensor of key {key!r}", tensor, self._types)
         length = 0 if fault else tensor.numel()
         if key not in self._names:
@@ -86,22 +94,17 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         number = self._names.index(key)
         if not fault and length != self._lengths[number]:
             fault = f"the tensor of key {key!r} has {length} values, and had {self._lengths[number]} before"
-        buffer = tensor.detach()
-        if not fault and not buffer.is_contiguous():
-            buffer = buffer.contiguous()
-        future, is_copy = self._start(buffer, [number], [], fault, key), not fault and not tensor.is_contiguous()
+        future = self._start(tensor.detach(), [number], [], fault, key)
         if async_op:
-            return future.then(lambda done: tensor.detach().copy_(done.value())) if is_copy else future
+            return future
         _wait(future)
-        if is_copy:
-            tensor.detach().copy_(buffer)
         return tensor
 
     average = __call__
 
     def _start(self, buffer, tensors, used, fault, key=None, is_first=True, is_last=True, loss_scale=1.0):
         step = self._steps.get(key, 0)
-        density = self.density(step) if callable(self.density) else self.density or 0.0
+        density = self.density(step) if callable(self.density) else self.density
         future = torch.futures.Future()
         self._native.start(_native.Arrival(buffer, tensors, used, fault, is_first, is_last, loss_scale, density), future)
         self._steps[key] = step + is_last
@@ -110,7 +113,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
     def set_density(self, density):
         """Another density from now on, in (0, 1], instead of the scheme's and of a schedule. Collective, between steps."""
         self._native.set_density(density)
-        self.density = density
+        self.density = self._was_set = density
 
     def last_step(self):
         """Figures of the last step, on this rank: its `step_values`, `words` of 4 bytes that were sent, `seconds` of
@@ -149,7 +152,7 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         where that one had done two iterations or more: DDP builds other buckets after its first. "state" has the bytes
         that `oktopk::save` writes in C++ for buckets over an algorithm by its name, as `data_parallel` makes them."""
         return {"scheme": self.scheme, "parameters": list(self._names), "state": self._native.save(),
-                "lengths": list(self._lengths), "steps": dict(self._steps),
+                "lengths": list(self._lengths), "steps": dict(self._steps), "density": self._was_set,
                 "ranks": torch.distributed.get_world_size(self._group)}
 
     def load_state_dict(self, saved, other_ranks=False):
@@ -161,14 +164,16 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
         One state in place of the list is what this rank takes, and the others are lost."""
         rank, ranks = torch.distributed.get_rank(self._group), torch.distributed.get_world_size(self._group)
         every = list(saved) if isinstance(saved, (list, tuple)) else [saved]
-        mine, clears = every, False
+        mine, clears, density = every, False, None
         if other_ranks and isinstance(saved, (list, tuple)):
             mine, clears = every[rank::ranks] or every[:1], rank >= len(every)
         states, names, lengths, fault, factor, steps = [torch.empty(0, dtype=torch.uint8)], [], [], "", 1.0, {}
         try:
             first = mine[0]
             states, names = [each["state"].detach() for each in mine], list(first["parameters"])
-            lengths, steps, before = list(first.get("lengths", [])), dict(first.get("steps", {})), first.get("ranks", ranks)
+            density = None if first.get("density") is None else float(first["density"])
+            lengths, steps = list(first.get("lengths", self._lengths)), dict(first.get("steps", {}))
+            before = first.get("ranks", ranks)
             factor = ranks / before if other_ranks else 1.0
             if isinstance(self, state) and names != self._names:
                 others = sorted(set(names) ^ set(self._names), key=str) or "they have another order"
@@ -177,8 +182,10 @@ class averager:  # pylint: disable=invalid-name  # reads as a function where it 
                 fault = f"the saved state is of {before} ranks, and there are {ranks}: load_state_dict(..., other_ranks=True)"
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:  # of this rank alone: others hear of it
             fault = f"the saved state is none of oktopk_torch: {wrong!r}"
-        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, factor, clears))
-        self._names, self._lengths, self._steps = names, lengths or self._lengths, steps
+        self._native.load(states, _native.Loading(list(map(str, names)), fault, other_ranks, factor, clears, density))
+        self._names, self._lengths, self._steps = names, lengths, steps
+        if density is not None:
+            self.density = self._was_set = density
 
 
 class state(averager):  # pylint: disable=invalid-name  # reads as a function where a hook is registered

@@ -31,6 +31,9 @@ OTHERS = ["nothing_is_lost", "nothing_is_lost:ok_topk(density=0.05, format=packe
           "a_step_with_a_fault_is_skipped_on_request", "what_cannot_be_averaged_is_refused_by_name",
           "a_float64_model_and_a_mixed_one_lose_nothing", "densities_follow_a_schedule", "options_of_the_residual_act",
           "a_report_says_what_runs", "a_state_goes_on_with_other_ranks", "what_ddp_offers_trains",
+          "what_torch_cannot_write_to_is_an_error", "a_callback_that_would_wait_is_an_error",
+          "a_group_that_does_not_do_is_refused", "a_density_is_checked_when_an_averager_is_made",
+          "clipping_does_not_see_what_takes_no_part", "a_state_with_a_tensor_in_no_bucket_is_loaded",
           "local_steps_with_an_outer_average_stay_together"]
 
 

@@ -9,6 +9,7 @@ import io
 import struct
 import sys
 import tempfile
+import time
 
 import oktopk_torch
 import torch
@@ -501,6 +502,53 @@ def an_average_of_something_else_is_an_error(_):
     assert "neither" in message_of(lambda: oktopk_torch.averager(None, dtype=torch.float16))
 
 
+def what_torch_cannot_write_to_is_an_error(_):
+    """Of the future alone. Tensors of the inference mode are written to, of other types and not contiguous as well."""
+    average = oktopk_torch.averager(None, "topk_a(density=1)")
+    for kind in (torch.float32, torch.float16):
+        with torch.inference_mode():
+            tensor = torch.full((3, 5), 1.0 + dist.get_rank()).to(kind).t()
+        for how in ({}, {"async_op": True}):
+            average(tensor, key="a", **how).wait() if how else average(tensor, key="a")
+            assert (tensor == (1 + dist.get_world_size()) / 2).all(), tensor
+    one = torch.ones(1).expand(15)
+    assert "copy of an average" in message_of(lambda: average(one, key="a"))
+    future = average(one, key="a", async_op=True)
+    assert "copy of an average" in message_of(future.wait)
+    assert average(torch.ones(15), key="a").equal(torch.ones(15))
+
+
+def a_callback_that_would_wait_is_an_error(_):
+    """It runs on the thread that does the work; the call would wait for itself. Starting work is allowed."""
+    average, said, futures = oktopk_torch.averager(), [], []
+    average(torch.ones(8), key="a")
+
+    def ends(_):
+        said.extend(message_of(each) for each in (average.residual_norm, lambda: average(torch.ones(8), key="a")))
+        futures.append(average(torch.ones(8), key="a", async_op=True))
+    dist.barrier()
+    if dist.get_rank() == 0:
+        time.sleep(0.5)  # so that the others have their callbacks before anything is done
+        average(torch.ones(8), key="a")
+        average(torch.ones(8), key="a")
+    else:
+        average(torch.ones(8), key="a", async_op=True).add_done_callback(ends)
+        average.residual_norm()  # behind the callback
+        futures[0].wait()
+        assert len(said) == 2 and all("a callback of a future cannot wait" in each for each in said), said
+
+
+def a_group_that_does_not_do_is_refused(_):
+    """By name, before anything is sent."""
+    class Nccl(dist.ProcessGroup):
+        def name(self):
+            return "nccl"
+    first = dist.new_group([0])
+    if dist.get_rank() != 0:
+        assert "no process group" in message_of(lambda: oktopk_torch.averager(first))
+    assert "nccl" in message_of(lambda: oktopk_torch.averager(Nccl(dist.get_rank(), dist.get_world_size())))
+
+
 class Scaler:
     """As torch.cuda.amp.GradScaler, which torch without CUDA switches off: skips a step with an infinity, halves its scale
     then, and doubles it when it is told to."""
@@ -660,6 +708,63 @@ def densities_follow_a_schedule(_):
     assert "takes no other k" in message_of(lambda: oktopk_torch.averager(None, "dense").set_density(0.5))
 
 
+def a_density_is_checked_when_an_averager_is_made(_):
+    """And one that was set is saved, in place of a schedule. A text with k waits for the length of the first tensor."""
+    for wrong in (0, -0.5, float("nan"), lambda step: 0):
+        assert "(0, 1]" in message_of(lambda wrong=wrong: oktopk_torch.averager(None, "topk_a", density=wrong))
+        assert "(0, 1]" in message_of(lambda wrong=wrong: oktopk_torch.state(nn.Linear(8, 8), "topk_a", density=wrong))
+    assert "takes no other k" in message_of(lambda: oktopk_torch.averager(None, "dense", density=0.5))
+    late = oktopk_torch.averager(None, "topk_a", density=lambda step: 0.5 if step < 1 else 0)
+    late(torch.ones(8))
+    assert "(0, 1]" in message_of(lambda: late(torch.ones(8)))
+    average = oktopk_torch.averager(None, "topk_a(k=3)")
+    average(torch.ones(8))
+    assert average.last_step()["selected"] == 3
+    assert "clip_norm" in message_of(lambda: oktopk_torch.averager(None, "topk_a(k=3)", clip_norm=-1.0))
+    assert average.state_dict()["density"] is None
+    average.set_density(0.5)
+    for how in ({}, {"density": lambda step: 1.0}):
+        again = oktopk_torch.averager(None, "topk_a(k=3)", **how)
+        again.load_state_dict(average.state_dict())
+        again(torch.ones(8))
+        assert again.last_step()["selected"] == 4 and again.state_dict()["density"] == 0.5
+    last = dist.get_rank() == dist.get_world_size() - 1
+    for wrong, words in (("much", "none of oktopk_torch"), (2.0, "(0, 1]"), (0.25, "disagree")):
+        assert words in message_of(
+            lambda wrong=wrong: again.load_state_dict({**average.state_dict(), "density": wrong if last else 0.5}))
+    again(torch.ones(8))
+    assert again.last_step()["selected"] == 4
+    again.load_state_dict(oktopk_torch.averager(None, "topk_a(k=3)").state_dict())
+    again(torch.ones(9))
+
+
+def clipping_does_not_see_what_takes_no_part(_):
+    """A gradient that stays on a parameter that no rank uses."""
+    ddp = DistributedDataParallel(Optional(2, 64), find_unused_parameters=True)
+    ddp.register_comm_hook(oktopk_torch.state(ddp, "topk_a(density=1)", clip_norm=1.0), oktopk_torch.hook)
+    ddp(torch.ones(2, 64), [0, 1]).backward()
+    used, stays = ddp.module.parts
+    used.grad = None
+    stays.grad.fill_(100)
+    ddp(torch.full((2, 64), 0.0625), [0]).backward()  # of norm 0.5
+    assert used.grad.equal(torch.full((64,), 0.0625)) and stays.grad.equal(torch.full((64,), 100.0)), used.grad
+
+
+def a_state_with_a_tensor_in_no_bucket_is_loaded(scheme):
+    """Also with another plan of buckets: the residual of each parameter is there."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    state = oktopk_torch.state(model, scheme)
+    part = DistributedDataParallel(model[0])
+    part.register_comm_hook(state, oktopk_torch.hook)
+    part(torch.ones(1, 8)).sum().backward()
+    again = oktopk_torch.state(model, scheme)
+    again.load_state_dict(state.state_dict())
+    assert residuals_of(again).count_nonzero() > 0 and residuals_of(again).equal(residuals_of(state))
+    other = DistributedDataParallel(model[0])
+    other.register_comm_hook(again, oktopk_torch.hook)
+    other(torch.ones(1, 8)).sum().backward()
+
+
 def options_of_the_residual_act(_):
     """Clipping bounds what goes in; decay leaves a share of the residual; its norm is told."""
     for options, first, second in (({}, 1.0, 2.0), ({"residual_decay": 0.5}, 1.0, 1.5), ({"residual_decay": 0.0}, 1.0, 1.0),
@@ -683,6 +788,9 @@ def a_report_says_what_runs(_):
     assert last["hidden_seconds"] <= last["hideable_seconds"] + 1e-9 and last["step_values"] == 4801
     assert f"{4 * last['words']:.0f} bytes sent" in said and "of a dense ring's" in said and "hidden" in said
     assert said.count("which is ok_topk") == last["buckets"] == len(training.borders[-1]), said
+    automatic = oktopk_torch.averager(None, "automatic")
+    automatic(torch.ones(1000))
+    assert "ms predicted" in automatic.report(), automatic.report()
     dense = Training("dense")
     for step in range(3):
         dense.step(step)

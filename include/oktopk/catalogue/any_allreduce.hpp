@@ -97,6 +97,11 @@ public:
   std::string_view name() const { return inside_->name(); }
   /// The text that the algorithm was asked for with, policies and options included.
   std::string const& text() const { return description_.text; }
+  /// What runs, as the algorithm tells it; the text, where it has no `explain`.
+  std::string explain() const {
+    std::string told = inside_->explain();
+    return told.empty() ? text() : told;
+  }
   double bound_words() const { return inside_->bound_words(); }
   call_statistics const& last_call() const { return inside_->last_call(); }
   E const& execution() const { return inside_->execution(); }
@@ -148,6 +153,7 @@ private:
     virtual std::int64_t length() const = 0;
     virtual std::int64_t k() const = 0;
     virtual std::string_view name() const = 0;
+    virtual std::string explain() const = 0;
     virtual std::string type_of_state() const = 0;
     virtual double bound_words() const = 0;
     virtual call_statistics const& last_call() const = 0;
@@ -169,6 +175,13 @@ private:
     std::int64_t length() const override { return allreduce.length(); }
     std::int64_t k() const override { return allreduce.k(); }
     std::string_view name() const override { return allreduce.name(); }
+    std::string explain() const override {
+      if constexpr (requires { allreduce.explain(); }) {
+        return allreduce.explain();
+      } else {
+        return {};
+      }
+    }
     std::string type_of_state() const override { return Allreduce::state_type::type_name(); }
     double bound_words() const override { return allreduce.bound_words(); }
     call_statistics const& last_call() const override { return allreduce.last_call(); }
