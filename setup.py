@@ -28,6 +28,7 @@ class CMakeBuild(build_ext):
                    # Wheels of torch bring headers and libraries along; some have the strings of C++98.
                    "CMAKE_PREFIX_PATH": pathlib.Path(torch.__file__).parent,
                    "CMAKE_CXX_FLAGS": f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"}
+        (folder / "CMakeCache.txt").unlink(missing_ok=True)  # another torch may be installed than the last time
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
         subprocess.run(["cmake", "-S", ROOT, "-B", folder, *generator, *(f"-D{key}={value}" for key, value in options.items())],
                        check=True)

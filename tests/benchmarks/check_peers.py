@@ -5,6 +5,7 @@
 import csv
 import math
 import sys
+import types
 
 import pytest
 from conftest import ROOT, succeed
@@ -85,3 +86,18 @@ def test_powersgd_pays_for_its_dense_steps(shown):
     assert cells(shown, "powersgd(rank=1)", 1)[1:] == ["100", f"{24 + 136 * 0.1:.1f}"]
     assert cells(shown, "ok_topk", 1)[1:] == ["200", "18.0"]
     assert "1 Gbit/s: ok_topk 18.0 s; the fastest peer powersgd(rank=1) 37.6 s, 2.09 times as long." in shown
+
+
+def test_checks_leave_out_what_was_not_asked_for_or_measured(tmp_path, monkeypatch):
+    trained = training("ddp", 0.1)
+    rows = {"loss": trained, "check": [{**row, "rate": "1gbit", "scheme": scheme} for row in trained
+                                       for scheme in ("ddp", "powersgd(rank=2)")]}
+    given = types.SimpleNamespace(results=tmp_path, workload=["mlp"], algorithm=["ddp", "ok_topk", peers.CHECKED[2]])
+    asked = []
+    monkeypatch.setattr(peers, "kept", lambda _, part: rows.get(part, []))
+    assert peers.checks(given) == ""
+    rows["check"] = []
+    monkeypatch.setattr(peers, "on_cluster", lambda *given: asked.extend(given[3]) or [])
+    monkeypatch.setattr(peers.results, "write", lambda *_: None)
+    peers.run_check(given, tmp_path)
+    assert [job["scheme"] for job in asked] == ["ddp"]

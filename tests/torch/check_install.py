@@ -44,11 +44,13 @@ def test_install_and_uninstall(tmp_path):
     source = tmp_path / "source"  # pip leaves a build folder beside pyproject.toml
     for name in ("cmake", "include", "python", "src", "packaging"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("build"))
-    for name in ("CMakeLists.txt", "pyproject.toml", "setup.py", "LICENSE", "README.md"):
+    for name in ("CMakeLists.txt", "pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md"):
         shutil.copy(ROOT / name, source)
     python, second = venv(tmp_path / "one"), venv(tmp_path / "two")
+    succeed(python, "setup.py", "-q", "sdist", cwd=source)
+    archive, = (source / "dist").glob("*.tar.gz")  # what it has is enough for a build
     began = time.monotonic()
-    run_pip(python, "wheel", "--no-build-isolation", "--no-deps", "-w", tmp_path / "wheels", source)
+    run_pip(python, "wheel", "--no-build-isolation", "--no-deps", "-w", tmp_path / "wheels", archive)
     wheel, = (tmp_path / "wheels").glob(f"oktopk_torch-{VERSION}*.whl")
     print(f"{wheel.name}: {wheel.stat().st_size} bytes, built in {time.monotonic() - began:.0f} s")
     program = tmp_path / "rank.py"

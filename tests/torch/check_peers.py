@@ -6,7 +6,6 @@ import csv
 import json
 import subprocess
 import sys
-import types
 
 from conftest import ROOT, SECONDS
 
@@ -33,19 +32,3 @@ def test_peers_learn_and_are_counted(tmp_path):
     # Each of two ranks sends n; what else uses this machine's loopback meanwhile comes on top.
     assert {row["scheme"]: float(row["words"]) > int(row["parameters"]) for row in timed}["ddp"]
     assert [row["scheme"] for row in timed] == [scheme for scheme, _ in SCHEMES]
-
-
-def test_checks_leave_out_what_was_not_asked_for_or_measured(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    from driver import peers  # pylint: disable=import-outside-toplevel
-    row = {"workload": "mlp", "scheme": "ddp", "learning_rate": "0.1", "seed": "1", "test_loss": "1", "iteration": "240"}
-    rows = {"loss": [row], "check": [{**row, "rate": "1gbit", "scheme": scheme} for scheme in ("ddp", "powersgd(rank=2)")]}
-    given = types.SimpleNamespace(results=tmp_path, workload=["mlp"], algorithm=["ddp", "ok_topk", peers.CHECKED[2]])
-    asked = []
-    monkeypatch.setattr(peers, "kept", lambda _, part: rows.get(part, []))
-    assert peers.checks(given) == ""
-    rows["check"] = []
-    monkeypatch.setattr(peers, "on_cluster", lambda *given: asked.extend(given[3]) or [])
-    monkeypatch.setattr(peers.results, "write", lambda *_: None)
-    peers.run_check(given, tmp_path)
-    assert [job["scheme"] for job in asked] == ["ddp"]
