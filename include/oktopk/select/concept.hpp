@@ -96,9 +96,6 @@ private:
   std::int64_t count_ = 0;
 };
 
-} // namespace detail
-namespace detail {
-
 /// The state of a selector that carries nothing from call to call.
 struct no_state {
   static bool is_sound(std::int64_t) { return true; }

@@ -22,7 +22,8 @@ struct configuration {
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
 };
-// Of <<<>>>, until the stub of the kernel fetches it. An argument of the kernel may launch another one before.
+// The configurations of launches by <<<>>> whose stub has not fetched them yet: more than one, where an argument of a
+// kernel launches another kernel.
 thread_local std::vector<configuration> pending;
 
 constexpr u32 largest_block = 1024;

@@ -205,10 +205,6 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
       .count;
 }
 
-} // namespace oktopk::detail
-
-namespace oktopk::detail {
-
 /// Loads the whole source and writes the candidates that reach a magnitude, given as a pattern, to the workspace, in
 /// ascending order; returns their number.
 ///
