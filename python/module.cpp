@@ -121,7 +121,7 @@ std::string text_of(std::exception_ptr const& why) {
 /// An averager on the worker's thread.
 template <class Value>
 class native_averager {
-  using averager = oktopk::tensor_averager<Value>;
+  using averager = oktopk::detail::tensor_averager<Value>;
 
 public:
   native_averager(c10d::ProcessGroup& group, std::string const& text, oktopk::error_feedback_options const& how,
@@ -143,7 +143,7 @@ public:
   }
 
   /// Returns at once; `future` is complete when the averages lie in the buffer, or has the error.
-  void start(oktopk::tensor_arrival what, future_pointer const& future) {
+  void start(oktopk::detail::tensor_arrival what, future_pointer const& future) {
     auto const result = torch::jit::toIValue(py::cast(what.buffer), c10::PyObjectType::get());
     what.done = [result, future = future->fut](std::exception_ptr const& why) {
       why ? set_error(*future, text_of(why)) : future->markCompleted(result);
@@ -231,13 +231,13 @@ PYBIND11_MODULE(_native, module) {
            }),
            py::arg("density"), py::arg("initial") = 1, py::arg("warm_up") = 0, py::arg("stages") = 4)
       .def("__call__", &oktopk::density_schedule::at);
-  py::class_<oktopk::tensor_arrival>(module, "Arrival")
+  py::class_<oktopk::detail::tensor_arrival>(module, "Arrival")
       .def(py::init([](at::Tensor const& buffer, std::vector<int> tensors, std::vector<int> used, std::string fault,
                        bool is_first, bool is_last, double loss_scale, std::optional<double> density) {
-        return oktopk::tensor_arrival{
+        return oktopk::detail::tensor_arrival{
             buffer, std::move(tensors), std::move(used), std::move(fault), is_first, is_last, loss_scale, density, {}};
       }));
-  py::class_<oktopk::tensor_loading>(module, "Loading")
+  py::class_<oktopk::detail::tensor_loading>(module, "Loading")
       .def(py::init<std::vector<std::string>, std::string, bool, double, bool, std::optional<double>>());
   native_averager<float>::define(module, "Averager32");
   native_averager<double>::define(module, "Averager64");

@@ -30,7 +30,7 @@ namespace oktopk {
 
 /// Options of `bucketed`; the same on all ranks.
 struct bucketed_options {
-  bucket_options plan{};             ///< which tensors are reduced together
+  detail::bucket_options plan{};     ///< which tensors are reduced together
   error_feedback_options feedback{}; ///< of each bucket
   bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
 };

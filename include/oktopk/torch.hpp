@@ -260,7 +260,7 @@ public:
   void restore(state_type const& saved) {
     if (takes_order_) {
       agreement terms("data_parallel::restore");
-      bucket_options of_saved = how_.plan;
+      detail::bucket_options of_saved = how_.plan;
       of_saved.order.assign(saved.bucket_tensors.begin(), saved.bucket_tensors.end());
       std::string const sentence = detail::problem_of(lengths(), of_saved);
       if (of_saved.order.size() != parameters_.size() || !sentence.empty()) {

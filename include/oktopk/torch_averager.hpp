@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// One call: gradients of tensors of the averager, one after the other in a buffer, which gets the averages.
 struct tensor_arrival {
@@ -570,4 +570,4 @@ private:
   double skipped_ = 0;
 };
 
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -7,7 +7,7 @@
 
 #include <oktopk/training/bucket_engine.hpp>
 
-using oktopk::bucket_options;
+using oktopk::detail::bucket_options;
 using oktopk::detail::plan_buckets;
 using oktopk::detail::problem_of;
 

@@ -33,14 +33,14 @@ struct bucket {
   double density = 0;       ///< of the selection; 0 where none was given
 };
 
+namespace detail {
+
 /// Options of a plan of buckets.
 struct bucket_options {
   std::int64_t bucket_bytes = std::int64_t(25) << 20; ///< the most of a bucket, unless one tensor alone takes more
   std::vector<int> order{};        ///< of the tensors, as their gradients become ready; empty: as they are numbered
   std::vector<double> densities{}; ///< of each tensor's selection, or one for all; tensors of a bucket share it
 };
-
-namespace detail {
 
 /// The place of a tensor.
 struct tensor_place {
@@ -547,5 +547,4 @@ private:
 };
 
 } // namespace detail
-
 } // namespace oktopk

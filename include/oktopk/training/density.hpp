@@ -72,25 +72,6 @@ struct density_schedule {
   bool operator==(density_schedule const&) const = default;
 };
 
-/// Options of `adaptive_density`; the same on all ranks.
-struct adaptive_density_options {
-  double low = 0.01;         ///< where gradients change little, in (0, high]
-  double high = 0.1;         ///< where they change fast, as at first or after a change of the learning rate, up to 1
-  double threshold = 0.5;    ///< the relative change of the norm between two windows that counts as fast; positive
-  std::int64_t window = 100; ///< iterations of a window, at least 1
-
-  /// The fault of these options in words; empty where there is none.
-  std::string problem() const {
-    if (!(low > 0 && low <= high && high <= 1)) {
-      return "an adaptive density needs 0 < low <= high <= 1";
-    }
-    if (!(threshold > 0) || window < 1) {
-      return "an adaptive density needs a positive threshold and a window of 1 iteration or more";
-    }
-    return {};
-  }
-};
-
 /// A density that follows training: high in critical phases, low between them (Agarwal et al., Accordion, MLSys 2021,
 /// Algorithm 1).
 ///
@@ -101,6 +82,25 @@ struct adaptive_density_options {
 template <execution_space E, gradient_value Value = float>
 class adaptive_density {
 public:
+  /// The same on all ranks.
+  struct options {
+    double low = 0.01;         ///< where gradients change little, in (0, high]
+    double high = 0.1;         ///< where they change fast, as at first or after a change of the learning rate, up to 1
+    double threshold = 0.5;    ///< the relative change of the norm between two windows that counts as fast; positive
+    std::int64_t window = 100; ///< iterations of a window, at least 1
+
+    /// The fault of these options in words; empty where there is none.
+    std::string problem() const {
+      if (!(low > 0 && low <= high && high <= 1)) {
+        return "an adaptive density needs 0 < low <= high <= 1";
+      }
+      if (!(threshold > 0) || window < 1) {
+        return "an adaptive density needs a positive threshold and a window of 1 iteration or more";
+      }
+      return {};
+    }
+  };
+
   /// All that is carried on; a plain value.
   struct state_type {
     std::int64_t iterations = 0; ///< of this window and those before
@@ -118,7 +118,7 @@ public:
     }
   };
 
-  explicit adaptive_density(adaptive_density_options const& how) : how_(how) {
+  explicit adaptive_density(options const& how) : how_(how) {
     if (std::string const sentence = how.problem(); !sentence.empty()) {
       throw error(fault::option_out_of_range, sentence);
     }
@@ -206,7 +206,7 @@ private:
     return is_high != was_high;
   }
 
-  adaptive_density_options how_;
+  options how_;
   state_type state_;
   double sum_of_rank_ = 0; // of the norms of this window; a saved state goes on with the next one
   detail::norm_in_order<E, Value> norm_;
