@@ -3,10 +3,11 @@
 """PyTorch's own hooks beside oktopk_torch, each at its best learning rate: loss, words and time.
 
 Trains with DistributedDataParallel: without a hook, with the hooks that PyTorch ships
-(fp16_compress_hook, PowerSGD) and with oktopk_torch, in one program (benchmarks/torch/peers.py):
+(fp16_compress_hook, PowerSGD) and with oktopk_torch, the paper's rivals included, in one program
+(benchmarks/torch/peers.py):
   loss   trainings between processes of this machine: loss against iterations and words, which do
          not depend on the machine's load. Each scheme with learning rates of a grid until the best
-         one lies between two others, then with more seeds
+         one lies between two others, then with more seeds; those that miss the loss go on longer
   time   seconds and words a step on the emulated cluster, by turns, at each rate of the links
   check  whole trainings on the emulated cluster, for the product of iterations and time of a step
 Then it prints the tables and draws the picture from the files in --results. What is in these files
@@ -26,22 +27,25 @@ import tempfile
 from . import arguments, network, pictures, programs, results, tables
 from .torch import text_of
 
-ITERATIONS, EVERY, SEEDS = 240, 20, 3
+# Trainings that miss the loss of dense sums go on for as many iterations again.
+ITERATIONS, EVERY, SEEDS, LONGER = 240, 20, 3, 480
 GRID = [float(f"{digit}e{power}") for power in range(-5, 2) for digit in (1, 3)]
 # Sizes for which all trainings take about an hour on two cores; `rates` is where the grid begins.
 WORKLOADS = {
     "mlp": {"size": 1, "batch": 64, "tested": 1000, "density": 0.01, "rates": (0.01, 0.03, 0.1)},
     "vgg16": {"size": 0.25, "batch": 16, "tested": 1000, "density": 0.02, "rates": (0.01, 0.03, 0.1)},
     "bert": {"size": 0.25, "batch": 4, "tested": 3, "words": 2000, "density": 0.01, "rates": (3e-4, 1e-3, 3e-3)},
-    "lstm": {"size": 0.25, "batch": 8, "tested": 60, "words": 2000, "density": 0.02, "rates": (1e-3, 3e-3, 0.01)},
+    "lstm": {"size": 0.25, "batch": 8, "tested": 60, "words": 2000, "clip": 0.5, "density": 0.02, "rates": (3, 10, 30)},
+    "lstm_adamw": {"size": 0.25, "batch": 8, "tested": 60, "words": 2000, "density": 0.02, "rates": (1e-3, 3e-3, 0.01)},
 }
 PEERS = ["ddp", *(f"powersgd(rank={rank})" for rank in (1, 2, 4)), "fp16"]
 EAGER = [f"powersgd(rank={rank}, start=2)" for rank in (1, 2, 4)]
 OURS = ["dense", "ring_chunked(codec=block_float)", "ok_topk", "ok_topk(format=packed)",
-        "ok_topk(format=packed, values=bfloat16)"]
-SCHEMES = [*PEERS[:-1], *OURS, *EAGER, PEERS[-1]]  # the order of training: fp16 takes the longest
-# Schemes with the loss of another one: the same sums, but for the order of the terms in those of `dense`.
-AS = {"dense": "ddp", "ok_topk(format=packed)": "ok_topk"}
+        "ok_topk(format=packed, values=bfloat16)", "ok_topk(density=0.04, format=packed, values=bfloat16)"]
+PAPER = ["topk_a", "topk_dsa", "gtopk", "gaussian_k"]  # what the paper compares Ok-Topk with
+SCHEMES = [*PEERS[:-1], *OURS, *EAGER, PEERS[-1], *PAPER]  # the order of training
+# Schemes with the loss of another one: the same sums, but for the order of the terms.
+AS = {"dense": "ddp", "ok_topk(format=packed)": "ok_topk", "topk_dsa": "topk_a"}
 CHECKED = ["ddp", "powersgd(rank=2)", "ok_topk(format=packed, values=bfloat16)"]
 CHECKS = [("100mbit", "vgg16"), *(("1gbit", workload) for workload in WORKLOADS)]
 LINK_STEPS = {"100mbit": 5, "1gbit": 15, "10gbit": 15}
@@ -51,7 +55,7 @@ PARTS = ("loss", "time", "check", "show")
 def add_options(parser):
     """The options of `peers`."""
     parser.add_argument("--part", choices=PARTS, help="only this part; show: only the tables and the picture")
-    parser.add_argument("--workload", type=arguments.names, metavar="LIST", default=", ".join(WORKLOADS),
+    parser.add_argument("--workload", type=arguments.names, metavar="LIST", default="mlp, vgg16, bert, lstm",
                         help="what is trained")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR", help="folder of the files peers_PART.csv "
                         "(default: peers/ below --build)")
@@ -74,11 +78,12 @@ def density_of(scheme, workload):
     return WORKLOADS[workload]["density"] if programs.kind_of_scheme(scheme) == "sparse" else 0
 
 
-def job_of(workload, scheme, rate, seed, kind="train"):
-    """A job for peers.py."""
+def job_of(workload, scheme, rate, seed, kind="train", known=0):
+    """A job for peers.py; the rows of the first iterations are `known` and not written again."""
     own = {name: value for name, value in WORKLOADS[workload].items() if name != "rates"}
     return {**own, "kind": kind, "workload": workload, "scheme": scheme, "density": density_of(scheme, workload),
-            "learning_rate": rate, "seed": seed, "iterations": ITERATIONS, "every": EVERY}
+            "learning_rate": rate, "seed": seed, "iterations": LONGER if known else ITERATIONS, "every": EVERY,
+            "known": known}
 
 
 # --- what is to be measured, and what was ------------------------------------------------------------
@@ -99,9 +104,33 @@ def smooth(run, what="test_loss"):
 
 
 def score(run):
-    """How good a training is: its last loss; infinite where it diverged."""
-    last = smooth(run)[-1]
+    """How good a training is: its loss after ITERATIONS; infinite where it diverged."""
+    last = smooth(run)[:ITERATIONS // EVERY][-1]
     return last if math.isfinite(last) else math.inf
+
+
+def seeds_of(runs, workload, scheme):
+    """The trainings of a scheme at its best learning rate, in the order of the seeds, and this rate."""
+    best, _ = best_rate(runs, workload, scheme)
+    return [run for (where, name, rate, _), run in sorted(runs.items())
+            if (where, name, rate) == (workload, scheme, best)], best
+
+
+def target_of(runs, workload):
+    """The least loss that dense sums without a hook reach in two thirds of their iterations: the mean of the seeds."""
+    dense, _ = seeds_of(runs, workload, "ddp")
+    means = map(statistics.fmean, zip(*map(smooth, dense)))
+    return min(itertools.islice(means, ITERATIONS * 2 // 3 // EVERY)) if len(dense) == SEEDS else -math.inf
+
+
+def reached(run, target):
+    """The iterations of a training until a loss, between evaluations in proportion; None where it misses it."""
+    last, above = None, None
+    for at, loss in zip(results.column(run, "iteration"), smooth(run)):
+        if loss <= target:
+            return at if last is None else at - (at - last) * (target - loss) / (above - loss)
+        last, above = at, loss
+    return None
 
 
 def best_rate(runs, workload, scheme):
@@ -112,7 +141,8 @@ def best_rate(runs, workload, scheme):
 
 
 def next_trainings(runs, workload, scheme):
-    """What is to be trained next: the grid, its next rate where the best is its last, more seeds of the best."""
+    """What is to be trained next: the grid, its next rate where the best is its last, more seeds of the best, and on
+    from where a training ended that misses the target."""
     best, tried = best_rate(runs, workload, scheme)
     wanted = [(rate, 1) for rate in WORKLOADS[workload]["rates"] if rate not in tried]
     if not wanted:
@@ -120,6 +150,11 @@ def next_trainings(runs, workload, scheme):
         wanted = [(rate, 1) for rate in (GRID[at - 1], GRID[at + 1]) if rate not in tried]
     if not wanted:
         wanted = [(best, seed) for seed in range(2, SEEDS + 1) if (workload, scheme, best, seed) not in runs]
+    if not wanted:
+        target = target_of(runs, workload)
+        ends = {seed: runs[workload, scheme, best, seed] for seed in range(1, SEEDS + 1)}
+        return [job_of(workload, scheme, best, seed, known=ITERATIONS) for seed, run in ends.items()
+                if len(run) == ITERATIONS // EVERY and math.isfinite(target) and reached(run, target) is None]
     return [job_of(workload, scheme, rate, seed) for rate, seed in wanted]
 
 
@@ -205,10 +240,8 @@ class Course:
     """How a scheme learns a workload: its trainings at its best learning rate, one for each seed."""
 
     def __init__(self, workload, scheme, runs, times):
-        of, self.borrowed = AS.get(scheme, scheme), scheme in AS
-        self.rate, _ = best_rate(runs, workload, of)
-        self.runs = [run for (where, name, rate, _), run in sorted(runs.items())
-                     if (where, name, rate) == (workload, of, self.rate)]
+        self.borrowed = scheme in AS
+        self.runs, self.rate = seeds_of(runs, workload, AS.get(scheme, scheme))
         compressed = scheme.replace(")", ", start=2)") if scheme in PEERS else scheme
         self.steps = {rate: [[row for row in rows if (row["workload"], row["scheme"]) == (workload, name)]
                              for name in ("ddp", compressed)] for rate, rows in results.grouped(times, "rate").items()}
@@ -234,21 +267,13 @@ class Course:
 
     def curve(self, what="test_loss"):
         """Iterations, and of a figure there the mean over the seeds and the standard deviation."""
-        values = list(zip(*(smooth(run, what) for run in self.runs)))
-        return ([int(row["iteration"]) for row in self.runs[0]], list(map(statistics.fmean, values)),
+        values = list(zip(*(smooth(run, what) for run in self.runs)))[:ITERATIONS // EVERY]
+        return ([int(row["iteration"]) for row in self.runs[0]][:len(values)], list(map(statistics.fmean, values)),
                 list(map(deviation, values)))
 
     def reached(self, target):
-        """The iterations until a loss of each training that reaches it, between evaluations in proportion."""
-        found = []
-        for run in self.runs:
-            last, above = None, None
-            for at, loss in zip(results.column(run, "iteration"), smooth(run)):
-                if loss <= target:
-                    found.append(at if last is None else at - (at - last) * (target - loss) / (above - loss))
-                    break
-                last, above = at, loss
-        return found
+        """The iterations of each training that comes to a loss."""
+        return [at for at in (reached(run, target) for run in self.runs) if at is not None]
 
 
 def deviation(values):
@@ -263,15 +288,8 @@ def courses(given, workload):
     return {scheme: of for scheme, of in both if len(of.runs) == SEEDS}
 
 
-def target_of(of):
-    """The least loss that dense sums without a hook reach in two thirds of their iterations."""
-    at, means, _ = of["ddp"].curve()
-    return min(means[:at.index(ITERATIONS * 2 // 3) + 1])
-
-
-def two_tables(of):
+def two_tables(of, target):
     """A line for each scheme: what it learns with how many words; and in what time. Then who is first at each rate."""
-    target = target_of(of)
     rates = [rate for rate in network.RATES if of["ddp"].measured(rate)]
     learned, lasted, first = [], [], {rate: {} for rate in rates}
     for scheme, course in of.items():
@@ -302,8 +320,8 @@ def two_tables(of):
 
 def leader(rate, times):
     """A sentence on the fastest of ours and of the peers."""
-    ours, peer = (min((each for each in times if (each in OURS) == own), key=times.get, default=None)
-                  for own in (True, False))
+    ours, peer = (min((each for each in times if each in group), key=times.get, default=None)
+                  for group in (OURS, PEERS + EAGER))
     if not ours or not peer:
         return ""
     return (f"{arguments.rate_text(rate)}: {ours} {times[ours]:.1f} s; the fastest peer {peer} {times[peer]:.1f} s, "
@@ -320,7 +338,7 @@ def checks(given):
                 continue
             foretold = course.cost(int(rows[-1]["iteration"]), rate, "step_seconds")
             seconds, same = float(rows[-1]["seconds"]), [row["test_loss"] for row in rows] == [
-                row["test_loss"] for row in course.runs[0]]
+                row["test_loss"] for row in course.runs[0][:len(rows)]]
             lines.append([f"{workload}, {scheme}", arguments.rate_text(rate), f"{foretold:.1f}", f"{seconds:.1f}",
                           f"{seconds / foretold:.2f}", "the same" if same else rows[-1]["test_loss"]])
     heading = ["training", "links", "foretold, s", "measured, s", "ratio", "losses"]
@@ -329,7 +347,8 @@ def checks(given):
 
 SHOWN = {"ddp": "#444444", "fp16": "#999999", "powersgd(rank=1)": "#009e73", "powersgd(rank=4)": "#0072b2",
          "powersgd(rank=4, start=2)": "#56b4e9", "ring_chunked(codec=block_float)": "#cc79a7", "ok_topk": "#e69f00",
-         "ok_topk(format=packed, values=bfloat16)": "#d55e00"}
+         "ok_topk(format=packed, values=bfloat16)": "#d55e00",
+         "ok_topk(density=0.04, format=packed, values=bfloat16)": "#7f3b08"}
 
 
 def draw(all_courses, path, note):
@@ -338,8 +357,7 @@ def draw(all_courses, path, note):
                ("100mbit", "words", "million words of a rank")]
     figure, axes = pictures.figure_of(2.5 * len(all_courses), "Test loss: PyTorch's own hooks and oktopk_torch", note,
                                       bottom=1.1, nrows=len(all_courses), ncols=3, squeeze=False)
-    for panels, (workload, of) in zip(axes, all_courses.items()):
-        target = target_of(of)
+    for panels, (workload, (of, target)) in zip(axes, all_courses.items()):
         for panel, (rate, what, along) in zip(panels, columns):
             for scheme in (each for each in SHOWN if each in of and of[each].measured(rate)):
                 at, means, spread = of[scheme].curve()
@@ -359,18 +377,21 @@ def draw(all_courses, path, note):
 
 def show(given):
     """Prints the tables and draws the picture."""
-    all_courses = {workload: of for workload in given.workload if "ddp" in (of := courses(given, workload))}
-    for workload, of in all_courses.items():
+    runs = trainings(kept(given, "loss"))
+    all_courses = {workload: (of, target_of(runs, workload)) for workload in given.workload
+                   if "ddp" in (of := courses(given, workload))}
+    for workload, (of, target) in all_courses.items():
         run = of["ddp"].runs[0]
         print(f"\n{workload}, {int(run[0]['parameters']):,} parameters, {run[0]['ranks']} ranks:\n")
-        print(two_tables(of))
+        print(two_tables(of, target))
     print(f"\n{checks(given)}")
     if given.plot is not None and all_courses and kept(given, "time") and not pictures.missing():
         path = given.plot or given.results / "peers.png"
         draw(all_courses, path, f"Measured: {given.ranks} ranks, each scheme at its best "
              f"learning rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time "
              "of a step on an emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
-        programs.wrote(path)
+        if given.part != "show":  # as run.py show
+            programs.wrote(path)
 
 
 def built(given):

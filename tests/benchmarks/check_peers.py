@@ -42,6 +42,23 @@ def test_grid_first_then_beyond_its_edge_then_seeds():
     assert wanted(rows, "fp16") == [(0.01, 1), (0.03, 1), (0.1, 1)]
 
 
+def test_a_training_that_misses_the_loss_goes_on():
+    rows = [row for seed in (1, 2, 3) for row in training("ddp", 0.03, seed)]
+    rows += [row for scheme in ("ddp", "ok_topk") for rate in (0.01, 0.1) for row in training(scheme, rate, pace=0.5)]
+    rows += [*training("ok_topk", 0.03, 1), *training("ok_topk", 0.03, 2, 0.6), *training("ok_topk", 0.03, 3, 0.6)]
+    jobs = peers.next_trainings(peers.trainings(rows), "mlp", "ok_topk")
+    assert [(job["seed"], job["iterations"], job["known"]) for job in jobs] == [(2, 480, 240), (3, 480, 240)]
+    before = peers.score(peers.trainings(rows)["mlp", "ok_topk", 0.03, 2])
+    rows += [{**row, "iteration": row["iteration"] + 240, "test_loss": row["test_loss"] - 0.6}
+             for seed in (2, 3) for row in training("ok_topk", 0.03, seed, 0.6)]
+    runs = peers.trainings(rows)
+    assert peers.next_trainings(runs, "mlp", "ok_topk") == []
+    # Losses after equal iterations stay those after 240; the loss of dense sums, 1.417, is reached behind them.
+    assert peers.score(runs["mlp", "ok_topk", 0.03, 2]) == before
+    assert 240 < peers.reached(runs["mlp", "ok_topk", 0.03, 2], peers.target_of(runs, "mlp")) < 280
+    assert [peers.next_trainings(peers.trainings(rows[:24]), "mlp", "ddp")[0]["known"]] == [0]
+
+
 def write(path, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0])

@@ -11,6 +11,7 @@ from conftest import ROOT, SECONDS
 
 JOB = {"workload": "bert", "size": 0.05, "batch": 4, "tested": 1, "words": 40, "learning_rate": 1e-3, "seed": 1,
        "iterations": 6, "every": 3}
+CLIPPED = [("ddp", 0), ("ok_topk", 0.05), ("ok_topk(density=0.05, format=packed)", 0.5)]
 SCHEMES = [("ddp", 0), ("dense", 0), ("ok_topk", 0.05), ("powersgd(rank=1, start=2)", 0)]
 
 
@@ -18,6 +19,9 @@ def test_peers_learn_and_are_counted(tmp_path):
     text = tmp_path / "text"
     text.write_text(" ".join(chr(97 + i * i % 23) * (1 + i % 3) for i in range(60000)), encoding="ascii")
     jobs = [{**JOB, "kind": "train", "scheme": scheme, "density": density} for scheme, density in SCHEMES]
+    jobs += [{**JOB, "kind": "train", "workload": "lstm", "scheme": scheme, "density": density, "learning_rate": rate,
+              "clip": clip, "known": 3}
+             for scheme, density in CLIPPED for rate, clip in ((10, 0.5), (0, 0.5), (10, 1e-9))]
     jobs.append({**JOB, "kind": "time", "schemes": SCHEMES, "rounds": 1, "ahead": 4, "steps": 2})
     for kind in ("train", "time"):
         (tmp_path / kind).write_text("".join(json.dumps(job) + "\n" for job in jobs if job["kind"] == kind), "ascii")
@@ -26,6 +30,13 @@ def test_peers_learn_and_are_counted(tmp_path):
                         "--csv", tmp_path / f"{kind}.csv"], check=True, timeout=SECONDS)
     trained, timed = (list(csv.DictReader((tmp_path / f"{kind}.csv").open(encoding="ascii")))
                       for kind in ("train", "time"))
+    of_lstm = trained[2 * len(SCHEMES):]  # has the rows behind the known ones alone
+    trained = trained[:2 * len(SCHEMES)]
+    assert [row["iteration"] for row in of_lstm] == ["6"] * 3 * len(CLIPPED)
+    for learned, still, clipped in (of_lstm[i:i + 3] for i in range(0, len(of_lstm), 3)):
+        assert learned["test_loss"] != still["test_loss"] == clipped["test_loss"]
+    # The density of the text goes before that of the workload.
+    assert of_lstm[3]["test_loss"] == of_lstm[6]["test_loss"]
     last = {row["scheme"]: row for row in trained}
     assert [row["iteration"] for row in trained] == ["3", "6"] * len(SCHEMES)
     assert last["dense"]["test_loss"] == last["ddp"]["test_loss"] != last["ok_topk"]["test_loss"]
