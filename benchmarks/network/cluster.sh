@@ -43,11 +43,14 @@ ip link set switch up
 
 # A link that was idle must not be given its idle time as bandwidth, so no burst is longer than the largest packet that
 # a stack hands down in one piece, or a fraction of a millisecond that timers need. The queue holds 100 ms of traffic.
-case $rate in
-  100mbit) packet=8192 burst=10k ;;
-  1gbit) packet=65536 burst=72k ;;
-  *) packet=65536 burst=256k ;;
-esac
+set_bursts() {
+  case $rate in
+    100mbit) packet=8192 burst=10k ;;
+    1gbit) packet=65536 burst=72k ;;
+    *) packet=65536 burst=256k ;;
+  esac
+}
+set_bursts
 
 # shape COMMAND...: limits an interface; COMMAND is `tc qdisc add dev NAME root`, perhaps run elsewhere.
 shape() {
@@ -83,6 +86,32 @@ break_link() {
 if [ -n "${LINK_DOWN-}" ]; then
   # shellcheck disable=SC2086
   break_link $LINK_DOWN &
+fi
+
+# With FOLLOW_RATE in the environment all links take the rate that SCRATCH/rate has, whenever that is another one than
+# before, and SCRATCH/rate.now tells it then. So a program can run while the network becomes another one.
+follow_rate() {
+  while sleep 0.05; do
+    wanted=
+    { read -r wanted <"$scratch/rate"; } 2>/dev/null || continue
+    if [ -n "$wanted" ] && [ "$wanted" != "$rate" ]; then
+      rate=$wanted
+      set_bursts
+      each=1
+      while [ "$each" -le "$ranks" ]; do
+        inside="nsenter --net=$private/rank$each"
+        ip link set "port$each" gso_max_size "$packet"
+        $inside ip link set cluster gso_max_size "$packet"
+        shape tc qdisc replace dev "port$each" root
+        shape $inside tc qdisc replace dev cluster root
+        each=$((each + 1))
+      done
+      echo "$rate" >"$scratch/rate.now"
+    fi
+  done
+}
+if [ -n "${FOLLOW_RATE-}" ]; then
+  follow_rate &
 fi
 
 # What MPI's launcher takes for a remote shell: HOST COMMAND... Each host has a folder of its own for temporary files, or
@@ -184,7 +213,7 @@ measure() {
     fail "$name could not be measured"
   fi
   # Programs that another MPI's launcher started are alone, each of them. Names in quotes may have commas.
-  if sed '1d; s/^"[^"]*"/name/' "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
+  if grep -q '^algorithm,ranks,' "$private/rows.csv" && sed '1d; s/^"[^"]*"/name/' "$private/rows.csv" | cut -d , -f 2 | grep -qvx "$ranks"; then
     fail "$name did not run on $ranks ranks together"
   fi
   mv "$private/rows.csv" "$scratch/$number.csv"

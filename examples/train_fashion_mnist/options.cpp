@@ -77,6 +77,8 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--csv", o.csv, "File for a table with a row per epoch");
   app.add_option("--summary", o.summary, "File for the result in one line of key=value");
   app.add_option("--log", o.log, "File for a table with a row per iteration: how many entries were selected");
+  app.add_option("--course", o.course,
+                 "File for a row per iteration, written as it ends: seconds, loss, words, what runs, switches");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (CLI::CallForHelp const&) {

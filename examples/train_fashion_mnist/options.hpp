@@ -26,6 +26,7 @@ struct options {
   std::filesystem::path csv;         ///< one row per epoch; empty for none
   std::filesystem::path summary;     ///< one line of key=value; empty for none
   std::filesystem::path log;         ///< one row per iteration; empty for none
+  std::filesystem::path course;      ///< one row per iteration, at once; empty for none
   std::filesystem::path checkpoint;  ///< to go on from, and to write; empty for none
   std::int64_t every = 0;            ///< iterations between two checkpoints; 0: once an epoch
   std::string text;                  ///< to print in place of a run (`--help`, `--list`, `--version`)

@@ -15,6 +15,7 @@
 #include "selection_log.hpp"
 #include "together.hpp"
 
+#include "programs/course.hpp"
 #include "programs/pending_file.hpp"
 #include "programs/progress.hpp"
 
@@ -32,6 +33,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace fashion {
 
@@ -45,6 +47,8 @@ public:
         iterations_per_epoch_(data.training.whole / world_.size() / how.batch), facts_(describe()),
         optimizer_(exec, scheme, {.learning_rate = how.learning_rate}), dump_(world_, how.dump, how.dump_at),
         log_(!how.log.empty()),
+        course_(together(world_, "--course",
+                         [&] { return oktopk_programs::course(world_.rank() == 0 ? how.course : ""); })),
         checkpoints_(world_, how.checkpoint,
                      how.every > 0 ? how.every : std::max<std::int64_t>(iterations_per_epoch_, 1),
                      fmt::format("{}, {} training images", how.training_part(), data.training.whole)) {
@@ -199,6 +203,7 @@ private:
     double const words = allreduce_.comm().total().words_sent();
     double const bound = allreduce_.bound_words();
     log_.add(call.local_selected, call.global_selected);
+    course_.add(iteration_, all, loss, words, std::vector{&allreduce_});
     // What is neither selection nor exchange is computation: the network, and the sums over residual and weights.
     return {.iterations = 1,
             .loss = loss,
@@ -239,6 +244,7 @@ private:
   oktopk::sgd<allreduce> optimizer_;
   accumulator_dump dump_;
   selection_log log_;
+  oktopk_programs::course course_;
   checkpoints checkpoints_;
   measurements epoch_; // of the epoch under way
   std::unique_ptr<network> network_;

@@ -5,17 +5,14 @@
 // --faults, for what goes wrong. Exits with 1 where a promise was not kept, and says how to see that again.
 
 #include "simulate/scenario.hpp"
-#include "support/processor_time.hpp"
+#include "simulate/seed_watch.hpp"
 
 #include <Kokkos_Core.hpp>
 
 #include <CLI/CLI.hpp>
-#include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -44,23 +41,9 @@ std::string command_of(plan const& all, std::uint64_t seed) {
   return text.str();
 }
 
-// What is said should a seed never end; ready beforehand, for a signal handler may not make it.
-char last_words[1024];
-
-void give_up_seed(int) {
-  ssize_t const written = write(STDOUT_FILENO, last_words, __builtin_strlen(last_words));
-  _exit(written < 0 ? 4 : 3);
-}
-
 class teller {
 public:
   explicit teller(plan const& all) : all_(all) {}
-
-  void watch(std::uint64_t seed, double seconds) const {
-    std::snprintf(last_words, sizeof(last_words), "seed %llu: [hang] more than %g s of processor time\n  %s\n",
-                  static_cast<unsigned long long>(seed), seconds, command_of(all_, seed).c_str());
-    oktopk_tests::limit_processor_time(seconds);
-  }
 
   void add(scenario const& of, seed_result const& result) {
     sum_ += result.done;
@@ -105,10 +88,10 @@ private:
 };
 
 void run_one(plan const& all, std::uint64_t seed, double seconds, teller& out) {
-  out.watch(seed, seconds);
+  watch_seed(seed, seconds, command_of(all, seed));
   scenario const of = draw_scenario(all, seed);
   out.add(of, run_seed(all, of));
-  oktopk_tests::limit_processor_time(0);
+  end_watch();
 }
 
 // One seed a line, "faults" behind it where it needs them; what follows # is for people.
@@ -163,7 +146,6 @@ int main(int argc, char** argv) {
   // Not our own arguments, which Kokkos would look through.
   int no_arguments = 0;
   Kokkos::ScopeGuard const kokkos(no_arguments, nullptr);
-  std::signal(SIGPROF, give_up_seed);
   teller out(all);
   try {
     if (!regressions.empty()) {

@@ -88,6 +88,8 @@ options parse_options(std::vector<std::string> const& arguments) {
   app.add_option("--words", how.words, "most words of the vocabulary; rarer ones are one")
       ->check(CLI::Range(10, 1'000'000));
   app.add_option("--csv", how.csv, "file for a row each --every iterations");
+  app.add_option("--course", how.course,
+                 "file for a row each iteration, written as it ends: seconds, loss, words, what runs, switches");
   app.add_flag("--list", list, "lists algorithms and their options");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -31,10 +31,11 @@ struct options {
   double deadline = oktopk_programs::usual_deadline; ///< in seconds; 0 for none
   bool xi = false;                                   ///< measures xi in each row
   std::filesystem::path images = "/usr/share/datasets/fashion-mnist";
-  std::filesystem::path text;  ///< a text file for lstm and bert
-  std::int64_t words = 10'000; ///< most of the vocabulary; rarer ones are one
-  std::filesystem::path csv;   ///< one row each `every` iterations; empty for none
-  std::string to_print;        ///< in place of a run (`--help`, `--list`)
+  std::filesystem::path text;   ///< a text file for lstm and bert
+  std::int64_t words = 10'000;  ///< most of the vocabulary; rarer ones are one
+  std::filesystem::path csv;    ///< one row each `every` iterations; empty for none
+  std::filesystem::path course; ///< one row each iteration, at once; empty for none
+  std::string to_print;         ///< in place of a run (`--help`, `--list`)
 
   /// The algorithm without "+overlap".
   std::string scheme() const;

@@ -6,6 +6,7 @@
 #include "workload.hpp"
 #include "xi.hpp"
 
+#include "programs/course.hpp"
 #include "programs/progress.hpp"
 #include "programs/together.hpp"
 
@@ -29,6 +30,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace torch_training {
 namespace {
@@ -66,6 +68,9 @@ public:
         workload_(oktopk_programs::together(world_, "data", oktopk::fault::bad_file,
                                             [&] { return make_workload(how, world_.rank(), world_.size()); })),
         optimizer_(make_optimizer(how, workload_->module())), parallel_(made()),
+        course_(
+            oktopk_programs::together(world_, "--course", oktopk::fault::bad_file,
+                                      [&] { return oktopk_programs::course(world_.rank() == 0 ? how.course : ""); })),
         plan_(60 * how.minutes, how.every, workload_->test_parts()), progress_(world_.rank() == 0, how.iterations) {
     for (torch::Tensor const& each : workload_->module().parameters()) {
       parameters_ += each.numel();
@@ -190,7 +195,15 @@ private:
     // Without overlap the calls are made by the wait, before that of the buckets begins.
     seconds_.hidden += parallel_.buckets().overlaps() ? times.hidden() : 0;
     seconds_.hideable += parallel_.buckets().overlaps() ? times.hideable() : 0;
-    return loss.item<double>();
+    double const value = loss.item<double>();
+    double const words = comm_.total().words_sent();
+    std::vector<scheme*> buckets;
+    for (int bucket = 0; bucket < count(); ++bucket) {
+      buckets.push_back(&parallel_.buckets().allreduce(bucket));
+    }
+    course_.add(iteration + 1, all, value, words - words_, buckets);
+    words_ = words;
+    return value;
   }
 
   // Rank 0 writes a row.
@@ -280,6 +293,8 @@ private:
   double part_seconds_ = 0; ///< of the last evaluation, for a part of the test data
   std::int64_t iteration_ = 0;
   std::int64_t last_row_ = 0;
+  double words_ = 0; ///< sent before this iteration
+  oktopk_programs::course course_;
   time_plan plan_;
   oktopk_programs::progress progress_;
   xi_of_step xi_;
