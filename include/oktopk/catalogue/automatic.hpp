@@ -180,7 +180,7 @@ public:
   state_type const& state() const {
     state_.text.clear();
     state_.inside = {};
-    if (current_ && trials_.empty()) { // a scheme on trial is not chosen yet
+    if (current_ && current_->text() == chosen_ && trials_.empty()) { // a scheme on trial is not chosen yet
       state_.text.assign(current_->text().begin(), current_->text().end());
       state_.inside = current_->state();
     }
