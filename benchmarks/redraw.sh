@@ -55,5 +55,11 @@ draw $results/bert_loss.csv $results/bert_loss.png 'Training of a masked languag
 if [ -s $results/peers_time.csv ]; then
   python3 benchmarks/run.py peers --part show --results $results --plot "$folder/$results/peers.png" >/dev/null
 fi
+results=benchmarks/automatic/results
+if [ -s $results/changing.csv ]; then
+  mkdir -p "$folder/$results"
+  python3 benchmarks/run.py changing --part show --csv $results/changing.csv --plot "$folder/$results/changing.png" >/dev/null
+fi
+results=benchmarks/torch/results
 draw $results/vgg16_xi.csv $results/vgg16_xi.png 'Training of VGG-16: loss, xi and entries' \
   'Measured: Fashion-MNIST, 922,842 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %, momentum 0.9.'

@@ -299,7 +299,7 @@ def draw(all_of, path, note):
                         panel.text(i + 1, 1.0, " " + arguments.rate_text(rates[i]), fontsize=8.5, va="bottom",
                                    transform=panel.get_xaxis_transform())
                 for place, (since, runs_then) in enumerate(choices(runs[0])):
-                    panel.text(since, 0.03 + 0.1 * (place % 3), f"\u2191 {runs_then}", fontsize=8.5,
+                    panel.text(since, 0.03 + 0.09 * (place % 5), f"| {runs_then}", fontsize=8.5,
                                transform=panel.get_xaxis_transform())
         panel.set(yscale="log", ylabel="seconds a step", xlabel="iteration")
         panel.set_title(workload, fontsize=10.5, loc="left", pad=14)
