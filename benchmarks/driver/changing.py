@@ -260,12 +260,17 @@ def verdict(of):
         return ""
     best = min(fixed, key=fixed.get)
     ratio, switches = seconds_of(of[ours]) / fixed[best], switches_of(of[ours])
-    text = (f"{ours}: {ratio:.3f} of the time of {best}, the best fixed scheme ({'reached' if ratio <= GOAL else 'missed'}: "
-            f"at most {GOAL}); {switches} switches ({'reached' if switches <= MOST_SWITCHES else 'missed'}: at most "
-            f"{MOST_SWITCHES})")
+    text = (f"{ours}: {ratio:.3f} of the time of {best}, the best fixed scheme ({met(ratio <= GOAL)}: at most "
+            f"{GOAL}); {switches} switches ({met(switches <= MOST_SWITCHES)}: at most {MOST_SWITCHES})")
     if "ok_topk" in of:
-        text += f"; {100 * (accuracy_of(of[ours]) - accuracy_of(of['ok_topk'])):+.2f} points of accuracy against ok_topk"
+        points = 100 * (accuracy_of(of[ours]) - accuracy_of(of["ok_topk"]))
+        text += f"; {points:+.2f} points of accuracy against ok_topk"
     return text + "."
+
+
+def met(reached):
+    """Of a goal."""
+    return "reached" if reached else "missed"
 
 
 def choices(run):
@@ -318,9 +323,8 @@ def show(given):
         print(f"\n{workload}, {given.ranks} ranks, {seeds} seed{'s' * (seeds > 1)}; links of "
               f"{', '.join(map(arguments.rate_text, RATES))}:\n\n{table(of)}\n\n{verdict(of)}")
     if given.plot and all_of:
-        draw(all_of, given.plot, f"Measured: {given.ranks} ranks on an emulated cluster, the first seed; a line for the "
-             "time of each step, selection and computation included. The scheme that automatic has decided for stands "
-             "at the iteration of its decision.")
+        draw(all_of, given.plot, f"Measured: {given.ranks} ranks on an emulated cluster, the first seed. Time of each "
+             "step, computation and selection included. Where automatic has decided for a scheme, its name begins.")
 
 
 def run(given):

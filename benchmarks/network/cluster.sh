@@ -99,11 +99,11 @@ follow_rate() {
       set_bursts
       each=1
       while [ "$each" -le "$ranks" ]; do
-        inside="nsenter --net=$private/rank$each"
+        namespace=$private/rank$each
         ip link set "port$each" gso_max_size "$packet"
-        $inside ip link set cluster gso_max_size "$packet"
+        nsenter --net="$namespace" ip link set cluster gso_max_size "$packet"
         shape tc qdisc replace dev "port$each" root
-        shape $inside tc qdisc replace dev cluster root
+        shape nsenter --net="$namespace" tc qdisc replace dev cluster root
         each=$((each + 1))
       done
       echo "$rate" >"$scratch/rate.now"
