@@ -232,10 +232,17 @@ struct seen_world {
 
 // What objects of this thread measured before is forgotten: this is for another number of ranks.
 void forget_machine() {
-  oktopk::in_process::run(1, [](oktopk::in_process_communicator world) {
-    rank_clock clock(world, {}, 0);
-    automatic_allreduce const measured(execution(), clocked(world_communicator(world), clock), {.length = 1, .k = 1});
-  });
+  oktopk::in_process::options how;
+  how.simulated = simulation{};
+  oktopk::in_process::run(
+      1,
+      [](oktopk::in_process_communicator world) {
+        rank_clock clock(world, {}, 0);
+        automatic_allreduce const measured(execution(), clocked(world_communicator(world), clock),
+                                           {.length = 1, .k = 1});
+      },
+      how);
+  rank_clock::at_work = nullptr;
 }
 
 seen_world run_world(automatic_scenario const& of, oktopk::in_process::fault_plan const& faults) {
