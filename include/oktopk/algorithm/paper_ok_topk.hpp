@@ -72,6 +72,8 @@ private:
   options options_;
 };
 
+namespace detail {
+
 /// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
@@ -87,6 +89,8 @@ struct paper_allgatherv : balanced_allgatherv {
   explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
 };
 
+} // namespace detail
+
 /// The paper's choice in every step: thresholds reused for tau' = 32 iterations whatever they select, the global one
 /// from a gather of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance
 /// above 4 x the mean; COO.
@@ -94,7 +98,7 @@ struct paper_policies : default_policies {
   using local_selector = unguarded_threshold;
   using global_selector = gathered_threshold;
   using partitioner = balanced;
-  using gather = paper_allgatherv;
+  using gather = detail::paper_allgatherv;
 };
 
 /// Ok-Topk as published, under a name of its own. For comparison: on re-evaluating iterations, and when a threshold has

@@ -280,9 +280,10 @@ private:
     }
     auto const expected = detail::checksum_trailer::of(arrived, message.number_, message.use_, shared_->during);
     if (std::string const wrong = message.stored_trailer_->difference(expected); !wrong.empty()) {
-      oktopk::abort(inner(), error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
-                                                               std::to_string(message.peer_) + " (" +
-                                                               std::string(name(message.use_)) + "): " + wrong));
+      oktopk::detail::abort(inner(),
+                            error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
+                                                              std::to_string(message.peer_) + " (" +
+                                                              std::string(name(message.use_)) + "): " + wrong));
     }
   }
 

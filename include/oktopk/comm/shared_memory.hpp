@@ -359,7 +359,7 @@ public:
       if (auto const m = take(each); m != nullptr) {
         each.bytes_ = m->size;
         if (m->size > m->capacity) { // its end will stay in the ring
-          oktopk::abort(*this, detail::exceeds_room(m->size, m->peer, m->capacity));
+          oktopk::detail::abort(*this, detail::exceeds_room(m->size, m->peer, m->capacity));
         }
       }
     }

@@ -5,7 +5,6 @@
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/balance.hpp>
 #include <oktopk/exchange/concept.hpp>
 
 #include <algorithm>

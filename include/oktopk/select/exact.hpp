@@ -7,7 +7,6 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
 #include <bit>

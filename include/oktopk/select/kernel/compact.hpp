@@ -6,7 +6,6 @@
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/gather.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
 #include <cstdint>
