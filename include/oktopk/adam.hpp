@@ -10,9 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <sstream>
-#include <string>
 #include <vector>
 
 namespace oktopk {

@@ -16,13 +16,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <concepts>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

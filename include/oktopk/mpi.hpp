@@ -25,7 +25,6 @@
 #include <exception>
 #include <limits>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

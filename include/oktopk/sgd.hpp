@@ -8,9 +8,7 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/error_feedback.hpp>
 
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <utility>
 
 namespace oktopk {

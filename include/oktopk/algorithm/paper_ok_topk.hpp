@@ -10,8 +10,6 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstdint>
-#include <string>
 #include <utility>
 
 namespace oktopk {

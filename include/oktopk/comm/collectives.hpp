@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <vector>
 
 // Collectives for control data: a few numbers per rank, in host memory, built from messages so that each byte is

@@ -8,10 +8,7 @@
 #include <oktopk/exchange/concept.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {

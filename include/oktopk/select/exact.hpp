@@ -11,13 +11,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk::detail {

@@ -16,7 +16,6 @@
 
 #include <cstring>
 #include <exception>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

@@ -10,8 +10,6 @@
 #include <oktopk/select/kernel/magnitude_mask.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
-#include <concepts>
-#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
