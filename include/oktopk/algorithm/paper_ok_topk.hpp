@@ -20,14 +20,7 @@ namespace oktopk {
 /// On a re-evaluating iteration this sends the union of all selections, several times the bound of the others; it is
 /// here for comparison. Needs a group that gathers (`gathering_group`), so it is no selector of one rank.
 struct gathered_threshold {
-  struct options {
-    std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("tau_prime", how.tau_prime, "iterations that a threshold holds", at_least(1));
-    }
-  };
+  using options = unguarded_threshold::options;
 
   template <gradient_value Value>
   using state = reused_threshold::state<Value>;
