@@ -10,12 +10,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <sstream>
-#include <string>
 #include <vector>
 
 namespace oktopk {
+
+namespace detail {
 
 /// Options of `adam`; the same on all ranks. The defaults are the paper's for BERT.
 struct adam_options {
@@ -39,8 +39,6 @@ struct adam_options {
     return epsilon > 0 && std::isfinite(epsilon) ? "" : "epsilon must be positive and finite";
   }
 };
-
-namespace detail {
 
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION Value mean_of_squares_with(Value squares, Value average, Value beta2) {
@@ -106,7 +104,7 @@ public:
   using vector_type = typename feedback_type::vector_type;
   using const_vector_type = typename feedback_type::const_vector_type;
   using update_type = typename Allreduce::update_type;
-  using options = adam_options;
+  using options = detail::adam_options;
 
   /// All that is carried from one step to the next, on the host; a plain value.
   struct state_type : feedback_type::state_type {
@@ -129,7 +127,7 @@ public:
   };
 
   /// Collective. `allreduce` must outlive this object. An `error` on every rank for options that are wrong or differ.
-  adam(Allreduce& allreduce, adam_options const& how)
+  adam(Allreduce& allreduce, detail::adam_options const& how)
       : feedback_(allreduce, how.feedback), how_(how), mean_(vector("oktopk::adam::mean")),
         mean_of_squares_(vector("oktopk::adam::mean_of_squares")),
         average_(vector("oktopk::adam::average", Kokkos::WithoutInitializing)) {
@@ -146,7 +144,7 @@ public:
 
   /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
   void set_learning_rate(double rate) {
-    adam_options changed = how_;
+    options changed = how_;
     changed.learning_rate = rate;
     if (std::string const sentence = problem_of(changed); !sentence.empty()) {
       throw error(fault::option_out_of_range, "adam: " + sentence);
@@ -210,7 +208,7 @@ private:
   }
 
   // Of the options, and of what kernels make of them.
-  static std::string problem_of(adam_options const& how) {
+  static std::string problem_of(options const& how) {
     std::vector<std::string> const sentences = {
         how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
         detail::value_fault<value_type>("epsilon", how.epsilon), detail::decay_fault<value_type>("beta1", how.beta1),
@@ -265,7 +263,7 @@ private:
   }
 
   feedback_type feedback_;
-  adam_options how_;
+  options how_;
   std::int64_t steps_ = 0;
   vector_type mean_;
   vector_type mean_of_squares_;

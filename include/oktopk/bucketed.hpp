@@ -16,13 +16,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <concepts>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -313,7 +309,7 @@ public:
   }
 
   /// Times of the last step, and the number of tensors that this rank did not announce in it.
-  overlap_times const& last_step() const { return times_; }
+  detail::overlap_times const& last_step() const { return times_; }
 
   /// A copy of all that is carried on; between steps.
   state_type state() const { return engine_.state(); }
@@ -441,7 +437,7 @@ private:
   double scale_ = 1;
   bool is_running_ = false;
   clock::time_point began_;
-  overlap_times times_;
+  detail::overlap_times times_;
   std::unique_ptr<detail::communication_thread> thread_; // last: it uses the others
 };
 

@@ -13,13 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
-#include <cstdint>
 #include <exception>
 #include <functional>
-#include <span>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

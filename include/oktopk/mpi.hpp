@@ -25,7 +25,6 @@
 #include <exception>
 #include <limits>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -330,7 +329,7 @@ namespace oktopk {
 /// The time limit of a wait is `usual_time_limit` at first; where it is zero there is none, and then nobody hears that
 /// another rank has given up. A rank with a limit asks MPI again and again instead of blocking in it, and gives the core
 /// away in between.
-class mpi_communicator : public detail::limited_communicator<detail::mpi_ranks> {
+class mpi_communicator : public detail::limited_communicator<mpi_communicator, detail::mpi_ranks> {
 public:
   class request : public detail::reported_request {
   public:
@@ -348,7 +347,6 @@ public:
 
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
   /// Collective over `comm`.
   static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
@@ -368,11 +366,6 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, phase use) { return start_one(false, out, peer, use); }
   request irecv(std::span<std::byte> in, int peer, phase use) { return start_one(true, in, peer, use); }
-
-  template <execution_space E>
-  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
-    start_one_by_one(*this, messages, requests);
-  }
 
   /// An error of MPI in one request is thrown when the other requests are over.
   void wait_all(std::span<request> requests) {

@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -222,7 +221,7 @@ struct nccl_ranks : shared_state {
 /// There is no time limit at first. A rank with a limit asks the device again and again, so the host waits for each
 /// message; without one it waits for none.
 template <execution_space E>
-class nccl_bulk : public detail::limited_communicator<detail::nccl_ranks<E>> {
+class nccl_bulk : public detail::limited_communicator<nccl_bulk<E>, detail::nccl_ranks<E>> {
   static_assert(detail::has_stream<E>, "oktopk: NCCL moves data of a GPU: E must be Kokkos' space of one");
   using nccl_bulk::limited_communicator::shared_;
 

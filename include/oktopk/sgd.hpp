@@ -8,18 +8,20 @@
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/error_feedback.hpp>
 
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <utility>
 
 namespace oktopk {
+
+namespace detail {
 
 /// Options of `sgd`. Outside of the class, so that `sgd` can be made without template arguments.
 struct sgd_options {
   double learning_rate = 0.1;        ///< finite, also as a value of the gradient, and not rounded to zero there
   error_feedback_options feedback{}; ///< momentum and clipping
 };
+
+} // namespace detail
 
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
@@ -38,7 +40,7 @@ public:
   using value_type = typename Allreduce::value_type;
   using const_vector_type = typename feedback_type::const_vector_type;
   using update_type = typename Allreduce::update_type;
-  using options = sgd_options;
+  using options = detail::sgd_options;
 
   /// All that is carried from one step to the next, on the host; a plain value.
   struct state_type : feedback_type::state_type {
@@ -56,11 +58,11 @@ public:
 
   /// Collective. `allreduce` must outlive this object. A step takes `weights` and `gradient` as they are for kernels on
   /// the allreduce's instance: writes to them on another one must have been waited for.
-  sgd(Allreduce& allreduce, sgd_options const& how) : sgd(allreduce.execution(), allreduce, how) {}
+  sgd(Allreduce& allreduce, detail::sgd_options const& how) : sgd(allreduce.execution(), allreduce, how) {}
 
   /// The same with the instance `exec`, on which the caller writes `weights` and `gradient`: where it is another one
   /// than the allreduce's, every step waits for it first. Kokkos before 4.0 cannot tell, and the step always waits.
-  sgd(execution_space exec, Allreduce& allreduce, sgd_options const& how)
+  sgd(execution_space exec, Allreduce& allreduce, detail::sgd_options const& how)
       : feedback_(std::move(exec), allreduce, how.feedback) {
     agreement terms("sgd");
     if (std::string const sentence = problem_of(how.learning_rate); !sentence.empty()) {

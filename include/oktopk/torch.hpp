@@ -250,7 +250,7 @@ public:
   void set_reducing(bool reduces) { reduces_ = reduces; }
 
   /// Times of the last step: how much the backward pass has hidden.
-  overlap_times const& last_step() const { return times_; }
+  detail::overlap_times const& last_step() const { return times_; }
   /// Others may take their place in the first `wait` and in `restore`.
   bucketed<Allreduce>& buckets() { return *buckets_; }
 
@@ -346,7 +346,7 @@ private:
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
   std::vector<char> has_gradient_; // that was not announced
-  overlap_times times_;
+  detail::overlap_times times_;
   bool reduces_ = true;
   bool takes_order_ = false;  // from the first step or a saved state
   bool learns_order_ = false; // in this step

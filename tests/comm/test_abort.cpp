@@ -40,7 +40,7 @@ std::vector<outcome> heard_from_one_that_aborts(int ranks, Wrap const& wrap) {
     outcome& mine = heard[static_cast<std::size_t>(comm.rank())];
     int number = 0;
     if (comm.rank() == 1) {
-      mine = outcome_of([&] { oktopk::abort(comm, reason); });
+      mine = outcome_of([&] { oktopk::detail::abort(comm, reason); });
       CHECK(outcome_of([&] { comm.isend(bytes_of(number), 0, phase::balance); }).says("cannot be used any more"));
       return;
     }
@@ -77,6 +77,6 @@ TEST_CASE("a rank that gives up throws its reason, and all others hear it") {
 
 TEST_CASE("a communicator that cannot tell the others is left all the same") {
   silent comm;
-  CHECK(outcome_of([&] { oktopk::abort(comm, reason); }) == outcome{reason.code(), reason.what()});
+  CHECK(outcome_of([&] { oktopk::detail::abort(comm, reason); }) == outcome{reason.code(), reason.what()});
   CHECK(comm.cancelled == 1);
 }

@@ -67,7 +67,7 @@ subject<typename Format::value_type> ok_topk_subject(std::string name) {
   made.about.local = choice_of<Local>();
   made.about.global = choice_of<Global>();
   made.about.uniform_regions = std::is_same_v<Partitioner, oktopk::uniform>;
-  made.about.paper_gather = std::is_same_v<Gather, oktopk::paper_allgatherv>;
+  made.about.paper_gather = std::is_same_v<Gather, oktopk::paper_policies::gather>;
   made.about.exact_size = Format::exact_size;
   made.about.most_bytes = &most_bytes_of<Format>;
   made.about.piece_bytes = oktopk::detail::encoded_pieces<execution, Format>::capacity_per_cut;

@@ -161,11 +161,11 @@ struct by_name {
 struct sgd_of_reused : trained<oktopk::sgd<reused>, reused> {
   sgd_of_reused()
       : trained(reused::options{.length = length, .k = 7},
-                oktopk::sgd_options{.learning_rate = 0.1, .feedback = {.momentum = 0.9}}) {}
+                oktopk::sgd<reused>::options{.learning_rate = 0.1, .feedback = {.momentum = 0.9}}) {}
 };
 
 struct adam_of_plain : trained<oktopk::adam<plain>, plain> {
-  adam_of_plain() : trained(plain::options{.length = length, .k = 7}, oktopk::adam_options{}) {}
+  adam_of_plain() : trained(plain::options{.length = length, .k = 7}, oktopk::adam<plain>::options{}) {}
 };
 
 using all_subjects = std::tuple<sgd_of_reused, adam_of_plain, called<oktopk::gaussian_k<execution, comm>>,

@@ -35,7 +35,7 @@ std::vector<float> gradient_of(int rank, int iteration) {
 } // namespace
 
 TEST_CASE_ON(comm, ranks, "with a dense allreduce Adam is Adam on the average gradient") {
-  oktopk::adam_options const how{.learning_rate = 0.01, .weight_decay = 0.1};
+  oktopk::adam<everything>::options const how{.learning_rate = 0.01, .weight_decay = 0.1};
   everything allreduce(execution(), comm, {.length = length});
   oktopk::adam optimizer(allreduce, how);
   auto const size = static_cast<std::size_t>(length);
@@ -96,10 +96,10 @@ TEST_CASE("Adam over a sparse allreduce: weights are equal on all ranks, and a r
 }
 
 TEST_CASE("options of Adam that make no sense, or differ, are an error on every rank") {
-  auto const refuse = [](oktopk::adam_options const& of_rank_1, fault expected) {
+  auto const refuse = [](oktopk::adam<algorithm>::options const& of_rank_1, fault expected) {
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       algorithm allreduce(execution(), comm, {.length = length, .k = 30});
-      auto const how = comm.rank() == 1 ? of_rank_1 : oktopk::adam_options{};
+      auto const how = comm.rank() == 1 ? of_rank_1 : oktopk::adam<algorithm>::options{};
       CHECK(outcome_of([&] { oktopk::adam optimizer(allreduce, how); }).code == expected);
     });
   };

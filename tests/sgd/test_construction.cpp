@@ -25,7 +25,6 @@ static_assert(!std::is_copy_constructible_v<oktopk::sgd<ok_topk>>);
 static_assert(!std::is_copy_assignable_v<oktopk::sgd<ok_topk>>);
 static_assert(!std::is_move_constructible_v<oktopk::sgd<ok_topk>>);
 static_assert(!std::is_move_assignable_v<oktopk::sgd<ok_topk>>);
-static_assert(std::is_same_v<oktopk::sgd<ok_topk>::options, oktopk::sgd_options>);
 
 constexpr std::int64_t length = 20000;
 
@@ -71,7 +70,7 @@ template <class Allreduce>
 void check_instances(typename Allreduce::options const& how) {
   auto const instances = two_instances();
   using sgd = oktopk::sgd<Allreduce>;
-  oktopk::sgd_options const rate{.learning_rate = 0.5};
+  oktopk::sgd<ok_topk>::options const rate{.learning_rate = 0.5};
   auto const given = [&](execution const& exec) {
     return [exec, rate](Allreduce& allreduce) { return std::make_unique<sgd>(exec, allreduce, rate); };
   };

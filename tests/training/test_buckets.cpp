@@ -87,7 +87,7 @@ TEST_CASE("options that make no sense have a problem") {
 }
 
 TEST_CASE("times tell what was hidden and what could have been") {
-  oktopk::overlap_times times;
+  oktopk::detail::overlap_times times;
   times.buckets = {{1, 1, 3}, {2, 4, 5}, {6, 6, 8}};
   times.wait_began = 6;
   times.wait_ended = 8;

@@ -187,7 +187,7 @@ private:
     double const wait_ended = since(began);
     optimizer_->step();
     double const all = since(began);
-    oktopk::overlap_times const& times = parallel_.last_step();
+    auto const& times = parallel_.last_step();
     seconds_.all += all;
     seconds_.waits += wait_ended - backward_ended;
     seconds_.compute += all - (wait_ended - backward_ended);

@@ -11,10 +11,6 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace oktopk::detail {

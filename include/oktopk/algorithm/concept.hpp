@@ -8,11 +8,6 @@
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
 namespace oktopk {
 
 template <class Input>

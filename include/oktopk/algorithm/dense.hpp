@@ -13,11 +13,7 @@
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {

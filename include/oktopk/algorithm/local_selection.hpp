@@ -11,9 +11,7 @@
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

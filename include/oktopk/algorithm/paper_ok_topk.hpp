@@ -10,8 +10,6 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 
-#include <cstdint>
-#include <string>
 #include <utility>
 
 namespace oktopk {
@@ -22,14 +20,7 @@ namespace oktopk {
 /// On a re-evaluating iteration this sends the union of all selections, several times the bound of the others; it is
 /// here for comparison. Needs a group that gathers (`gathering_group`), so it is no selector of one rank.
 struct gathered_threshold {
-  struct options {
-    std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("tau_prime", how.tau_prime, "iterations that a threshold holds", at_least(1));
-    }
-  };
+  using options = unguarded_threshold::options;
 
   template <gradient_value Value>
   using state = reused_threshold::state<Value>;
@@ -72,6 +63,8 @@ private:
   options options_;
 };
 
+namespace detail {
+
 /// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
@@ -87,6 +80,8 @@ struct paper_allgatherv : balanced_allgatherv {
   explicit paper_allgatherv(options how) : balanced_allgatherv({how.ratio, false, -1}) {}
 };
 
+} // namespace detail
+
 /// The paper's choice in every step: thresholds reused for tau' = 32 iterations whatever they select, the global one
 /// from a gather of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance
 /// above 4 x the mean; COO.
@@ -94,7 +89,7 @@ struct paper_policies : default_policies {
   using local_selector = unguarded_threshold;
   using global_selector = gathered_threshold;
   using partitioner = balanced;
-  using gather = paper_allgatherv;
+  using gather = detail::paper_allgatherv;
 };
 
 /// Ok-Topk as published, under a name of its own. For comparison: on re-evaluating iterations, and when a threshold has

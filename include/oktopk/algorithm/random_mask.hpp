@@ -12,11 +12,8 @@
 #include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/random_k.hpp>
 
-#include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace oktopk {

@@ -12,9 +12,7 @@
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 
 namespace oktopk {

@@ -14,9 +14,7 @@
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 

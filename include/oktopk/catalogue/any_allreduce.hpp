@@ -8,13 +8,9 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/sparse.hpp>
 
-#include <concepts>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

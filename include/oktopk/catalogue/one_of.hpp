@@ -8,13 +8,7 @@
 #include <oktopk/partition/concept.hpp>
 #include <oktopk/select/concept.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>

@@ -13,8 +13,6 @@
 #include <functional>
 #include <list>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <type_traits>

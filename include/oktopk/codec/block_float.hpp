@@ -15,7 +15,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <type_traits>
 
 // One block of block floating point: numbers with one exponent together. Written so that compilers vectorise the loops
 // over a block with what every processor has: no calls, no conversions that could trap, a fixed number of rounds.

@@ -5,7 +5,6 @@
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/reduce.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -15,13 +15,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
-#include <string>
-#include <type_traits>
 
 namespace oktopk {
 

@@ -106,11 +106,11 @@ struct call_context {
   detail::fault_report read_header(std::uint64_t number, int from, phase use) const {
     detail::call_tag const theirs(detail::fault_report::tag_of(number));
     if (!(theirs == tag(use))) {
-      abort(comm, error(fault::damaged_message, std::string(algorithm) + ", call " + std::to_string(iteration) +
-                                                    ": rank " + std::to_string(comm.rank()) +
-                                                    " got a message of rank " + std::to_string(from) +
-                                                    " that is not of this call: " + theirs.difference(tag(use)) +
-                                                    "; the ranks do not make the same calls in the same order"));
+      detail::abort(comm, error(fault::damaged_message,
+                                std::string(algorithm) + ", call " + std::to_string(iteration) + ": rank " +
+                                    std::to_string(comm.rank()) + " got a message of rank " + std::to_string(from) +
+                                    " that is not of this call: " + theirs.difference(tag(use)) +
+                                    "; the ranks do not make the same calls in the same order"));
     }
     return detail::fault_report::unpacked(number);
   }

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -84,37 +83,6 @@ private:
 };
 
 static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the padding of a trailer would be sent");
-
-/// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
-///
-/// Each of P parts goes round the ring of ranks twice: first it is reduced, then it is told to all (Patarasuk and Yuan,
-/// 2009), so all ranks get the same bits. `scratch` grows to n/P elements.
-template <class Comm, class T>
-void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& scratch) {
-  int const ranks = comm.size();
-  int const rank = comm.rank();
-  auto const part = [&](int which) {
-    auto const of = static_cast<std::size_t>((which % ranks + ranks) % ranks);
-    auto const all = static_cast<std::size_t>(ranks);
-    std::size_t const width = data.size() / all;
-    std::size_t const longer = data.size() % all; // so many parts have one element more
-    return data.subspan(of * width + std::min(of, longer), width + (of < longer ? 1 : 0));
-  };
-  int const above = (rank + 1) % ranks;
-  int const below = (rank + ranks - 1) % ranks;
-  scratch.resize(data.size() / static_cast<std::size_t>(ranks) + 1);
-  for (int step = 0; step < ranks - 1; ++step) {
-    std::span<T> const mine = part(rank - step - 1);
-    std::span<T> const theirs = std::span<T>(scratch).first(mine.size());
-    exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      mine[i] = reduce_two(op, mine[i], theirs[i]);
-    }
-  }
-  for (int step = 0; step < ranks - 1; ++step) {
-    exchange(comm, std::as_bytes(part(rank - step + 1)), above, std::as_writable_bytes(part(rank - step)), below, use);
-  }
-}
 
 } // namespace detail
 
@@ -311,9 +279,10 @@ private:
     }
     auto const expected = detail::checksum_trailer::of(arrived, message.number_, message.use_, shared_->during);
     if (std::string const wrong = message.stored_trailer_->difference(expected); !wrong.empty()) {
-      oktopk::abort(inner(), error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
-                                                               std::to_string(message.peer_) + " (" +
-                                                               std::string(name(message.use_)) + "): " + wrong));
+      oktopk::detail::abort(inner(),
+                            error(fault::damaged_message, "rank " + std::to_string(rank()) + ", message from rank " +
+                                                              std::to_string(message.peer_) + " (" +
+                                                              std::string(name(message.use_)) + "): " + wrong));
     }
   }
 

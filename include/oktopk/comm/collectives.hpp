@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <vector>
 
 // Collectives for control data: a few numbers per rank, in host memory, built from messages so that each byte is
@@ -135,6 +134,37 @@ void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std:
   requests[0] = comm.irecv(in, from, use);
   requests[1] = comm.isend(out, to, use);
   comm.wait_all(std::span<typename Comm::request>(requests));
+}
+
+/// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
+///
+/// Each of P parts goes round the ring of ranks twice: first it is reduced, then it is told to all (Patarasuk and Yuan,
+/// 2009), so all ranks get the same bits. `scratch` grows to n/P elements.
+template <class Comm, class T>
+void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& scratch) {
+  int const ranks = comm.size();
+  int const rank = comm.rank();
+  auto const part = [&](int which) {
+    auto const of = static_cast<std::size_t>((which % ranks + ranks) % ranks);
+    auto const all = static_cast<std::size_t>(ranks);
+    std::size_t const width = data.size() / all;
+    std::size_t const longer = data.size() % all; // so many parts have one element more
+    return data.subspan(of * width + std::min(of, longer), width + (of < longer ? 1 : 0));
+  };
+  int const above = (rank + 1) % ranks;
+  int const below = (rank + ranks - 1) % ranks;
+  scratch.resize(data.size() / static_cast<std::size_t>(ranks) + 1);
+  for (int step = 0; step < ranks - 1; ++step) {
+    std::span<T> const mine = part(rank - step - 1);
+    std::span<T> const theirs = std::span<T>(scratch).first(mine.size());
+    exchange(comm, std::as_bytes(part(rank - step)), above, std::as_writable_bytes(theirs), below, use);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      mine[i] = reduce_two(op, mine[i], theirs[i]);
+    }
+  }
+  for (int step = 0; step < ranks - 1; ++step) {
+    exchange(comm, std::as_bytes(part(rank - step + 1)), above, std::as_writable_bytes(part(rank - step)), below, use);
+  }
 }
 
 } // namespace detail

@@ -201,12 +201,16 @@ void leave(Comm& comm, error const& why) noexcept {
   comm.cancel(std::span<typename Comm::request>());
 }
 
-/// The same; throws the reason.
+namespace detail {
+
+/// `leave`; throws the reason.
 template <class Comm>
 [[noreturn]] void abort(Comm& comm, error const& why) {
   leave(comm, why);
   throw why;
 }
+
+} // namespace detail
 
 /// Starts a group of bulk messages as single ones: `start` for communicators whose transport runs on the host.
 template <class Comm>

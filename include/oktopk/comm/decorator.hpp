@@ -5,7 +5,6 @@
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/core/error.hpp>
 
-#include <type_traits>
 #include <utility>
 #include <vector>
 

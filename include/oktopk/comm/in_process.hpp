@@ -23,8 +23,8 @@ namespace oktopk {
 /// that relies on buffering deadlocks here — and is told so: when every rank waits, each of them gets an `error` that
 /// says who waits for what. A rank that gives up tells all others at once. Each rank has a time limit of its own; none
 /// where it is zero. That nobody can go on is an error at once.
-class in_process_communicator
-    : public detail::limited_communicator<detail::in_process_member, detail::in_process_member*> {
+class in_process_communicator : public detail::limited_communicator<in_process_communicator, detail::in_process_member,
+                                                                    detail::in_process_member*> {
 public:
   class request : public detail::reported_request {
   public:
@@ -43,7 +43,6 @@ public:
 
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
   explicit in_process_communicator(detail::in_process_member& member) : limited_communicator(&member) {}
 
@@ -55,11 +54,6 @@ public:
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) { return post(true, peer, use, in.data(), in.size()); }
-
-  template <execution_space E>
-  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
-    start_one_by_one(*this, messages, requests);
-  }
 
   void wait_all(std::span<request> requests) {
     if (std::none_of(requests.begin(), requests.end(), [](request const& each) { return each.active(); })) {
@@ -106,11 +100,6 @@ public:
     group().allreduce(*shared_, data, op, use);
   }
 
-  template <class MemorySpace>
-  bool can_access() const {
-    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
-  }
-
 private:
   detail::in_process_group& group() const { return *shared_->group; }
 
@@ -133,9 +122,7 @@ private:
     finished.bytes_ = message.arrived;
     group().release(take(finished));
     if (message.truncated) {
-      throw error(fault::communication, std::to_string(message.arrived) + " bytes from rank " +
-                                            std::to_string(message.peer) + " exceed the " +
-                                            std::to_string(message.size) + " bytes of room for them");
+      throw detail::exceeds_room(message.arrived, message.peer, message.size);
     }
   }
 };

@@ -230,9 +230,7 @@ private:
         continue;
       }
       if (sizes_[i] < 0 || static_cast<std::uint64_t>(sizes_[i]) > room.size()) {
-        throw error(fault::communication, std::to_string(sizes_[i]) + " bytes from rank " +
-                                              std::to_string(named_[i].peer) + " exceed the " +
-                                              std::to_string(room.size()) + " bytes of room for them");
+        throw exceeds_room(sizes_[i], named_[i].peer, room.size());
       }
       room = room.first(static_cast<std::size_t>(sizes_[i]));
     }

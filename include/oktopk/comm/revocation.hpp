@@ -118,13 +118,26 @@ struct shared_state {
   bool has_limit() const { return time_limit > std::chrono::nanoseconds(0); }
 };
 
-/// Base of a communicator whose waits have a time limit: all copies share it, and it is the same on all ranks.
-template <class State, class Pointer = std::shared_ptr<State>>
+/// Base of a communicator whose waits have a time limit: all copies share it, and it is the same on all ranks. Bulk
+/// messages are single ones of host memory, unless `Communicator` hides these members.
+template <class Communicator, class State, class Pointer = std::shared_ptr<State>>
 class limited_communicator {
 public:
+  static constexpr bool ordered_by_instance = false;
+
   void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = checked_time_limit(limit); }
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
+
+  template <execution_space E, class C = Communicator>
+  void start(E const&, std::span<bulk_message const> messages, std::span<typename C::bulk_request> requests) {
+    start_one_by_one(static_cast<C&>(*this), messages, requests);
+  }
+
+  template <class MemorySpace>
+  bool can_access() const {
+    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+  }
 
 protected:
   explicit limited_communicator(Pointer shared) : shared_(std::move(shared)) {}
@@ -193,6 +206,13 @@ private:
 inline error abandoned_by(int teller, operation const& during, std::string const& reason) {
   return {fault::abandoned, "rank " + std::to_string(teller) + " has given up" +
                                 (during.name.empty() ? "" : " (this rank was" + during.where() + ")") + ": " + reason};
+}
+
+/// The error of a message that exceeds the room of its receive.
+template <class Size>
+error exceeds_room(Size bytes, int from, std::size_t room) {
+  return {fault::communication, std::to_string(bytes) + " bytes from rank " + std::to_string(from) + " exceed the " +
+                                    std::to_string(room) + " bytes of room for them"};
 }
 
 /// The error of a communicator that has been told to cancel a message.

@@ -22,13 +22,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <deque>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -99,10 +94,10 @@ struct alignas(64) shared_seat {
 };
 
 /// This rank's end of all messages; shared by the copies of a communicator.
-class shared_ranks {
+class shared_ranks : public shared_state {
 public:
-  shared_ranks(std::string const& name, int own, int all, std::chrono::nanoseconds limit)
-      : rank(own), size(all), time_limit(checked_time_limit(limit)) {
+  shared_ranks(std::string const& name, int own, int all, std::chrono::nanoseconds limit) : rank(own), size(all) {
+    time_limit = checked_time_limit(limit);
     if (all < 1 || own < 0 || own >= all) {
       throw error(fault::option_out_of_range, "there is no rank " + std::to_string(own) + " of " + std::to_string(all));
     }
@@ -166,7 +161,7 @@ public:
         broken.fail(abandoned_by(teller, during, reason_of(teller)));
       }
       auto const left = time_limit - (std::chrono::steady_clock::now() - begun);
-      bool const is_late = time_limit.count() > 0 && left.count() <= 0;
+      bool const is_late = has_limit() && left.count() <= 0;
       if (is_late || ended < size) {
         error const why = is_late ? report().timed_out(rank, during, time_limit)
                                   : error(fault::communication, "rank " + std::to_string(rank) + " waits " +
@@ -195,9 +190,6 @@ public:
 
   int rank;
   int size;
-  std::chrono::nanoseconds time_limit;
-  operation during;
-  revocation broken;
 
 private:
   using queue = std::deque<std::shared_ptr<shared_message>>; // oldest first
@@ -240,9 +232,7 @@ private:
           break;
         }
         if (m.size > m.capacity) { // the rest is in the ring, where the next message would take it for a size
-          error const why(fault::communication, std::to_string(m.size) + " bytes from rank " + std::to_string(m.peer) +
-                                                    " exceed the " + std::to_string(m.capacity) +
-                                                    " bytes of room for them");
+          error const why = exceeds_room(m.size, m.peer, m.capacity);
           abort(why); // which empties the lanes
           throw why;
         }
@@ -311,27 +301,32 @@ private:
 /// ranks has a ring of 8 KiB each way and phase: 48 P^2 KiB of /dev/shm in all. Ranks that wait sleep, so they may
 /// outnumber the cores. A rank that gives up, takes too long or has ended is an `error` on those that wait for it.
 /// Copies share everything; calls come from any thread, one at a time.
-class shared_memory_communicator {
+class shared_memory_communicator
+    : public detail::limited_communicator<shared_memory_communicator, detail::shared_ranks> {
 public:
-  class request {
+  class request : public detail::reported_request {
   public:
+    request() = default;
     bool active() const { return message_ != nullptr; }
     std::size_t bytes() const { return bytes_; }
 
   private:
     friend shared_memory_communicator;
+    explicit request(std::shared_ptr<detail::shared_message> message)
+        : reported_request(message->receives, message->peer, message->use), message_(std::move(message)) {}
+
     std::shared_ptr<detail::shared_message> message_;
     std::size_t bytes_ = 0;
   };
 
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
-  static constexpr bool ordered_by_instance = false;
 
-  /// Collective: returns when all ranks have come, or throws where one does not within the time limit.
+  /// Collective: returns when all ranks have come, or throws where one does not within the time limit, which is that of
+  /// all waits at first.
   shared_memory_communicator(std::string const& name, int rank, int size,
                              std::chrono::nanoseconds limit = usual_time_limit)
-      : shared_(std::make_shared<detail::shared_ranks>(name, rank, size, limit)) {}
+      : limited_communicator(std::make_shared<detail::shared_ranks>(name, rank, size, limit)) {}
 
   int rank() const { return shared_->rank; }
   int size() const { return shared_->size; }
@@ -344,37 +339,22 @@ public:
     return post({true, peer, use, in.data(), in.size(), 0});
   }
 
-  template <execution_space E>
-  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
-    start_one_by_one(*this, messages, requests);
-  }
-
   void wait_all(std::span<request> requests) {
-    auto const any = [&](auto const& holds) {
-      return std::any_of(requests.begin(), requests.end(),
-                         [&](request const& each) { return each.active() && holds(*each.message_); });
-    };
-    auto const is_open = [](detail::shared_message const& m) { return !m.done(); };
-    if (any(is_open)) {
+    auto const is_done = [](request const& each) { return !each.active() || each.message_->done(); };
+    auto const are_over = [&] { return std::all_of(requests.begin(), requests.end(), is_done); };
+    if (!are_over()) {
       detail::launch_unlock const lent;
-      shared_->sleep_until([&] { return !any(is_open); },
-                           [&](int peer) { return any([&](auto const& m) { return is_open(m) && m.peer == peer; }); },
-                           [&] {
-                             detail::wait_report report;
-                             any([&](detail::shared_message const& m) {
-                               report.add(m.done(), m.receives, m.peer, m.use);
-                               return false;
-                             });
-                             return report;
-                           });
+      auto const needs = [&](int peer) {
+        return std::any_of(requests.begin(), requests.end(),
+                           [&](request const& each) { return !is_done(each) && each.message_->peer == peer; });
+      };
+      shared_->sleep_until(are_over, needs, [&] { return detail::wait_report(requests, is_done); });
     }
     for (request& each : requests) {
-      if (auto const m = std::exchange(each.message_, nullptr); m != nullptr) {
+      if (auto const m = take(each); m != nullptr) {
         each.bytes_ = m->size;
         if (m->size > m->capacity) { // its end will stay in the ring
-          oktopk::abort(*this, error(fault::communication,
-                                     std::to_string(m->size) + " bytes from rank " + std::to_string(m->peer) +
-                                         " exceed the " + std::to_string(m->capacity) + " bytes of room for them"));
+          oktopk::detail::abort(*this, detail::exceeds_room(m->size, m->peer, m->capacity));
         }
       }
     }
@@ -387,49 +367,23 @@ public:
 
   /// Tells all ranks that this one cannot go on: their waits, and all that they start, end with an `error`.
   void abort(error const& why) noexcept { shared_->abort(why); }
-  void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
-  /// Time limit of every wait of this rank, at first that of the start; none where it is zero.
-  void set_time_limit(std::chrono::nanoseconds limit) { shared_->time_limit = detail::checked_time_limit(limit); }
-  std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
-
-  /// Each rank sums a part of the values and sends it to all: 2n(P-1)/P values in 2(P-1) messages.
+  /// By messages: 2n(P-1)/P values in 2(P-1) of them.
   template <class T>
   void allreduce(std::span<T> values, reduction op, phase use) {
     shared_->broken.throw_if_happened();
-    auto const part = [&, all = static_cast<std::size_t>(size())](int of) {
-      std::size_t const begin = values.size() / all * static_cast<std::size_t>(of);
-      return values.subspan(begin, of + 1 == size() ? values.size() - begin : values.size() / all);
-    };
-    std::span<T> const mine = part(rank());
-    std::vector<T> theirs(mine.size());
-    for (int step = 1; step < 2 * size(); ++step) {
-      int const next = (rank() + step) % size();
-      int const before = (rank() + 2 * size() - step) % size();
-      if (step < size()) {
-        detail::exchange(*this, std::as_bytes(part(next)), next, std::as_writable_bytes(std::span(theirs)), before,
-                         use);
-        std::transform(mine.begin(), mine.end(), theirs.begin(), mine.begin(),
-                       [op](T a, T b) { return detail::reduce_two(op, a, b); });
-      } else if (step > size()) {
-        detail::exchange(*this, std::as_bytes(mine), next, std::as_writable_bytes(part(before)), before, use);
-      }
-    }
-  }
-
-  template <class MemorySpace>
-  bool can_access() const {
-    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+    std::vector<T> scratch;
+    detail::reduce_in_ring(*this, values, op, use, scratch);
   }
 
 private:
-  request post(detail::shared_message const& what) {
-    request made;
-    made.message_ = shared_->post(what);
-    return made;
-  }
+  request post(detail::shared_message const& what) { return request(shared_->post(what)); }
 
-  std::shared_ptr<detail::shared_ranks> shared_;
+  // A message that is over is in no report any more.
+  static std::shared_ptr<detail::shared_message> take(request& finished) {
+    finished.peer_ = -1;
+    return std::move(finished.message_);
+  }
 };
 
 } // namespace oktopk

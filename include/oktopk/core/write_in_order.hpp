@@ -6,9 +6,6 @@
 #include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/core/workspace.hpp>
 
-#include <concepts>
-#include <type_traits>
-
 // Items give entries, which are written one after the other in the order of the items. On a CPU one scan of Kokkos; on
 // a device, where that takes hundreds of instructions an item, two launches and one wait.
 namespace oktopk::detail {

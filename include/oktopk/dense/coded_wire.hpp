@@ -11,11 +11,7 @@
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
 
 namespace oktopk {
 

@@ -7,8 +7,6 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/reduce.hpp>
 
-#include <cstdint>
-
 namespace oktopk::detail {
 
 template <class Operation, gradient_value Value>

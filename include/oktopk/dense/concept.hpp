@@ -4,11 +4,6 @@
 
 #include <oktopk/comm/concept.hpp>
 
-#include <concepts>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 namespace oktopk {
 
 namespace detail {

@@ -10,10 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
 #include <vector>
 
 namespace oktopk::detail {

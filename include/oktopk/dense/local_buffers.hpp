@@ -8,9 +8,6 @@
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 
-#include <cstdint>
-#include <span>
-
 namespace oktopk {
 
 /// Several vectors of one process, reduced together with those of all others by any dense allreduce (Gloo's three

@@ -8,10 +8,6 @@
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-
 namespace oktopk {
 
 /// The allreduce that the communicator brings along (`MPI_Allreduce`), for sums, maxima and minima.

@@ -10,11 +10,6 @@
 #include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -12,12 +12,7 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
 
 namespace oktopk {
 

@@ -5,14 +5,10 @@
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/balance.hpp>
 #include <oktopk/exchange/concept.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {

@@ -10,11 +10,6 @@
 #include <oktopk/sparse/region_sum.hpp>
 
 #include <cmath>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

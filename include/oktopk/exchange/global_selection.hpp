@@ -14,12 +14,9 @@
 #include <oktopk/select/concept.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <span>
-#include <type_traits>
 #include <vector>
 
 namespace oktopk {

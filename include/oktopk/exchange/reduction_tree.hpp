@@ -16,8 +16,6 @@
 #include <oktopk/sparse/sorted_sets.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
 
 namespace oktopk::detail {
 

@@ -10,9 +10,7 @@
 #include <oktopk/format/concept.hpp>
 #include <oktopk/sparse/sorted_sets.hpp>
 
-#include <cstdint>
 #include <numeric>
-#include <span>
 
 // The entries that a rank takes from a call for its residual.
 namespace oktopk::detail {

@@ -17,10 +17,7 @@
 #include <oktopk/sparse/sorted_sets.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {

@@ -9,10 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 namespace oktopk {
 

@@ -6,8 +6,6 @@
 #include <oktopk/format/concept.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 namespace oktopk {
 

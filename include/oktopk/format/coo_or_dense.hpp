@@ -63,33 +63,28 @@ struct coo_or_dense_decoding {
 /// place without an entry holds a NaN of its own pattern, `empty`, which no entry has: entries are finite. So every
 /// entry comes back as it was, zeros of either sign among them.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
-struct coo_or_dense {
-  using index_type = Index;
-  using value_type = Value;
-
-  static constexpr bool lossless = true;
-  static constexpr bool exact_size = true;
-  static constexpr std::int64_t bytes_per_cut = 0;
+struct coo_or_dense : coo<Value, Index> {
+  using sparse = coo<Value, Index>;
 
   /// The pattern of a place without an entry: all bits set.
   static constexpr auto empty = static_cast<detail::bits_of<Value>>(~detail::bits_of<Value>(0));
 
-  static std::string name() { return coo<Value, Index>::name() + " or dense"; }
+  static std::string name() { return sparse::name() + " or dense"; }
 
   static bool is_dense(std::int64_t count, region where) {
-    return where.width() * static_cast<std::int64_t>(sizeof(Value)) < count * coo<Value, Index>::entry_bytes;
+    return where.width() * static_cast<std::int64_t>(sizeof(Value)) < count * sparse::entry_bytes;
   }
 
   static std::int64_t max_encoded_bytes(std::int64_t count, region where) {
     return is_dense(count, where) ? where.width() * static_cast<std::int64_t>(sizeof(Value))
-                                  : coo<Value, Index>::max_encoded_bytes(count, where);
+                                  : sparse::max_encoded_bytes(count, where);
   }
 
   template <execution_space E>
   static std::int64_t encode(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries, region where,
                              std::byte* out) {
     if (!is_dense(entries.size(), where)) {
-      return coo<Value, Index>::encode(exec, entries, where, out);
+      return sparse::encode(exec, entries, where, out);
     }
     auto* const values = reinterpret_cast<Value*>(out);
     Value const nothing = __builtin_bit_cast(Value, empty);
@@ -103,7 +98,7 @@ struct coo_or_dense {
   static void decode(E const& exec, std::byte const* in, std::int64_t bytes, std::int64_t count, region where,
                      Index* indices, Value* values) {
     if (!is_dense(count, where)) {
-      coo<Value, Index>::decode(exec, in, bytes, count, where, indices, values);
+      sparse::decode(exec, in, bytes, count, where, indices, values);
       return;
     }
     detail::expect_bytes(bytes, max_encoded_bytes(count, where), count, where);

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 namespace oktopk {
 

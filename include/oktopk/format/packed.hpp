@@ -14,9 +14,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <type_traits>
 
 namespace oktopk::detail {
 

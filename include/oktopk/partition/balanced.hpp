@@ -9,9 +9,7 @@
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {

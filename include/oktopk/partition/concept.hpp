@@ -6,11 +6,6 @@
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/sparse.hpp>
 
-#include <concepts>
-#include <cstdint>
-#include <span>
-#include <string>
-
 namespace oktopk {
 
 namespace detail {

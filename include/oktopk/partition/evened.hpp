@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {
@@ -78,12 +76,12 @@ struct evened {
   };
 
   evened() : evened(options{}) {}
-  explicit evened(options how) : options_(how), averaged_({how.tau}) {}
+  explicit evened(options how) : options_(how) {}
 
   std::string describe() const { return detail::describe_options("evened", options_); }
   std::string problem() const { return detail::fault_of_options("evened", options_); }
 
-  bool due(std::int64_t iteration) const { return averaged_.due(iteration); }
+  bool due(std::int64_t iteration) const { return iteration % options_.tau == 0; }
   double bound_words(int ranks) const {
     return (1.0 + options_.rounds) * detail::allreduce_words_at_most(ranks, ranks);
   }
@@ -91,7 +89,7 @@ struct evened {
   template <execution_space E, communicator Comm>
   class step {
   public:
-    explicit step(evened const& how) : rounds_(how.options_.rounds), averaging_(how.averaged_) {}
+    explicit step(evened const& how) : rounds_(how.options_.rounds), averaging_(balanced()) {}
 
     template <gradient_index Index>
     std::span<std::int64_t const> run(call_context<E, Comm>& call,
@@ -133,7 +131,6 @@ struct evened {
 
 private:
   options options_;
-  balanced averaged_;
 };
 
 } // namespace oktopk

@@ -5,9 +5,6 @@
 #include <oktopk/core/integers.hpp>
 #include <oktopk/partition/concept.hpp>
 
-#include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk {

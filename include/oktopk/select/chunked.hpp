@@ -9,8 +9,6 @@
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
 
 namespace oktopk {
 

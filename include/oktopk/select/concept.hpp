@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -7,18 +7,13 @@
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk::detail {

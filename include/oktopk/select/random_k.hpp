@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
-#include <string>
 
 namespace oktopk {
 

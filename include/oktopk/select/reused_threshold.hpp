@@ -9,11 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
-#include <string>
 
 namespace oktopk {
 

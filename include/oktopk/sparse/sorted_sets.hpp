@@ -7,9 +7,7 @@
 #include <oktopk/core/write_in_order.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <span>
-#include <type_traits>
 
 namespace oktopk::detail {
 

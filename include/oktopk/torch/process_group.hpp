@@ -16,7 +16,6 @@
 
 #include <cstring>
 #include <exception>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -91,7 +90,8 @@ struct torch_ranks : shared_state {
 /// The time limit of every wait is rounded up to milliseconds; where it is zero, as at first, it is the group's own. A
 /// wait that exceeds a limit closes the connections of the group on this rank, as Gloo does it: the group is of no more
 /// use to anybody, and the other ranks soon hear of it. With a limit, an allreduce works on a copy.
-class process_group_communicator : public detail::limited_communicator<detail::torch_ranks> {
+class process_group_communicator
+    : public detail::limited_communicator<process_group_communicator, detail::torch_ranks> {
 public:
   class request : public detail::reported_request {
   public:
@@ -106,7 +106,6 @@ public:
 
   using bulk_request = request;
   static constexpr bool tells_sizes = false;
-  static constexpr bool ordered_by_instance = false;
   static constexpr int usual_first_tag = 0x6f6b00;
 
   /// Not collective. `first_tag` is not negative and the same on all ranks. A second communicator over the same group
@@ -139,11 +138,6 @@ public:
   }
 
   request irecv(std::span<std::byte> in, int peer, phase use) { return start_one(true, in, peer, use); }
-
-  template <execution_space E>
-  void start(E const&, std::span<bulk_message const> messages, std::span<request> requests) {
-    start_one_by_one(*this, messages, requests);
-  }
 
   void wait_all(std::span<request> requests) {
     for (request& each : requests) {
@@ -201,11 +195,6 @@ public:
     if (copies) {
       std::memcpy(values.data(), tensors[0].data_ptr(), values.size_bytes());
     }
-  }
-
-  template <class MemorySpace>
-  bool can_access() const {
-    return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
   }
 
 private:

@@ -12,15 +12,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -125,19 +121,17 @@ struct bucket_times {
   double ended = 0;
 };
 
-} // namespace detail
-
 /// Times of a step, and how much of its communication the backward pass has hidden.
 struct overlap_times {
-  std::vector<detail::bucket_times> buckets; ///< in the order of their calls
-  double wait_began = 0;                     ///< the backward pass was over: `wait` was called
-  double wait_ended = 0;                     ///< all averages were there
-  int absent = 0;                            ///< tensors that this rank did not announce, which counted as zeros
+  std::vector<bucket_times> buckets; ///< in the order of their calls
+  double wait_began = 0;             ///< the backward pass was over: `wait` was called
+  double wait_ended = 0;             ///< all averages were there
+  int absent = 0;                    ///< tensors that this rank did not announce, which counted as zeros
 
   /// Seconds of all calls: selection, messages and sums.
   double communication() const {
     double sum = 0;
-    for (detail::bucket_times const& each : buckets) {
+    for (bucket_times const& each : buckets) {
       sum += each.ended - each.began;
     }
     return sum;
@@ -146,7 +140,7 @@ struct overlap_times {
   /// Seconds of calls that ran before `wait` was called.
   double hidden() const {
     double sum = 0;
-    for (detail::bucket_times const& each : buckets) {
+    for (bucket_times const& each : buckets) {
       sum += before_wait(each.began, each.ended);
     }
     return sum;
@@ -157,7 +151,7 @@ struct overlap_times {
   double hideable() const {
     double free_at = 0;
     double sum = 0;
-    for (detail::bucket_times const& each : buckets) {
+    for (bucket_times const& each : buckets) {
       double const begin = std::max(free_at, each.ready);
       double const end = begin + (each.ended - each.began);
       sum += before_wait(begin, end);
@@ -205,8 +199,6 @@ struct bucketed_state {
     }
   }
 };
-
-namespace detail {
 
 /// A sentence about the number of one of `count` things, called `what`; empty where there is one of that number.
 inline std::string number_fault(char const* what, int number, std::size_t count) {

@@ -9,12 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

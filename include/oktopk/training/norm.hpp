@@ -6,7 +6,6 @@
 #include <oktopk/core/workspace.hpp>
 
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <utility>
 

@@ -14,7 +14,7 @@ std::vector<subject<double>> ok_topk_of_doubles() {
       ok_topk_subject<entry, gaussian, exact, uniform>("f64_i64.gaussian.exact.uniform"),
       ok_topk_subject<entry, reused_threshold, gathered_threshold, oktopk::balanced>(
           "f64_i64.reused.gathered.balanced"),
-      ok_topk_subject<entry, unguarded_threshold, gathered_threshold, oktopk::balanced, paper_allgatherv>(
+      ok_topk_subject<entry, unguarded_threshold, gathered_threshold, oktopk::balanced, oktopk::paper_policies::gather>(
           "f64_i64.paper"),
   };
 }

@@ -13,14 +13,15 @@ std::vector<subject<float>> ok_topk_of_floats() {
       ok_topk_subject<entry, exact, exact, evened>("f32_i32.exact.exact.evened"),
       ok_topk_subject<entry, exact, exact, oktopk::balanced>("f32_i32.exact.exact.balanced"),
       ok_topk_subject<entry, exact, exact, uniform>("f32_i32.exact.exact.uniform"),
-      ok_topk_subject<entry, exact, exact, evened, paper_allgatherv>("f32_i32.exact.exact.evened.paper_gather"),
+      ok_topk_subject<entry, exact, exact, evened, oktopk::paper_policies::gather>(
+          "f32_i32.exact.exact.evened.paper_gather"),
       ok_topk_subject<entry, exact, reused_threshold, uniform>("f32_i32.exact.reused.uniform"),
       ok_topk_subject<entry, exact, unguarded_threshold, oktopk::balanced>("f32_i32.exact.unguarded.balanced"),
       ok_topk_subject<entry, exact, gathered_threshold, evened>("f32_i32.exact.gathered.evened"),
       ok_topk_subject<entry, reused_threshold, reused_threshold, evened>("f32_i32.reused.reused.evened"),
       ok_topk_subject<entry, reused_threshold, exact, oktopk::balanced>("f32_i32.reused.exact.balanced"),
       ok_topk_subject<entry, unguarded_threshold, unguarded_threshold, uniform>("f32_i32.unguarded.unguarded.uniform"),
-      ok_topk_subject<entry, unguarded_threshold, gathered_threshold, oktopk::balanced, paper_allgatherv>(
+      ok_topk_subject<entry, unguarded_threshold, gathered_threshold, oktopk::balanced, oktopk::paper_policies::gather>(
           "f32_i32.paper"),
       ok_topk_subject<entry, gaussian, exact, evened>("f32_i32.gaussian.exact.evened"),
       ok_topk_subject<entry, gaussian, reused_threshold, uniform>("f32_i32.gaussian.reused.uniform"),

@@ -4,7 +4,6 @@
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <string>
 

@@ -6,7 +6,6 @@
 #include <oktopk/select/kernel/digits.hpp>
 #include <oktopk/select/kernel/gather.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -304,26 +303,18 @@ written_selection<Value> select_above_threshold(E const& exec, candidates<Index,
       write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, kept, capacity, workspace));
 }
 
-/// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude. There must
-/// be that many. Looks no further than the tie is. Waits for `exec`.
+/// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude.
+/// Looks no further than the tie is. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t position_of_tie(E const& exec, candidates<Index, Value, typename E::memory_space> from,
-                             bits_of<Value> magnitude, std::int64_t quota,
-                             selection_workspace<Index, Value, E>& workspace) {
-  workspace.numbers.reserve(exec, 1);
-  std::int64_t* const found = workspace.numbers.device().data();
-  std::int64_t const size = from.size();
-  Kokkos::parallel_for("oktopk::select::find_tie", index_range<E>(exec, 0, 1), [=](std::int64_t) {
-    std::int64_t ties = 0;
-    for (std::int64_t i = 0; i < size && ties < quota; ++i) {
-      if (magnitude_bits(from.values.data()[i]) == magnitude) {
-        ties += 1;
-        *found = i;
-      }
-    }
-  });
-  workspace.numbers.to_host(exec, 1, "oktopk::select::position_of_tie");
-  return *workspace.numbers.host();
+                             bits_of<Value> magnitude, std::int64_t quota) {
+  fence(exec, "oktopk::select::position_of_tie");
+  std::int64_t position = -1;
+  for (std::int64_t ties = 0; ties < quota && position + 1 < from.size();) { // damaged counts may ask for more
+    position += 1;
+    ties += magnitude_bits(from.values.data()[position]) == magnitude ? 1 : 0;
+  }
+  return position;
 }
 
 /// Writes the candidates above a threshold, and the first `ties` of those with it (or all: `every_entry`), to the
@@ -340,7 +331,7 @@ written_selection<Value> write_above_threshold(E const& exec, candidates<Index, 
   } else {
     magnitude_filter<Value> passes{threshold};
     if (ties < every_entry) {
-      passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties, workspace);
+      passes.last_tie = ties == 0 ? -1 : position_of_tie(exec, from, threshold, ties);
     }
     workspace.reserve(exec, capacity);
     written.kept = compact_on_host(exec, from, passes, workspace, false);

@@ -4,7 +4,7 @@
 
 #include <oktopk/core/integers.hpp>
 #include <oktopk/select/kernel/magnitude_mask.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/select/kernel/workspace.hpp>
 
 #include <cstdint>
 
