@@ -5,7 +5,7 @@
 #include "support/call.hpp"
 #include "support/catch.hpp"
 
-#include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/balance.hpp>
 
 #include <numeric>
 

@@ -9,7 +9,7 @@
 
 #include <oktopk/comm/self.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/balance.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/format/packed.hpp>
 

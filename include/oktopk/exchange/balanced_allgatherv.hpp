@@ -5,6 +5,7 @@
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
+#include <oktopk/exchange/balance.hpp>
 #include <oktopk/exchange/concept.hpp>
 
 #include <algorithm>
