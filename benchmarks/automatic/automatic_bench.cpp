@@ -311,7 +311,7 @@ private:
     bool const chooses = each.chooses != nullptr;
     rows_ += fmt::format(
         "\"{}\",{},{},{:g},\"{}\",{:d},{:.4g},{:.4g},{:.4g},{:.4g},{},{:.0f},{:.4g},{:.4g},{},{:.4g},{}\n", each.text,
-        comm_.size(), length, density, chosen, each.rounded, each.predicted, median, sum / calls, sorted.front(),
+        comm_.size(), length, density, each.chosen, each.rounded, each.predicted, median, sum / calls, sorted.front(),
         sorted.size(), each.words / calls, chooses ? measuring_ : 0.0, chooses ? making_ : 0.0, each.trial_calls,
         each.trial_seconds, chooses ? each.chooses->switches() - each.trial_switches : 0);
   }
