@@ -63,3 +63,7 @@ fi
 results=benchmarks/torch/results
 draw $results/vgg16_xi.csv $results/vgg16_xi.png 'Training of VGG-16: loss, xi and entries' \
   'Measured: Fashion-MNIST, 922,842 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %, momentum 0.9.'
+results=benchmarks/automatic/results
+if [ -s $results/grid.csv ]; then
+  python3 benchmarks/run.py grid --part show --results $results --pictures "$folder/$results" >/dev/null
+fi

@@ -16,6 +16,7 @@ if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ
 sys.dont_write_bytecode = True  # the checkout may be read-only
 
 from driver import (changing, compare, formats, network, peers, programs, selection_accuracy, show,  # noqa: E402
+from driver import (compare, formats, grid, network, peers, programs, selection_accuracy, show,  # noqa: E402
                     simulated, torch, training)
 from driver.arguments import Help, Parser  # noqa: E402
 
@@ -27,6 +28,7 @@ COMMANDS = {
     "torch": torch,
     "peers": peers,
     "changing": changing,
+    "grid": grid,
     "selection-accuracy": selection_accuracy,
     "formats": formats,
     "show": show,

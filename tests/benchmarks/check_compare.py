@@ -253,8 +253,8 @@ def test_picture(compare, driver, tmp_path):
 
 
 @pytest.mark.parametrize("path", [each for each in (ROOT / "benchmarks").glob("*/results/*.csv")
-                                  if "rrw" not in each.read_text() and not each.name.startswith("peers_")],
-                         ids=lambda path: path.name)  # those of the peers have a table of their own: check_peers.py
+                                  if "rrw" not in each.read_text() and not each.name.startswith(("peers_", "grid"))],
+                         ids=lambda path: path.name)  # the others have tables of their own: check_peers, check_grid
 def test_kept_results(driver, path):
     """Results that are kept have a table, with a line for each scheme."""
     done = driver("show", path)

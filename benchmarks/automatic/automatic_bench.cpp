@@ -1,0 +1,411 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// `automatic` beside the fixed schemes that could be best, by turns, at several points of length and density: what
+// `run.py grid` starts on the ranks of each network.
+
+#include "oktopk_bench/input.hpp"
+#include "programs/mpi.hpp"
+#include "programs/options.hpp"
+#include "programs/pending_file.hpp"
+
+#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/make.hpp>
+#include <oktopk/comm/counted.hpp>
+#include <oktopk/comm/time_limit.hpp>
+#include <oktopk/mpi.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace automatic_bench {
+
+using space = Kokkos::DefaultExecutionSpace;
+using communicator = oktopk::counted<oktopk::mpi_communicator>;
+using vector = Kokkos::View<float*, space::memory_space>;
+using automatic = oktopk::automatic<space, communicator>;
+using fixed = oktopk::any_allreduce<space, communicator>;
+using clock = std::chrono::steady_clock;
+
+} // namespace automatic_bench
+
+// The library has it, compiled once.
+extern template oktopk::any_allreduce<automatic_bench::space, automatic_bench::communicator>
+oktopk::make_allreduce<float, std::int32_t, automatic_bench::space, automatic_bench::communicator>(
+    automatic_bench::space const&, automatic_bench::communicator, std::string_view, oktopk::gradient_size const&);
+
+namespace automatic_bench {
+namespace {
+
+struct options {
+  std::vector<std::pair<std::int64_t, double>> points; // length and density
+  double seconds = 15;
+  double last_start = std::numeric_limits<double>::infinity();
+  double within = 3;
+  std::uint64_t seed = 1;
+  double deadline = oktopk_programs::usual_deadline;
+  std::string csv;
+};
+
+double since(clock::time_point start) {
+  return std::chrono::duration<double>(clock::now() - start).count();
+}
+
+/// One scheme at a point, and what its calls took.
+struct subject {
+  std::string text;
+  std::string chosen{}; // last by `automatic`; else the text
+  double predicted = 0;
+  bool rounded = false;
+  std::unique_ptr<automatic> chooses{};
+  std::unique_ptr<fixed> is{};
+  std::vector<double> seconds{};
+  double words = 0; // of all calls
+  int trial_calls = 0;
+  double trial_seconds = 0;
+  std::int64_t trial_switches = 0;
+  int wanted = 0; // calls
+  double usual = 0;
+};
+
+constexpr int most_calls = 101;
+constexpr int few_calls = 3;
+constexpr std::size_t most_unrounded = 12;
+constexpr std::size_t most_rounded = 8;
+constexpr int inputs = 2; // accumulators, which follow each other as those of training do
+
+/// What is always measured: MPI's own allreduce, the rings that are fastest for long vectors, and Ok-Topk.
+constexpr std::array<char const*, 5> always{"dense", "ring_chunked", "ring_pipelined", "ok_topk",
+                                            "ok_topk(format=packed)"};
+/// All allreduces of the library that send every value as it is, where a call takes so little time that all fit.
+constexpr std::array<char const*, 5> short_ones{"dense_rabenseifner", "ring", "halving_doubling", "recursive_doubling",
+                                                "swing"};
+
+class bench {
+public:
+  bench(oktopk::mpi_communicator plain, options const& asked) : plain_(plain), comm_(plain), asked_(asked) {}
+
+  void run() {
+    auto const start = clock::now();
+    for (auto const& [length, density] : asked_.points) {
+      if (agreed(since(start)) <= asked_.last_start) {
+        run_point(length, density);
+      }
+    }
+    if (comm_.rank() == 0) {
+      oktopk_programs::write_whole(asked_.csv, rows_);
+    }
+  }
+
+private:
+  /// The most of all ranks.
+  double agreed(double number) {
+    plain_.allreduce(std::span<double>(&number, 1), oktopk::reduction::max, oktopk::phase::control);
+    return number;
+  }
+
+  void read_inputs(std::int64_t length) {
+    if (!accumulators_.empty() && static_cast<std::int64_t>(accumulators_.front().extent(0)) == length) {
+      return;
+    }
+    accumulators_.clear();
+    oktopk_bench::synthetic_input source(length, asked_.seed, comm_.rank());
+    std::vector<float> values(static_cast<std::size_t>(length));
+    for (int step = 0; step < inputs; ++step) {
+      source.read(step, values);
+      accumulators_.emplace_back("automatic_bench::accumulator", static_cast<std::size_t>(length));
+      Kokkos::deep_copy(accumulators_.back(),
+                        Kokkos::View<float const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+                            values.data(), values.size()));
+    }
+  }
+
+  /// One call: the slowest rank's seconds, from when all are there, and the most words that one sends.
+  std::pair<double, double> call(subject& each, int step) {
+    agreed(0);
+    comm_.reset();
+    double taken = 0;
+    {
+      // MPI's own allreduce in a time limit would be another one, and it is what all is compared with.
+      oktopk::time_limit_scope const limit(comm_,
+                                           each.text == "dense" ? std::chrono::nanoseconds(0) : comm_.time_limit());
+      vector const& accumulator = accumulators_[static_cast<std::size_t>(step % inputs)];
+      auto const begin = clock::now();
+      if (each.chooses) {
+        (*each.chooses)(accumulator);
+      } else {
+        (*each.is)(accumulator);
+      }
+      exec_.fence();
+      taken = since(begin);
+    }
+    std::array<double, 2> most{taken, comm_.total().words_sent()};
+    plain_.allreduce(std::span<double>(most), oktopk::reduction::max, oktopk::phase::control);
+    return {most[0], most[1]};
+  }
+
+  void note(subject& each, std::pair<double, double> const& taken) {
+    each.seconds.push_back(taken.first);
+    each.words += taken.second;
+  }
+
+  void run_point(std::int64_t length, double density) {
+    read_inputs(length);
+    subjects_.clear();
+    oktopk::gradient_size const size{.length = length, .density = density};
+    std::int64_t const k = oktopk::make_allreduce(exec_, comm_, "ok_topk", size).k();
+    agreed(0);
+    auto start = clock::now();
+    auto const machine = oktopk::measure_machine<float, std::int32_t>(exec_, comm_, length, k);
+    measuring_ = agreed(since(start));
+    start = clock::now();
+    for (auto const& [text, sums] : {std::pair("automatic", oktopk::allowed_sums::unrounded),
+                                     std::pair("automatic(sums=rounded)", oktopk::allowed_sums::rounded)}) {
+      subjects_.push_back({.text = text});
+      subjects_.back().chooses = std::make_unique<automatic>(
+          exec_, comm_, automatic::options{.length = length, .density = density, .sums = sums, .machine = machine});
+    }
+    making_ = agreed(since(start)) / 2;
+    forecasts_ = subjects_.back().chooses->forecasts(); // of all schemes, before any call
+    for (subject& each : subjects_) {
+      try_out(each);
+    }
+    for (std::string const& text : candidates()) {
+      subjects_.push_back({.text = text, .chosen = text});
+      subjects_.back().is = std::make_unique<fixed>(oktopk::make_allreduce(exec_, comm_, text, size));
+    }
+    measure_by_turns();
+    for (subject& each : subjects_) {
+      if (std::string const last = each.chooses ? chosen_by(*each.chooses) : ""; !last.empty()) { // not on trial
+        each.chosen = last;
+      }
+      for (oktopk::forecast const& one : forecasts_) {
+        if (one.text == each.chosen) {
+          each.predicted = one.predicted;
+          each.rounded = one.rounded;
+        }
+      }
+      add_row(each, length, density);
+    }
+    subjects_.clear();
+  }
+
+  /// The trials of `automatic`, until it has chosen.
+  void try_out(subject& each) {
+    constexpr int most_trials = 200;
+    do {
+      each.trial_seconds += call(each, each.trial_calls).first;
+      each.trial_calls += 1;
+    } while (each.chooses->state().text.empty() && each.trial_calls < most_trials);
+    each.chosen = chosen_by(*each.chooses);
+    each.trial_switches = each.chooses->switches();
+  }
+
+  static std::string chosen_by(automatic const& one) {
+    auto const& text = one.state().text;
+    return {text.begin(), text.end()};
+  }
+
+  /// Fixed schemes that could be the best: those `always` there, those that `automatic` has chosen, and those whose
+  /// prediction is within a factor of the best, the best first.
+  std::vector<std::string> candidates() const {
+    std::vector<std::string> texts(always.begin(), always.end());
+    auto const add = [&](std::string const& text) {
+      bool const is_new = !text.empty() && std::find(texts.begin(), texts.end(), text) == texts.end();
+      if (is_new) {
+        texts.push_back(text);
+      }
+      return is_new;
+    };
+    for (subject const& each : subjects_) {
+      add(each.chosen);
+    }
+    auto order = forecasts_;
+    std::stable_sort(order.begin(), order.end(),
+                     [](auto const& a, auto const& b) { return a.predicted < b.predicted; });
+    auto const dense = std::find_if(order.begin(), order.end(), [](auto const& each) { return each.text == "dense"; });
+    if (dense == order.end() || dense->predicted < asked_.seconds / 40) {
+      for (char const* const text : short_ones) {
+        add(text);
+      }
+    }
+    for (bool const rounded : {false, true}) {
+      std::size_t left = rounded ? most_rounded : most_unrounded;
+      double room = asked_.seconds / (rounded ? 4 : 2); // for about five calls of each
+      double least = 0;                                 // of what may be chosen
+      for (oktopk::forecast const& each : order) {
+        bool const counts = rounded || !each.rounded;
+        least = counts && least == 0 ? each.predicted : least;
+        bool const is_near = each.rounded == rounded && each.predicted <= asked_.within * least;
+        bool const fits = room > 0 || left > (rounded ? most_rounded : most_unrounded) - few_calls;
+        if (is_near && left > 0 && fits && add(each.text)) {
+          left -= 1;
+          room -= 5 * each.predicted;
+        }
+      }
+    }
+    return texts;
+  }
+
+  /// Every scheme is warmed up alike, then all are called by turns. Calls are as many as fit into equal shares of the
+  /// time, so slow schemes have few, and those that are far behind the fastest only what was measured at first. Decided
+  /// by times that all ranks have agreed on.
+  void measure_by_turns() {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (subject& each : subjects_) {
+      auto first = call(each, 0);
+      if (first.first < asked_.seconds / 4) { // else what a first call takes beside is nothing
+        first = call(each, 1);
+        first = std::min(first, first.first < asked_.seconds / 40 ? call(each, 0) : first);
+      }
+      note(each, first);
+      each.usual = first.first;
+      fastest = std::min(fastest, each.usual);
+    }
+    double const share = asked_.seconds / static_cast<double>(subjects_.size());
+    int rounds = 0;
+    for (subject& each : subjects_) {
+      bool const is_needed = each.chooses || std::find(always.begin(), always.end(), each.text) != always.end();
+      bool const is_slow = each.usual > share;
+      int const least = each.usual > asked_.seconds / 8                     ? 0
+                        : !is_slow || each.usual < 1.5 * fastest            ? few_calls
+                        : is_needed || each.usual < asked_.within * fastest ? 1
+                                                                            : 0;
+      each.wanted = std::max(static_cast<int>(std::min(share / each.usual, double(most_calls))), least);
+      rounds = std::max(rounds, each.wanted);
+    }
+    for (int round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < subjects_.size(); ++i) {
+        subject& each = subjects_[(i + static_cast<std::size_t>(round)) % subjects_.size()];
+        if ((round + 1) * each.wanted / rounds > round * each.wanted / rounds) {
+          note(each, call(each, round));
+        }
+      }
+    }
+  }
+
+  void add_row(subject const& each, std::int64_t length, double density) {
+    auto sorted = each.seconds;
+    std::sort(sorted.begin(), sorted.end());
+    std::size_t const half = sorted.size() / 2;
+    double const median = sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    double sum = 0;
+    for (double const one : sorted) {
+      sum += one;
+    }
+    auto const calls = static_cast<double>(sorted.size());
+    bool const chooses = each.chooses != nullptr;
+    rows_ += fmt::format(
+        "\"{}\",{},{},{:g},\"{}\",{:d},{:.4g},{:.4g},{:.4g},{:.4g},{},{:.0f},{:.4g},{:.4g},{},{:.4g},{}\n", each.text,
+        comm_.size(), length, density, each.chosen, each.rounded, each.predicted, median, sum / calls, sorted.front(),
+        sorted.size(), each.words / calls, chooses ? measuring_ : 0.0, chooses ? making_ : 0.0, each.trial_calls,
+        each.trial_seconds, chooses ? each.chooses->switches() - each.trial_switches : 0);
+  }
+
+  oktopk::mpi_communicator plain_;
+  communicator comm_;
+  options const& asked_;
+  space exec_;
+  std::vector<vector> accumulators_;
+  std::vector<subject> subjects_;
+  std::vector<oktopk::forecast> forecasts_;
+  double measuring_ = 0;
+  double making_ = 0;
+  std::string rows_ = "scheme,ranks,length,density,chosen,rounded,predicted,seconds,mean_seconds,least_seconds,calls,"
+                      "words,measuring_seconds,making_seconds,trial_calls,trial_seconds,switches\n";
+};
+
+/// Reads "N:D" as a length and a density.
+std::pair<std::int64_t, double> point_of(std::string const& text) {
+  std::size_t const colon = text.find(':');
+  std::int64_t length = 0;
+  double density = 0;
+  if (colon == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, colon), length) || length < 1 ||
+      length > std::numeric_limits<std::int32_t>::max() ||
+      !oktopk_programs::fault_of_density(text.substr(colon + 1)).empty() ||
+      !CLI::detail::lexical_cast(text.substr(colon + 1), density)) {
+    throw CLI::ValidationError("--points", text + " is not LENGTH:DENSITY");
+  }
+  return {length, density};
+}
+
+/// Reads the arguments; ends the program where they are not right.
+std::optional<int> read(std::vector<std::string> arguments, options& asked) {
+  CLI::App app("automatic beside fixed schemes, by turns; for run.py grid");
+  std::vector<std::string> points;
+  std::string ignored;
+  app.add_option("--points", points, "Lengths and densities: 1000:0.01,10000:0.05")->delimiter(',')->required();
+  app.add_option("--seconds", asked.seconds, "Seconds to measure at a point")->check(CLI::PositiveNumber);
+  app.add_option("--last-start", asked.last_start, "Begin no point after so many seconds")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--within", asked.within,
+                 "Measure what is predicted to take at most so many times as long as the best")
+      ->check(CLI::Range(1.0, 1e6));
+  app.add_option("--seed", asked.seed, "Of the synthetic gradients");
+  app.add_option("--csv", asked.csv, "File for the figures")->required();
+  app.add_option("--algorithm", ignored, "Not used: run.py gives it to every program");
+  oktopk_programs::add_deadline(app, asked.deadline);
+  try {
+    std::reverse(arguments.begin(), arguments.end());
+    app.parse(arguments);
+    for (std::string const& each : points) {
+      asked.points.push_back(point_of(each));
+    }
+  } catch (CLI::ParseError const& fault) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0 && fault.get_exit_code() != 0) {
+      oktopk_programs::complain("automatic_bench", fault.what());
+    } else if (rank == 0) {
+      app.exit(fault);
+    }
+    return fault.get_exit_code() == 0 ? 0 : 1;
+  }
+  return std::nullopt;
+}
+
+int run(std::vector<std::string> const& arguments) {
+  options asked;
+  if (auto const status = read(arguments, asked)) {
+    return *status;
+  }
+  try {
+    auto comm = oktopk::mpi_communicator::duplicate(MPI_COMM_WORLD);
+    oktopk_programs::set_deadline(comm, asked.deadline);
+    bench(comm, asked).run();
+    return 0;
+  } catch (std::exception const& failure) {
+    return oktopk_programs::report_failure("automatic_bench", failure);
+  }
+}
+
+} // namespace
+} // namespace automatic_bench
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided); // as oktopk_bench
+  oktopk_programs::arguments given(argc, argv);
+  std::string const fault = given.initialize_kokkos();
+  if (!fault.empty()) {
+    oktopk_programs::complain("automatic_bench", fault);
+  }
+  int const status = fault.empty() ? automatic_bench::run(given.own()) : 1;
+  Kokkos::finalize();
+  MPI_Finalize();
+  return status;
+}
