@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the checks share that run a program as a user would, from outside."""
 
+import importlib
 import os
 import pathlib
 import re
@@ -77,6 +78,13 @@ def mpi_program(request, program):
     if launcher is None:
         pytest.skip("no --launcher")
     return Program(program.path, launcher)
+
+
+@pytest.fixture
+def drivers(monkeypatch):
+    """Imports a module of benchmarks/driver by its name."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return lambda name: importlib.import_module(f"driver.{name}")
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of gradients and of results, and what the results should be, of Python alone."""
+"""Files of gradients and of results, tables, and what the results should be, of Python alone."""
 
 import array
 import csv
+import json
 import math
 import random
 import struct
 import sys
+
+from conftest import succeed
 
 
 def write_floats(path, values):
@@ -39,6 +42,27 @@ def read_rows(path):
     """The rows of a CSV file."""
     with path.open(newline="", encoding="ascii") as file:
         return list(csv.DictReader(file))
+
+
+def medians_of(program, folder, *arguments):
+    """The medians that a program with Google Benchmark writes; its table has them as well."""
+    out = folder / "out.json"
+    said = succeed(program.path, "--benchmark_repetitions=3", f"--benchmark_out={out}", *arguments)
+    rows = [each for each in json.loads(out.read_text())["benchmarks"] if each["aggregate_name"] == "median"]
+    assert all(f"{row['name']} " in said for row in rows)
+    return rows
+
+
+def table_of(said):
+    """Of all tables in a text the cells by the first cell of the line and the heading of the column."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines() if line.startswith("|")]
+    found, heading = {}, []
+    for cells, below in zip(lines, [*lines[1:], [""]]):
+        if set(below[0]) == {"-"}:
+            heading = cells
+        elif set(cells[0]) != {"-"}:
+            found.setdefault(cells[0].strip("*"), {}).update(zip(heading, cells))
+    return found
 
 
 def numpy_file(values, kind="<f4", shape=None, fortran=False, version=1):
