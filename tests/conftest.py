@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the checks share that run a program as a user would, from outside."""
 
+import csv
 import importlib
 import os
 import pathlib
@@ -63,6 +64,12 @@ def succeed(*command, **options):
     done = run(*command, **options)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def read_rows(path):
+    """The rows of a CSV file."""
+    with path.open(newline="", encoding="ascii") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="session")

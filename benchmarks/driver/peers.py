@@ -367,10 +367,8 @@ def draw(all_courses, path, note):
                 panel.fill_between(places, low, high, color=SHOWN[scheme], alpha=0.18, linewidth=0)
             panel.axhline(target, color="black", linewidth=0.8, linestyle=(0, (4, 3)))
             settled = [value for each in of.values() for value in each.curve()[1][3:] if value < 2 * target]
-            panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)), xlabel=along)
-            panel.set_title(workload, fontsize=10.5)
-            pictures.grid(panel.xaxis)
-            pictures.grid(panel.yaxis)
+            panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)))
+            pictures.named(panel, workload, along)
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
     figure.savefig(path, dpi=2 * pictures.DPI)
 

@@ -13,9 +13,9 @@ import random
 import subprocess
 
 import pytest
-from conftest import VERSION, run, succeed
+from conftest import VERSION, read_rows, run, succeed
 from gradients import (Sums, crowded, full_of_ties, heavy_tailed, mostly_nothing, numpy_file,
-                       read_dump, read_rows, top, write_floats, write_inputs)
+                       read_dump, top, write_floats, write_inputs)
 
 COLUMNS = ["algorithm", "ranks", "length", "k", "step", "seconds", "select_seconds",
            "words_sent_max", "words_received_max", "messages_sent_max", "local_selected_max",

@@ -16,8 +16,8 @@ import sys
 import time
 
 import pytest
-from conftest import ROOT, VERSION, run
-from gradients import crowded, full_of_ties, read_dump, read_rows, table_of, top, write_floats, write_inputs
+from conftest import ROOT, VERSION, read_rows, run
+from gradients import crowded, full_of_ties, read_dump, table_of, top, write_floats, write_inputs
 
 SCHEMES = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k", "dense",
            "dense_rabenseifner", "dense_bfloat16", "ring_chunked"]

@@ -6,8 +6,8 @@ import importlib.util
 import random
 
 import pytest
-from conftest import VERSION, run, succeed
-from gradients import medians_of, read_rows, write_floats
+from conftest import VERSION, read_rows, run, succeed
+from gradients import medians_of, write_floats
 
 QUICK = ["--benchmark_repetitions=2", "--benchmark_min_time=0"]
 LOSSLESS = ["memcpy", "coo", "rice", "packed"]

@@ -9,8 +9,8 @@ import sys
 from importlib import import_module
 
 import pytest
-from conftest import ROOT, succeed
-from gradients import read_rows, table_of
+from conftest import ROOT, read_rows, succeed
+from gradients import table_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 network, tables = (import_module(f"driver.{name}") for name in ("network", "tables"))

@@ -3,8 +3,8 @@
 """Checks the tables that run.py makes of rows that are kept."""
 
 import pytest
-from conftest import ROOT
-from gradients import read_rows, table_of
+from conftest import ROOT, read_rows
+from gradients import table_of
 
 ROWS = ROOT / "benchmarks" / "torch" / "results" / "vgg16_1gbit.csv"
 

@@ -3,7 +3,6 @@
 """Files of gradients and of results, tables, and what the results should be, of Python alone."""
 
 import array
-import csv
 import json
 import math
 import random
@@ -36,12 +35,6 @@ def read_dump(folder, algorithm, rank):
     return (read_array(folder / (stem + "indices.i64"), "q"),
             read_array(folder / (stem + "values.f32"), "f"),
             read_array(folder / (stem + "contributed.i64"), "q"))
-
-
-def read_rows(path):
-    """The rows of a CSV file."""
-    with path.open(newline="", encoding="ascii") as file:
-        return list(csv.DictReader(file))
 
 
 def medians_of(program, folder, *arguments):
