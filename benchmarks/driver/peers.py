@@ -63,8 +63,6 @@ def add_options(parser):
                   algorithm=", ".join(SCHEMES), plot=False, build=programs.builds())
     arguments.add_yes(parser)
     parser.add_argument("--text", metavar="FILE", help="a text for lstm and bert (default: the King James Bible)")
-    parser.add_argument("--module", type=pathlib.Path, metavar="DIR",
-                        help="folder with oktopk_torch (default: built below --build)")
 
 
 def kept(given, part):
@@ -411,8 +409,7 @@ def run(given):
     parts = [given.part] if given.part else PARTS
     if parts != ["show"]:
         network.check(given.ranks)
-        module = given.module or built(given)
-        os.environ.update(PYTHONPATH=str(module), OMP_NUM_THREADS="1")
+        os.environ.update(PYTHONPATH=str(built(given)), OMP_NUM_THREADS="1")
         with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
             given.text = text_of(given, scratch)
             for part in parts:
