@@ -118,7 +118,7 @@ def named(axes, title, along):
 
 
 def bars(axes, places, times, labels, unit, room):
-    """A bar from zero on for each scheme in its place, and behind it a text; `room` for these, in lengths of the longest bar."""
+    """A bar from zero on for each scheme in its place, and behind it a text; `room` in lengths of the longest bar."""
     axes.barh(list(places.values()), [times[name] for name in places], height=0.66,
               color=[style_of(name)[0] for name in places])
     for name, place in places.items():

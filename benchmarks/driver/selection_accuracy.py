@@ -52,7 +52,7 @@ def built(given):
 
 
 def train_each(given, output):
-    """Trains with each scheme; gives its name, the file of the option `output` and that of the summary behind each training."""
+    """Trains with each scheme; gives its name, the file of the option `output` and that of the summary."""
     program = built(given)
     options = ["--density", given.density, "--epochs", given.epochs, *(["--data", given.data] if given.data else [])]
     with tempfile.TemporaryDirectory() as scratch:

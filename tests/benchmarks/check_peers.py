@@ -63,9 +63,10 @@ def test_a_training_that_misses_the_loss_goes_on():
 def shown(tmp_path):
     """The tables of ddp, of PowerSGD after a tenth of the iterations and of a scheme that is twice as fast."""
     schemes = {"ddp": 1, "powersgd(rank=1)": 1, "ok_topk": 2}
-    peers.results.write(tmp_path / "peers_loss.csv", [row for scheme, pace in schemes.items() for rate in (0.01, 0.03, 0.1)
-                                        for seed in ((1, 2, 3) if rate == 0.03 else (1,))
-                                        for row in training(scheme, rate, seed, pace if rate == 0.03 else pace / 2)])
+    peers.results.write(tmp_path / "peers_loss.csv", [
+        row for scheme, pace in schemes.items() for rate in (0.01, 0.03, 0.1)
+        for seed in ((1, 2, 3) if rate == 0.03 else (1,))
+        for row in training(scheme, rate, seed, pace if rate == 0.03 else pace / 2)])
     peers.results.write(tmp_path / "peers_time.csv", [
         {"scheme": scheme, "ranks": 4, "workload": "mlp", "learning_rate": 0.01, "seed": 1, "round": turn,
          "step_seconds": seconds * (1 + turn), "words": words, "parameters": 1000, "rate": "1gbit"}
@@ -80,7 +81,7 @@ def shown(tmp_path):
 def test_steps_to_the_loss_of_dense(shown):
     # After two thirds of 240 iterations the mean of three evaluations of ddp is 2 - 140/240.
     ddp = shown["ddp"]
-    assert [ddp[name] for name in ("learning rate", "loss at the end", "right, %")] == ["0.03", "1.083 \u00b1 0.010", "50.0"]
+    assert (ddp["learning rate"], ddp["loss at the end"], ddp["right, %"]) == ("0.03", "1.083 \u00b1 0.010", "50.0")
     assert ddp["steps to 1.417"] == "160 \u00b1 2"
     assert shown["ok_topk"]["steps to 1.417"] == "90 \u00b1 1"
 
@@ -89,7 +90,8 @@ def test_powersgd_pays_for_its_dense_steps(shown):
     # Medians of three turns: 1, 0.1 and 0.2 s a step; 24 of 240 steps are those of ddp.
     assert shown["powersgd(rank=1)"]["words/step"] == "10"
     times = {scheme: (cells["1 Gbit/s: ms/step"], cells["s to 1.417"]) for scheme, cells in shown.items()}
-    assert times == {"ddp": ("1000", "160.0"), "powersgd(rank=1)": ("100", f"{24 + 136 * 0.1:.1f}"), "ok_topk": ("200", "18.0")}
+    assert times == {"ddp": ("1000", "160.0"), "powersgd(rank=1)": ("100", f"{24 + 136 * 0.1:.1f}"),
+                     "ok_topk": ("200", "18.0")}
 
 
 def test_checks_leave_out_what_was_not_asked_for_or_measured(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ REFUSED = ["These packages are missing: pack2\nInstall them with apt-get? [y/N]"
     *((answer, "", False, True, ["[y/N]"], REFUSED[1]) for answer in ("y\n", "Y\n", "yes\n")),
     ("n\n", "assume_yes=yes;", False, True, ["Installing with apt-get: pack2"], "[y/N]"),
     # As on a bare machine, in a pipeline, with nobody to ask.
-    (None, "", False, True, ["Nobody to ask (standard input is no terminal)", "Installing with apt-get: pack2"], "[y/N]"),
+    (None, "", False, True, ["Nobody to ask (standard input is no terminal)", "apt-get: pack2"], "[y/N]"),
     ("n\n", "", True, True, ["All packages needed are there"], "[y/N]"),
 ])
 def test_installs_what_is_missing(tmp_path, typed, before, there, goes_on, said, unsaid):

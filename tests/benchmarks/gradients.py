@@ -4,7 +4,6 @@
 
 import array
 import json
-import math
 import random
 import struct
 import sys
@@ -112,32 +111,3 @@ def write_inputs(folder, kind, ranks, length, iterations, seed):
 def top(magnitude_of, k):
     """The k keys of largest magnitude, ties to the lower key."""
     return sorted(sorted(magnitude_of, key=lambda i: (-magnitude_of[i], i))[:k])
-
-
-class Sums:
-    """Sums over ranks of sparse contributions, and how far single precision may be off."""
-
-    def __init__(self, contributions):
-        self.parts = {}
-        for mine in contributions:
-            for index, value in mine.items():
-                self.parts.setdefault(index, []).append(value)
-
-    def at(self, index):
-        """The exact sum at an index."""
-        return math.fsum(self.parts[index])
-
-    def tolerance(self, index):
-        """How far a sum in any order may be off."""
-        parts = self.parts[index]
-        # Multiples of 1/8 of moderate size add up without rounding in any order.
-        if all((8 * each).is_integer() for each in parts):
-            return 0.0
-        return len(parts) * 2.0**-24 * math.fsum(abs(each) for each in parts)
-
-    def check(self, indices, values):
-        """The values are the sums at their indices."""
-        assert len(indices) == len(values)
-        for index, value in zip(indices, values):
-            assert index in self.parts, f"nobody contributed at index {index}"
-            assert abs(value - self.at(index)) <= self.tolerance(index), f"at index {index}"

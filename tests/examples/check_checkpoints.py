@@ -205,8 +205,9 @@ OWN, OTHER = f".{ITERATIONS}.0", f".{ITERATIONS}.1"
 
 
 @pytest.mark.parametrize("which, damage, said", [
-    ("", cut, ""), ("", flip, ""), ("", replace_by_text, ""), (OWN, flip, ""), (OTHER, cut, ""), (OTHER, cut_to_nothing, ""),
-    (OTHER, replace_by_text, ""), (OTHER, pathlib.Path.unlink, "cannot be read"), (OTHER, take_from_other, "is not the one")])
+    ("", cut, ""), ("", flip, ""), ("", replace_by_text, ""), (OWN, flip, ""), (OTHER, cut, ""),
+    (OTHER, cut_to_nothing, ""), (OTHER, replace_by_text, ""), (OTHER, pathlib.Path.unlink, "cannot be read"),
+    (OTHER, take_from_other, "is not the one")])
 def test_refuses_damage(copied, which, damage, said):
     file = pathlib.Path(f"{copied.file}{which}")
     damage(file)

@@ -22,7 +22,8 @@ SPARSE = ["ok_topk", REUSED, "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "ga
 SCHEMES = [*SPARSE, "dense", "dense_rabenseifner", "dense_bfloat16", "ring", "ring_chunked", "ring_pipelined",
            "halving_doubling", "recursive_doubling"]
 # With other codecs and levels check_bench.py counts words; here training goes on. And the bits a value that are sent.
-CODED = [("ring_chunked(codec=block_float,rate=12,codec_level=message)", 12.25), ("recursive_doubling(codec=bfloat16)", 16)]
+CODED = [("ring_chunked(codec=block_float,rate=12,codec_level=message)", 12.25),
+         ("recursive_doubling(codec=bfloat16)", 16)]
 EXACT = ["ok_topk", "topk_a", "topk_dsa", "gtopk"]
 COLUMNS = ["iteration", "k", "local_mean", "local_min", "local_max", "global"]
 
@@ -146,7 +147,8 @@ def command(training, driver, tmp_path):
 
     def trained(name, *options):
         done = driver(name, "--program", training.program.path, "--data", training.folder, "--ranks", RANKS,
-                      "--epochs", EPOCHS, "--csv", "all.csv", "--plot", "none", *options, "--", "--batch", BATCH, cwd=tmp_path)
+                      "--epochs", EPOCHS, "--csv", "all.csv", "--plot", "none", *options, "--", "--batch", BATCH,
+                      cwd=tmp_path)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"
         return done.stdout, read_rows(tmp_path / "all.csv")
     return trained

@@ -300,7 +300,8 @@ def test_a_gradient_that_stays_is_not_touched(_):
     """Of a parameter that no rank uses, DDP leaves the gradient as it is, and so does the hook, where it lies in a bucket
     as well; it does not go into the residual."""
     for view in (False, True):
-        ddp, state = hooked(Optional(2, 64), "ok_topk(density=0.7)", find_unused_parameters=True, gradient_as_bucket_view=view)
+        ddp, state = hooked(Optional(2, 64), "ok_topk(density=0.7)", find_unused_parameters=True,
+                            gradient_as_bucket_view=view)
         ddp(torch.ones(2, 64), [0, 1]).backward()
         before, waiting = ddp.module.parts[1].grad.clone(), carried(state)[0]["parts.1"]
         ddp(torch.ones(2, 64), [0]).backward()  # its gradients add up
@@ -385,7 +386,8 @@ def test_refuses_a_state_that_does_not_fit(scheme):
     for words, spoilt in (
             ("do not fit: ['nobody']", {"parameters": before["parameters"] + ["nobody"]}),
             ("another order", {"parameters": before["parameters"][::-1]}),
-            ("type Float", {"state": saved.float()}), ("cut short", {"state": saved[:-1]}), ("checkpoint", {"state": damaged}),
+            ("type Float", {"state": saved.float()}), ("cut short", {"state": saved[:-1]}),
+            ("checkpoint", {"state": damaged}),
             ("other", {"state": oktopk_torch.state(nn.Linear(8, 8), scheme).state_dict()["state"]}),
             ("none of oktopk_torch", {"state": b""})):
         refused(words, training.state.load_state_dict, {**before, **spoilt} if is_last() else before)
