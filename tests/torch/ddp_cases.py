@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""ddp_cases.py RANKS: the cases of check_ddp_hook.py for so many processes, one after the other.
+"""ddp_cases.py RANKS [CASE...]: the cases of check_ddp_hook.py for so many processes, or some, one after the other.
 
 A case that fails ends all of them. It says what it is about; a scheme is one of oktopk's catalogue."""
 
@@ -426,7 +426,8 @@ def test_a_fault_of_one_rank_comes_to_all(scheme):
 def test_averages_by_key_are_those_of_the_hook(scheme):
     """To the bit, on the same gradients, with all options: a bucket of one parameter, and a call by key."""
     for kind in (torch.float32, torch.float64):
-        how = {"momentum": 0.9, "clip_norm": 15.0, "residual_decay": 0.9, "density": oktopk_torch.density_schedule(0.02, 1.0, 4)}
+        how = {"momentum": 0.9, "clip_norm": 15.0, "residual_decay": 0.9,
+               "density": oktopk_torch.density_schedule(0.02, 1.0, 4)}
         ddp, _ = hooked(Optional(1, 300).to(kind), scheme, how)
         average = oktopk_torch.averager(None, scheme, dtype=kind, **how)
         for step in range(12):
@@ -870,7 +871,7 @@ def test_local_steps_with_an_outer_average_stay_together(scheme):
     check_same_everywhere(common[1].flatten())
 
 
-def run(rank, ranks, folder):
+def run(rank, ranks, folder, names):
     """Each training on two processes, for it takes long; on four, what depends on their number most."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
@@ -878,7 +879,7 @@ def run(rank, ranks, folder):
              for scheme in (REUSED, *MORE.get(name, []))]
     cases = [case for case in cases if ranks < 4 or case == (test_goes_on_to_the_bit, REUSED)]
     cases += [(trains, *each) for each in ({2: TRAINED, 4: TRAINED[1:2]}.get(ranks, []))]
-    for function, *given in cases:
+    for function, *given in (case for case in cases if not names or case[0].__name__ in names):
         if rank == 0:
             print(function.__name__, *given, flush=True)
         function(*given)
@@ -888,4 +889,4 @@ def run(rank, ranks, folder):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as store:
         count = int(sys.argv[1])
-        torch.multiprocessing.spawn(run, (count, store), count)
+        torch.multiprocessing.spawn(run, (count, store, sys.argv[2:]), count)
