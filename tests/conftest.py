@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the checks share that run a program as a user would, from outside."""
 
+import csv
+import importlib
 import os
 import pathlib
 import re
@@ -64,6 +66,12 @@ def succeed(*command, **options):
     return done.stdout
 
 
+def read_rows(path):
+    """The rows of a CSV file."""
+    with path.open(newline="", encoding="ascii") as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.fixture(scope="session")
 def program(request):
     """The program under test; ranks in its own process."""
@@ -77,6 +85,13 @@ def mpi_program(request, program):
     if launcher is None:
         pytest.skip("no --launcher")
     return Program(program.path, launcher)
+
+
+@pytest.fixture
+def drivers(monkeypatch):
+    """Imports a module of benchmarks/driver by its name."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return lambda name: importlib.import_module(f"driver.{name}")
 
 
 @pytest.fixture(scope="session")

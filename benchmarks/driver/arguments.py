@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 
+NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
 UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -57,21 +58,21 @@ def share(text):
 
 def microseconds(text):
     """A time in microseconds."""
-    if not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+    if not re.fullmatch(NUMBER, text):
         raise argparse.ArgumentTypeError(f'must be a number of microseconds, not "{text}"')
     return float(text)
 
 
 def seconds(text):
     """A time in seconds, as it was given."""
-    if not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text):
+    if not re.fullmatch(NUMBER, text):
         raise argparse.ArgumentTypeError(f'must be a number of seconds, not "{text}"')
     return text
 
 
 def rate(text):
     """The rate of a link, as in 100mbit or 2.5gbit."""
-    if not re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)[kmg]bit", text) or bits_per_second(text) == 0:
+    if not re.fullmatch(f"({NUMBER})[kmg]bit", text) or bits_per_second(text) == 0:
         raise argparse.ArgumentTypeError(
             f'must be a rate such as 100mbit, 1gbit or 10gbit, not "{text}"')
     return text
@@ -128,7 +129,7 @@ def picture(text):
 
 def positive(text):
     """A finite number over 0."""
-    if not re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", text) or float(text) == 0:
+    if not re.fullmatch(NUMBER, text) or float(text) == 0:
         raise argparse.ArgumentTypeError(f'must be a number over 0, not "{text}"')
     return float(text)
 

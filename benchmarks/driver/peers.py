@@ -63,8 +63,6 @@ def add_options(parser):
                   algorithm=", ".join(SCHEMES), plot=False, build=programs.builds())
     arguments.add_yes(parser)
     parser.add_argument("--text", metavar="FILE", help="a text for lstm and bert (default: the King James Bible)")
-    parser.add_argument("--module", type=pathlib.Path, metavar="DIR",
-                        help="folder with oktopk_torch (default: built below --build)")
 
 
 def kept(given, part):
@@ -367,10 +365,8 @@ def draw(all_courses, path, note):
                 panel.fill_between(places, low, high, color=SHOWN[scheme], alpha=0.18, linewidth=0)
             panel.axhline(target, color="black", linewidth=0.8, linestyle=(0, (4, 3)))
             settled = [value for each in of.values() for value in each.curve()[1][3:] if value < 2 * target]
-            panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)), xlabel=along)
-            panel.set_title(workload, fontsize=10.5)
-            pictures.grid(panel.xaxis)
-            pictures.grid(panel.yaxis)
+            panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)))
+            pictures.named(panel, workload, along)
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
     figure.savefig(path, dpi=2 * pictures.DPI)
 
@@ -413,8 +409,7 @@ def run(given):
     parts = [given.part] if given.part else PARTS
     if parts != ["show"]:
         network.check(given.ranks)
-        module = given.module or built(given)
-        os.environ.update(PYTHONPATH=str(module), OMP_NUM_THREADS="1")
+        os.environ.update(PYTHONPATH=str(built(given)), OMP_NUM_THREADS="1")
         with tempfile.TemporaryDirectory(prefix="oktopk.", dir="/tmp") as scratch:
             given.text = text_of(given, scratch)
             for part in parts:

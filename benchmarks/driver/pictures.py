@@ -109,55 +109,50 @@ def logarithmic(axis, low, high):
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
+def named(axes, title, along):
+    """What the axes show against what, with a grid."""
+    axes.set_title(title, fontsize=10.5)
+    axes.set_xlabel(along)
+    grid(axes.xaxis)
+    grid(axes.yaxis)
+
+
+def bars(axes, places, times, labels, unit, room):
+    """A bar from zero on for each scheme in its place, and behind it a text; `room` in lengths of the longest bar."""
+    axes.barh(list(places.values()), [times[name] for name in places], height=0.66,
+              color=[style_of(name)[0] for name in places])
+    for name, place in places.items():
+        axes.annotate(f" {labels[name]}", (times[name], place), va="center",
+                      fontweight="bold" if is_ours(name) else "normal")
+    longest = max(times[name] for name in places)
+    axes.set_xlim(0, longest * room)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace(",", THIN_SPACE))
+    axes.set_xticks(ticks_up_to(longest))
+    axes.tick_params(axis="y", length=0)
+    grid(axes.xaxis)
+    axes.set_xlabel(f"{unit} per iteration, median", loc="left")
+
+
 def comparison(rows, title, note):
     """A bar per scheme with time and words, as in the paper's Figures 8 and 10, the fastest on top."""
     rows = sorted(rows, key=lambda row: float(row["seconds"]), reverse=True)
     names = [row["algorithm"] for row in rows]
     unit, scale = unit_for(column(rows, "seconds"))
-    wholes = [scale * value for value in column(rows, "seconds")]
-    parts = [scale * value for value in column(rows, "selection_seconds")]
+    times = {name: scale * value for name, value in zip(names, column(rows, "seconds"))}
+    labels = {}
+    for name, row in zip(names, rows):
+        against_dense = f"   {factor(times['dense'] / times[name])}" if "dense" in times else ""
+        words = f"{float(row['words_sent']):,.0f}".replace(",", THIN_SPACE)
+        labels[name] = f"{number(times[name])}{THIN_SPACE}{unit}{against_dense}   {words} words{'*' * is_floor(row)}"
     floors = " * not counted: the least that any scheme sends." * any(map(is_floor, rows))
-    figure, axes = figure_of(0.75 + 0.36 * len(names), title, note + floors)
-    wide = max(wholes) / min(wholes) > 20
-    if wide:
-        low = 0.7 * min([part for part in parts if part >= 0.02 * min(wholes)] + wholes)
-        logarithmic(axes.xaxis, low, max(wholes) * (max(wholes) / low) ** 0.02)
-    else:
-        axes.set_xlim(0, 1.02 * max(wholes))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace(",", THIN_SPACE))
-        axes.minorticks_on()
-        axes.tick_params(axis="y", which="minor", left=False)
-    axes.barh(names, wholes, height=0.66,
-              color=[style_of(name)[0] for name in names])
-    shown = [(part, place) for place, part in enumerate(parts) if part > axes.get_xlim()[0]]
-    if shown:
-        axes.scatter(*zip(*shown), s=34, color="white", edgecolor="black", linewidth=1.2, zorder=3,
-                     label="of which selection")
-        axes.legend(loc="lower right", bbox_to_anchor=(1.01, 1), frameon=False, borderpad=0,
-                    borderaxespad=0.1, handletextpad=0.2, fontsize=9.5, labelcolor="#444444")
-    dense = dict(zip(names, wholes)).get("dense", 0)
-    # Columns of labels beside the bars, in points from the axes to their right edges.
-    columns = [("time", 58, [f"{number(whole)}{THIN_SPACE}{unit}" for whole in wholes])]
-    if dense:
-        columns.append(("vs dense", 118, [factor(dense / whole) for whole in wholes]))
-    columns.append(("words sent", 210 - 60 * (not dense),
-                    [f"{float(row['words_sent']):,.0f}".replace(",", THIN_SPACE)
-                     + "*" * is_floor(row) for row in rows]))
-    for heading, right, labels in columns:
-        axes.annotate(heading, (1, 1), xytext=(right, 2), xycoords="axes fraction", ha="right",
-                      textcoords="offset points", fontsize=9.5, color="#444444")
-        for place, (name, label) in enumerate(zip(names, labels)):
-            axes.annotate(label, (1, place), xytext=(right, 0), va="center", ha="right",
-                          xycoords=("axes fraction", "data"), textcoords="offset points",
-                          fontweight="bold" if is_ours(name) else "normal", annotation_clip=False)
-    for place, name in enumerate(names):
-        if is_ours(name):
-            axes.axhspan(place - 0.45, place + 0.45, color=style_of(name)[0], alpha=0.15, zorder=0)
+    against = " \u00d7: how many times as fast as dense." * ("dense" in times)
+    figure, axes = figure_of(0.75 + 0.36 * len(names), title, note + against + floors)
+    bars(axes, {name: place for place, name in enumerate(names)}, times, labels, unit, 1.9)
+    axes.barh(range(len(names)), [scale * value for value in column(rows, "selection_seconds")], height=0.2,
+              color="black", label="of which selection")
+    axes.legend(loc="upper right", frameon=False)
+    axes.set_yticks(range(len(names)), names)
     bold_names_of_ours(axes)
-    axes.tick_params(axis="y", length=0)
-    grid(axes.xaxis)
-    axes.set_xlabel(f"{unit} per iteration, median{' (logarithmic axis)' if wide else ''}",
-                    loc="left")
     return figure
 
 
@@ -186,23 +181,15 @@ def steps(rows, title, note, shown=None):
     for axes, (rate, whole) in zip(all_axes[0], wholes.items()):
         places = {name: place for place, name in enumerate(names) if name in whole}
         unit, scale = unit_for([whole[name] for name in places])
-        longest = scale * max(whole[name] for name in places)
-        axes.barh(list(places.values()), [scale * whole[name] for name in places], height=0.66,
-                  color=[style_of(name)[0] for name in places])
-        axes.set_xlim(0, longest * (1.2 + 0.28 * len(wholes)))  # labels are behind the bars
-        for name, place in places.items():
-            text = f" {number(scale * whole[name])}{THIN_SPACE}{unit}"
+        labels = {}
+        for name in places:
+            labels[name] = f"{number(scale * whole[name])}{THIN_SPACE}{unit}"
             if best[rate]:
-                text += ("   best dense" if name == best[rate]
-                         else f"   {factor(whole[best[rate]] / whole[name])}")
-            axes.annotate(text, (scale * whole[name], place), va="center",
-                          fontweight="bold" if is_ours(name) else "normal")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}".replace(",", THIN_SPACE))
-        axes.set_xticks(ticks_up_to(longest))
+                labels[name] += ("   best dense" if name == best[rate]
+                                 else f"   {factor(whole[best[rate]] / whole[name])}")
+        bars(axes, places, {name: scale * value for name, value in whole.items()}, labels, unit,
+             1.2 + 0.28 * len(wholes))
         axes.set_ylim(-0.6, len(names) - 0.4)
-        axes.tick_params(axis="y", length=0)
-        grid(axes.xaxis)
-        axes.set_xlabel(f"{unit} per iteration, median", loc="left")
         if rate:
             axes.set_title(f"links of {rate_text(rate)}", fontsize=10.5, loc="left")
     all_axes[0][0].set_yticks(range(len(names)), list(map(label_of, names)))
@@ -232,25 +219,6 @@ def headline(times, best, rate):
     return (f"{rate_text(rate)}: " if rate else "") + (", ".join(parts) or "time of an iteration")
 
 
-def apart(places, least):
-    """Places on an axis moved as little as their labels need to be `least` apart."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    groups = []
-    for each in order:
-        groups.append([places[each], [each]])
-        # Groups that touch are one, centred on the mean of what is in it.
-        while len(groups) > 1 and (groups[-1][0] - groups[-2][0]
-                                   < least * (len(groups[-1][1]) + len(groups[-2][1])) / 2):
-            _, members = groups.pop()
-            members = groups[-1][1] + members
-            groups[-1] = [sum(places[one] for one in members) / len(members), members]
-    moved = list(places)
-    for centre, members in groups:
-        for place, one in enumerate(members):
-            moved[one] = centre + least * (place - (len(members) - 1) / 2)
-    return moved
-
-
 def scaling(rows, title, note):
     """Time over the number of ranks, one line per scheme, both axes logarithmic."""
     figure, axes = figure_of(4.6, title, note)
@@ -260,25 +228,20 @@ def scaling(rows, title, note):
     axes.set_xticks(ranks, [f"{each:.0f}" for each in ranks])
     axes.set_xticks([], minor=True)
     logarithmic(axes.yaxis, min(times) / 1.5, max(times) * 1.5)
-    names, ends = [], []
+    ends = {}
     for name, of in grouped(rows).items():
         points = sorted(zip(column(of, "ranks"), column(of, "milliseconds")))
         color, marker, line = style_of(name)
         # Hollow markers and dashes: a line under another stays visible.
         hollow = line != "-"
-        axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
-                  linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
-                  markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3)
-        names.append(name)
-        ends.append(points[-1])
-    low, high = axes.get_ylim()
-    heights = apart([math.log(y / low) / math.log(high / low) for _, y in ends], 0.052)
-    for name, (x, y), height in zip(names, ends, heights):
-        axes.annotate(f"{name}  {number(y)}{THIN_SPACE}ms", (x, y), xytext=(1.05, height),
-                      textcoords="axes fraction", va="center", color="#222222",
-                      fontweight="bold" if is_ours(name) else "normal", annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": style_of(name)[0], "lw": 0.6,
-                                  "shrinkA": 1, "shrinkB": 4})
+        drawn, = axes.plot(*zip(*points), color=color, linestyle=line, marker=marker,
+                           linewidth=3.2 if is_ours(name) else 1.6, markersize=9 if hollow else 6,
+                           markerfacecolor="none" if hollow else color, zorder=4 if is_ours(name) else 3,
+                           label=f"{name}  {number(points[-1][1])}{THIN_SPACE}ms")
+        ends[drawn] = points[-1][1]
+    # In the order of the lines' ends.
+    axes.legend(handles=sorted(ends, key=ends.get, reverse=True), loc="center left", bbox_to_anchor=(1.01, 0.5),
+                frameon=False)
     grid(axes.xaxis)
     grid(axes.yaxis)
     axes.set_xlabel("ranks")
@@ -311,10 +274,7 @@ def accuracy(rows, title, note):
         axes.axhline(k, color="black", linewidth=1.2, linestyle=(0, (4, 3)),
                      label=f"k = {number(k)}, which ok_topk selects exactly")
         logarithmic(axes.yaxis, 1, high)
-        grid(axes.xaxis)
-        grid(axes.yaxis)
-        axes.set_title(what, fontsize=10.5)
-        axes.set_xlabel("iteration")
+        named(axes, what, "iteration")
         axes.xaxis.set_major_formatter(lambda value, _: number(value) if value else "0")
     local.set_ylabel("entries selected (logarithmic axis)")
     figure.legend(*result.get_legend_handles_labels(), loc="lower center", ncols=2,
@@ -322,9 +282,9 @@ def accuracy(rows, title, note):
     return figure
 
 
-def millions(rows):
+def millions(rows, name):
     """Words in millions; a scheme that sends none has a word, for an axis that is logarithmic."""
-    return [max(1, value) / 1e6 for value in column(rows, "words_so_far")]
+    return [max(1, value) / 1e6 for value in column(rows, name)]
 
 
 def training(rows, title, note):
@@ -334,17 +294,14 @@ def training(rows, title, note):
     figure, (loss, accuracy) = figure_of(3.4, title, note, bottom=0.25 + 0.22 * lines_below, ncols=2)
     for place, (name, of) in enumerate(schemes.items()):
         color, marker, _ = list(SCHEMES.values())[place % len(SCHEMES)]
-        words = millions(of)
+        words = millions(of, "words_so_far")
         style = {"color": color, "marker": marker, "markersize": 4.5, "linewidth": 1.3}
         loss.plot(words, column(of, "loss"), label=name, **style)
         accuracy.plot(words, [100 * value for value in column(of, "accuracy")], **style)
-    words = millions(rows)
+    words = millions(rows, "words_so_far")
     for axes, what in ((loss, "training loss"), (accuracy, "test accuracy, %")):
         logarithmic(axes.xaxis, min(words) / 1.3, max(words) * 1.3)
-        grid(axes.xaxis)
-        grid(axes.yaxis)
-        axes.set_title(what, fontsize=10.5)
-        axes.set_xlabel("million words sent by a rank (logarithmic axis)")
+        named(axes, what, "million words sent by a rank (logarithmic axis)")
     figure.legend(*loss.get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
     return figure
 
@@ -383,8 +340,7 @@ def torch_training(rows, title, note):
         seconds = column(of, "seconds")
         loss.plot(seconds, column(of, "test_loss"), label=f"{place + 1}  {name}", **style)
         accuracy.plot(seconds, [100 * value for value in column(of, "accuracy")], **style)
-        words.plot([max(1, value) / 1e6 for value in column(of, "words")], column(of, "test_loss"),
-                   **style)
+        words.plot(millions(of, "words"), column(of, "test_loss"), **style)
         if has_xi:
             measured = [row for row in of if row["xi"]]
             axes[2][0].plot(column(measured, "iteration"), column(measured, "xi"), **style)
@@ -398,16 +354,11 @@ def torch_training(rows, title, note):
     for each, what, along in ((loss, "test loss", "seconds of training"),
                               (accuracy, "test accuracy, %", "seconds of training"),
                               (words, "test loss", "million words sent by a rank")):
-        each.set_title(what, fontsize=10.5)
-        each.set_xlabel(along)
-        grid(each.xaxis)
-        grid(each.yaxis)
+        named(each, what, along)
     parts_of_time(times, schemes)
     if has_xi:
         for each, what in zip(axes[2], ("xi (the paper's Assumption 1)", "entries of the update")):
-            each.set_title(what, fontsize=10.5)
-            each.set_xlabel("iteration")
-            grid(each.yaxis)
+            named(each, what, "iteration")
         axes[2][1].set_yscale("log")
     figure.legend(*loss.get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
     return figure

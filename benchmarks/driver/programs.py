@@ -129,15 +129,7 @@ def built(given, name, target, packages, *options, source="."):
     need_packages(given, [*COMPILER, *packages])
     folder = (given.build / "run" / name).absolute()
 
-    def now():
-        with contextlib.suppress(OSError):
-            text = pathlib.Path(f"{folder}.log").read_text(encoding="utf-8", errors="replace")
-            steps = re.findall(r"^\[(\d+)/(\d+)\]", text, re.M)
-            return f"Building {target} in {folder}" + (
-                f": step {steps[-1][0]} of {steps[-1][1]}" if steps else "")
-        return f"Building {target} in {folder}"
-
-    with under_way(now, MOMENT):
+    with under_way(lambda: f"Building {target} in {folder}, see {folder}.log", MOMENT):
         done = prepare(given, [], source, folder, target, *options, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.stderr.write(done.stdout)

@@ -51,22 +51,24 @@ def built(given):
                           ) / "examples" / "train_fashion_mnist"
 
 
-def run(given):
-    """Trains, prints the table and writes the files."""
-    programs.set_outputs(given, "selection_accuracy", "selections")
+def train_each(given, output):
+    """Trains with each scheme; gives its name, the file of the option `output` and that of the summary."""
     program = built(given)
-    options = ["--density", given.density, "--epochs", given.epochs]
-    options += ["--data", given.data] if given.data else []
-    rows = []
+    options = ["--density", given.density, "--epochs", given.epochs, *(["--data", given.data] if given.data else [])]
     with tempfile.TemporaryDirectory() as scratch:
-        log = pathlib.Path(scratch) / "log.csv"
+        csv, summary = (pathlib.Path(scratch) / each for each in ("csv", "summary"))
         for name in given.algorithm:
             programs.say(f"Training with {name} on {given.ranks} ranks")
             command = programs.on_one_machine(["mpirun.openmpi", "-n", given.ranks, program])
-            programs.run([*command, "--algorithm", name, *options, "--log", log,
-                          *arguments.deadline(given), *given.passed_on],
-                         f"the training with {name} failed")
-            rows += [{"algorithm": name, **row} for row in results.read(log)]
+            programs.run([*command, "--algorithm", name, *options, output, csv, "--summary", summary,
+                          *arguments.deadline(given), *given.passed_on], f"the training with {name} failed")
+            yield name, csv, summary
+
+
+def run(given):
+    """Trains, prints the table and writes the files."""
+    programs.set_outputs(given, "selection_accuracy", "selections")
+    rows = [{"algorithm": name, **row} for name, log, _ in train_each(given, "--log") for row in results.read(log)]
     title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g} (k = {rows[0]['k']})"
     programs.headline(title)
     print(tables.accuracy(rows))

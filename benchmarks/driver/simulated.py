@@ -114,27 +114,16 @@ def run(given):
     if not os.access(given.platform, os.R_OK):
         programs.fail(f"cannot read the platform {given.platform}")
     programs.set_outputs(given, "simulated", "scaling")
-    folder = given.build / "simulated"
     bench = programs.built(given, "simulated", "oktopk_bench", ["libsimgrid-dev"],
                            "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=smpicxx",
                            source=HERE) / "oktopk_bench"
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        try:
-            for number, case in enumerate(cases, 1):
-                name, ranks, factor = case
-                programs.say(f"({number} of {len(cases)}) {name} on {ranks} ranks, "
-                             f"1/{factor} of the size")
-                rows.append(simulate(given, pathlib.Path(scratch), bench, *case))
-                programs.say(f"    {rows[-1]['milliseconds']} ms")
-        except BaseException:
-            # What was measured before a failure is not lost.
-            if rows:
-                folder.mkdir(parents=True, exist_ok=True)
-                results.write(folder / "interrupted.csv", rows)
-                programs.wrote(folder / "interrupted.csv")
-            raise
-    results.write(given.csv, rows)
+        for number, (name, ranks, factor) in enumerate(cases, 1):
+            programs.say(f"({number} of {len(cases)}) {name} on {ranks} ranks, 1/{factor} of the size")
+            rows.append(simulate(given, pathlib.Path(scratch), bench, name, ranks, factor))
+            programs.say(f"    {rows[-1]['milliseconds']} ms")
+            results.write(given.csv, rows)  # what was measured before a failure is not lost
     print("\nSimulated time of communication per iteration in ms, "
           f"n = {BERT:,}, density {DENSITY}:\n")
     print(tables.scaling(rows))

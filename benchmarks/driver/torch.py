@@ -39,8 +39,6 @@ def add_options(parser):
                   plot=False, build=programs.builds(), passed_on=[])
     arguments.add_yes(parser)
     parser.add_argument("--all", action="store_true", help="all schemes of the paper, and more (without it and --algorithm: " + SOME + ")")
-    parser.add_argument("--images", metavar="DIR",
-                        help="folder with Fashion-MNIST (default: where Debian installs it)")
     parser.add_argument("--text", metavar="FILE",
                         help="a text for lstm and bert (default: the King James Bible)")
     parser.add_argument("--program", type=arguments.program, metavar="PATH",
@@ -51,7 +49,7 @@ def built(given):
     """train_torch, which is built unless it is given."""
     packages = ["openmpi-bin"]
     if given.workload == "vgg16":
-        packages += [] if given.images else ["dataset-fashion-mnist"]
+        packages += ["dataset-fashion-mnist"]
     else:
         packages += [] if given.text else ["bible-kjv", "bible-kjv-text"]
     packages += [] if given.rate == "none" else ["iproute2"]
@@ -122,7 +120,6 @@ def run(given):
         options = ["--workload", given.workload, "--size", given.size]
         options += (["--iterations", given.iterations] if given.iterations
                     else ["--minutes", given.minutes or 0.5])
-        options += ["--images", given.images] if given.images else []
         options += [] if given.workload == "vgg16" else ["--text", text_of(given, scratch)]
         rows = train(given, program, [*options, *arguments.deadline(given), *given.passed_on], scratch)
     links = "one machine" if given.rate == "none" else f"links of {arguments.rate_text(given.rate)}"

@@ -9,10 +9,7 @@ it asks first, unless --yes says so. Table and picture go to training/ there, or
 --plot say. What follows "--" goes to train_fashion_mnist as it is.
 """
 
-import pathlib
-import tempfile
-
-from . import arguments, pictures, programs, results, selection_accuracy, tables
+from . import pictures, programs, results, selection_accuracy, tables
 
 PACKED = "ok_topk(format=packed, values={})"
 CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
@@ -37,20 +34,10 @@ def rows_of(name, epochs, iterations):
 def run(given):
     """Trains, prints the table and writes the files."""
     programs.set_outputs(given, "training", "words")
-    program = selection_accuracy.built(given)
-    options = ["--density", given.density, "--epochs", given.epochs]
-    options += ["--data", given.data] if given.data else []
     rows = []
-    with tempfile.TemporaryDirectory() as scratch:
-        csv, summary = pathlib.Path(scratch) / "epochs.csv", pathlib.Path(scratch) / "summary"
-        for name in given.algorithm:
-            programs.say(f"Training with {name} on {given.ranks} ranks")
-            command = programs.on_one_machine(["mpirun.openmpi", "-n", given.ranks, program])
-            programs.run([*command, "--algorithm", name, *options, "--csv", csv,
-                          "--summary", summary, *arguments.deadline(given), *given.passed_on],
-                         f"the training with {name} failed")
-            facts = dict(fact.split("=", 1) for fact in reversed(summary.read_text().split()))
-            rows += rows_of(name, results.read(csv), int(facts["iterations"]))
+    for name, csv, summary in selection_accuracy.train_each(given, "--csv"):
+        facts = dict(fact.split("=", 1) for fact in reversed(summary.read_text().split()))
+        rows += rows_of(name, results.read(csv), int(facts["iterations"]))
     title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g}"
     programs.headline(title)
     print(tables.training(rows))

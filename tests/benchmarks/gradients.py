@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of gradients and of results, and what the results should be, of Python alone."""
+"""Files of gradients and of results, tables, and what the results should be, of Python alone."""
 
 import array
-import csv
-import math
+import json
 import random
 import struct
 import sys
+
+from conftest import succeed
 
 
 def write_floats(path, values):
@@ -35,10 +36,25 @@ def read_dump(folder, algorithm, rank):
             read_array(folder / (stem + "contributed.i64"), "q"))
 
 
-def read_rows(path):
-    """The rows of a CSV file."""
-    with path.open(newline="", encoding="ascii") as file:
-        return list(csv.DictReader(file))
+def medians_of(program, folder, *arguments):
+    """The medians that a program with Google Benchmark writes; its table has them as well."""
+    out = folder / "out.json"
+    said = succeed(program.path, "--benchmark_repetitions=3", f"--benchmark_out={out}", *arguments)
+    rows = [each for each in json.loads(out.read_text())["benchmarks"] if each["aggregate_name"] == "median"]
+    assert all(f"{row['name']} " in said for row in rows)
+    return rows
+
+
+def table_of(said):
+    """Of all tables in a text the cells by the first cell of the line and the heading of the column."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines() if line.startswith("|")]
+    found, heading = {}, []
+    for cells, below in zip(lines, [*lines[1:], [""]]):
+        if set(below[0]) == {"-"}:
+            heading = cells
+        elif set(cells[0]) != {"-"}:
+            found.setdefault(cells[0].strip("*"), {}).update(zip(heading, cells))
+    return found
 
 
 def numpy_file(values, kind="<f4", shape=None, fortran=False, version=1):
@@ -95,32 +111,3 @@ def write_inputs(folder, kind, ranks, length, iterations, seed):
 def top(magnitude_of, k):
     """The k keys of largest magnitude, ties to the lower key."""
     return sorted(sorted(magnitude_of, key=lambda i: (-magnitude_of[i], i))[:k])
-
-
-class Sums:
-    """Sums over ranks of sparse contributions, and how far single precision may be off."""
-
-    def __init__(self, contributions):
-        self.parts = {}
-        for mine in contributions:
-            for index, value in mine.items():
-                self.parts.setdefault(index, []).append(value)
-
-    def at(self, index):
-        """The exact sum at an index."""
-        return math.fsum(self.parts[index])
-
-    def tolerance(self, index):
-        """How far a sum in any order may be off."""
-        parts = self.parts[index]
-        # Multiples of 1/8 of moderate size add up without rounding in any order.
-        if all((8 * each).is_integer() for each in parts):
-            return 0.0
-        return len(parts) * 2.0**-24 * math.fsum(abs(each) for each in parts)
-
-    def check(self, indices, values):
-        """The values are the sums at their indices."""
-        assert len(indices) == len(values)
-        for index, value in zip(indices, values):
-            assert index in self.parts, f"nobody contributed at index {index}"
-            assert abs(value - self.at(index)) <= self.tolerance(index), f"at index {index}"

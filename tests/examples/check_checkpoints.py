@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kills train_fashion_mnist in the middle of its saves, goes on, and compares the bits; damages its checkpoints."""
 
-import csv
-import gzip
 import os
 import pathlib
 import random
@@ -16,21 +14,12 @@ import time
 import uuid
 
 import pytest
-from conftest import SECONDS
+from check_training import write_images
+from conftest import SECONDS, read_rows
 
 RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 2
 ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
 HEADER = struct.Struct("=8sQQQ")  # of a checkpoint of the library: what it is, byte order, size, checksum
-
-
-def write_data(folder):
-    """A few images, enough for the weights to change in every step."""
-    rng = random.Random(1)
-    for prefix, count in (("train", IMAGES), ("t10k", TESTS)):
-        with gzip.open(folder / f"{prefix}-images-idx3-ubyte.gz", "wb") as file:
-            file.write(struct.pack(">iiii", 2051, count, 28, 28) + rng.randbytes(count * 28 * 28))
-        with gzip.open(folder / f"{prefix}-labels-idx1-ubyte.gz", "wb") as file:
-            file.write(struct.pack(">ii", 2049, count) + bytes(i % 10 for i in range(count)))
 
 
 class Training:
@@ -59,9 +48,8 @@ class Training:
             content = self.of_rank(rank).read_bytes()
             numbers.append(content[:HEADER.size + HEADER.unpack_from(content)[2]])
             assert len(numbers[-1]) > 4 * 1_800_000  # the weights are in it
-        with (self.folder / "csv").open(newline="", encoding="ascii") as file:
-            rows = [{key: value for key, value in row.items() if not key.endswith("_seconds")}
-                    for row in csv.DictReader(file)]
+        rows = [{key: value for key, value in row.items() if not key.endswith("_seconds")}
+                for row in read_rows(self.folder / "csv")]
         assert len(rows) == EPOCHS
         return numbers, rows, (self.folder / "log").read_text(encoding="ascii")
 
@@ -107,7 +95,8 @@ def ranks_with(mark, program):
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    write_data(folder)
+    write_images(folder, "train", IMAGES, random.Random(1))
+    write_images(folder, "t10k", TESTS, random.Random(2))
     return folder
 
 
@@ -148,24 +137,16 @@ def has_saved_five(folder):
 
 
 @pytest.mark.parametrize("moment, victims", [(writes_a_rank, 1), (writes_a_rank, RANKS), (ranks_differ, RANKS),
-                                             (writes_the_last, RANKS), (has_saved_five, 1)])
+                                             (writes_the_last, RANKS), (has_saved_five, 1), (None, 1), (None, RANKS)])
 def test_goes_on_to_the_bit(straight, tmp_path, moment, victims):
+    """Killed twice at a moment, or at times at random."""
     training = Training(straight.program, straight.data, tmp_path)
-    kills = sum(training.kill_when(moment, victims) for _ in range(2))
-    assert kills > 0
-    assert "goes on after iteration" in training.finish()
+    kills = 0
+    for until in (time.monotonic() + random.Random(17 + i).uniform(0.5, 1.6) * (1 + i) for i in range(2)):
+        kills += training.kill_when(moment or (lambda _, end=until: time.monotonic() > end), victims)
+    assert kills > 0 or moment is None
+    assert "goes on after iteration" in training.finish() or moment is None
     assert training.files() == straight.files()  # nothing is left of what was not complete
-    assert training.results() == straight.results()
-
-
-def test_goes_on_after_kills_at_random(straight, tmp_path):
-    training = Training(straight.program, straight.data, tmp_path)
-    draw = random.Random(17)
-    for _ in range(2):
-        until = time.monotonic() + draw.uniform(0.5, 1.6)
-        training.kill_when(lambda folder, end=until: time.monotonic() > end, draw.randint(1, RANKS))
-    training.finish()
-    assert training.files() == straight.files()
     assert training.results() == straight.results()
 
 
@@ -182,8 +163,8 @@ def test_a_finished_training_stays_as_it_is(copied, straight):
     said = copied.program.succeed(RANKS, *copied.arguments("--summary", summary))
     assert f"goes on after iteration {ITERATIONS} of {ITERATIONS}" in said
     assert copied.results() == straight.results()
-    with (copied.folder / "csv").open(newline="", encoding="ascii") as file:
-        parts = sum(float(value) for row in csv.DictReader(file) for key, value in row.items() if key.endswith("_seconds"))
+    parts = sum(float(value) for row in read_rows(copied.folder / "csv") for key, value in row.items()
+                if key.endswith("_seconds"))
     in_all = float(re.search("total_seconds=([0-9.]+)", summary.read_text(encoding="ascii"))[1])
     assert in_all + 0.01 >= parts > 0.02  # the runs before are counted
 
@@ -216,25 +197,23 @@ def replace_by_text(file):
     file.write_text("a letter to nobody, longer than the header of a checkpoint", encoding="ascii")
 
 
-@pytest.mark.parametrize("which, damage", [("", cut), ("", flip), ("", replace_by_text), (".0", flip),
-                                           (".1", cut), (".1", cut_to_nothing), (".1", replace_by_text)])
-def test_refuses_damage(copied, which, damage):
-    which = which and f".{ITERATIONS}{which}"
+def take_from_other(file):
+    shutil.copy(f"{str(file)[:-1]}0", file)
+
+
+OWN, OTHER = f".{ITERATIONS}.0", f".{ITERATIONS}.1"
+
+
+@pytest.mark.parametrize("which, damage, said", [
+    ("", cut, ""), ("", flip, ""), ("", replace_by_text, ""), (OWN, flip, ""), (OTHER, cut, ""),
+    (OTHER, cut_to_nothing, ""), (OTHER, replace_by_text, ""), (OTHER, pathlib.Path.unlink, "cannot be read"),
+    (OTHER, take_from_other, "is not the one")])
+def test_refuses_damage(copied, which, damage, said):
     file = pathlib.Path(f"{copied.file}{which}")
     damage(file)
     before = {name: (copied.folder / name).read_bytes() for name in copied.files()}
-    copied.program.refuses(f"{file} ", RANKS, *copied.arguments())
+    copied.program.refuses(f"{file} {said}", RANKS, *copied.arguments())
     assert before == {name: (copied.folder / name).read_bytes() for name in copied.files()}
-
-
-def test_refuses_a_missing_rank(copied):
-    copied.of_rank(1).unlink()
-    copied.program.refuses(f"{copied.of_rank(1)} cannot be read", RANKS, *copied.arguments())
-
-
-def test_refuses_the_file_of_another_rank(copied):
-    shutil.copy(copied.of_rank(0), copied.of_rank(1))
-    copied.program.refuses(f"{copied.of_rank(1)} is not the one", RANKS, *copied.arguments())
 
 
 @pytest.mark.parametrize("ranks, more", [(RANKS, ["--seed", 2]), (RANKS, ["--lr", 0.1]), (1, [])])

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains small networks of train_torch on images and a text made here, on two ranks; checks what it writes and refuses."""
 
-import csv
 import functools
 import random
 import time
 
 import pytest
 from check_training import write_images
+from conftest import read_rows
 
 RANKS, STEPS = 2, 6
 COLUMNS = ["algorithm", "ranks", "workload", "parameters", "batch", "density", "iteration", "epoch", "seconds",
@@ -47,8 +47,7 @@ class Training:
         table = self.folder / "table.csv"
         self.program.succeed(RANKS, *self.options(workload, "--algorithm", algorithm, "--csv", table, "--every",
                                                   steps // 3, "--iterations", steps, *more, size=size))
-        with table.open(newline="", encoding="ascii") as file:
-            rows = list(csv.DictReader(file))
+        rows = read_rows(table)
         assert list(rows[0]) == COLUMNS
         assert [int(row["iteration"]) for row in rows] == [steps // 3, steps // 3 * 2, steps]
         return rows
@@ -111,8 +110,7 @@ def test_minutes_are_those_of_the_run_in_all(training, tmp_path, more):
     training.program.succeed(RANKS, "--workload", "vgg16", "--images", tmp_path, "--size", 0.05, "--batch", 4,
                              "--minutes", minutes, "--algorithm", "ok_topk", "--density", 0.05, "--csv", table, *more)
     wall = time.monotonic() - began
-    with table.open(newline="", encoding="ascii") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(table)
     # Beside the run there are the launcher and the libraries, which a busy machine takes long to load.
     assert 0.7 * 60 * minutes < wall < 60 * minutes + 8
     assert float(rows[-1]["seconds"]) > 0.5 * 60 * minutes  # of training

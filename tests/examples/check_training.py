@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains with every algorithm on a few images made here; checks what train_fashion_mnist writes."""
 
-import csv
 import functools
 import gzip
 import pathlib
@@ -11,7 +10,7 @@ import re
 import struct
 
 import pytest
-from conftest import VERSION, run
+from conftest import VERSION, read_rows, run
 
 RANKS, IMAGES, TESTS, BATCH, EPOCHS = 2, 48, 10, 6, 1
 ITERATIONS = EPOCHS * (IMAGES // RANKS // BATCH)
@@ -19,18 +18,12 @@ LENGTH = 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10
 DENSITY = 0.01
 K = round(DENSITY * LENGTH)
 REUSED = "ok_topk(local_select=reused,global_select=reused)"
-SCHEMES = ["ok_topk", REUSED, "paper_ok_topk", "dense", "dense_rabenseifner",
-           "dense_bfloat16", "topk_a", "topk_dsa", "gtopk", "gaussian_k", "ring", "ring_chunked",
-           "ring_pipelined", "halving_doubling", "recursive_doubling"]
 SPARSE = ["ok_topk", REUSED, "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k"]
-# Every codec, both levels, both algorithms; and the bits a value that are sent.
-CODED = [
-    ("ring_chunked(codec=block_float)", 8.25),
-    ("ring_chunked(codec=block_float,rate=12,codec_level=message)", 12.25),
-    ("ring_chunked(codec=identity)", 32),
-    ("recursive_doubling(codec=bfloat16)", 16),
-    ("recursive_doubling(codec=zfp,rate=10)", 10),
-]
+SCHEMES = [*SPARSE, "dense", "dense_rabenseifner", "dense_bfloat16", "ring", "ring_chunked", "ring_pipelined",
+           "halving_doubling", "recursive_doubling"]
+# With other codecs and levels check_bench.py counts words; here training goes on. And the bits a value that are sent.
+CODED = [("ring_chunked(codec=block_float,rate=12,codec_level=message)", 12.25),
+         ("recursive_doubling(codec=bfloat16)", 16)]
 EXACT = ["ok_topk", "topk_a", "topk_dsa", "gtopk"]
 COLUMNS = ["iteration", "k", "local_mean", "local_min", "local_max", "global"]
 
@@ -63,8 +56,7 @@ class Training:
         self.program.succeed(RANKS, "--data", self.folder, "--batch", BATCH, "--epochs", EPOCHS,
                              "--density", DENSITY, "--algorithm", algorithm, "--log", log,
                              "--summary", summary)
-        with log.open(newline="", encoding="ascii") as file:
-            rows = list(csv.DictReader(file))
+        rows = read_rows(log)
         assert list(rows[0]) == COLUMNS
         pairs = summary.read_text(encoding="ascii").split()
         return rows, dict(pair.split("=", 1) for pair in pairs)
@@ -122,8 +114,6 @@ def test_scheme(training, scheme):
 @pytest.mark.parametrize("scheme, bits", CODED)
 def test_codec(training, scheme, bits):
     """A coded run sends its share of the words; the training does not suffer from rounding."""
-    if "zfp" in scheme and ", zfp" not in training.program.succeed(1, "--list"):
-        pytest.skip("no libzfp")
     _, plain = training.summary_of(scheme.split("(")[0])
     rows, coded = training.summary_of(scheme)
     check_run(scheme, rows, coded)
@@ -148,45 +138,37 @@ def test_packed_formats(training):
         assert float(rounded["loss"]) < 1.05 * loss  # so few iterations may train better with them
 
 
-def is_open_mpi(launcher):
-    said = run(launcher[0], "--version").stdout
-    return "Open MPI" in said or "OpenRTE" in said
+@pytest.fixture
+def command(training, driver, tmp_path):
+    """Runs a command that trains with several schemes; gives what it prints and writes."""
+    said = run(training.program.launcher[0], "--version").stdout
+    if "Open MPI" not in said and "OpenRTE" not in said:
+        pytest.skip("the commands are for Open MPI")
+
+    def trained(name, *options):
+        done = driver(name, "--program", training.program.path, "--data", training.folder, "--ranks", RANKS,
+                      "--epochs", EPOCHS, "--csv", "all.csv", "--plot", "none", *options, "--", "--batch", BATCH,
+                      cwd=tmp_path)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        return done.stdout, read_rows(tmp_path / "all.csv")
+    return trained
 
 
-def test_selection_accuracy(training, driver, tmp_path):
-    """The command that trains with several schemes and puts their logs together."""
-    if not is_open_mpi(training.program.launcher):
-        pytest.skip("the command is for Open MPI")
-    done = driver("selection-accuracy", "--program", training.program.path,
-                  "--data", training.folder, "--ranks", RANKS, "--epochs", EPOCHS,
-                  "--algorithm", "ok_topk,gtopk", "--every", "3", "--csv", "all.csv",
-                  "--plot", "none", "--", "--batch", BATCH, cwd=tmp_path)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-    with (tmp_path / "all.csv").open(newline="", encoding="ascii") as file:
-        rows = list(csv.DictReader(file))
+def test_selection_accuracy(command):
+    said, rows = command("selection-accuracy", "--algorithm", "ok_topk,gtopk", "--every", "3")
     assert ([(row["algorithm"], int(row["iteration"])) for row in rows]
             == [(name, i) for name in ("ok_topk", "gtopk") for i in range(1, ITERATIONS + 1, 3)])
     for row in rows:
         check_row(row["algorithm"], numbers(row))
-    line = re.search(r"^\| gtopk .*$", done.stdout, re.MULTILINE)
+    line = re.search(r"^\| gtopk .*$", said, re.MULTILINE)
     assert [cell.strip() for cell in line[0].split("|")[2:5]] == [f"{ITERATIONS}", "1.000", "0.0 %"]
 
 
-def test_words(training, driver, tmp_path):
-    """The command that compares trainings by the words that they send."""
-    if not is_open_mpi(training.program.launcher):
-        pytest.skip("the command is for Open MPI")
-    done = driver("training", "--program", training.program.path, "--data", training.folder,
-                  "--ranks", RANKS, "--epochs", EPOCHS, "--algorithm",
-                  "ok_topk, ok_topk(format=packed, values=sign)", "--csv", "all.csv",
-                  "--plot", "none", "--", "--batch", BATCH, cwd=tmp_path)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-    with (tmp_path / "all.csv").open(newline="", encoding="ascii") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * EPOCHS
+def test_words(command):
+    said, rows = command("training", "--algorithm", "ok_topk, ok_topk(format=packed, values=sign)")
     words = [float(row["words_so_far"]) for row in rows]
-    assert 0 < words[-1] < 0.4 * words[EPOCHS - 1]
-    assert "| ok_topk(format=packed, values=sign) |" in done.stdout
+    assert len(rows) == 2 * EPOCHS and 0 < words[-1] < 0.4 * words[EPOCHS - 1]
+    assert "| ok_topk(format=packed, values=sign) |" in said
 
 
 def test_version(mpi_program):
@@ -196,20 +178,8 @@ def test_version(mpi_program):
 
 @pytest.mark.parametrize("arguments, expected", [
     (["--algorithm", "quick"], "there are ok_topk, paper_ok_topk"),
-    (["--algorithm", "ok_topk(codec=bfloat16)"], 'no option "codec" here'),
-    (["--algorithm", "ring(codec=bfloat16)"], 'no option "codec" here'),
-    (["--algorithm", "ring_chunked(codec=gzip)"], "none, identity, bfloat16, block_float"),
-    (["--algorithm", "ring_chunked(codec=bfloat16, rate=8)"], "rate goes with codec=block_float"),
-    (["--algorithm", "ring_chunked(codec=block_float, rate=3)"], "between 4 and 16"),
-    (["--algorithm", "ring_chunked(codec=block_float, rate=17)"], "between 4 and 16"),
-    (["--algorithm", "ring_chunked(codec=block_float, codec_level=bit)"], "collective, message"),
-    # Loses again, or is not there.
-    (["--algorithm", "ring_chunked(codec=zfp, codec_level=message)"], "zfp"),
-    (["--algorithm", "ring_chunked(rate=8)"], "rate goes with codec=block_float"),
-    (["--algorithm", "ring_chunked(codec_level=message)"], "codec_level goes with codec=identity"),
     (["--density", 0], "--density: 0 is no finite number over 0"),
     (["--density", 1.5], "--density: Value 1.5 not in range"),
-    (["--density", "nan"], "--density: nan is no finite number over 0"),
     (["--epochs", 0], "--epochs: Value 0 not in range"),
     (["--lr", "nan"], "--lr: nan is no finite number over 0"),
     (["--seed", -1], "--seed: Value -1 not in range"),

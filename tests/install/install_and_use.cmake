@@ -1,28 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# Run by ctest: cmake -D <variable>=<value>... -P install_and_use.cmake
+# Run by ctest: cmake -D <variable>=<value>... -P install_and_use.cmake. Programs with MPI has readme.install.
 include(${CMAKE_CURRENT_LIST_DIR}/scratch.cmake)
 
 run(${CMAKE_COMMAND} --install ${build_folder} --config "${config}" --prefix ${scratch}/prefix)
 file(COPY ${source_folder}/ DESTINATION ${scratch}/source)
 
-set(with_mpi OFF)
-if(mpi_compiler)
-  set(with_mpi ON)
-endif()
 set(options -G ${generator} -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${scratch}/prefix -D Kokkos_DIR=${kokkos_folder})
 configured_quietly(${CMAKE_COMMAND} -S ${scratch}/source -B ${scratch}/build ${options}
-  -D WITH_MPI=${with_mpi} -D WITH_CATALOGUE=${with_catalogue} -D MPI_CXX_COMPILER=${mpi_compiler})
+  -D WITH_CATALOGUE=${with_catalogue})
 run(${CMAKE_COMMAND} --build ${scratch}/build --config "${config}")
 run(${scratch}/build/alone)
 if(with_catalogue)
   run(${scratch}/build/by_name)
-endif()
-if(with_mpi)
-  separate_arguments(launcher)
-  run(${launcher} 2 ${scratch}/build/with_mpi)
 endif()
 
 # Once more as by the oldest CMake that is supported: it skips what a newer one writes to the exported files for itself.

@@ -24,39 +24,28 @@ from driver import network  # pylint: disable=wrong-import-position
 STARTS = 4  # seconds until the link goes down: MPI has started by then, on a machine at rest, as for all times here
 
 
-class Diaries:
-    """What the ranks of one run have written."""
+def times_of(lines, word):
+    """When a rank wrote lines that begin with a word."""
+    return [when for when, text in lines if text.split(" ", 1)[0] == word]
 
-    def __init__(self, folder, ranks):
-        self.lines = {rank: real_faults.read_diary(pathlib.Path(folder) / f"rank.{rank}") for rank in range(ranks)}
 
-    def of(self, rank, word):
-        """The lines of a rank that begin with a word: time and words."""
-        return [(when, text) for when, text in self.lines[rank] if text.split(" ", 1)[0] == word]
-
-    def faults(self, goes_well, deadline):
-        """What is not as it should be."""
-        found = real_faults.different_sums(self.lines.values())
-        for rank in self.lines:
-            errors = self.of(rank, "error")
-            calls = self.of(rank, "call")
-            if len(calls) < 10:
-                found.append(f"rank {rank} made {len(calls)} calls only")
-            elif goes_well:
-                found += [] if self.of(rank, "done") else [f"rank {rank} does not end: {self.lines[rank][-1:]}"]
-            elif not errors:
-                found.append(f"rank {rank} has no error")
-            else:
-                # A call that was under way when the link went down may have ended a little later.
-                took = errors[0][0] - calls[-1][0]
-                found += [f"rank {rank} has its error after {took:.2f} s"] if took > 1.5 * deadline else []
-                found += [f"rank {rank} is not as before the call"] if self.of(rank, "changed") else []
-        return found
-
-    def longest_gap(self):
-        """The longest time between two calls of rank 0, in seconds."""
-        times = [when for when, _ in self.of(0, "call")]
-        return max((after - before for before, after in zip(times, times[1:])), default=0)
+def faults_of(diaries, goes_well, deadline):
+    """What is not as it should be."""
+    found = real_faults.different_sums(diaries)
+    for rank, lines in enumerate(diaries):
+        calls, errors = times_of(lines, "call"), times_of(lines, "error")
+        if len(calls) < 10:
+            found.append(f"rank {rank} made {len(calls)} calls only")
+        elif goes_well:
+            found += [] if times_of(lines, "done") else [f"rank {rank} does not end: {lines[-1:]}"]
+        elif not errors:
+            found.append(f"rank {rank} has no error")
+        else:
+            # A call that was under way when the link went down may have ended a little later.
+            took = errors[0] - calls[-1]
+            found += [f"rank {rank} has its error after {took:.2f} s"] if took > 1.5 * deadline else []
+            found += [f"rank {rank} is not as before the call"] if times_of(lines, "changed") else []
+    return found
 
 
 def main():
@@ -86,12 +75,14 @@ def main():
                 [network.launch_of(algorithm, "open_mpi", given.program)],
                 ["--log", folder, "--deadline", deadline, "--length", 100000, "--calls", 1500, "--pause-ms", 5 * busy],
                 folder)
-            seen = Diaries(folder, ranks)
-            found = seen.faults(goes_well, deadline)
+            diaries = [real_faults.read_diary(pathlib.Path(folder) / f"rank.{rank}") for rank in range(ranks)]
+            found = faults_of(diaries, goes_well, deadline)
+            calls = times_of(diaries[0], "call")
+            pause = max((after - before for before, after in zip(calls, calls[1:])), default=0)
             if goes_well and status != 0:
                 found.append(f"the launcher ended with {status}")
-            if goes_well and seen.longest_gap() < 0.9 * down:
-                found.append(f"the link never was down: no pause longer than {seen.longest_gap():.2f} s")
+            if goes_well and pause < 0.9 * down:
+                found.append(f"the link never was down: no pause longer than {pause:.2f} s")
         print(f"{'WRONG' if found else 'ok   '} {number}: the link of rank {os.environ['LINK_DOWN'].split()[0]} of {ranks} "
               f"down for {down} s, deadline {deadline} s, {algorithm}", flush=True)
         for sentence in found:

@@ -7,16 +7,10 @@ Ends all of them when one fails, and says which one it was; the exit status is t
 
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-
-
-def failures(processes):
-    """Numbers and statuses of those that have ended with another status than 0."""
-    return [(rank, each.poll()) for rank, each in enumerate(processes) if each.poll()]
 
 
 def main():
@@ -24,12 +18,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         shared = {**os.environ, "WORLD_SIZE": str(ranks), "STORE": str(pathlib.Path(folder, "store"))}
         started = [subprocess.Popen(command, env={**shared, "RANK": str(rank)}) for rank in range(ranks)]
-        while any(each.poll() is None for each in started) and not failures(started):
+        while any(each.poll() is None for each in started) and not any(each.poll() for each in started):
             time.sleep(0.02)
-        failed = failures(started)
+        failed = [(rank, each.returncode) for rank, each in enumerate(started) if each.returncode]
         for rank, status in failed:
-            how = f"signal {-status} ({signal.strsignal(-status)})" if status < 0 else f"status {status}"
-            print(f"Rank {rank} of {ranks} ended with {how}.", file=sys.stderr, flush=True)
+            print(f"Rank {rank} of {ranks} ended with status {status}.", file=sys.stderr, flush=True)
         if failed:
             time.sleep(2)  # for the others to say what they have to say
         for each in started:
