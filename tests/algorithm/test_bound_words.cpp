@@ -7,7 +7,7 @@
 #include "algorithm/record.hpp"
 #include "support/catch.hpp"
 #include "support/collect.hpp"
-#include "support/delta_coded.hpp"
+#include "support/strict_gap16.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
@@ -58,8 +58,7 @@ void check_bounds() {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("topk_a and gaussian_k keep their bounds", "", twelve_bytes, oktopk::coo<>,
-                   (delta_coded<float, std::int32_t>)) {
+TEMPLATE_TEST_CASE("topk_a and gaussian_k keep their bounds", "", twelve_bytes, oktopk::coo<>, strict_gap16) {
   check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<TestType>>>();
   check_bounds<oktopk::gaussian_k<execution, counting, TestType>>();
 }
@@ -68,8 +67,7 @@ TEMPLATE_TEST_CASE("topk_dsa keeps its bound in any format", "", twelve_bytes, o
   check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<TestType>>>();
 }
 
-TEMPLATE_TEST_CASE("gtopk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>,
-                   (delta_coded<float, std::int32_t>)) {
+TEMPLATE_TEST_CASE("gtopk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>, strict_gap16) {
   check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<TestType>>>();
 }
 

@@ -151,6 +151,10 @@ TEST_CASE("a global state that is sound but not the same on all ranks is refused
   CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_magnitude, fault::ranks_disagree) == "");
   CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_threshold, fault::ranks_disagree) == "");
   CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_time, fault::ranks_disagree) == "");
+  auto const other_regions = [](auto& state, int rank, int) { state.boundaries[1] += rank == 1 ? 1 : 0; };
+  auto const no_regions = [](auto& state, int rank, int) { state.boundaries.resize(rank == 1 ? 0 : 4); };
+  CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_regions, fault::ranks_disagree) == "");
+  CHECK(bad_state_fault<subject<exact>>(3, some_calls, no_regions, fault::ranks_disagree) == "");
 }
 
 TEST_CASE("ok_topk refuses damaged boundaries") {

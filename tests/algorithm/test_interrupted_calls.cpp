@@ -14,6 +14,7 @@
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
+#include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/partition/evened.hpp>
@@ -95,7 +96,8 @@ TEST_CASE("ok_topk: whichever message fails, the call ends everywhere and leaves
 
 TEMPLATE_TEST_CASE("whichever message fails, the call ends everywhere and leaves no message behind", "",
                    (oktopk::topk_a<E, C>), (oktopk::topk_dsa<E, C>), (oktopk::gtopk<E, C>), (oktopk::gaussian_k<E, C>),
-                   (oktopk::dense<E, C>), (oktopk::dense_rabenseifner<E, C>), (oktopk::dense_bfloat16<E, C>)) {
+                   (oktopk::random_mask<E, C>), (oktopk::dense<E, C>), (oktopk::dense_rabenseifner<E, C>),
+                   (oktopk::dense_bfloat16<E, C>)) {
   CHECK(fault_of_operations<TestType>(4) == "");
   CHECK(fault_of_operations<TestType>(3) == "");
 }

@@ -46,33 +46,6 @@ TEST_CASE("ok_topk with reused thresholds refuses bad accumulators") {
 
 TEST_CASE("ok_topk with reused thresholds goes on from a saved state") {
   check_continuation<subject>();
-
-  shape const what{120, 12, 11};
-  auto const fault_of = [&](auto const& spoil, oktopk::fault code) {
-    return bad_state_fault<subject>(4, what, spoil, code);
-  };
-  SECTION("boundaries of another length or number of ranks, or damaged") {
-    using oktopk::fault;
-    CHECK(fault_of([](auto& s, int, int) { s.boundaries.back() += 1; }, fault::bad_state) == "");
-    CHECK(fault_of([](auto& s, int, int) { s.boundaries.front() = 1; }, fault::bad_state) == "");
-    CHECK(fault_of([](auto& s, int, int) { s.boundaries.push_back(s.boundaries.back()); }, fault::bad_state) == "");
-    CHECK(fault_of([](auto& s, int rank, int) { std::swap(s.boundaries[1], s.boundaries[rank == 2 ? 4 : 1]); },
-                   fault::bad_state) == "");
-  }
-  SECTION("what must be the same on all ranks is not") {
-    using oktopk::fault;
-    auto const one_rank = [](auto const& change) {
-      return [change](auto& s, int rank, int ranks) {
-        if (rank == ranks - 1) {
-          change(s);
-        }
-      };
-    };
-    CHECK(fault_of(one_rank([](auto& s) { s.boundaries[1] += 1; }), fault::ranks_disagree) == "");
-    CHECK(fault_of(one_rank([](auto& s) { s.boundaries.clear(); }), fault::ranks_disagree) == "");
-    CHECK(fault_of(one_rank([](auto& s) { s.global.threshold *= 2; }), fault::ranks_disagree) == "");
-    CHECK(fault_of(one_rank([](auto& s) { s.global.evaluated -= 1; }), fault::ranks_disagree) == "");
-  }
 }
 
 TEST_CASE("ok_topk with reused thresholds keeps its bound where selections are even") {

@@ -46,12 +46,3 @@ TEST_CASE("paper_ok_topk keeps its bound, when thresholds are evaluated too") {
     });
   }
 }
-
-TEST_CASE_ON(comm, 1, "paper_ok_topk is named after the paper, and ok_topk is not") {
-  algorithm_of<subject> const paper(execution(), counting(comm), subject::options(10, 1));
-  oktopk::ok_topk<execution, counting> const ours(execution(), counting(comm), {.length = 10, .density = 0.1});
-  CHECK(paper.name() == "paper_ok_topk");
-  CHECK(ours.name() == "ok_topk");
-  CHECK(ours.k() == 1);
-  CHECK(ours.length() == 10);
-}

@@ -3,7 +3,6 @@
 
 #include "algorithm/suite.hpp"
 #include "algorithm/sums_of_selections.hpp"
-#include "support/failing.hpp"
 
 #include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/comm/self.hpp>
@@ -21,18 +20,12 @@ using namespace oktopk_tests;
 namespace {
 
 template <class Format>
-struct subject {
-  using value_type = typename Format::value_type;
-  using index_type = typename Format::index_type;
+struct subject : subject_of<typename Format::value_type, typename Format::index_type> {
   template <class Comm>
   using algorithm = oktopk::random_mask<execution, Comm, oktopk::with_format<Format>>;
 
   static typename algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k, .local_select = {.seed = 8}}; // draws the place whose sum the suite lets overflow
-  }
-
-  static std::string volume_fault(record_of<subject> const& call, int, shape) {
-    return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
   }
 
   /// Exactly k places, the same on all ranks, and nothing but the sums there.
@@ -128,24 +121,4 @@ TEST_CASE("random_mask is refused where ranks have other seeds") {
         execution(), comm, {.length = 100, .k = 10, .local_select = {.seed = comm.rank() == 1 ? 7 : 8}});
   });
   CHECK(unlike(all, oktopk::fault::ranks_disagree, "seed") == "");
-}
-
-TEST_CASE("random_mask leaves no message behind where one fails") {
-  using host = Kokkos::DefaultHostExecutionSpace;
-  for (int const ranks : {2, 3}) {
-    CHECK(fault_of_failing_operations(ranks, [](failing_communicator& comm) {
-            oktopk::random_mask<host, failing_communicator> allreduce(host(), comm, {.length = 300, .k = 24});
-            Kokkos::View<float*, host> const accumulator("oktopk::tests::accumulator", 300);
-            Kokkos::deep_copy(accumulator, static_cast<float>(comm.rank() + 1));
-            std::vector<double> numbers;
-            for (int call = 0; call < 2; ++call) {
-              auto const& update = allreduce(accumulator);
-              for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-                numbers.push_back(update.indices()(i));
-                numbers.push_back(static_cast<double>(update.values()(i)));
-              }
-            }
-            return numbers;
-          }) == "");
-  }
 }

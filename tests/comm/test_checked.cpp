@@ -11,10 +11,7 @@
 #include "support/reduced.hpp"
 #include "support/seeded.hpp"
 
-#include <oktopk/algorithm/dense_family.hpp>
-#include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/algorithm/topk_dsa.hpp>
 #include <oktopk/comm/checked.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
@@ -43,18 +40,15 @@ struct seen_rank {
 };
 
 // What the ranks have of three calls over a transport that damages one message.
-template <class Algorithm>
 std::vector<seen_rank> three_calls(int ranks, damage_plan& plan) {
   std::vector<seen_rank> seen(static_cast<std::size_t>(ranks));
   auto const threw = oktopk::in_process::run_and_collect(ranks, [&](in_process_communicator inner) {
     seen_rank& mine = seen[static_cast<std::size_t>(inner.rank())];
     auto const heard = outcome_of([&] {
       C comm{damaging_communicator(inner, plan)};
-      typename Algorithm::options how{.length = 120};
-      SET_IF_THERE(how.k, 12);
-      Algorithm allreduce(E(), comm, how);
+      oktopk::ok_topk<E, C> allreduce(E(), comm, {.length = 120, .k = 12});
       for (int call = 0; call < 3; ++call) {
-        auto const& update = allreduce(seeded_accumulator<float>(how.length, comm.rank(), call));
+        auto const& update = allreduce(seeded_accumulator<float>(120, comm.rank(), call));
         for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
           mine.numbers.push_back(update.indices()(i));
           mine.numbers.push_back(update.values()(i));
@@ -72,10 +66,9 @@ std::vector<seen_rank> three_calls(int ranks, damage_plan& plan) {
 
 // Damages each message in turn. Sums that a rank has are those of a run without damage, and somebody has an error
 // unless nothing of it was to be seen: a message that comes twice after the last one of its line.
-template <class Algorithm>
 void check_damage(int ranks, damage_plan::kind what) {
   damage_plan none;
-  auto const healthy = three_calls<Algorithm>(ranks, none);
+  auto const healthy = three_calls(ranks, none);
   std::int64_t found = 0;
   std::int64_t done = 0;
   for (std::int64_t message = 0; message < none.sent; ++message) {
@@ -83,7 +76,7 @@ void check_damage(int ranks, damage_plan::kind what) {
     plan.what = what;
     plan.message = message;
     plan.bit = static_cast<std::size_t>(message) * 2654435761U + 7;
-    auto const seen = three_calls<Algorithm>(ranks, plan);
+    auto const seen = three_calls(ranks, plan);
     if (!plan.done) {
       continue;
     }
@@ -121,20 +114,9 @@ TEST_CASE("a checked communicator keeps every promise of a communicator") {
   });
 }
 
-TEMPLATE_TEST_CASE("whatever bit of whatever message flips, no sum is wrong, and somebody says so", "",
-                   (oktopk::ok_topk<E, C>), (oktopk::gtopk<E, C>), (oktopk::topk_dsa<E, C>),
-                   (oktopk::dense_ring<E, C>)) {
-  check_damage<TestType>(3, damage_plan::kind::flip);
-}
-
-TEMPLATE_TEST_CASE("whatever message is lost, no sum is wrong, and somebody says so", "", (oktopk::ok_topk<E, C>),
-                   (oktopk::dense_ring<E, C>)) {
-  check_damage<TestType>(3, damage_plan::kind::lose);
-}
-
-TEMPLATE_TEST_CASE("whatever message comes twice, no sum is wrong", "", (oktopk::ok_topk<E, C>),
-                   (oktopk::dense_ring<E, C>)) {
-  check_damage<TestType>(3, damage_plan::kind::twice);
+// Other algorithms, and damage beside it: tests/simulate with --damage --checked.
+TEST_CASE("whatever message is changed, lost or comes twice, no sum of ok_topk is wrong, and somebody says so") {
+  check_damage(3, GENERATE(damage_plan::kind::flip, damage_plan::kind::lose, damage_plan::kind::twice));
 }
 
 TEST_CASE("a flipped bit is told of with its sender and phase, on all ranks in the end") {

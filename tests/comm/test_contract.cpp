@@ -44,8 +44,14 @@ TEST_CASE("in_process keeps the contract of a communicator") {
   check_communicator(in_worlds<oktopk::in_process_communicator>());
 }
 
-TEST_CASE("self keeps the contract of a communicator") {
+TEST_CASE("self keeps the contract of a communicator, and has nobody to send to") {
   check_communicator([](auto const& body) { body(oktopk::self_communicator()); });
+  oktopk::self_communicator comm;
+  int number = 3;
+  CHECK(outcome_of([&] { comm.isend(bytes_of(number), 0, oktopk::phase::control); }).code ==
+        oktopk::fault::communication);
+  CHECK(outcome_of([&] { comm.irecv(space_in(number), 0, oktopk::phase::control); }).code ==
+        oktopk::fault::communication);
 }
 
 TEST_CASE("counted keeps the contract of a communicator") {

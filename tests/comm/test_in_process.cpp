@@ -1,17 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Messages between ranks of one process: order, sizes, waiting.
+// Messages between ranks of one process, beyond the contract, which test_contract.cpp checks.
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/messages.hpp"
-#include "support/ranks.hpp"
 
 #include <oktopk/comm/in_process.hpp>
 
 #include <array>
-#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -23,81 +21,8 @@ using oktopk::phase;
 namespace {
 
 using request = in_process_communicator::request;
-using requests = std::vector<request>;
 
 } // namespace
-
-TEST_CASE("every phase has a name of its own") {
-  std::set<std::string_view> names;
-  for (int p = 0; p < oktopk::phase_count; ++p) {
-    names.insert(oktopk::name(static_cast<phase>(p)));
-  }
-  CHECK(names.size() == static_cast<std::size_t>(oktopk::phase_count));
-  CHECK(oktopk::name(phase::control) == "control");
-  CHECK(oktopk::name(phase::gather) == "gather");
-  CHECK(static_cast<int>(phase::gather) == oktopk::phase_count - 1);
-}
-
-TEST_CASE("ranks are numbered, and each runs its body once") {
-  for (int const ranks : rank_counts) {
-    std::vector<int> seen;
-    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      CHECK(comm.size() == ranks);
-      seen.push_back(comm.rank());
-    });
-    std::vector<int> expected(static_cast<std::size_t>(ranks));
-    std::iota(expected.begin(), expected.end(), 0);
-    CHECK(seen == expected);
-  }
-}
-
-TEST_CASE("messages of one phase arrive in the order they were sent, whatever happens in other phases") {
-  // The receiver posts first in one direction and second in the other.
-  for (int const sender : {0, 1}) {
-    std::vector<int> control(3);
-    std::vector<int> reduce(2);
-    oktopk::in_process::run(2, [&](in_process_communicator comm) {
-      requests all;
-      if (comm.rank() == sender) {
-        std::array<int, 5> const numbers = {1, 10, 2, 20, 3};
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-          all.push_back(comm.isend(bytes_of(numbers[i]), 1 - sender, i % 2 == 0 ? phase::control : phase::reduce));
-        }
-        comm.wait_all(all);
-      } else {
-        for (int& number : reduce) {
-          all.push_back(comm.irecv(space_in(number), sender, phase::reduce));
-        }
-        for (int& number : control) {
-          all.push_back(comm.irecv(space_in(number), sender, phase::control));
-        }
-        comm.wait_all(all);
-      }
-    });
-    CHECK(control == std::vector<int>{1, 2, 3});
-    CHECK(reduce == std::vector<int>{10, 20});
-  }
-}
-
-TEST_CASE("a message may be empty, and keeps its place in the order") {
-  std::vector<std::size_t> sizes;
-  int number = 0;
-  oktopk::in_process::run(2, [&](in_process_communicator comm) {
-    int const sent = 7;
-    std::span<std::byte const> const parts[] = {{}, bytes_of(sent), {}};
-    for (auto const part : parts) {
-      request one = comm.rank() == 0
-                        ? comm.isend(part, 1, phase::balance)
-                        : comm.irecv(part.empty() ? std::span<std::byte>() : space_in(number), 0, phase::balance);
-      comm.wait_all(std::span(&one, 1));
-      if (comm.rank() == 1) {
-        sizes.push_back(one.bytes());
-      }
-    }
-  });
-  CHECK(sizes == std::vector<std::size_t>{0, sizeof(int), 0});
-  CHECK(number == 7);
-}
 
 TEST_CASE("a receive may offer more room than the message needs, and learns its size") {
   std::vector<std::byte> space(100, std::byte(0xee));
@@ -115,6 +40,17 @@ TEST_CASE("a receive may offer more room than the message needs, and learns its 
   });
   CHECK(space[59] == std::byte(0x11));
   CHECK(space[60] == std::byte(0xee));
+}
+
+TEST_CASE("every phase has a name of its own") {
+  std::set<std::string_view> names;
+  for (int p = 0; p < oktopk::phase_count; ++p) {
+    names.insert(oktopk::name(static_cast<phase>(p)));
+  }
+  CHECK(names.size() == static_cast<std::size_t>(oktopk::phase_count));
+  CHECK(oktopk::name(phase::control) == "control");
+  CHECK(oktopk::name(phase::gather) == "gather");
+  CHECK(static_cast<int>(phase::gather) == oktopk::phase_count - 1);
 }
 
 TEST_CASE("a message longer than its room is an error that says so, and the sender goes on") {

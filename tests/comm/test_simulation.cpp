@@ -4,6 +4,7 @@
 // Simulated worlds: one number decides the order of events, time is virtual, and planned faults happen where they were
 // planned.
 
+#include "comm/suite.hpp"
 #include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/messages.hpp"
@@ -110,41 +111,12 @@ TEST_CASE("a seed replays a simulated world to the last event, and other seeds t
   CHECK(courses.size() == 50);
 }
 
-TEST_CASE("messages of one phase between two ranks keep their order in every simulated world") {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    oktopk::in_process::run(
-        2,
-        [&](in_process_communicator comm) {
-          std::array<int, 8> numbers{};
-          std::vector<request> requests;
-          oktopk::detail::cancel_on_unwind const guard(comm, requests);
-          for (int i = 0; i < 8; ++i) {
-            int& mine = numbers[static_cast<std::size_t>(i)];
-            if (comm.rank() == 0) {
-              mine = i;
-              requests.push_back(comm.isend(bytes_of(mine), 1, phase::gather));
-            } else {
-              requests.push_back(comm.irecv(space_in(mine), 0, phase::gather));
-            }
-          }
-          comm.wait_all(requests);
-          CHECK(numbers == std::array<int, 8>{0, 1, 2, 3, 4, 5, 6, 7});
-        },
-        simulated(seed));
-  }
-}
-
-TEST_CASE("the contract's allreduce and exceptions hold in simulated worlds") {
+TEST_CASE("simulated worlds keep the contract of a communicator, in whatever order") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    auto const heard = outcomes_of(5, simulated(seed), [](in_process_communicator comm) {
-      for (int round = 0; round < 3; ++round) {
-        double sum = comm.rank() + round;
-        comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::reduce);
-        CHECK(sum == 10 + 5 * round);
-      }
-      throw oktopk::error(fault::bad_file, "of rank " + std::to_string(comm.rank()));
+    check_communicator([seed](auto const& body) {
+      oktopk::in_process::run(
+          5, [&](in_process_communicator comm) { body(comm); }, simulated(seed));
     });
-    CHECK(heard[4] == outcome{fault::bad_file, "oktopk: of rank 4"});
   }
 }
 

@@ -16,6 +16,7 @@
 #include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
+#include <oktopk/dense/swing.hpp>
 
 using namespace oktopk_tests;
 
@@ -71,7 +72,8 @@ struct cut_halving_doubling : oktopk::halving_doubling<E, C, float> {
 TEMPLATE_TEST_CASE("whichever message fails, the collective ends everywhere and leaves no message behind", "",
                    (oktopk::ring<E, C, float>), (oktopk::ring_chunked<E, C, float>),
                    (oktopk::ring_pipelined<E, C, float>), (oktopk::halving_doubling<E, C, float>), cut_halving_doubling,
-                   (oktopk::recursive_doubling<E, C, float>), (oktopk::rabenseifner<E, C, float>)) {
+                   (oktopk::recursive_doubling<E, C, float>), (oktopk::rabenseifner<E, C, float>),
+                   (oktopk::swing<E, C, float>)) {
   for (int const ranks : {4, 3, 7}) {
     CHECK(fault_of(ranks, TestType()) == "");
   }

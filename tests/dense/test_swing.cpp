@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "dense/suite.hpp"
-#include "support/failing.hpp"
-#include "support/seeded.hpp"
 
 #include <oktopk/dense/swing.hpp>
 
@@ -71,9 +69,6 @@ struct raw {
   }
 };
 
-template <class Comm>
-using swing_of_float = oktopk::swing<host_execution, Comm, float>;
-
 } // namespace
 
 TEST_CASE("swing reduces, in the messages and values it says") {
@@ -118,19 +113,5 @@ TEST_CASE("swing cuts the vector so that what a rank keeps in a step is what it 
         }
       }
     }
-  }
-}
-
-TEST_CASE("swing leaves no message behind where one fails") {
-  for (int const ranks : {2, 3, 4, 6}) {
-    CHECK(fault_of_failing_operations(ranks, [&](failing_communicator& comm) {
-            auto const values = seeded_whole_numbers<float>(200, comm.rank());
-            swing_of_float<failing_communicator> swing;
-            for (int call = 0; call < 2; ++call) {
-              swing.run(host_execution(), comm, values.data(), nullptr, 200);
-            }
-            host_execution().fence();
-            return std::vector<double>(values.data(), values.data() + values.extent(0));
-          }) == "");
   }
 }

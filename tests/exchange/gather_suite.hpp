@@ -5,8 +5,8 @@
 #include "exchange/parts.hpp"
 #include "support/call.hpp"
 #include "support/catch.hpp"
-#include "support/delta_coded.hpp"
 #include "support/generators.hpp"
+#include "support/strict_gap16.hpp"
 
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
@@ -86,7 +86,7 @@ void check_gather(typename Gather::options const& how = {}) {
   check_format<oktopk::coo_or_dense<>, Gather>(how);
   check_format<oktopk::packed<>, Gather>(how);
   check_format<oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>, Gather>(how);
-  check_format<delta_coded<float, std::int32_t>, Gather>(how);
+  check_format<strict_gap16, Gather>(how);
 }
 
 } // namespace oktopk_tests::gathering

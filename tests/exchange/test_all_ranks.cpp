@@ -9,11 +9,9 @@
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/reused_threshold.hpp>
 
-#include <set>
-
-// What all ranks select together, each from its own region, is what one rank would select that has everything.
+// The group of all ranks, each with the candidates of its own region. That together they select what one rank would that
+// has everything is in the suite of selectors, tests/select/suite.hpp.
 using namespace oktopk_tests;
 using oktopk::fault;
 using oktopk::phase;
@@ -48,75 +46,7 @@ sparse_vector<Value> region_of(std::vector<Value> const& values, int rank, int r
   return region;
 }
 
-/// Selects over several iterations in both groups; the first difference, or nothing.
-template <class Value, class Selector>
-std::string group_fault(int ranks, std::vector<std::vector<Value>> const& iterations, std::int64_t k,
-                        Selector selector) {
-  std::string fault;
-  std::vector<std::vector<sparse_vector<Value>>> chosen(
-      iterations.size(), std::vector<sparse_vector<Value>>(static_cast<std::size_t>(ranks)));
-  std::vector<std::vector<bool>> reevaluated(static_cast<std::size_t>(ranks));
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-    counting counted(comm);
-    group_workspace<Value> shared;
-    workspace_of<Value> workspace;
-    typename Selector::template state<Value> state{};
-    for (std::size_t i = 0; i < iterations.size(); ++i) {
-      auto const size = static_cast<std::int64_t>(iterations[i].size());
-      device_part<format_of<Value>> const mine(region_of(iterations[i], comm.rank(), ranks));
-      auto call = call_on(counted, size);
-      group_of<Value> everybody(call, size, shared);
-      execution const exec;
-      auto const iteration = static_cast<std::int64_t>(i);
-      auto const said = selector.select(oktopk::selection_context{exec, k, iteration, everybody, workspace},
-                                        local_candidates<Value>(mine.entries), state);
-      chosen[i][static_cast<std::size_t>(comm.rank())] = entries_of(said.entries);
-      reevaluated[static_cast<std::size_t>(comm.rank())].push_back(said.reevaluated);
-      if (said.counts.size() != static_cast<std::size_t>(ranks) ||
-          said.counts[static_cast<std::size_t>(comm.rank())] != said.entries.size()) {
-        fault = "the counts are not those selected";
-      }
-    }
-  });
-  for (auto const& each : reevaluated) {
-    if (each != reevaluated[0]) {
-      return "the ranks disagree on whether the threshold was evaluated";
-    }
-  }
-  workspace_of<Value> workspace;
-  typename Selector::template state<Value> state{};
-  oktopk::detail::one_rank alone;
-  execution const exec;
-  for (std::size_t i = 0; i < iterations.size(); ++i) {
-    auto const view = to_view(iterations[i]);
-    auto const iteration = static_cast<std::int64_t>(i);
-    auto const said =
-        selector.select(oktopk::selection_context{exec, k, iteration, alone, workspace}, candidates_in(view), state);
-    auto const expected = entries_of(said.entries);
-    // One rank alone leaves out what a reused threshold selects beyond k; all ranks together would have to talk first.
-    auto const found = said.reevaluated || !selector.bounded() ? joined(chosen[i]) : top(joined(chosen[i]), k);
-    if (found.indices != expected.indices || bits(found.values) != bits(expected.values) ||
-        said.reevaluated != reevaluated[0][i]) {
-      return "iteration " + std::to_string(i) + ": the groups differ, " + std::to_string(found.size()) + " and " +
-             std::to_string(expected.size()) + " selected " + fault;
-    }
-  }
-  return fault;
-}
-
 } // namespace
-
-TEST_CASE("one rank and all ranks reuse and re-evaluate alike") {
-  std::vector<std::vector<float>> iterations;
-  for (int i = 0; i < 12; ++i) {
-    iterations.emplace_back(600);
-    correlated{3, 8}({0, 1, i}, iterations.back());
-  }
-  for (int const ranks : rank_counts) {
-    CHECK(group_fault<float>(ranks, iterations, 60, oktopk::reused_threshold({.tau_prime = 5})) == "");
-    CHECK(group_fault<float>(ranks, iterations, 60, oktopk::unguarded_threshold({.tau_prime = 5})) == "");
-  }
-}
 
 TEST_CASE("with fewer candidates than k all are selected") {
   for (int const ranks : {1, 2, 5}) {

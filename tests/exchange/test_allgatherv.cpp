@@ -122,19 +122,3 @@ TEST_CASE("encoded pieces that cannot be as long as they say are an error") {
     CHECK(refused(0, 4)); // no room for the header
   });
 }
-
-TEST_CASE("allgatherv with entries of 12 bytes, which end between multiples of 8") {
-  using format = oktopk::coo<double, std::int32_t>;
-  for (std::vector<std::int64_t> const& sizes :
-       {std::vector<std::int64_t>{3, 1, 5}, {1, 0, 1, 7, 3}, {1, 1, 1, 1, 1, 1, 1}, {9}, {0, 11}}) {
-    auto const parts = random_parts<double>(sizes, 5);
-    oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
-      counting counted(comm);
-      oktopk::allgatherv<execution, counting, format> gather;
-      device_part<format> const mine(parts[static_cast<std::size_t>(comm.rank())]);
-      auto call = call_on(counted, length_of_parts);
-      auto const all = entries_of(gather.run(call, mine.entries, std::span<std::int64_t const>(sizes)));
-      CHECK((all == joined(parts)));
-    });
-  }
-}

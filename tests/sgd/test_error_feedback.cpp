@@ -17,7 +17,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <cstring>
-#include <sstream>
 #include <stdexcept>
 
 using namespace oktopk_tests;
@@ -180,26 +179,6 @@ TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as t
     CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
   }
   CHECK(bits(to_vector(narrow.residual())) == bits(to_vector(wide.residual())));
-}
-
-TEST_CASE_ON(comm, ranks,
-             "a state of error feedback goes through bytes, and the calls after it are those of one that went on") {
-  dropping one(execution(), comm, {.length = length, .k = 20});
-  dropping other(execution(), comm, {.length = length, .k = 20});
-  error_feedback first(one);
-  error_feedback second(other);
-  for (int iteration = 0; iteration < 2; ++iteration) {
-    first(to_view(gradient_of(comm.rank(), iteration)));
-  }
-  std::stringstream file;
-  oktopk::save(file, first.state());
-  second.restore(oktopk::load<error_feedback<dropping>::state_type>(file));
-  auto const gradient = to_view(gradient_of(comm.rank(), 2));
-  auto const& a = first(gradient);
-  auto const& b = second(gradient);
-  CHECK(to_vector(a.indices()) == to_vector(b.indices()));
-  CHECK(bits(to_vector(a.values())) == bits(to_vector(b.values())));
-  CHECK(bits(to_vector(first.residual())) == bits(to_vector(second.residual())));
 }
 
 TEST_CASE(

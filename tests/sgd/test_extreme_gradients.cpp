@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // A training that can be saved can be restored, whatever finite gradients it has seen: what an object carries on is
-// sound after each step, also after one that was refused.
+// sound after each step, also after one that was refused; and what was restored goes on to the bit.
 
 #include "support/catch.hpp"
 #include "support/caught.hpp"
@@ -82,24 +82,30 @@ struct in_buckets {
   oktopk::bucketed<Allreduce> of;
 };
 
+template <class State>
+std::string bytes_of(State const& state) {
+  std::ostringstream file;
+  oktopk::save(file, state);
+  return file.str();
+}
+
 template <template <class> class Training, class Allreduce>
 void check_restored(typename Allreduce::options const& how) {
   for (double const most : {0.0, 1e-45, 1e-38, 1.0, 1e18, 1e22, 1e36, largest / 8, largest}) {
     CAPTURE(most);
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       Training<Allreduce> training(comm, how);
-      Training<Allreduce> resumed(comm, how);
+      Training<Allreduce> resumed(comm, how); // goes on from the state of the step before
       for (int step = 0; step < 6; ++step) {
         auto const gradient = gradient_of(step % 3 == 2 ? 1e-3 : most, comm.rank(), step);
         auto const heard = outcome_of([&] { training.step(gradient); });
         CHECK((heard.code == fault::none || heard.code == fault::non_finite));
-        std::stringstream file;
-        oktopk::save(file, training.of.state());
+        CHECK(outcome_of([&] { resumed.step(gradient); }) == heard);
+        std::istringstream file(bytes_of(training.of.state()));
+        CHECK(bytes_of(resumed.of.state()) == file.str());
         auto const saved = oktopk::load<decltype(training.of.state())>(file);
         CHECK(outcome_of([&] { resumed.of.restore(saved); }) == outcome());
-        std::ostringstream again;
-        oktopk::save(again, resumed.of.state());
-        CHECK(again.str() == file.str());
+        CHECK(bytes_of(resumed.of.state()) == file.str());
       }
     });
   }

@@ -8,7 +8,6 @@
 #include <oktopk/allreduce.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <sstream>
 #include <type_traits>
 
 // What goes wrong in a step or a restore is an error on every rank and leaves weights and residual as they were.
@@ -135,38 +134,6 @@ void check_bad_states(int ranks, typename Allreduce::options const& how) {
                              restored([](auto& s, int rank) { s.learning_rate *= rank == 1 ? 2 : 1; }));
 }
 
-template <class Allreduce>
-std::string file_of(oktopk::sgd<Allreduce> const& optimizer) {
-  std::ostringstream out;
-  oktopk::save(out, optimizer.state());
-  return out.str();
-}
-
-/// Trains on from a file, in new objects: the same to the bit as without.
-template <class Allreduce>
-void check_continuation(int ranks, typename Allreduce::options const& how) {
-  for (int const saved_at : {0, 1, 3, 4, 6}) {
-    CAPTURE(ranks, saved_at);
-    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      training<Allreduce> whole(comm, how);
-      for (int iteration = 0; iteration < saved_at; ++iteration) {
-        whole.step(iteration);
-      }
-      whole.optimizer.set_learning_rate(0.07);
-      std::istringstream file(file_of(whole.optimizer));
-      training<Allreduce> rest(comm, how);
-      Kokkos::deep_copy(rest.weights, whole.weights);
-      rest.optimizer.restore(oktopk::load<typename oktopk::sgd<Allreduce>::state_type>(file));
-      CHECK(rest.optimizer.learning_rate() == 0.07);
-      for (int iteration = saved_at; iteration < 12; ++iteration) {
-        whole.step(iteration);
-        rest.step(iteration);
-        CHECK((whole.everything() == rest.everything()));
-      }
-    });
-  }
-}
-
 } // namespace
 
 TEST_CASE("a step that throws leaves weights and residual as they were, over ok_topk") {
@@ -184,36 +151,6 @@ TEST_CASE("a bad state is an error on every rank and changes nothing, over ok_to
 
 TEST_CASE("a bad state is an error on every rank and changes nothing, over dense") {
   check_bad_states<dense>(3, {.length = length});
-}
-
-TEST_CASE("sgd goes on from a saved state to the bit") {
-  check_continuation<ok_topk>(1, sparse_options());
-  check_continuation<ok_topk>(4, sparse_options());
-  check_continuation<dense>(3, {.length = length});
-}
-
-TEST_CASE_ON(comm, 1, "a saved state that is cut short or something else is refused") {
-  using state_type = oktopk::sgd<ok_topk>::state_type;
-  training<ok_topk> some(comm, sparse_options());
-  some.step(0);
-  std::string const whole = file_of(some.optimizer);
-  auto const loaded = [](std::string const& text) {
-    std::istringstream in(text);
-    return failure_of([&] { oktopk::load<state_type>(in); });
-  };
-  CHECK(loaded(whole).code == fault::none);
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    if (loaded(whole.substr(0, size)).code != fault::bad_file) {
-      FAIL_CHECK("cut at " << size);
-    }
-  }
-  std::string other = whole;
-  other[3] = 'x';
-  CHECK(loaded(other).code == fault::bad_file);
-  CHECK(loaded(std::string(1000, '\xff')).code == fault::bad_file);
-  std::ostringstream broken;
-  broken.setstate(std::ios::badbit);
-  CHECK(failure_of([&] { oktopk::save(broken, some.optimizer.state()); }).code == fault::bad_file);
 }
 
 TEST_CASE("a learning rate that is not finite or differs between ranks is refused") {
