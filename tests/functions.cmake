@@ -103,6 +103,7 @@ function(oktopk_add_program_checks)
   foreach(check IN ITEMS benchmarks/bench=oktopk_bench benchmarks/compare=oktopk_bench benchmarks/scripts=oktopk_bench
                          benchmarks/tables=oktopk_bench benchmarks/peers=oktopk_bench benchmarks/network=oktopk_bench
                          benchmarks/select_bench=select_bench benchmarks/format_bench=format_bench
+                         benchmarks/advise=oktopk_advise
                          examples/training=train_fashion_mnist
                          examples/checkpoints=train_fashion_mnist examples/torch_training=train_torch
                          support/limits=simulate)
