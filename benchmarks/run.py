@@ -15,9 +15,8 @@ if not importlib.util.find_spec("matplotlib") and "OKTOPK_RUN" not in os.environ
         os.execve(SYSTEM, [SYSTEM, *sys.argv], {**os.environ, "OKTOPK_RUN": "again"})
 sys.dont_write_bytecode = True  # the checkout may be read-only
 
-from driver import (changing, compare, formats, network, peers, programs, selection_accuracy, show,  # noqa: E402
-from driver import (compare, formats, grid, network, peers, programs, selection_accuracy, show,  # noqa: E402
-                    simulated, torch, training)
+from driver import (changing, compare, formats, grid, network, peers, programs, selection_accuracy,  # noqa: E402
+                    show, simulated, torch, training)
 from driver.arguments import Help, Parser  # noqa: E402
 
 COMMANDS = {

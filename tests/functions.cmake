@@ -105,6 +105,7 @@ function(oktopk_add_program_checks)
                          benchmarks/changing=oktopk_bench
                          benchmarks/grid=automatic_bench
                          benchmarks/select_bench=select_bench benchmarks/format_bench=format_bench
+                         benchmarks/advise=oktopk_advise
                          examples/training=train_fashion_mnist
                          examples/checkpoints=train_fashion_mnist examples/torch_training=train_torch
                          support/limits=simulate)

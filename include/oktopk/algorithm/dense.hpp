@@ -13,6 +13,7 @@
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -114,11 +115,18 @@ public:
     auto const n = static_cast<double>(how.length);
     double const bytes = 4 * reduce.bound_words(how.length, ranks);
     double const coded = Reduce::lossless ? 0 : 2 * n * detail::share_of_others(ranks);
-    return {.messages = reduce.expected_messages(how.length, ranks),
+    double const messages = reduce.expected_messages(how.length, ranks);
+    double all = messages;
+    if constexpr (requires { reduce.sent_messages(how.length, ranks); }) {
+      all = reduce.sent_messages(how.length, ranks);
+    }
+    return {.messages = messages,
+            .beside = std::max(all - messages, 0.0),
             .bytes = bytes,
             .encoded = coded,
             .decoded = coded,
-            .added = 2 * n + bytes / (2 * sizeof(Value))};
+            .added = 2 * n + bytes / (2 * sizeof(Value)),
+            .passes = 1};
   }
 
   /// Collective. The accumulator is only read.

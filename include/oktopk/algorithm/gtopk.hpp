@@ -65,7 +65,7 @@ public:
 
   /// The work of a steady call.
   static call_cost expected_cost(options const& how, int ranks) {
-    call_cost const selecting{.selected = static_cast<double>(how.length)};
+    call_cost const selecting{.selected = static_cast<double>(how.length), .passes = 1};
     return selecting + decltype(reduction_tree_)::expected_cost(how.format, ranks, static_cast<double>(how.length),
                                                                 detail::expected_k(how));
   }

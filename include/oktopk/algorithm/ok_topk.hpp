@@ -102,7 +102,7 @@ public:
   static call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
-    call_cost const selecting{.selected = n};
+    call_cost const selecting{.selected = n, .passes = 1};
     double const sums = detail::expected_union(ranks, k, n) / ranks;
     return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
            decltype(global_selection_)::expected_cost(ranks, sums, k) +

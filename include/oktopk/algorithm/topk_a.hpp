@@ -66,8 +66,10 @@ public:
   static call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
-    call_cost const selecting{.messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n};
-    call_cost const merging{.decoded = k * ranks * detail::doubling_steps(ranks)};
+    call_cost const selecting{
+        .messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n, .passes = 1};
+    double const steps = detail::doubling_steps(ranks);
+    call_cost const merging{.decoded = k * ranks * steps, .passes = steps};
     return selecting + allgatherv<E, Comm, format_type>::expected_cost(how.format, ranks, n, k) + merging;
   }
 

@@ -97,7 +97,8 @@ public:
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
     double const sums = detail::expected_union(ranks, k, n);
-    call_cost const selecting{.messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n};
+    call_cost const selecting{
+        .messages = detail::doubling_steps(ranks), .bytes = 8.0 * (ranks - 1), .selected = n, .passes = 1};
     return selecting + decltype(split_and_reduce_)::expected_cost(how.format, ranks, n, k) +
            decltype(allgatherv_)::expected_cost(how.format, ranks, n / ranks, sums / ranks);
   }

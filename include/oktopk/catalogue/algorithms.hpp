@@ -55,7 +55,7 @@ struct policy_reader {
                 });
     } else if constexpr (requires { value.values().chosen; }) {
       in.within(key, [&] { read_values(value); });
-    } else if constexpr (std::is_arithmetic_v<T>) {
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
       in(key, value, about, more...);
     } else {
       read(value);
@@ -120,13 +120,39 @@ struct making {
   }
 };
 
+/// Gives whether the request has a density. `automatic` takes `fit(30ms, least=0.001, most=0.05)` as well.
+template <class Options>
+bool read_density(oktopk::detail::option_reader& in, Options& how) {
+  constexpr std::string_view about = "share of the entries to select, in place of the program's";
+  if constexpr (requires { how.fit; }) {
+    std::string text;
+    if (in("density", text, about) && text.starts_with("fit(")) {
+      std::size_t const comma = std::min(text.find(','), text.size() - 1);
+      std::string const time = oktopk::detail::trimmed(std::string_view(text).substr(4, comma - 4));
+      std::string const others = text[comma] == ',' ? ", " + text.substr(comma + 1) : ")";
+      auto request = oktopk::detail::allreduce_request::parse(
+          "fit(ms=" + (time.ends_with("ms") ? time.substr(0, time.size() - 2) : time + "?") + others, "a density");
+      oktopk::detail::option_reader of_fit(std::move(request));
+      auto const read = [](oktopk::detail::option_reader& from, density_fit& fit) {
+        from("ms", fit.milliseconds, "milliseconds of a call");
+        from("least", fit.least, "least density");
+        from("most", fit.most, "largest density");
+      };
+      read(of_fit, how.fit.emplace());
+      of_fit.finish([&](oktopk::detail::option_reader& all) { read(all, *how.fit); });
+      return true;
+    }
+  }
+  return in("density", how.density, about);
+}
+
 /// Visits an algorithm that selects, which takes k or a density in place of the program's.
 template <class Allreduce, class Sink>
 void visit_sparse(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) {
   typename Allreduce::options how{};
   how.length = size.length;
   policy_reader{in}.read(how);
-  bool const has_density = in("density", how.density, "share of the entries to select, in place of the program's");
+  bool const has_density = read_density(in, how);
   bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
   if (!has_density && !has_k) {
     how.k = size.k;
@@ -354,7 +380,12 @@ struct forecasting {
         found.rounded = !found.format.empty();
         found.dense = true;
       }
-      auto const same = [&](forecast const& each) { return each.cost == found.cost && each.format == found.format; };
+      // Dense schemes of the same cost differ in whom they send to.
+      auto const scheme = [](std::string const& of) { return of.substr(0, of.find('(')); };
+      auto const same = [&](forecast const& each) {
+        return each.cost == found.cost && each.format == found.format &&
+               (!found.dense || scheme(each.text) == scheme(found.text));
+      };
       if (std::none_of(all.begin(), all.end(), same)) { // else it is another name for the same work
         all.push_back(std::move(found));
       }

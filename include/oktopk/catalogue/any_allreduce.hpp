@@ -95,9 +95,11 @@ public:
   std::string const& text() const { return description_.text; }
   /// What runs, as the algorithm tells it; the text, where it has no `explain`.
   std::string explain() const {
-    std::string told = inside_->explain();
+    std::string told = inside_->explain(false);
     return told.empty() ? text() : told;
   }
+  /// The `table` of an `automatic`; empty for other algorithms.
+  std::string table() const { return inside_->explain(true); }
   double bound_words() const { return inside_->bound_words(); }
   call_statistics const& last_call() const { return inside_->last_call(); }
   E const& execution() const { return inside_->execution(); }
@@ -149,7 +151,7 @@ private:
     virtual std::int64_t length() const = 0;
     virtual std::int64_t k() const = 0;
     virtual std::string_view name() const = 0;
-    virtual std::string explain() const = 0;
+    virtual std::string explain(bool by_table) const = 0;
     virtual std::string type_of_state() const = 0;
     virtual double bound_words() const = 0;
     virtual call_statistics const& last_call() const = 0;
@@ -171,9 +173,12 @@ private:
     std::int64_t length() const override { return allreduce.length(); }
     std::int64_t k() const override { return allreduce.k(); }
     std::string_view name() const override { return allreduce.name(); }
-    std::string explain() const override {
-      if constexpr (requires { allreduce.explain(); }) {
-        return allreduce.explain();
+    std::string explain([[maybe_unused]] bool by_table) const override {
+      if constexpr (requires {
+                      allreduce.explain();
+                      allreduce.table();
+                    }) {
+        return by_table ? allreduce.table() : allreduce.explain();
       } else {
         return {};
       }

@@ -16,8 +16,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iomanip>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -51,6 +54,13 @@ struct forecast {
 template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
 
+/// A density that follows the network: the largest whose call takes so long, within limits.
+struct density_fit {
+  double milliseconds = 0; ///< of a call
+  double least = 1e-4;
+  double most = 0.1;
+};
+
 namespace detail {
 
 /// `make_allreduce`, which lies above this header.
@@ -58,11 +68,30 @@ template <gradient_value Value, gradient_index Index, execution_space E, communi
 any_allreduce<E, Comm, Value, Index> make_scheme(E const& exec, Comm const& comm, std::string const& text,
                                                  gradient_size const& size);
 
+inline bool is_allowed(forecast const& each, allowed_sums sums) {
+  return sums == allowed_sums::rounded || (sums == allowed_sums::exact ? each.exact : !each.rounded);
+}
+
+/// Lines of all forecasts, the fastest first.
+inline std::string table_of(std::vector<forecast> all) {
+  std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.predicted < b.predicted; });
+  std::ostringstream out;
+  out << std::setprecision(4) << "predicted ms  measured ms  messages         bytes  scheme\n";
+  for (forecast const& each : all) {
+    out << std::setw(12) << 1e3 * each.predicted << std::setw(13);
+    (each.measured > 0 ? out << 1e3 * each.measured : out << '-')
+        << std::setw(10) << each.cost.messages + each.cost.beside << std::setw(14) << std::llround(each.cost.bytes)
+        << "  " << each.text << '\n';
+  }
+  return out.str();
+}
+
 } // namespace detail
 
 /// The state of `automatic`: of the scheme in use, and its name.
 struct automatic_state {
   std::int64_t iteration = 0;
+  std::int64_t k = 0;             ///< of the last call, where the density is fitted
   std::int8_t of_other_ranks = 0; ///< set by `for_other_ranks`
   std::vector<char> text;         ///< of the scheme; none before the first call
   any_state inside;
@@ -73,20 +102,21 @@ struct automatic_state {
   template <class State, class Visit>
   static void each_part(State& state, Visit& visit) {
     visit(state.iteration);
+    visit(state.k);
     visit(state.of_other_ranks);
     visit(state.text);
     any_state::each_part(state.inside, visit);
   }
 };
 
-/// The allreduce that takes least time here: it predicts every scheme of the catalogue that it is allowed to take, tries
-/// the best of them in its first calls, keeps the fastest, and looks again when its clock says that the network is
-/// another one.
+/// The allreduce that takes least time here: it predicts every scheme of the catalogue that it may take, tries all that
+/// come near the best prediction, keeps the fastest, and looks again when its clock says that the network is another.
 ///
-/// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls and
-/// after each trial. Every call is a whole allreduce of one scheme, so no gradient is lost in a trial or a switch; what
-/// the caller carries (residual, momentum) goes on, and so do thresholds between variants of one scheme. A switch needs
-/// a scheme that is 10 % faster. `explain()` says what was chosen and why.
+/// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls, or
+/// more often where that takes less than 1 % of the time, and after trials. Every call is a whole allreduce of one
+/// scheme, so no gradient is lost in a trial or a switch; what the caller carries (residual, momentum) goes on, and so
+/// do thresholds between variants of one scheme. A switch needs a scheme that is 10 % faster. `explain()` says what was
+/// chosen and why, `table()` what else there was.
 ///
 /// `update.contributed()` tells as ever what has left the residual: all entries, after a call of a dense scheme.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
@@ -104,12 +134,14 @@ public:
     std::int64_t length = 0;                     ///< of the accumulators
     std::optional<std::int64_t> k{};             ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};             ///< k / length, in (0, 1]
+    std::optional<density_fit> fit{};            ///< in place of both
     allowed_sums sums = allowed_sums::unrounded; ///< which schemes there are to choose from
     bool dense_update = false;                   ///< only schemes whose update has every value
     std::int64_t recheck = 64;                   ///< calls from one look at the clocks to the next
     double latency_us = 0;                       ///< of the network; 0 for measured
     double rate_mbit = 0;                        ///< of the network, per rank; 0 for measured
     std::optional<machine_model> machine{};      ///< in place of any measurement
+    std::string machine_file{};                  ///< one to read it from, of the same content on all ranks
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -120,6 +152,7 @@ public:
       visit("recheck", how.recheck, "calls from one look at the clocks to the next", at_least(1));
       visit("latency_us", how.latency_us, "microseconds of a message, 0 for measured", at_least(0));
       visit("rate_mbit", how.rate_mbit, "Mbit/s of a rank, 0 for measured", at_least(0));
+      visit("machine", how.machine_file, "file of a machine_model, in place of any measurement");
     }
   };
 
@@ -128,11 +161,13 @@ public:
   automatic(E exec, Comm comm, options const& how) : exec_(std::move(exec)), comm_(std::move(comm)), how_(how) {
     agreement terms("automatic");
     detail::check_length<Index>(how_.length, terms);
-    k_ = detail::resolve_k(how_.length, how_.k, how_.density, terms);
+    check_fit(terms);
+    k_ = detail::resolve_k(how_.length, how_.k, how_.fit ? how_.fit->most : how_.density, terms);
     terms.fact("length", how_.length).fact("k", k_).fact("options", detail::describe_options("automatic", how_));
     if (std::string const problem = detail::fault_of_options("automatic", how_); !problem.empty()) {
       terms.note(fault::option_out_of_range, problem);
     }
+    read_machine(terms);
     terms.fact("machine", how_.machine ? "given" : "measured");
     if (how_.machine) {
       machine_model::each_number(*how_.machine, [&](std::string const& number, double seconds) {
@@ -144,6 +179,7 @@ public:
     }
     terms.check_on(comm_);
     learn_machine();
+    fit_k(1);
     predict();
   }
 
@@ -152,7 +188,7 @@ public:
   static std::string_view name() { return "automatic"; }
   E const& execution() const { return exec_; }
   Comm& comm() { return comm_; }
-  call_statistics const& last_call() const { return current_ ? current_->last_call() : no_call_; }
+  call_statistics const& last_call() const { return last() ? last()->last_call() : no_call_; }
   machine_model const& machine() const { return machine_; }
   /// Decisions for another scheme than the one before; trials are none.
   std::int64_t switches() const { return switches_; }
@@ -162,8 +198,8 @@ public:
   /// The bound of the scheme of the last call, and the agreement on the clocks. What it takes to make a scheme for its
   /// first call, a few control messages, is beside it.
   double bound_words() const {
-    double const agreeing = detail::allreduce_words_at_most(comm_.size(), static_cast<std::int64_t>(most_trials));
-    return (current_ ? current_->bound_words() : 0) + agreeing;
+    double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts_) + 3);
+    return (last() ? last()->bound_words() : 0) + agreeing;
   }
 
   /// Another number of entries from the next call on; see `selecting_base::set_k`. Predicts anew. Collective.
@@ -178,11 +214,14 @@ public:
   }
 
   state_type const& state() const {
+    state_.k = how_.fit ? k_ : 0;
     state_.text.clear();
     state_.inside = {};
-    if (current_ && current_->text() == chosen_ && trials_.empty()) { // a scheme on trial is not chosen yet
-      state_.text.assign(current_->text().begin(), current_->text().end());
-      state_.inside = current_->state();
+    if (!chosen_.empty() && trials_.empty()) { // a scheme on trial is not chosen yet
+      state_.text.assign(chosen_.begin(), chosen_.end());
+      auto const found = states_.find(scheme_of(chosen_));
+      bool const is_it = current_ && scheme_of(current_->text()) == scheme_of(chosen_); // or the one that was tried last
+      state_.inside = is_it ? current_->state() : found != states_.end() ? found->second : any_state();
     }
     return state_;
   }
@@ -191,19 +230,20 @@ public:
   void restore(state_type const& saved) {
     std::string const text(saved.text.begin(), saved.text.end());
     agreement terms("automatic::restore");
-    terms.fact("iteration", saved.iteration).fact("scheme", text);
+    terms.fact("iteration", saved.iteration).fact("k", saved.k).fact("scheme", text);
     terms.check_on(comm_);
     state_ = saved;
     state_.of_other_ranks = 0;
     retire();
     states_.clear();
     chosen_.clear();
+    k_ = how_.fit && saved.k > 0 ? std::clamp(saved.k, k_of(how_.fit->least), k_of(how_.fit->most)) : k_;
     predict(); // forgets the times of trials, on which ranks have not agreed yet
-    if (std::none_of(forecasts_.begin(), forecasts_.end(), [&](forecast const& each) { return each.text == text; })) {
+    if (find(text)->text != text) {
       return; // none, or one that these options do not allow
     }
-    trials_.clear();
     chosen_ = text;
+    settle(find(text)->predicted);
     use(text);
     any_state inside = saved.inside;
     if (saved.of_other_ranks != 0) {
@@ -241,7 +281,7 @@ public:
   std::string explain() const {
     std::ostringstream out;
     out.precision(3);
-    forecast const* const chosen = find(current_ ? current_->text() : forecasts_[best()].text);
+    auto const chosen = find(last() ? last()->text() : forecasts_[trials_.empty() ? 0 : trials_[0]].text);
     forecast const* dense = nullptr;
     for (forecast const& each : forecasts_) {
       bool const faster = each.dense && (dense == nullptr || each.predicted < dense->predicted);
@@ -251,7 +291,7 @@ public:
     if (chosen->measured > 0) {
       out << ", " << 1e3 * chosen->measured << " measured";
     }
-    if (dense != nullptr && dense != chosen) {
+    if (dense != nullptr && dense != &*chosen) {
       out << "; " << dense->text << " " << 1e3 * (dense->measured > 0 ? dense->measured : dense->predicted);
     }
     out << "; k = " << 100.0 * static_cast<double>(k_) / static_cast<double>(std::max<std::int64_t>(how_.length, 1))
@@ -262,12 +302,48 @@ public:
     return out.str();
   }
 
+  /// All schemes that may be chosen, a line each, the fastest prediction first: milliseconds predicted and measured,
+  /// messages and bytes of a rank.
+  std::string table() const { return detail::table_of(forecasts_); }
+
 private:
-  static constexpr std::size_t most_trials = 4;
-  static constexpr int trial_calls = 3;         // the first of which makes room and draws regions
+  static constexpr std::size_t most_finalists = 4;
+  static constexpr int trial_calls = 2;         // the first of which makes room and draws regions
+  static constexpr int final_calls = 4;         // the same
   static constexpr double trial_slack = 1.6;    // a prediction may be off by so much
+  static constexpr double final_slack = 1.25;   // a single time may be off by so much
   static constexpr double switch_gain = 0.9;    // a switch must take less than this share of the time
   static constexpr double network_change = 1.4; // the clocks say so by this factor
+  static constexpr double fit_slack = 1.1;      // a call may be off the time that it is fitted to by this factor
+
+  void check_fit(agreement& terms) const {
+    if (!how_.fit) {
+      return;
+    }
+    density_fit const& fit = *how_.fit;
+    if (how_.k || how_.density) {
+      terms.note(fault::k_out_of_range, "give either density=fit(...) or k or a density");
+    }
+    if (!(fit.milliseconds > 0) || !std::isfinite(fit.milliseconds)) {
+      terms.note(fault::option_out_of_range, "the time of density=fit(...) is not positive");
+    }
+    if (!(fit.least > 0 && fit.least <= fit.most && fit.most <= 1)) {
+      terms.note(fault::density_out_of_range, "least and most of density=fit(...) are not 0 < least <= most <= 1");
+    }
+    terms.fact("fit", fit.milliseconds).fact("least", fit.least).fact("most", fit.most);
+  }
+
+  void read_machine(agreement& terms) {
+    if (how_.machine_file.empty() || how_.machine) {
+      return;
+    }
+    std::ifstream in(how_.machine_file);
+    try {
+      how_.machine = in ? load_machine(in) : throw error(fault::bad_state, "cannot be read");
+    } catch (error const& found) {
+      terms.note(found.code(), "machine=" + how_.machine_file + ": " + found.sentence());
+    }
+  }
 
   // What is known of this machine; objects of one thread share it, as buckets do.
   void learn_machine() {
@@ -292,84 +368,104 @@ private:
   }
 
   void agree_on_machine() {
-    std::vector<std::int64_t> numbers;
-    machine_model::each_number(machine_, [&](std::string const&, double& seconds) {
-      numbers.push_back(static_cast<std::int64_t>(seconds * 1e15));
+    std::vector<double> numbers;
+    machine_model::each_number(machine_, [&](std::string const&, double& seconds) { numbers.push_back(seconds); });
+    agree_on(numbers, reduction::max);
+    auto next = numbers.begin();
+    machine_model::each_number(machine_, [&](std::string const&, double& seconds) { seconds = *next++; });
+  }
+
+  // Seconds, the same on all ranks from here on.
+  void agree_on(std::span<double> seconds, reduction op) {
+    std::vector<std::int64_t> whole;
+    for (double const each : seconds) {
+      whole.push_back(static_cast<std::int64_t>(std::min(each, 1e3) * 1e15));
+    }
+    allreduce_integers(comm_, std::span(whole), op, phase::control, workspace_);
+    std::transform(whole.begin(), whole.end(), seconds.begin(), [](std::int64_t each) { return 1e-15 * double(each); });
+  }
+
+  std::vector<forecast> forecasts_of(std::int64_t k) const {
+    auto all = forecast_all<E, Comm, Value, Index>({.length = how_.length, .k = k}, comm_.size());
+    std::erase_if(all, [&](forecast const& each) {
+      return !detail::is_allowed(each, how_.sums) || (how_.dense_update && !each.dense);
     });
-    collective_workspace workspace;
-    allreduce_integers(comm_, std::span(numbers), reduction::max, phase::control, workspace);
-    std::size_t at = 0;
-    machine_model::each_number(
-        machine_, [&](std::string const&, double& seconds) { seconds = static_cast<double>(numbers[at++]) * 1e-15; });
+    for (forecast& each : all) {
+      each.predicted = machine_.seconds(each.cost, each.format);
+    }
+    return all;
   }
 
-  bool allowed(forecast const& each) const {
-    bool const fits = how_.sums == allowed_sums::exact       ? each.exact
-                      : how_.sums == allowed_sums::unrounded ? !each.rounded
-                                                             : true;
-    return fits && (!how_.dense_update || each.dense);
+  std::int64_t k_of(double density) const {
+    auto const length = static_cast<double>(how_.length);
+    return std::min(how_.length, std::max<std::int64_t>(1, std::llround(density * length)));
   }
 
-  // Predicts every scheme and begins trials of the best. Collective.
-  void predict() {
-    forecasts_ = forecast_all<E, Comm, Value, Index>({.length = how_.length, .k = k_}, comm_.size());
-    std::erase_if(forecasts_, [&](forecast const& each) { return !allowed(each); });
+  // The largest k whose fastest scheme is predicted to take no more than the time that was asked for, where calls take
+  // `factor` times their prediction.
+  void fit_k(double factor) {
+    if (!how_.fit) {
+      return;
+    }
+    double low = std::log(how_.fit->least);
+    double high = std::log(how_.fit->most);
+    auto const fits = [&](double log_density) {
+      auto const all = forecasts_of(k_of(std::exp(log_density)));
+      return std::any_of(all.begin(), all.end(), [&](forecast const& each) {
+        return factor * each.predicted <= 1e-3 * how_.fit->milliseconds;
+      });
+    };
+    low = fits(high) ? high : low;
+    for (int step = 0; step < 12 && low < high; ++step) {
+      double const middle = (low + high) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+    k_ = std::clamp(k_of(std::exp(low)), k_of(how_.fit->least), k_of(how_.fit->most));
+    allreduce_integers(comm_, std::span(&k_, 1), reduction::min, phase::control, workspace_);
+  }
+
+  // Predicts every scheme and begins trials of all that come near the best. Collective. Where the network has changed
+  // its rate is known badly, so the best of dense and sparse schemes are tried from further away.
+  void predict(bool changed = false) {
+    forecasts_ = forecasts_of(k_);
     if (forecasts_.empty()) {
       throw error(fault::option_out_of_range, "automatic has no scheme to choose from");
     }
-    // Logarithms may differ between processors by a bit; what ranks decide by is the same on all of them.
-    std::vector<std::int64_t> bytes;
+    std::vector<double> predicted;
     for (forecast const& each : forecasts_) {
-      bytes.push_back(std::llround(each.cost.bytes));
+      predicted.push_back(each.predicted);
     }
-    allreduce_integers(comm_, std::span(bytes), reduction::max, phase::control, workspace_);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      forecasts_[i].cost.bytes = static_cast<double>(bytes[i]);
-    }
-    begin_trials();
+    agree_on(predicted, reduction::max);
+    trials_.resize(forecasts_.size());
+    std::iota(trials_.begin(), trials_.end(), std::size_t(0));
+    std::stable_sort(trials_.begin(), trials_.end(),
+                     [&](std::size_t a, std::size_t b) { return predicted[a] < predicted[b]; });
+    double const limit = trial_slack * predicted[trials_.front()];
+    std::array<bool, 2> seen{}; // a sparse scheme, a dense one
+    std::erase_if(trials_, [&](std::size_t each) {
+      forecasts_[each].predicted = predicted[each];
+      bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
+      double const slack = changed && first_of_kind ? 2 : 1;
+      return predicted[each] > slack * limit && forecasts_[each].text != chosen_; // which is measured beside the others
+    });
+    begin_round(false);
   }
 
-  void begin_trials() {
-    for (forecast& each : forecasts_) {
-      each.predicted = machine_.seconds(each.cost, each.format);
-    }
-    std::vector<std::size_t> order(forecasts_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      order[i] = i;
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return forecasts_[a].predicted < forecasts_[b].predicted; });
-    double const limit = trial_slack * forecasts_[order.front()].predicted;
-    trials_.clear();
-    for (std::size_t const each : order) {
-      if (trials_.empty() || (trials_.size() < most_trials && forecasts_[each].predicted <= limit)) {
-        trials_.push_back(each);
-      }
-    }
-    // The scheme in use is measured beside the others.
-    if (current_ && std::none_of(trials_.begin(), trials_.end(),
-                                 [&](std::size_t i) { return forecasts_[i].text == current_->text(); })) {
-      for (std::size_t i = 0; i < forecasts_.size(); ++i) {
-        if (forecasts_[i].text == current_->text()) {
-          if (trials_.size() == most_trials) {
-            trials_.pop_back();
-          }
-          trials_.push_back(i);
-        }
-      }
-    }
+  void begin_round(bool finals) {
+    in_finals_ = finals;
     trial_ = 0;
     calls_ = 0;
     window_ = 0;
   }
 
-  std::size_t best() const { return trials_.empty() ? 0 : trials_.front(); }
-
-  forecast const* find(std::string_view text) const {
-    auto const found =
-        std::find_if(forecasts_.begin(), forecasts_.end(), [&](forecast const& each) { return each.text == text; });
-    return found == forecasts_.end() ? &forecasts_.front() : &*found;
+  // The first one, where there is none of that text.
+  auto find(std::string_view text) const {
+    auto const found = std::ranges::find(forecasts_, text, &forecast::text);
+    return found == forecasts_.end() ? forecasts_.begin() : found;
   }
+
+  // The scheme of the last call.
+  auto const* last() const { return current_ ? current_.get() : retired_.get(); }
 
   static std::string scheme_of(std::string const& text) { return text.substr(0, text.find('(')); }
 
@@ -407,18 +503,18 @@ private:
     }
   }
 
-  // What a call took. Ranks agree after a trial, and every `recheck` calls.
+  // What a call took. Ranks agree after a round of trials, and every few calls.
   void note_time(double seconds) {
     calls_ += 1;
     bool const first = !trials_.empty() && calls_ == 1;
     window_ = first ? 0 : (window_ == 0 ? seconds : std::min(window_, seconds));
     if (trials_.empty()) {
-      if (calls_ >= how_.recheck) {
+      if (calls_ >= period_) {
         look_at_clocks();
       }
       return;
     }
-    if (calls_ < trial_calls) {
+    if (calls_ < (in_finals_ ? final_calls : trial_calls)) {
       return;
     }
     forecasts_[trials_[trial_]].measured = window_;
@@ -426,73 +522,84 @@ private:
     window_ = 0;
     trial_ += 1;
     if (trial_ == trials_.size()) {
-      decide();
+      end_round();
     }
   }
 
-  // The call of the rank that came last began when all were there: the least time of all ranks.
-  void agree_on_times(std::span<double> seconds) {
-    std::array<std::int64_t, most_trials> picoseconds{};
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-      picoseconds[i] = static_cast<std::int64_t>(seconds[i] * 1e12);
+  // Those that come near the fastest are measured once more; then the fastest is chosen.
+  void end_round() {
+    std::vector<double> times;
+    for (std::size_t const each : trials_) {
+      times.push_back(forecasts_[each].measured);
     }
-    allreduce_integers(comm_, std::span(picoseconds).first(seconds.size()), reduction::min, phase::control, workspace_);
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-      seconds[i] = std::max(static_cast<double>(picoseconds[i]), 1.0) * 1e-12;
+    agree_on(times, reduction::min); // the call of the rank that came last began when all were there
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      forecasts_[trials_[i]].measured = std::max(times[i], 1e-12);
     }
-  }
-
-  void decide() {
-    std::array<double, most_trials> times{};
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
-      times[i] = forecasts_[trials_[i]].measured;
-    }
-    agree_on_times(std::span(times).first(trials_.size()));
-    std::size_t chosen = trials_.front();
-    double least = times[0];
+    auto const time = [&](std::size_t each) { return forecasts_[each].measured; };
+    std::stable_sort(trials_.begin(), trials_.end(), [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
+    std::size_t const fastest = trials_.front();
     double before = 0;
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
-      forecasts_[trials_[i]].measured = times[i];
-      if (times[i] < least) {
-        least = times[i];
-        chosen = trials_[i];
-      }
-      before = forecasts_[trials_[i]].text == chosen_ ? times[i] : before;
+    std::size_t place = 0;
+    std::erase_if(trials_, [&](std::size_t each) {
+      bool const in_use = forecasts_[each].text == chosen_;
+      before = in_use ? time(each) : before;
+      return (place++ >= most_finalists || time(each) > final_slack * time(fastest)) && !in_use;
+    });
+    if (!in_finals_ && trials_.size() > 1) {
+      begin_round(true);
+      return;
     }
-    trials_.clear();
-    std::string text = forecasts_[chosen].text;
-    if (!chosen_.empty() && before > 0 && least > switch_gain * before) {
-      text = chosen_;
-    }
+    bool const stays = before > 0 && time(fastest) > switch_gain * before;
+    std::string const text = stays ? chosen_ : forecasts_[fastest].text;
     switches_ += !chosen_.empty() && chosen_ != text ? 1 : 0;
     chosen_ = text;
+    settle(stays ? before : time(fastest));
+  }
+
+  // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
+  void settle(double seconds) {
+    trials_.clear();
+    begin_round(false);
+    double const agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency;
+    auto const calls = static_cast<std::int64_t>(std::min(100 * agreeing / std::max(seconds, 1e-12), 1e9));
+    period_ = std::min(how_.recheck, std::max<std::int64_t>(calls, 8));
   }
 
   void look_at_clocks() {
     double now = window_;
-    agree_on_times(std::span(&now, 1));
-    calls_ = 0;
-    window_ = 0;
-    auto const place = std::find_if(forecasts_.begin(), forecasts_.end(),
-                                    [&](forecast const& each) { return each.text == current_->text(); });
-    if (place == forecasts_.end()) {
-      return;
+    agree_on(std::span(&now, 1), reduction::min);
+    now = std::max(now, 1e-12);
+    begin_round(false);
+    forecast const& place = *find(chosen_);
+    double const then = place.measured > 0 ? place.measured : place.predicted;
+    bool const changed = now >= network_change * then || now * network_change <= then;
+    if (changed) {
+      // The processor is the same, so the network is another one: as fast as this scheme's bytes tell.
+      machine_model still = machine_;
+      still.seconds_per_byte = 0;
+      double const beside = still.seconds(place.cost, place.format);
+      bool const tells = place.cost.bytes > 0 && now > beside;
+      machine_.seconds_per_byte = tells ? (now - beside) / place.cost.bytes : machine_.seconds_per_byte * now / then;
+      agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
     }
-    double const then = place->measured > 0 ? place->measured : place->predicted;
-    if (now < network_change * then && now * network_change > then) {
-      return;
+    double const factor = now / std::max(machine_.seconds(place.cost, place.format), 1e-12);
+    std::int64_t const k_before = k_;
+    if (double const asked = how_.fit ? 1e-3 * how_.fit->milliseconds : now;
+        now > fit_slack * asked || now * fit_slack < asked) {
+      fit_k(factor);
     }
-    // The processor is the same, so the network is another one: as fast as this scheme's bytes tell.
-    machine_model still = machine_;
-    still.seconds_per_byte = 0;
-    double const beside = still.seconds(place->cost, place->format);
-    if (place->cost.bytes > 0 && now > beside) {
-      machine_.seconds_per_byte = (now - beside) / place->cost.bytes;
+    if (k_ != k_before) {
+      remember();
+      retire();
     }
-    place->measured = now;
-    begin_trials();
-    if (trials_.size() == 1 && forecasts_[trials_.front()].text == current_->text()) {
-      trials_.clear(); // nothing else comes near
+    if (changed || k_ > 2 * k_before || 2 * k_ < k_before) {
+      predict(changed);
+    } else if (k_ != k_before) {
+      predict();
+      auto const anew = forecasts_.begin() + (find(chosen_) - forecasts_.begin());
+      anew->measured = std::max(factor * anew->predicted, 1e-12);
+      settle(anew->measured);
     }
   }
 
@@ -502,10 +609,12 @@ private:
   std::int64_t k_ = 0;
   machine_model machine_;
   std::vector<forecast> forecasts_;
-  std::vector<std::size_t> trials_; // positions in forecasts_, best prediction first; none while nothing is tried
+  std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
+  bool in_finals_ = false;
   std::size_t trial_ = 0;
-  std::int64_t calls_ = 0; // of this trial, or since the last look at the clocks
-  double window_ = 0;      // the least time of these
+  std::int64_t period_ = 0; // calls from one look at the clocks to the next
+  std::int64_t calls_ = 0;  // of this trial, or since the last look at the clocks
+  double window_ = 0;       // the least time of these
   std::string chosen_;
   std::int64_t switches_ = 0;
   std::map<std::string, any_state> states_; // of each scheme that was used

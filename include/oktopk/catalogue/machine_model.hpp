@@ -12,7 +12,6 @@
 #include <oktopk/dense/combine.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -21,9 +20,11 @@
 #include <limits>
 #include <ostream>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace oktopk {
@@ -40,10 +41,15 @@ struct format_speed {
 /// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks where it comes from
 /// `measure_machine`. Written and read as text, one name and number a line, so it can be typed from a data sheet.
 struct machine_model {
-  double latency = 5e-5;          ///< seconds from one rank to another, for a message without content
+  static constexpr double short_bytes = 1 << 14; ///< messages of fewer bytes have a part of `handshake`
+
+  double latency = 5e-5; ///< seconds from one rank to another, for a message without content
+  double handshake = 0;  ///< seconds that a message of 16 KiB or more takes besides, a shorter one in proportion
+  double beside = 0;     ///< seconds of a message that is sent while others are on their way
   double seconds_per_byte = 8e-9; ///< that a rank sends while it receives as many
   double select = 2e-9;           ///< seconds a value that a selection reads
   double add = 1e-9;              ///< seconds a dense value that is added or copied
+  double pass = 0;                ///< seconds of a selection, an encoding or a decoding of nothing
   std::vector<format_speed> formats{};
 
   /// Seconds of a call whose entries have a format of that name; one that was not measured counts as the slowest.
@@ -58,17 +64,22 @@ struct machine_model {
         break;
       }
     }
-    return cost.messages * latency + cost.bytes * seconds_per_byte + cost.selected * select + cost.encoded * encode +
-           cost.decoded * decode + cost.added * add;
+    double const each_bytes = cost.bytes / std::max(cost.messages + cost.beside, 1.0);
+    return cost.messages * (latency + handshake * std::min(each_bytes / short_bytes, 1.0)) + cost.beside * beside +
+           cost.bytes * seconds_per_byte + cost.selected * select + cost.encoded * encode + cost.decoded * decode +
+           cost.added * add + cost.passes * pass;
   }
 
   /// Calls `take(name, number)` for each number.
   template <class Model, class Take>
   static void each_number(Model& model, Take const& take) {
     take("latency", model.latency);
+    take("handshake", model.handshake);
+    take("beside", model.beside);
     take("seconds_per_byte", model.seconds_per_byte);
     take("select", model.select);
     take("add", model.add);
+    take("pass", model.pass);
     for (auto& each : model.formats) {
       take("encode " + each.format, each.encode);
       take("decode " + each.format, each.decode);
@@ -90,26 +101,16 @@ inline machine_model load_machine(std::istream& in) {
   for (std::string line; std::getline(in, line);) {
     std::size_t const equals = line.find(" = ");
     std::string const name = line.substr(0, equals);
-    double number = -1;
-    try {
-      number = equals == std::string::npos ? -1 : std::stod(line.substr(equals + 3));
-    } catch (std::exception const&) {
-    }
-    bool known = false;
-    auto const take = [&] {
-      machine_model::each_number(model, [&](std::string const& each, double& place) {
-        if (each == name) {
-          place = number;
-          known = true;
-        }
-      });
-    };
-    take();
-    if (!known && (name.starts_with("encode ") || name.starts_with("decode "))) {
+    std::istringstream number(equals == line.npos ? "" : line.substr(equals + 3));
+    bool const of_format = name.starts_with("encode ") || name.starts_with("decode ");
+    if (of_format && std::ranges::find(model.formats, name.substr(7), &format_speed::format) == model.formats.end()) {
       model.formats.push_back({name.substr(7), 0, 0});
-      take();
     }
-    if (!known || !(number >= 0) || !std::isfinite(number)) {
+    bool taken = false;
+    machine_model::each_number(model, [&](std::string const& each, double& place) {
+      taken = taken || (each == name && number >> place && place >= 0 && std::isfinite(place));
+    });
+    if (!taken) {
       throw error(fault::bad_state, "the line \"" + line + "\" of a machine's description is not NAME = SECONDS");
     }
   }
@@ -124,23 +125,53 @@ inline double seconds_since(seconds_clock::time_point start) {
   return std::chrono::duration<double>(seconds_clock::now() - start).count();
 }
 
-/// The least of three medians of so many runs of `work`, in seconds: others may be busy on the machine, which only makes
-/// runs longer.
-template <class Work>
-double usual_seconds(int runs, Work const& work) {
-  double least = std::numeric_limits<double>::infinity();
-  std::vector<double> each(static_cast<std::size_t>(runs));
-  for (int turn = 0; turn < 3; ++turn) {
-    for (double& seconds : each) {
-      auto const start = seconds_clock::now();
-      work();
-      seconds = seconds_since(start);
-    }
-    std::nth_element(each.begin(), each.begin() + runs / 2, each.end());
-    least = std::min(least, each[each.size() / 2]);
+/// Measures what all ranks do at once. A time is that of the slowest rank, which holds up all others; of several turns
+/// the least counts, since other programs on the machine only make them longer.
+template <communicator Comm>
+class shared_clock {
+public:
+  explicit shared_clock(Comm& comm) : comm_(&comm) {
+    barrier_ = least_of(5, 1, [] {});
   }
-  return least;
-}
+
+  /// Seconds of `work` from when all ranks begin until all have done it.
+  template <class Work>
+  double seconds(Work const& work) {
+    return std::max(least_of(3, 1, work) - barrier_, 0.0);
+  }
+
+  /// Seconds of one of so many runs of `work` that are messages between all ranks, and need no barrier.
+  template <class Work>
+  double seconds_of_messages(int runs, Work const& work) {
+    return std::max(least_of(3, runs, work) - barrier_ / runs, 1e-9);
+  }
+
+private:
+  template <class Work>
+  double least_of(int turns, int runs, Work const& work) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int turn = 0; turn < turns; ++turn) {
+      slowest(0);
+      auto const start = seconds_clock::now();
+      for (int run = 0; run < runs; ++run) {
+        work();
+      }
+      slowest(0);
+      least = std::min(least, slowest(seconds_since(start)) / runs);
+    }
+    return least;
+  }
+
+  double slowest(double seconds) {
+    auto picoseconds = static_cast<std::int64_t>(std::min(seconds, 1e5) * 1e12);
+    allreduce_integers(*comm_, std::span(&picoseconds, 1), reduction::max, phase::control, workspace_);
+    return static_cast<double>(picoseconds) * 1e-12;
+  }
+
+  Comm* comm_;
+  collective_workspace workspace_;
+  double barrier_ = 0;
+};
 
 /// A vector of so many values without order, as gradients look to a selection.
 template <gradient_value Value>
@@ -164,8 +195,8 @@ struct spread_indices {
 };
 
 /// Measures what this processor takes for entries of one format.
-template <execution_space E, sparse_format Format>
-format_speed measure_format(E const& exec, Format const& format, std::string name, std::int64_t count,
+template <execution_space E, sparse_format Format, communicator Comm>
+format_speed measure_format(E const& exec, shared_clock<Comm>& clock, Format const& format, std::int64_t count,
                             std::int64_t length, typename Format::value_type const* values) {
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
@@ -184,16 +215,16 @@ format_speed measure_format(E const& exec, Format const& format, std::string nam
   fence(exec, "oktopk::machine::spread");
   sparse_ref<index_type, value_type, memory_space> const entries{indices.data(), values, count};
   std::int64_t written = 0;
-  double const encode = usual_seconds(1, [&] {
+  double const encode = clock.seconds([&] {
     written = format.encode(exec, entries, where, bytes.data());
     fence(exec, "oktopk::machine::encode");
   });
-  double const decode = usual_seconds(1, [&] {
+  double const decode = clock.seconds([&] {
     format.decode(exec, bytes.data(), written, count, where, indices_back.data(), values_back.data());
     fence(exec, "oktopk::machine::decode");
   });
   auto const each = static_cast<double>(std::max<std::int64_t>(count, 1));
-  return {std::move(name), encode / each, decode / each};
+  return {format.name(), encode / each, decode / each};
 }
 
 /// Calls `visit(format)` for every format that a text can name, of these types, with each code of its values.
@@ -215,42 +246,36 @@ void for_each_format(Visit const& visit) {
   std::apply([&](auto const&... one) { (each(one), ...); }, catalogue::formats);
 }
 
-/// Seconds of one shift, in which every rank sends so many bytes to the rank `distance` behind it.
+/// One shift: every rank sends so many messages of so many bytes to the rank `distance` behind it.
 template <execution_space E, communicator Comm>
-double shift_seconds(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t bytes, int distance, int runs) {
-  int const to = (comm.rank() + distance) % comm.size();
-  int const from = (comm.rank() - distance + comm.size()) % comm.size();
-  return usual_seconds(runs, [&] {
-    message_group<Comm> messages;
-    messages.reset(2);
-    cancel_on_unwind const guard(comm, messages.requests());
-    messages.receive(space.wire(0, bytes), from, phase::control, message_size::known);
-    messages.send(space.wire(bytes, bytes), to, phase::control, message_size::known);
-    messages.start(exec, comm, "oktopk::machine::shift");
-    messages.wait_all(comm);
-  });
+void shift(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t bytes, int count, int distance) {
+  message_group<Comm> messages;
+  messages.reset(static_cast<std::size_t>(2 * count));
+  cancel_on_unwind const guard(comm, messages.requests());
+  for (int i = 0; i < count; ++i) {
+    messages.receive(space.wire(2 * i * bytes, bytes), (comm.rank() - distance + comm.size()) % comm.size(),
+                     phase::control, message_size::known);
+    messages.send(space.wire((2 * i + 1) * bytes, bytes), (comm.rank() + distance) % comm.size(), phase::control,
+                  message_size::known);
+  }
+  messages.start(exec, comm, "oktopk::machine::shift");
+  messages.wait_all(comm);
 }
 
 } // namespace detail
 
 /// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
-/// about half a second at most: sizes grow until one measurement takes a few milliseconds. The result is the same on
-/// all ranks: the slowest rank's, which holds up all others. Of the network both ranks next to
-/// each other and ranks that are P/2 apart are measured, and the slower pair counts, since every scheme has messages
-/// between nodes.
+/// about half a second at most: sizes grow until a measurement takes some milliseconds. The result is the same on all
+/// ranks. Of the network both ranks next to each other and ranks that are P/2 apart are measured, and the slower pair
+/// counts, since every scheme has messages between nodes.
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
   machine_model found;
   detail::cancel_on_unwind const alone_here(comm); // memory may be missing on one rank
-  collective_workspace workspace;
-  auto const agree = [&](double& seconds, reduction op) {
-    auto picoseconds = static_cast<std::int64_t>(std::min(seconds, 1e5) * 1e12);
-    allreduce_integers(comm, std::span(&picoseconds, 1), op, phase::control, workspace);
-    seconds = static_cast<double>(picoseconds) * 1e-12;
-  };
+  detail::shared_clock<Comm> clock(comm);
 
   // The processor, on vectors that are long enough to tell and short enough for the time that there is.
-  std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 10, 1 << 20);
+  std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 10, 1 << 21);
   double const density =
       std::clamp(static_cast<double>(k) / static_cast<double>(std::max<std::int64_t>(length, 1)), 1e-6, 1.0);
   auto const selected = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(values)));
@@ -262,59 +287,58 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
                        detail::scattered_values<Value>{data.data()});
   detail::copy_values(exec, data.data(), values, sums.data());
   detail::fence(exec, "oktopk::machine::values");
-  array_ref<Value const, typename E::memory_space> const gradient(data.data(), static_cast<std::size_t>(values));
-  {
-    ok_topk<E, self_communicator, with_format<coo<Value, Index>>> alone(exec, {}, {.length = values, .k = selected});
+  auto const selecting = [&](std::int64_t of, std::int64_t take) {
+    using selection = ok_topk<E, self_communicator, with_format<coo<Value, Index>>>;
+    typename selection::options const how{.length = of, .k = take};
+    selection alone(exec, {}, how);
+    array_ref<Value const, typename E::memory_space> const gradient(data.data(), static_cast<std::size_t>(of));
     alone(gradient);
-    found.select = detail::usual_seconds(1, [&] { alone(gradient); }) / static_cast<double>(values);
-  }
-  found.add = detail::usual_seconds(1,
-                                    [&] {
-                                      detail::combine(exec, reduction::sum, data.data(), values, sums.data());
-                                      detail::fence(exec, "oktopk::machine::add");
-                                    }) /
-              static_cast<double>(values);
+    double const seconds = clock.seconds([&] { alone(gradient); });
+    return std::pair(seconds, selection::expected_cost(how, 1).passes);
+  };
+  auto const [short_call, passes] = selecting(64, 1);
+  found.pass = short_call / passes;
+  found.select = std::max(selecting(values, selected).first - short_call, 0.0) / static_cast<double>(values);
+  found.add = clock.seconds([&] {
+    detail::combine(exec, reduction::sum, data.data(), values, sums.data());
+    detail::fence(exec, "oktopk::machine::add");
+  }) / static_cast<double>(values);
   detail::for_each_format<Value, Index>([&](auto const& format) {
     std::int64_t const entries = std::min<std::int64_t>(selected, 1 << 14);
     auto const width = std::max(entries, static_cast<std::int64_t>(static_cast<double>(entries) / density));
-    found.formats.push_back(detail::measure_format(exec, format, format.name(), entries, width, data.data()));
+    found.formats.push_back(detail::measure_format(exec, clock, format, entries, width, data.data()));
   });
 
-  // The network: short messages, then longer ones until they take 10 ms.
+  // The network: short messages, then longer ones until they take 10 ms, and do so again. One measurement that others
+  // on the machine have made long ends nothing.
+  found.latency = 0;
+  found.seconds_per_byte = 0;
   if (comm.size() > 1) {
     detail::message_buffer<E> space("oktopk::machine::message");
-    std::int64_t const most = std::int64_t(1) << 20;
+    constexpr auto short_bytes = static_cast<std::int64_t>(machine_model::short_bytes);
+    std::int64_t const most = 64 * short_bytes;
     space.reserve(exec, comm, 2 * most);
     space.clear(exec, 0, 2 * most);
     detail::fence(exec, "oktopk::machine::message");
-    found.latency = 0;
-    found.seconds_per_byte = 0;
     for (int const distance : {1, comm.size() / 2}) {
-      double empty = detail::shift_seconds(exec, comm, space, 8, distance, 5);
-      agree(empty, reduction::max);
-      double full = 0;
-      std::int64_t bytes = 1 << 14;
-      for (;; bytes = std::min(4 * bytes, most)) {
-        full = detail::shift_seconds(exec, comm, space, bytes, distance, 1);
-        agree(full, reduction::max);
-        if (full > 0.01 || bytes == most) {
-          break;
-        }
+      auto const timed = [&](std::int64_t bytes, int count, int runs) {
+        return clock.seconds_of_messages(runs, [&] { detail::shift(exec, comm, space, bytes, count, distance); });
+      };
+      double const empty = timed(8, 1, 5);
+      double const middle = timed(short_bytes, 1, 3);
+      std::int64_t bytes = 4 * short_bytes;
+      double full = timed(bytes, 1, 1);
+      while (bytes < most && (full < 0.01 || (full = std::min(full, timed(bytes, 1, 1))) < 0.01)) {
+        bytes *= 4;
+        full = timed(bytes, 1, 1);
       }
+      double const byte = std::max(full - middle, 0.0) / static_cast<double>(bytes - short_bytes);
       found.latency = std::max(found.latency, empty);
-      found.seconds_per_byte =
-          std::max(found.seconds_per_byte, std::max(full - empty, 0.0) / static_cast<double>(bytes));
+      found.seconds_per_byte = std::max(found.seconds_per_byte, byte);
+      found.handshake = std::max(found.handshake, middle - empty - byte * machine_model::short_bytes);
+      found.beside = std::max(found.beside, (timed(8, 8, 3) - empty) / 7);
     }
-  } else {
-    found.latency = 0;
-    found.seconds_per_byte = 0;
   }
-  // The slowest rank's processor holds all of them up.
-  machine_model::each_number(found, [&](std::string const& name, double& seconds) {
-    if (name != "latency" && name != "seconds_per_byte") {
-      agree(seconds, reduction::max);
-    }
-  });
   return found;
 }
 

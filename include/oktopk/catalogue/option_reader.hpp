@@ -196,6 +196,13 @@ public:
     }
   }
 
+  /// A text; gives whether the request has it.
+  bool operator()(std::string_view key, std::string& value, std::string_view about) {
+    std::string const* const given = offer(key, value.empty() ? "none" : value, std::string(about));
+    value = given != nullptr ? *given : value;
+    return given != nullptr;
+  }
+
   void operator()(std::string_view key, bool& value, std::string_view about) {
     (*this)(key, value, detail::names_of_bool, about);
   }

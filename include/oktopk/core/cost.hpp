@@ -15,15 +15,17 @@ namespace oktopk {
 /// the machine turns it into a time (`machine_model`).
 struct call_cost {
   double messages = 0; ///< one after another: each costs the latency of the network
+  double beside = 0;   ///< messages that are sent while others are on their way: each costs the rank's own time
   double bytes = 0;    ///< that the rank sends, headers included, while it receives as many
   double selected = 0; ///< values that selections read
   double encoded = 0;  ///< entries that the format encodes
   double decoded = 0;  ///< entries that the format decodes, which are then summed or merged
   double added = 0;    ///< dense values that are added or copied
+  double passes = 0;   ///< selections, encodings and decodings: what each costs of an empty vector
 
   friend call_cost operator+(call_cost const& a, call_cost const& b) {
-    return {a.messages + b.messages, a.bytes + b.bytes,     a.selected + b.selected,
-            a.encoded + b.encoded,   a.decoded + b.decoded, a.added + b.added};
+    return {a.messages + b.messages, a.beside + b.beside,   a.bytes + b.bytes, a.selected + b.selected,
+            a.encoded + b.encoded,   a.decoded + b.decoded, a.added + b.added, a.passes + b.passes};
   }
 
   bool operator==(call_cost const&) const = default;

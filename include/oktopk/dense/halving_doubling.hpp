@@ -112,6 +112,14 @@ public:
 
   /// Messages that follow one another: there and back.
   static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
+  double sent_messages(std::int64_t count, int ranks) const {
+    double all = 0;
+    detail::halving_steps const halvings{count, detail::ceil_log2(ranks), fewest_halves(count)};
+    for (int step = 0; step < halvings.steps; ++step) {
+      all += 2.0 * static_cast<double>(halvings.pieces(step));
+    }
+    return all;
+  }
 
   /// 2n(B-1)/B values for the largest block of B ranks; n/B more to and from other blocks, for any block.
   static double bound_words(std::int64_t count, int ranks) {

@@ -151,6 +151,9 @@ public:
 
   /// Messages that follow one another: there and back, the pieces of a block behind each other.
   static double expected_messages(std::int64_t, int ranks) { return 2.0 * (ranks - 1); }
+  double sent_messages(std::int64_t count, int ranks) const {
+    return 2.0 * (ranks - 1) * static_cast<double>(cut(count, ranks, base::codes(count)).pieces() / ranks);
+  }
 
   /// 2(P-1) messages for every piece of a block, each no longer than that of the longest.
   double bound_words(std::int64_t count, int ranks) const {
@@ -202,6 +205,9 @@ public:
   /// Messages that follow one another: there and back, sub-chunks behind each other.
   double expected_messages(std::int64_t count, int ranks) const {
     return 2.0 * (ranks - 1) + static_cast<double>(pieces(count, ranks));
+  }
+  double sent_messages(std::int64_t count, int ranks) const {
+    return 2.0 * (ranks - 1) * static_cast<double>(pieces(count, ranks));
   }
 
   /// 2n(P-1)/P values, and what rounding to whole sub-chunks adds.

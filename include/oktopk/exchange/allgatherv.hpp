@@ -152,8 +152,9 @@ public:
   static call_cost expected_cost(Format const& format, int ranks, double places, double entries) {
     return {.messages = detail::doubling_steps(ranks),
             .bytes = (ranks - 1) * detail::expected_bytes(format, entries, places),
-            .encoded = entries,
-            .decoded = entries * ranks};
+            .encoded = detail::expected_places(format, entries, places),
+            .decoded = detail::expected_places(format, entries, places) * ranks,
+            .passes = 1.0 + ranks};
   }
 
 private:

@@ -235,7 +235,7 @@ public:
   /// One histogram of k/32 words or a few, and the counts; this rank reads the sums of its region once.
   static call_cost expected_cost(int ranks, double sums, double k) {
     double const steps = detail::doubling_steps(ranks);
-    return {.messages = 2 * steps, .bytes = steps * (k / 8 + 64) + 8.0 * (ranks - 1), .selected = sums};
+    return {.messages = 2 * steps, .bytes = steps * (k / 8 + 64) + 8.0 * (ranks - 1), .selected = sums, .passes = 1};
   }
 
 private:

@@ -72,8 +72,9 @@ public:
     return {.messages = steps,
             .bytes = steps * (expected_bytes(format, k, length) + header_bytes),
             .selected = steps * k,
-            .encoded = steps * k,
-            .decoded = steps * k};
+            .encoded = steps * expected_places(format, k, length),
+            .decoded = steps * expected_places(format, k, length),
+            .passes = 2 * steps};
   }
 
 private:

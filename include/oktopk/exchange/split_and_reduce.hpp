@@ -114,9 +114,15 @@ public:
   /// For selections of k in regions that split them evenly.
   static call_cost expected_cost(Format const& format, int ranks, double length, double k) {
     double const others = ranks - 1;
-    double const sent = k * share_of_others(ranks);
-    double const parts = others * expected_bytes(format, k / ranks, length / ranks);
-    return {.messages = others, .bytes = parts + others * message_header_bytes, .encoded = sent, .decoded = k};
+    double const part = expected_places(format, k / ranks, length / ranks);
+    int const bucket = std::max(Schedule(typename Schedule::options{}).bucket(), 1);
+    double const rounds = (ranks - 2 + bucket) / bucket;
+    return {.messages = rounds,
+            .beside = others - rounds,
+            .bytes = others * (expected_bytes(format, k / ranks, length / ranks) + message_header_bytes),
+            .encoded = others * part,
+            .decoded = ranks * part,
+            .passes = others + ranks};
   }
 
 private:

@@ -98,6 +98,16 @@ double expected_bytes(Format const& format, double count, double width) {
   }
 }
 
+/// What a coding of these goes over: the entries, or all places where the format has an array of them.
+template <sparse_format Format>
+double expected_places(Format const& format, double count, double width) {
+  if constexpr (requires { format.is_dense(std::int64_t(), region()); }) {
+    return format.is_dense(std::llround(count), {0, std::llround(width)}) ? width : count;
+  } else {
+    return count;
+  }
+}
+
 } // namespace detail
 
 /// Entries of a format's types in the memory of an execution space.
