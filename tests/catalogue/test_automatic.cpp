@@ -420,6 +420,25 @@ TEST_CASE("automatic: a message that is late once does not make the network slow
   }
 }
 
+TEST_CASE("the page of algorithms has the table of expected costs", "[automatic]") {
+  std::ostringstream rows;
+  rows.precision(4);
+  for (forecast const& each : forecast_all<E, C, float, std::int32_t>({.length = 1000000, .k = 10000}, 8)) {
+    call_cost const& cost = each.cost;
+    if (each.text.find("values=") == std::string::npos) {
+      rows << "| `" << each.text << "` | " << cost.messages << " | " << cost.beside << " | " << 1e-3 * cost.bytes
+           << " | " << 1e-3 * cost.selected << " | " << 1e-3 * cost.encoded << " | " << 1e-3 * cost.decoded << " | "
+           << 1e-3 * cost.added << " |\n";
+    }
+  }
+  std::string const here = __FILE__;
+  std::ifstream in(here.substr(0, here.rfind('/')) + "/../../docs/algorithms.md");
+  std::string const page(std::istreambuf_iterator<char>(in), {});
+  std::string const table = "|---|--:|--:|--:|--:|--:|--:|--:|\n" + rows.str() + "\n";
+  INFO(table);
+  CHECK(page.find(table) != std::string::npos);
+}
+
 TEST_CASE("automatic: momentum is that of SGD while a dense scheme is in use", "[automatic]") {
   in_process::run(3, [&](in_process_communicator comm) {
     automatic<E, in_process_communicator> chosen_dense(
