@@ -26,6 +26,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,8 +70,6 @@ double since(clock::time_point start) {
 struct subject {
   std::string text;
   std::string chosen{}; // last by `automatic`; else the text
-  double predicted = 0;
-  bool rounded = false;
   std::unique_ptr<automatic> chooses{};
   std::unique_ptr<fixed> is{};
   std::vector<double> seconds{};
@@ -78,15 +77,24 @@ struct subject {
   int trial_calls = 0;
   double trial_seconds = 0;
   std::int64_t trial_switches = 0;
-  int wanted = 0; // calls
-  double usual = 0;
+  int wanted = 0;   // calls in the rounds
+  double usual = 0; // seconds of a call
+  double whole = 0; // with the meeting of the ranks before it
 };
 
-constexpr int most_calls = 101;
+/// One call: seconds of the slowest rank, without and with the meeting before it, and the most words that one sends.
+struct taken {
+  double seconds = 0;
+  double whole = 0;
+  double words = 0;
+};
+
+constexpr int most_calls = 200;
 constexpr int few_calls = 3;
 constexpr std::size_t most_unrounded = 12;
 constexpr std::size_t most_rounded = 8;
-constexpr int inputs = 2; // accumulators, which follow each other as those of training do
+constexpr double most_bytes = 8e9; // of all schemes that live at a time, on all ranks of this machine
+constexpr int inputs = 2;          // accumulators, which follow each other as those of training do
 
 /// What is always measured: MPI's own allreduce, the rings that are fastest for long vectors, and Ok-Topk.
 constexpr std::array<char const*, 5> always{"dense", "ring_chunked", "ring_pipelined", "ok_topk",
@@ -134,11 +142,11 @@ private:
     }
   }
 
-  /// One call: the slowest rank's seconds, from when all are there, and the most words that one sends.
-  std::pair<double, double> call(subject& each, int step) {
+  taken call(subject& each, int step) {
+    auto const start = clock::now();
     agreed(0);
     comm_.reset();
-    double taken = 0;
+    std::array<double, 3> most{};
     {
       // MPI's own allreduce in a time limit would be another one, and it is what all is compared with.
       oktopk::time_limit_scope const limit(comm_,
@@ -151,16 +159,17 @@ private:
         (*each.is)(accumulator);
       }
       exec_.fence();
-      taken = since(begin);
+      most[0] = since(begin);
     }
-    std::array<double, 2> most{taken, comm_.total().words_sent()};
+    most[1] = since(start);
+    most[2] = comm_.total().words_sent();
     plain_.allreduce(std::span<double>(most), oktopk::reduction::max, oktopk::phase::control);
-    return {most[0], most[1]};
+    return {most[0], most[1], most[2]};
   }
 
-  void note(subject& each, std::pair<double, double> const& taken) {
-    each.seconds.push_back(taken.first);
-    each.words += taken.second;
+  static void note(subject& each, taken const& one) {
+    each.seconds.push_back(one.seconds);
+    each.words += one.words;
   }
 
   void run_point(std::int64_t length, double density) {
@@ -184,31 +193,43 @@ private:
     for (subject& each : subjects_) {
       try_out(each);
     }
-    for (std::string const& text : candidates()) {
-      subjects_.push_back({.text = text, .chosen = text});
-      subjects_.back().is = std::make_unique<fixed>(oktopk::make_allreduce(exec_, comm_, text, size));
-    }
-    measure_by_turns();
+    measure_groups(size);
     for (subject& each : subjects_) {
-      if (std::string const last = each.chooses ? chosen_by(*each.chooses) : ""; !last.empty()) { // not on trial
+      if (std::string const last = chosen_by(*each.chooses); !last.empty()) { // not on trial
         each.chosen = last;
-      }
-      for (oktopk::forecast const& one : forecasts_) {
-        if (one.text == each.chosen) {
-          each.predicted = one.predicted;
-          each.rounded = one.rounded;
-        }
       }
       add_row(each, length, density);
     }
     subjects_.clear();
   }
 
+  /// All candidates, as many at a time as memory allows, each group by turns with both kinds of `automatic`.
+  void measure_groups(oktopk::gradient_size const& size) {
+    auto const texts = candidates();
+    double const bytes_of_one = 10.0 * static_cast<double>(size.length) * comm_.size();
+    std::size_t const choosing = subjects_.size();
+    auto const fitting = static_cast<std::size_t>(std::min(most_bytes / bytes_of_one, 1e3));
+    std::size_t const alive = std::max<std::size_t>(fitting, choosing + 3) - choosing;
+    std::size_t const groups = (texts.size() + alive - 1) / alive;
+    fastest_ = std::numeric_limits<double>::infinity();
+    for (std::size_t begin = 0; begin < texts.size(); begin += alive) {
+      for (std::size_t i = begin; i < std::min(begin + alive, texts.size()); ++i) {
+        subjects_.push_back({.text = texts[i], .chosen = texts[i]});
+        subjects_.back().is = std::make_unique<fixed>(oktopk::make_allreduce(exec_, comm_, texts[i], size));
+      }
+      measure_by_turns(asked_.seconds / static_cast<double>(choosing + texts.size()), static_cast<int>(groups));
+      for (std::size_t i = choosing; i < subjects_.size(); ++i) {
+        add_row(subjects_[i], size.length, *size.density);
+      }
+      subjects_.resize(choosing);
+    }
+  }
+
   /// The trials of `automatic`, until it has chosen.
   void try_out(subject& each) {
     constexpr int most_trials = 200;
     do {
-      each.trial_seconds += call(each, each.trial_calls).first;
+      each.trial_seconds += call(each, each.trial_calls).seconds;
       each.trial_calls += 1;
     } while (each.chooses->state().text.empty() && each.trial_calls < most_trials);
     each.chosen = chosen_by(*each.chooses);
@@ -264,28 +285,17 @@ private:
   /// Every scheme is warmed up alike, then all are called by turns. Calls are as many as fit into equal shares of the
   /// time, so slow schemes have few, and those that are far behind the fastest only what was measured at first. Decided
   /// by times that all ranks have agreed on.
-  void measure_by_turns() {
-    double fastest = std::numeric_limits<double>::infinity();
+  void measure_by_turns(double share, int groups) {
     for (subject& each : subjects_) {
-      auto first = call(each, 0);
-      if (first.first < asked_.seconds / 4) { // else what a first call takes beside is nothing
-        first = call(each, 1);
-        first = std::min(first, first.first < asked_.seconds / 40 ? call(each, 0) : first);
+      if (each.usual == 0) {
+        warm_up(each);
       }
-      note(each, first);
-      each.usual = first.first;
-      fastest = std::min(fastest, each.usual);
+      fastest_ = std::min(fastest_, each.usual);
     }
-    double const share = asked_.seconds / static_cast<double>(subjects_.size());
     int rounds = 0;
     for (subject& each : subjects_) {
-      bool const is_needed = each.chooses || std::find(always.begin(), always.end(), each.text) != always.end();
-      bool const is_slow = each.usual > share;
-      int const least = each.usual > asked_.seconds / 8                     ? 0
-                        : !is_slow || each.usual < 1.5 * fastest            ? few_calls
-                        : is_needed || each.usual < asked_.within * fastest ? 1
-                                                                            : 0;
-      each.wanted = std::max(static_cast<int>(std::min(share / each.usual, double(most_calls))), least);
+      each.wanted = calls_of(each, share);
+      each.wanted = each.chooses ? (each.wanted + groups - 1) / groups : each.wanted;
       rounds = std::max(rounds, each.wanted);
     }
     for (int round = 0; round < rounds; ++round) {
@@ -298,22 +308,53 @@ private:
     }
   }
 
+  /// Calls before the rounds. The last one counts, so that every scheme has one.
+  void warm_up(subject& each) {
+    taken last = call(each, 0);
+    each.usual = last.seconds;
+    if (last.seconds < asked_.seconds / 4) { // else what a first call takes beside is nothing
+      last = call(each, 1);
+      each.usual = last.seconds;
+    }
+    if (last.seconds < asked_.seconds / 40) {
+      last = call(each, 0);
+      each.usual = std::min(each.usual, last.seconds);
+    }
+    each.whole = last.whole;
+    note(each, last);
+  }
+
+  /// Calls of a scheme in the rounds.
+  int calls_of(subject const& each, double share) const {
+    auto const fitting = static_cast<int>(std::min(share / each.whole, double(most_calls)));
+    if (each.usual > asked_.seconds / 8) {
+      return fitting;
+    }
+    if (each.usual <= share || each.usual < 1.5 * fastest_) {
+      return std::max(fitting, few_calls);
+    }
+    bool const is_needed = each.chooses || std::find(always.begin(), always.end(), each.text) != always.end();
+    return std::max(fitting, is_needed || each.usual < asked_.within * fastest_ ? 1 : 0);
+  }
+
   void add_row(subject const& each, std::int64_t length, double density) {
+    auto const forecast = std::find_if(forecasts_.begin(), forecasts_.end(),
+                                       [&](oktopk::forecast const& one) { return one.text == each.chosen; });
+    bool const is_known = forecast != forecasts_.end();
     auto sorted = each.seconds;
     std::sort(sorted.begin(), sorted.end());
     std::size_t const half = sorted.size() / 2;
     double const median = sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-    double sum = 0;
-    for (double const one : sorted) {
-      sum += one;
-    }
     auto const calls = static_cast<double>(sorted.size());
+    double const mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / calls;
     bool const chooses = each.chooses != nullptr;
-    rows_ += fmt::format(
-        "\"{}\",{},{},{:g},\"{}\",{:d},{:.4g},{:.4g},{:.4g},{:.4g},{},{:.0f},{:.4g},{:.4g},{},{:.4g},{}\n", each.text,
-        comm_.size(), length, density, each.chosen, each.rounded, each.predicted, median, sum / calls, sorted.front(),
-        sorted.size(), each.words / calls, chooses ? measuring_ : 0.0, chooses ? making_ : 0.0, each.trial_calls,
-        each.trial_seconds, chooses ? each.chooses->switches() - each.trial_switches : 0);
+    rows_ += fmt::format("\"{}\",{},{},{:g},\"{}\",{:d},{:.4g},", each.text, comm_.size(), length, density, each.chosen,
+                         is_known && forecast->rounded, is_known ? forecast->predicted : 0.0);
+    rows_ +=
+        fmt::format("{:.4g},{:.4g},{:.4g},{},{:.0f},", median, mean, sorted.front(), sorted.size(), each.words / calls);
+    rows_ +=
+        fmt::format("{:.4g},{:.4g},{},{:.4g},{}\n", chooses ? measuring_ : 0.0, chooses ? making_ : 0.0,
+                    each.trial_calls, each.trial_seconds, chooses ? each.chooses->switches() - each.trial_switches : 0);
   }
 
   oktopk::mpi_communicator plain_;
@@ -325,6 +366,7 @@ private:
   std::vector<oktopk::forecast> forecasts_;
   double measuring_ = 0;
   double making_ = 0;
+  double fastest_ = 0; // of all that were warmed up at this point
   std::string rows_ = "scheme,ranks,length,density,chosen,rounded,predicted,seconds,mean_seconds,least_seconds,calls,"
                       "words,measuring_seconds,making_seconds,trial_calls,trial_seconds,switches\n";
 };

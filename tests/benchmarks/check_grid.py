@@ -47,7 +47,7 @@ def test_every_point_comes_once():
 
 @pytest.mark.parametrize("count", range(60, 181))
 def test_every_prefix_is_even(count):
-    """No value of any coordinate comes more than 10 times as often, or a quarter of a launch, than its share."""
+    """The values of a coordinate come equally often, but for the five points of one launch."""
     for values in zip(*POINTS[:count]):
         counts = collections.Counter(values)
         assert max(counts.values()) - min(counts.values()) <= 5
