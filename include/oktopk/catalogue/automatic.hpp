@@ -220,7 +220,7 @@ public:
     if (!chosen_.empty() && trials_.empty()) { // a scheme on trial is not chosen yet
       state_.text.assign(chosen_.begin(), chosen_.end());
       auto const found = states_.find(scheme_of(chosen_));
-      bool const is_it = current_ && scheme_of(current_->text()) == scheme_of(chosen_); // or the one that was tried last
+      bool const is_it = current_ && scheme_of(current_->text()) == scheme_of(chosen_); // or the last on trial
       state_.inside = is_it ? current_->state() : found != states_.end() ? found->second : any_state();
     }
     return state_;
