@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -74,9 +75,12 @@ TEST_CASE("automatic: each bucket chooses by itself, and every step keeps all th
       }
     }
   });
-  auto const is_dense = [](std::string const& text) {
-    return text.find("topk") == std::string::npos || text.find("coo_or_dense") != std::string::npos;
-  };
+  // The first on trial has the best prediction. For the small bucket that is a dense one; for the large one no dense
+  // scheme comes near.
+  auto const is_sparse = [](seen_step const& step) { return step.runs.find("topk") != std::string::npos; };
+  auto const has_dense_regions = [](seen_step const& step) { return step.runs.find("_or_dense") != std::string::npos; };
+  CHECK((!is_sparse(seen[0][0][0]) || has_dense_regions(seen[0][0][0])));
+  CHECK(std::all_of(seen[0][1].begin(), seen[0][1].end(), is_sparse));
   for (std::size_t tensor = 0; tensor < 2; ++tensor) {
     std::set<std::string> tried;
     for (std::size_t step = 0; step < steps; ++step) {
@@ -98,7 +102,6 @@ TEST_CASE("automatic: each bucket chooses by itself, and every step keeps all th
         CHECK(rank[tensor][step].runs == seen[0][tensor][step].runs);
         CHECK(rank[tensor][step].update == seen[0][tensor][step].update);
       }
-      CHECK(is_dense(seen[0][tensor][step].runs) == (tensor == 0));
       tried.insert(seen[0][tensor][step].runs);
     }
     CHECK(tried.size() > 1); // conservation was tried over a change of the scheme
