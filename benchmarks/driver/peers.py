@@ -397,7 +397,8 @@ def show(given):
 def built(given):
     """The folder with oktopk_torch, which is built."""
     packages = ["openmpi-bin", "iproute2", "dataset-fashion-mnist", "libtorch-dev", "libgloo-dev", "python3-torch",
-                "python3-dev", "pybind11-dev", *([] if given.text else ["bible-kjv", "bible-kjv-text"])]
+                "python3-dev", "pybind11-dev", "libopenblas0-pthread",  # the reference BLAS is ten times as slow
+                *([] if given.text else ["bible-kjv", "bible-kjv-text"])]
     off = (f"-DOKTOPK_ENABLE_{what}=OFF" for what in ("MPI", "EXAMPLES", "BENCHMARKS"))
     return programs.built(given, "python", "oktopk_torch_native", packages, *programs.RELEASE,
                           "-DOKTOPK_ENABLE_PYTHON=ON", *off) / "python"
