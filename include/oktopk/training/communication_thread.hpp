@@ -36,6 +36,9 @@ public:
     changed_.notify_all();
   }
 
+  /// Whether a piece of work asks, which cannot wait for the ones behind it.
+  bool runs_here() const { return std::this_thread::get_id() == thread_.get_id(); }
+
   /// Waits until all pieces are done.
   void wait() {
     std::unique_lock lock(mutex_);
