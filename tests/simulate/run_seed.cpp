@@ -11,7 +11,6 @@
 #include <oktopk/comm/simulation.hpp>
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -241,16 +240,7 @@ world<Value> run_world(plan const& all, scenario const& of, std::optional<simula
         life<Value>(subject, of.what, comm, made.traces[static_cast<std::size_t>(comm.rank())])(all.deadline);
       },
       how);
-  for (std::size_t rank = 0; rank < thrown.size(); ++rank) {
-    made.died.push_back(oktopk::in_process::has_died(thrown[rank]));
-    try {
-      if (thrown[rank] && !made.died.back()) {
-        std::rethrow_exception(thrown[rank]);
-      }
-    } catch (std::exception const& caught) {
-      made.wrong = finding{"threw", "rank " + std::to_string(rank) + ": " + caught.what()};
-    }
-  }
+  made.wrong = note_deaths(thrown, made.died);
   return made;
 }
 

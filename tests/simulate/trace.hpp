@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,6 +52,22 @@ struct trace {
   std::int64_t resumed_at = -1; ///< which call was made anew
   std::optional<call_record<Value>> resumed;
 };
+
+/// Notes which ranks have died as planned, of what `run_and_collect` gives; what another rank threw is a finding.
+inline oktopk_fuzz::verdict note_deaths(std::vector<std::exception_ptr> const& thrown, std::vector<bool>& died) {
+  oktopk_fuzz::verdict wrong;
+  for (std::size_t rank = 0; rank < thrown.size(); ++rank) {
+    died.push_back(oktopk::in_process::has_died(thrown[rank]));
+    try {
+      if (thrown[rank] && !died.back()) {
+        std::rethrow_exception(thrown[rank]);
+      }
+    } catch (std::exception const& caught) {
+      wrong = oktopk_fuzz::finding{"threw", "rank " + std::to_string(rank) + ": " + caught.what()};
+    }
+  }
+  return wrong;
+}
 
 /// Whether an error comes from the communicator and not from the input.
 inline bool is_of_communicator(oktopk::fault code) {

@@ -261,16 +261,7 @@ seen_world run_world(automatic_scenario const& of, oktopk::in_process::fault_pla
       },
       how);
   rank_clock::at_work = nullptr;
-  for (std::size_t rank = 0; rank < thrown.size(); ++rank) {
-    made.died.push_back(oktopk::in_process::has_died(thrown[rank]));
-    try {
-      if (thrown[rank] && !made.died.back()) {
-        std::rethrow_exception(thrown[rank]);
-      }
-    } catch (std::exception const& caught) {
-      made.wrong = finding{"threw", of_rank(rank) + caught.what()};
-    }
-  }
+  made.wrong = note_deaths(thrown, made.died);
   return made;
 }
 
@@ -545,7 +536,7 @@ automatic_result run_automatic(automatic_scenario const& of) {
   result.done = counted(of, plain);
   if (of.has_fault && !result.wrong) {
     plan all;
-    all.checked = all.damage = std::is_same_v<world_communicator, oktopk::in_process_communicator> ? false : true;
+    all.checked = all.damage = !std::is_same_v<world_communicator, oktopk::in_process_communicator>;
     all.deadline = automatic_deadline;
     scenario planned;
     planned.seed = of.seed;
