@@ -250,9 +250,9 @@ void for_each_format(Visit const& visit) {
 template <execution_space E, communicator Comm>
 void shift(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t bytes, int count, int distance) {
   message_group<Comm> messages;
-  messages.reset(static_cast<std::size_t>(2 * count));
+  messages.reset(2 * static_cast<std::size_t>(count));
   cancel_on_unwind const guard(comm, messages.requests());
-  for (int i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     messages.receive(space.wire(2 * i * bytes, bytes), (comm.rank() - distance + comm.size()) % comm.size(),
                      phase::control, message_size::known);
     messages.send(space.wire((2 * i + 1) * bytes, bytes), (comm.rank() + distance) % comm.size(), phase::control,

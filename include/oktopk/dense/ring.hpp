@@ -152,7 +152,8 @@ public:
   /// Messages that follow one another: there and back, the pieces of a block behind each other.
   static double expected_messages(std::int64_t, int ranks) { return 2.0 * (ranks - 1); }
   double sent_messages(std::int64_t count, int ranks) const {
-    return 2.0 * (ranks - 1) * static_cast<double>(cut(count, ranks, base::codes(count)).pieces() / ranks);
+    std::int64_t const pieces_of_block = cut(count, ranks, base::codes(count)).pieces() / ranks;
+    return 2.0 * (ranks - 1) * static_cast<double>(pieces_of_block);
   }
 
   /// 2(P-1) messages for every piece of a block, each no longer than that of the longest.

@@ -116,8 +116,8 @@ public:
     double const others = ranks - 1;
     double const part = expected_places(format, k / ranks, length / ranks);
     int const bucket = std::max(Schedule(typename Schedule::options{}).bucket(), 1);
-    double const rounds = (ranks - 2 + bucket) / bucket;
-    return {.messages = rounds,
+    int const rounds = (ranks - 2 + bucket) / bucket;
+    return {.messages = double(rounds),
             .beside = others - rounds,
             .bytes = others * (expected_bytes(format, k / ranks, length / ranks) + message_header_bytes),
             .encoded = others * part,
