@@ -12,6 +12,7 @@
 #include <oktopk/dense/combine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -43,10 +44,12 @@ struct format_speed {
 struct machine_model {
   static constexpr double short_bytes = 1 << 14; ///< messages of fewer bytes have a part of `handshake`
 
+  double meeting = 0;    ///< seconds of a call beside its work, since ranks do not begin it at one time
   double latency = 5e-5; ///< seconds from one rank to another, for a message without content
   double handshake = 0;  ///< seconds that a message of 16 KiB or more takes besides, a shorter one in proportion
   double beside = 0;     ///< seconds of a message that is sent while others are on their way
   double seconds_per_byte = 8e-9; ///< that a rank sends while it receives as many
+  double head_start = 0;          ///< seconds of the bytes that an idle network takes at once
   double select = 2e-9;           ///< seconds a value that a selection reads
   double add = 1e-9;              ///< seconds a dense value that is added or copied
   double pass = 0;                ///< seconds of a selection, an encoding or a decoding of nothing
@@ -65,18 +68,24 @@ struct machine_model {
       }
     }
     double const each_bytes = cost.bytes / std::max(cost.messages + cost.beside, 1.0);
-    return cost.messages * (latency + handshake * std::min(each_bytes / short_bytes, 1.0)) + cost.beside * beside +
-           cost.bytes * seconds_per_byte + cost.selected * select + cost.encoded * encode + cost.decoded * decode +
-           cost.added * add + cost.passes * pass;
+    return (cost.messages > 0 ? meeting : 0) +
+           cost.messages * (latency + handshake * std::min(each_bytes / short_bytes, 1.0)) + cost.beside * beside +
+           transfer(cost) + cost.selected * select + cost.encoded * encode + cost.decoded * decode + cost.added * add +
+           cost.passes * pass;
   }
+
+  /// Seconds of these that the bytes take.
+  double transfer(call_cost const& cost) const { return std::max(cost.bytes * seconds_per_byte - head_start, 0.0); }
 
   /// Calls `take(name, number)` for each number.
   template <class Model, class Take>
   static void each_number(Model& model, Take const& take) {
+    take("meeting", model.meeting);
     take("latency", model.latency);
     take("handshake", model.handshake);
     take("beside", model.beside);
     take("seconds_per_byte", model.seconds_per_byte);
+    take("head_start", model.head_start);
     take("select", model.select);
     take("add", model.add);
     take("pass", model.pass);
@@ -125,52 +134,80 @@ inline double seconds_since(seconds_clock::time_point start) {
   return std::chrono::duration<double>(seconds_clock::now() - start).count();
 }
 
-/// Measures what all ranks do at once. A time is that of the slowest rank, which holds up all others; of several turns
-/// the least counts, since other programs on the machine only make them longer.
+/// Measures what all ranks do at once. A time is that of the slowest rank from when all are there.
 template <communicator Comm>
 class shared_clock {
 public:
-  explicit shared_clock(Comm& comm) : comm_(&comm) {
-    barrier_ = least_of(5, 1, [] {});
+  explicit shared_clock(Comm& comm) : comm_(&comm) {}
+
+  /// Learns how much longer a work that sends nothing takes where ranks have to share cores, from a short one.
+  template <class Work>
+  void learn_crowding(Work const& work) {
+    constexpr int many = 50;
+    meeting_ = seconds(5, [&] { meet(); });
+    double const alone = seconds(9, work);
+    crowding_ = seconds_until_all(1,
+                                  [&] {
+                                    for (int i = 0; i < many; ++i) {
+                                      work();
+                                    }
+                                  }) /
+                std::max(many * alone, 1e-12);
+    crowding_ = std::max(crowding_, 1.0);
   }
 
-  /// Seconds of `work` from when all ranks begin until all have done it.
+  /// Seconds of `work` that sends nothing, while all ranks do it.
   template <class Work>
-  double seconds(Work const& work) {
-    return std::max(least_of(3, 1, work) - barrier_, 0.0);
+  double seconds_of_all(int runs, Work const& work) {
+    double const alone = seconds(runs, work);
+    return alone < 1e-3 ? crowding_ * alone : seconds_until_all(runs, work);
   }
 
-  /// Seconds of one of so many runs of `work` that are messages between all ranks, and need no barrier.
+  /// Seconds of `work`: of three turns the least, since other programs on the machine only make them longer, each the
+  /// median of so many runs.
   template <class Work>
-  double seconds_of_messages(int runs, Work const& work) {
-    return std::max(least_of(3, runs, work) - barrier_ / runs, 1e-9);
-  }
-
-private:
-  template <class Work>
-  double least_of(int turns, int runs, Work const& work) {
-    double least = std::numeric_limits<double>::infinity();
-    for (int turn = 0; turn < turns; ++turn) {
-      slowest(0);
-      auto const start = seconds_clock::now();
-      for (int run = 0; run < runs; ++run) {
+  double seconds(int runs, Work const& work) {
+    double least = 1e5;
+    for (int turn = 0; turn < 3 && (turn < 2 || least < 0.02); ++turn) {
+      picoseconds_.assign(static_cast<std::size_t>(runs), 0);
+      for (std::int64_t& each : picoseconds_) {
+        meet();
+        auto const start = seconds_clock::now();
         work();
+        each = static_cast<std::int64_t>(std::min(seconds_since(start), 1e5) * 1e12);
       }
-      slowest(0);
-      least = std::min(least, slowest(seconds_since(start)) / runs);
+      agree(std::span(picoseconds_));
+      auto const middle = picoseconds_.begin() + runs / 2;
+      std::nth_element(picoseconds_.begin(), middle, picoseconds_.end());
+      least = std::min(least, 1e-12 * static_cast<double>(*middle));
     }
     return least;
   }
 
-  double slowest(double seconds) {
-    auto picoseconds = static_cast<std::int64_t>(std::min(seconds, 1e5) * 1e12);
-    allreduce_integers(*comm_, std::span(&picoseconds, 1), reduction::max, phase::control, workspace_);
-    return static_cast<double>(picoseconds) * 1e-12;
+private:
+  template <class Work>
+  double seconds_until_all(int runs, Work const& work) {
+    double const both = seconds(runs, [&] {
+      work();
+      meet();
+    });
+    return std::max(both - meeting_, 0.0);
+  }
+
+  void meet() {
+    std::int64_t here = 0;
+    agree(std::span(&here, 1));
+  }
+
+  void agree(std::span<std::int64_t> numbers) {
+    allreduce_integers(*comm_, numbers, reduction::max, phase::control, workspace_);
   }
 
   Comm* comm_;
   collective_workspace workspace_;
-  double barrier_ = 0;
+  std::vector<std::int64_t> picoseconds_;
+  double meeting_ = 0;
+  double crowding_ = 1;
 };
 
 /// A vector of so many values without order, as gradients look to a selection.
@@ -213,18 +250,24 @@ format_speed measure_format(E const& exec, shared_clock<Comm>& clock, Format con
   Kokkos::parallel_for("oktopk::machine::spread", index_range<E>(exec, 0, count),
                        spread_indices<index_type>{indices.data(), length / std::max<std::int64_t>(count, 1)});
   fence(exec, "oktopk::machine::spread");
-  sparse_ref<index_type, value_type, memory_space> const entries{indices.data(), values, count};
-  std::int64_t written = 0;
-  double const encode = clock.seconds([&] {
-    written = format.encode(exec, entries, where, bytes.data());
-    fence(exec, "oktopk::machine::encode");
-  });
-  double const decode = clock.seconds([&] {
-    format.decode(exec, bytes.data(), written, count, where, indices_back.data(), values_back.data());
-    fence(exec, "oktopk::machine::decode");
-  });
-  auto const each = static_cast<double>(std::max<std::int64_t>(count, 1));
-  return {format.name(), encode / each, decode / each};
+  std::array<double, 2> encode{}; // of one entry, and of all
+  std::array<double, 2> decode{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    sparse_ref<index_type, value_type, memory_space> const entries{indices.data(), values, i == 0 ? 1 : count};
+    std::int64_t written = 0;
+    encode[i] = clock.seconds_of_all(1, [&] {
+      written = format.encode(exec, entries, where, bytes.data());
+      fence(exec, "oktopk::machine::encode");
+    });
+    decode[i] = clock.seconds_of_all(1, [&] {
+      format.decode(exec, bytes.data(), written, entries.size(), where, indices_back.data(), values_back.data());
+      fence(exec, "oktopk::machine::decode");
+    });
+  }
+  auto const slope = [&](std::array<double, 2> const& seconds) {
+    return std::max(seconds[1] - seconds[0], 0.0) / static_cast<double>(count - 1);
+  };
+  return {format.name(), slope(encode), slope(decode)};
 }
 
 /// Calls `visit(format)` for every format that a text can name, of these types, with each code of its values.
@@ -275,42 +318,44 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
   detail::shared_clock<Comm> clock(comm);
 
   // The processor, on vectors that are long enough to tell and short enough for the time that there is.
-  std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 10, 1 << 21);
+  std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 12, 1 << 21);
+  std::int64_t const summed = std::min<std::int64_t>(values, 1 << 20);
   double const density =
       std::clamp(static_cast<double>(k) / static_cast<double>(std::max<std::int64_t>(length, 1)), 1e-6, 1.0);
   auto const selected = std::max<std::int64_t>(1, std::llround(density * static_cast<double>(values)));
   detail::buffer<Value, typename E::memory_space> data("oktopk::machine::values");
   detail::buffer<Value, typename E::memory_space> sums("oktopk::machine::sums");
   data.reserve(exec, values);
-  sums.reserve(exec, values);
+  sums.reserve(exec, summed);
   Kokkos::parallel_for("oktopk::machine::values", detail::index_range<E>(exec, 0, values),
                        detail::scattered_values<Value>{data.data()});
-  detail::copy_values(exec, data.data(), values, sums.data());
+  detail::copy_values(exec, data.data(), summed, sums.data());
   detail::fence(exec, "oktopk::machine::values");
+  auto const adding = [&](std::int64_t of) {
+    detail::combine(exec, reduction::sum, data.data(), of, sums.data());
+    detail::fence(exec, "oktopk::machine::add");
+  };
+  clock.learn_crowding([&] { adding(std::min<std::int64_t>(summed, 1 << 16)); });
   auto const selecting = [&](std::int64_t of, std::int64_t take) {
     using selection = ok_topk<E, self_communicator, with_format<coo<Value, Index>>>;
     typename selection::options const how{.length = of, .k = take};
     selection alone(exec, {}, how);
     array_ref<Value const, typename E::memory_space> const gradient(data.data(), static_cast<std::size_t>(of));
     alone(gradient);
-    double const seconds = clock.seconds([&] { alone(gradient); });
+    double const seconds = clock.seconds_of_all(of < (1 << 16) ? 7 : 1, [&] { alone(gradient); });
     return std::pair(seconds, selection::expected_cost(how, 1).passes);
   };
   auto const [short_call, passes] = selecting(64, 1);
   found.pass = short_call / passes;
   found.select = std::max(selecting(values, selected).first - short_call, 0.0) / static_cast<double>(values);
-  found.add = clock.seconds([&] {
-    detail::combine(exec, reduction::sum, data.data(), values, sums.data());
-    detail::fence(exec, "oktopk::machine::add");
-  }) / static_cast<double>(values);
+  found.add = clock.seconds_of_all(1, [&] { adding(summed); }) / static_cast<double>(summed);
   detail::for_each_format<Value, Index>([&](auto const& format) {
-    std::int64_t const entries = std::min<std::int64_t>(selected, 1 << 14);
+    std::int64_t const entries = std::clamp<std::int64_t>(selected, 1 << 10, 1 << 14);
     auto const width = std::max(entries, static_cast<std::int64_t>(static_cast<double>(entries) / density));
     found.formats.push_back(detail::measure_format(exec, clock, format, entries, width, data.data()));
   });
 
-  // The network: short messages, then longer ones until they take 10 ms, and do so again. One measurement that others
-  // on the machine have made long ends nothing.
+  // The network: short messages, then longer ones until they take 10 ms.
   found.latency = 0;
   found.seconds_per_byte = 0;
   if (comm.size() > 1) {
@@ -321,22 +366,34 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
     space.clear(exec, 0, 2 * most);
     detail::fence(exec, "oktopk::machine::message");
     for (int const distance : {1, comm.size() / 2}) {
-      auto const timed = [&](std::int64_t bytes, int count, int runs) {
-        return clock.seconds_of_messages(runs, [&] { detail::shift(exec, comm, space, bytes, count, distance); });
+      auto const timed = [&](std::int64_t bytes, int count, int runs, int in_a_row = 1) {
+        return clock.seconds(runs, [&] {
+          for (int i = 0; i < in_a_row; ++i) {
+            detail::shift(exec, comm, space, bytes, count, distance);
+          }
+        });
       };
-      double const empty = timed(8, 1, 5);
-      double const middle = timed(short_bytes, 1, 3);
+      double const empty = timed(8, 1, 9);
+      double const latency = std::max(timed(8, 1, 5, 8) - empty, 0.0) / 7;
+      double const middle = timed(short_bytes, 1, 1);
       std::int64_t bytes = 4 * short_bytes;
-      double full = timed(bytes, 1, 1);
-      while (bytes < most && (full < 0.01 || (full = std::min(full, timed(bytes, 1, 1))) < 0.01)) {
+      double const longer = timed(bytes, 1, 1);
+      double before = middle;
+      double full = longer;
+      while (bytes < most && (full < 0.01 || bytes == 4 * short_bytes)) {
         bytes *= 4;
-        full = timed(bytes, 1, 1);
+        before = std::exchange(full, timed(bytes, 1, 1));
       }
-      double const byte = std::max(full - middle, 0.0) / static_cast<double>(bytes - short_bytes);
-      found.latency = std::max(found.latency, empty);
-      found.seconds_per_byte = std::max(found.seconds_per_byte, byte);
-      found.handshake = std::max(found.handshake, middle - empty - byte * machine_model::short_bytes);
-      found.beside = std::max(found.beside, (timed(8, 8, 3) - empty) / 7);
+      double const byte = std::max(full - before, 0.0) / (0.75 * static_cast<double>(bytes));
+      auto const saved = [&](double seconds, double of) { return std::max(empty + byte * of - seconds, 0.0); };
+      double const head_start = std::max(saved(middle, short_bytes), saved(longer, 4.0 * short_bytes));
+      double const transfer = std::max(byte * short_bytes - head_start, 0.0);
+      found.meeting += std::max(empty - latency, 0.0) / 2;
+      found.latency += latency / 2;
+      found.handshake += std::max(middle - empty - transfer, 0.0) / 2;
+      found.beside += std::max(timed(8, 8, 5) - empty, 0.0) / 7 / 2;
+      found.seconds_per_byte += byte / 2;
+      found.head_start += head_start / 2;
     }
   }
   return found;
