@@ -57,6 +57,12 @@ def test_scripts_take_yes(script):
     assert "assume_yes=yes" in (ROOT / script).read_text(encoding="utf-8")
 
 
+def test_benchmarks_are_configured_alone(tmp_path):
+    """As run.py does it, without the examples and the tests: what the benchmarks link is there."""
+    succeed("cmake", "-S", ROOT, "-B", tmp_path, "-DOKTOPK_ENABLE_BENCHMARKS=ON", "-DOKTOPK_ENABLE_MPI=OFF",
+            "-DOKTOPK_ENABLE_TORCH=OFF")
+
+
 # --- where it builds ------------------------------------------------------------------------------
 
 
