@@ -199,8 +199,7 @@ public:
   /// first call, a few control messages, is beside it.
   double bound_words() const {
     double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts_) + 3);
-    double const meeting = detail::allreduce_words_at_most(comm_.size(), 1); // before a trial
-    return (last() ? last()->bound_words() : 0) + agreeing + meeting;
+    return (last() ? last()->bound_words() : 0) + agreeing;
   }
 
   /// Another number of entries from the next call on; see `selecting_base::set_k`. Predicts anew. Collective.
@@ -260,7 +259,6 @@ public:
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
     retired_.reset();
-    bool const on_trial = !trials_.empty();
     try {
       use(trials_.empty() ? chosen_ : forecasts_[trials_[trial_]].text); // the last update lives until here
     } catch (error const& why) {
@@ -271,10 +269,6 @@ public:
     } catch (...) { // memory that this rank alone lacks
       leave(comm_, detail::order_is_lost(comm_.rank()));
       throw;
-    }
-    if (on_trial) { // each is measured from when all ranks are there
-      std::int64_t here = 0;
-      allreduce_integers(comm_, std::span(&here, 1), reduction::max, phase::control, workspace_);
     }
     auto const start = detail::seconds_clock::now();
     update_type const& update = (*current_)(accumulator);
@@ -313,17 +307,13 @@ public:
   std::string table() const { return detail::table_of(forecasts_); }
 
 private:
-  static constexpr std::size_t most_finalists = 6;
-  static constexpr std::int64_t least_calls = 2; // of a trial, whose first one makes room and draws regions
-  static constexpr std::int64_t most_calls = 64;
-  static constexpr double trial_seconds =
-      0.001;                                    // that the other calls of a trial take, if they are more than the least
-  static constexpr double final_seconds = 0.03; // the same of a finalist
+  static constexpr std::size_t most_finalists = 4;
+  static constexpr int trial_calls = 2;         // the first of which makes room and draws regions
+  static constexpr int final_calls = 4;         // the same
   static constexpr double trial_slack = 1.6;    // a prediction may be off by so much
   static constexpr double final_slack = 1.25;   // a single time may be off by so much
   static constexpr double switch_gain = 0.9;    // a switch must take less than this share of the time
   static constexpr double network_change = 1.4; // the clocks say so by this factor
-  static constexpr double least_change = 2e-4;  // seconds: what is less is not worth trials
   static constexpr double fit_slack = 1.1;      // a call may be off the time that it is fitted to by this factor
 
   void check_fit(agreement& terms) const {
@@ -374,7 +364,10 @@ private:
     // Objects of other threads may have measured something else.
     agree_on_machine();
     machine_.latency = how_.latency_us > 0 ? how_.latency_us * 1e-6 : machine_.latency;
-    machine_.seconds_per_byte = how_.rate_mbit > 0 ? 8e-6 / how_.rate_mbit : machine_.seconds_per_byte;
+    if (how_.rate_mbit > 0) {
+      machine_.seconds_per_byte = 8e-6 / how_.rate_mbit;
+      machine_.head_start = 0;
+    }
   }
 
   void agree_on_machine() {
@@ -458,16 +451,14 @@ private:
       double const slack = changed && first_of_kind ? 2 : 1;
       return predicted[each] > slack * limit && forecasts_[each].text != chosen_; // which is measured beside the others
     });
-    begin_round(false, predicted[trials_.front()]);
+    begin_round(false);
   }
 
-  // `seconds`: of the fastest scheme.
-  void begin_round(bool finals, double seconds) {
+  void begin_round(bool finals) {
     in_finals_ = finals;
-    double const more = (finals ? final_seconds : trial_seconds) / seconds;
-    wanted_calls_ = least_calls + static_cast<std::int64_t>(std::min(more, double(most_calls - least_calls)));
     trial_ = 0;
     calls_ = 0;
+    window_ = 0;
   }
 
   // The first one, where there is none of that text.
@@ -517,32 +508,25 @@ private:
 
   // What a call took. Ranks agree after a round of trials, and every few calls.
   void note_time(double seconds) {
-    times_[static_cast<std::size_t>(calls_) % times_.size()] = seconds;
     calls_ += 1;
+    bool const first = !trials_.empty() && calls_ == 1;
+    window_ = first ? 0 : (window_ == 0 ? seconds : std::min(window_, seconds));
     if (trials_.empty()) {
       if (calls_ >= period_) {
         look_at_clocks();
       }
       return;
     }
-    if (calls_ < wanted_calls_) {
+    if (calls_ < (in_finals_ ? final_calls : trial_calls)) {
       return;
     }
-    forecasts_[trials_[trial_]].measured = usual_time(1);
+    forecasts_[trials_[trial_]].measured = window_;
     calls_ = 0;
+    window_ = 0;
     trial_ += 1;
     if (trial_ == trials_.size()) {
       end_round();
     }
-  }
-
-  // The median of this trial's calls, or of the last ones, but for so many of the first.
-  double usual_time(std::int64_t skipped) {
-    auto const end = times_.begin() + std::min<std::int64_t>(calls_, std::ssize(times_));
-    auto const begin = std::min(times_.begin() + skipped, end - 1);
-    auto const middle = begin + (end - begin) / 2;
-    std::nth_element(begin, middle, end);
-    return *middle;
   }
 
   // Those that come near the fastest are measured once more; then the fastest is chosen.
@@ -551,7 +535,7 @@ private:
     for (std::size_t const each : trials_) {
       times.push_back(forecasts_[each].measured);
     }
-    agree_on(times, reduction::max);
+    agree_on(times, reduction::min); // the call of the rank that came last began when all were there
     for (std::size_t i = 0; i < times.size(); ++i) {
       forecasts_[trials_[i]].measured = std::max(times[i], 1e-12);
     }
@@ -566,7 +550,7 @@ private:
       return (place++ >= most_finalists || time(each) > final_slack * time(fastest)) && !in_use;
     });
     if (!in_finals_ && trials_.size() > 1) {
-      begin_round(true, time(fastest));
+      begin_round(true);
       return;
     }
     bool const stays = before > 0 && time(fastest) > switch_gain * before;
@@ -579,30 +563,28 @@ private:
   // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
   void settle(double seconds) {
     trials_.clear();
-    usual_ = 0;
-    begin_round(false, seconds);
+    begin_round(false);
     double const agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency;
     auto const calls = static_cast<std::int64_t>(std::min(100 * agreeing / std::max(seconds, 1e-12), 1e9));
     period_ = std::min(how_.recheck, std::max<std::int64_t>(calls, 8));
   }
 
   void look_at_clocks() {
-    double now = usual_time(0);
-    agree_on(std::span(&now, 1), reduction::min); // of the rank that came last, whose calls began when all were there
+    double now = window_;
+    agree_on(std::span(&now, 1), reduction::min);
     now = std::max(now, 1e-12);
-    begin_round(false, now);
+    begin_round(false);
     forecast const& place = *find(chosen_);
-    // Trials are measured otherwise, so the first look that finds nothing is what the next ones are compared with.
-    double const then = usual_ > 0 ? usual_ : place.measured > 0 ? place.measured : place.predicted;
-    double const limit = usual_ > 0 ? network_change : 2 * network_change;
-    bool const changed = (now >= limit * then || now * limit <= then) && std::abs(now - then) > least_change;
-    usual_ = usual_ > 0 ? usual_ : now;
+    double const then = place.measured > 0 ? place.measured : place.predicted;
+    bool const changed = now >= network_change * then || now * network_change <= then;
     if (changed) {
       // The processor is the same, so the network is another one: as fast as this scheme's bytes tell.
-      double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
+      machine_model still = machine_;
+      still.seconds_per_byte = 0;
+      double const beside = still.seconds(place.cost, place.format);
       bool const tells = place.cost.bytes > 0 && now > beside;
-      machine_.seconds_per_byte =
-          tells ? (now - beside + machine_.head_start) / place.cost.bytes : machine_.seconds_per_byte * now / then;
+      double const sending = now - beside + machine_.head_start;
+      machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;
       agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
     }
     double const factor = now / std::max(machine_.seconds(place.cost, place.format), 1e-12);
@@ -636,9 +618,7 @@ private:
   std::size_t trial_ = 0;
   std::int64_t period_ = 0; // calls from one look at the clocks to the next
   std::int64_t calls_ = 0;  // of this trial, or since the last look at the clocks
-  std::int64_t wanted_calls_ = least_calls;
-  std::array<double, 64> times_{}; // of the last ones of these calls
-  double usual_ = 0;               // seconds of a call of what was chosen
+  double window_ = 0;       // the least time of these
   std::string chosen_;
   std::int64_t switches_ = 0;
   std::map<std::string, any_state> states_; // of each scheme that was used
