@@ -227,7 +227,7 @@ private:
 
   /// The trials of `automatic`, until it has chosen.
   void try_out(subject& each) {
-    constexpr int most_trials = 1000;
+    constexpr int most_trials = 200;
     do {
       each.trial_seconds += call(each, each.trial_calls).seconds;
       each.trial_calls += 1;

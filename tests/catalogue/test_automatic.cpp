@@ -420,6 +420,41 @@ TEST_CASE("automatic: a message that is late once does not make the network slow
   }
 }
 
+TEST_CASE("automatic: a meeting counts once a call, and an idle network takes the first bytes at once", "[automatic]") {
+  machine_model machine = network(1e-6, 1e-9);
+  call_cost const cost{.messages = 2, .bytes = 5000};
+  CHECK(machine.seconds(cost, "") == Approx(7e-6));
+  machine.meeting = 3e-6;
+  machine.head_start = 2e-6;
+  CHECK(machine.seconds(cost, "") == Approx(8e-6));
+  CHECK(machine.transfer(cost) == Approx(3e-6));
+  machine.head_start = 1; // takes off no more than the bytes
+  CHECK(machine.seconds(cost, "") == Approx(5e-6));
+  CHECK(machine.seconds(call_cost{}, "") == 0); // a rank alone meets nobody
+}
+
+TEST_CASE("automatic: a network of a given rate takes no bytes at once", "[automatic]") {
+  in_process::run(2, [&](in_process_communicator comm) {
+    automatic<E, in_process_communicator> const given(E(), comm, {.length = length, .k = k, .rate_mbit = 80});
+    CHECK(given.machine().seconds_per_byte == Approx(1e-7));
+    CHECK(given.machine().head_start == 0);
+  });
+}
+
+TEST_CASE("automatic: what an encoding takes for nothing is not counted for each entry", "[automatic]") {
+  in_process::run(2, [&](in_process_communicator comm) {
+    auto const coo_of = [&](std::int64_t selected) {
+      return measure_machine<float, std::int32_t>(E(), comm, length, selected).formats.front();
+    };
+    format_speed const few = coo_of(1);
+    format_speed const many = coo_of(length / 2);
+    INFO(few.format << ": " << few.encode << " s an entry, of many " << many.encode);
+    CHECK(few.encode < 30 * many.encode + 2e-8);
+    INFO("decoded: " << few.decode << " s an entry, of many " << many.decode);
+    CHECK(few.decode < 30 * many.decode + 2e-8);
+  });
+}
+
 TEST_CASE("the page of algorithms has the table of expected costs", "[automatic]") {
   std::ostringstream rows;
   rows.precision(4);

@@ -579,9 +579,7 @@ private:
     bool const changed = now >= network_change * then || now * network_change <= then;
     if (changed) {
       // The processor is the same, so the network is another one: as fast as this scheme's bytes tell.
-      machine_model still = machine_;
-      still.seconds_per_byte = 0;
-      double const beside = still.seconds(place.cost, place.format);
+      double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
       bool const tells = place.cost.bytes > 0 && now > beside;
       double const sending = now - beside + machine_.head_start;
       machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;

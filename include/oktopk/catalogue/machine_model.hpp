@@ -74,7 +74,7 @@ struct machine_model {
            cost.passes * pass;
   }
 
-  /// Seconds of these that the bytes take.
+  /// Seconds of a call that its bytes take.
   double transfer(call_cost const& cost) const { return std::max(cost.bytes * seconds_per_byte - head_start, 0.0); }
 
   /// Calls `take(name, number)` for each number.
@@ -144,16 +144,14 @@ public:
   template <class Work>
   void learn_crowding(Work const& work) {
     constexpr int many = 50;
-    meeting_ = seconds(5, [&] { meet(); });
+    auto const often = [&] {
+      for (int i = 0; i < many; ++i) {
+        work();
+      }
+    };
+    barrier_ = seconds(5, [&] { meet(); });
     double const alone = seconds(9, work);
-    crowding_ = seconds_until_all(1,
-                                  [&] {
-                                    for (int i = 0; i < many; ++i) {
-                                      work();
-                                    }
-                                  }) /
-                std::max(many * alone, 1e-12);
-    crowding_ = std::max(crowding_, 1.0);
+    crowding_ = std::max(seconds_until_all(1, often) / std::max(many * alone, 1e-12), 1.0);
   }
 
   /// Seconds of `work` that sends nothing, while all ranks do it.
@@ -191,7 +189,7 @@ private:
       work();
       meet();
     });
-    return std::max(both - meeting_, 0.0);
+    return std::max(both - barrier_, 0.0);
   }
 
   void meet() {
@@ -206,7 +204,7 @@ private:
   Comm* comm_;
   collective_workspace workspace_;
   std::vector<std::int64_t> picoseconds_;
-  double meeting_ = 0;
+  double barrier_ = 0;
   double crowding_ = 1;
 };
 
@@ -308,9 +306,8 @@ void shift(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t byt
 } // namespace detail
 
 /// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
-/// about half a second at most: sizes grow until a measurement takes some milliseconds. The result is the same on all
-/// ranks. Of the network both ranks next to each other and ranks that are P/2 apart are measured, and the slower pair
-/// counts, since every scheme has messages between nodes.
+/// about half a second: sizes grow until a measurement takes some milliseconds. The result is the same on all ranks. Of
+/// the network it has the mean of messages to the next rank and of messages between pairs of ranks that are P/2 apart.
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
   machine_model found;

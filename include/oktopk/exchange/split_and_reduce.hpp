@@ -117,7 +117,7 @@ public:
     double const part = expected_places(format, k / ranks, length / ranks);
     int const bucket = std::max(Schedule(typename Schedule::options{}).bucket(), 1);
     int const rounds = (ranks - 2 + bucket) / bucket;
-    return {.messages = double(rounds),
+    return {.messages = 1.0 * rounds,
             .beside = others - rounds,
             .bytes = others * (expected_bytes(format, k / ranks, length / ranks) + message_header_bytes),
             .encoded = others * part,
