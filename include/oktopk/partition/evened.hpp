@@ -5,7 +5,7 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/partition/balanced.hpp>
-#include <oktopk/sparse/sorted_sets.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
 #include <cstddef>
