@@ -10,7 +10,7 @@
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
-#include <oktopk/partition/evened.hpp>
+#include <oktopk/partition/balanced.hpp>
 
 #include <cstdint>
 #include <optional>
