@@ -16,7 +16,7 @@
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
-#include <oktopk/select/kernel/magnitude_mask.hpp>
+#include <oktopk/select/kernel/source.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -17,7 +17,7 @@
 #include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
-#include <oktopk/partition/evened.hpp>
+#include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 

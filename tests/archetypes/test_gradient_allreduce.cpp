@@ -63,7 +63,7 @@ public:
     }
     comm_.allreduce(std::span<double>(sums_), oktopk::reduction::sum, oktopk::phase::reduce);
     state_.iteration += 1;
-    update_ = update_type({even_.data(), sums_.data(), k()}, all_.data(), length(),
+    update_ = update_type({even_.data(), sums_.data(), k()}, update_type::indices_type(all_.data(), all_.size()),
                           {odd_.data(), returned_.data(), static_cast<std::int64_t>(odd_.size())});
     return update_;
   }

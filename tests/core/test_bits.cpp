@@ -115,21 +115,23 @@ TEST_CASE("popcount counts bits, and lowest_bit finds the first") {
   }
 }
 
-using oktopk::detail::bfloat16_bits;
-using oktopk::detail::from_bfloat16_bits;
+using bfloat16 = oktopk::detail::bfloat16_form;
+using float16 = oktopk::detail::float16_form;
 
 TEST_CASE("every bfloat16 comes back as it was, and a NaN as a NaN") {
   for (std::uint32_t half = 0; half <= 0xffff; ++half) {
     auto const bits = static_cast<std::uint16_t>(half);
-    float const value = from_bfloat16_bits<float>(bits);
-    std::uint16_t const again = bfloat16_bits(value);
-    CHECK((std::isnan(value) ? std::isnan(from_bfloat16_bits<float>(again)) : again == bits));
+    float const value = bfloat16::from_bits<float>(bits);
+    std::uint16_t const again = bfloat16::to_bits(value);
+    CHECK((std::isnan(value) ? std::isnan(bfloat16::from_bits<float>(again)) : again == bits));
   }
 }
 
 TEST_CASE("values between two bfloat16 go to the nearest, halves to the even one, of both signs") {
   for (float const sign : {1.0F, -1.0F}) {
-    auto const rounded = [sign](float value) { return sign * from_bfloat16_bits<float>(bfloat16_bits(sign * value)); };
+    auto const rounded = [sign](float value) {
+      return sign * bfloat16::from_bits<float>(bfloat16::to_bits(sign * value));
+    };
     CHECK(rounded(1 + 0x1p-9F) == 1.0F);                  // nearer to 1 than to 1 + 2^-7
     CHECK(rounded(1 + 0x1p-8F) == 1.0F);                  // a half: to the even one
     CHECK(rounded(1 + 0x1p-7F + 0x1p-8F) == 1 + 0x1p-6F); // a half: to the even one, upward
@@ -138,8 +140,8 @@ TEST_CASE("values between two bfloat16 go to the nearest, halves to the even one
 }
 
 TEST_CASE("what is beyond the largest bfloat16 becomes infinite, and binary64 is rounded to binary32 first") {
-  CHECK(std::isinf(from_bfloat16_bits<float>(bfloat16_bits(std::numeric_limits<float>::max()))));
-  CHECK(bfloat16_bits(1.0 + 0x1p-8 + 0x1p-40) == bfloat16_bits(1.0)); // the rest is lost in binary32
+  CHECK(std::isinf(bfloat16::from_bits<float>(bfloat16::to_bits(std::numeric_limits<float>::max()))));
+  CHECK(bfloat16::to_bits(1.0 + 0x1p-8 + 0x1p-40) == bfloat16::to_bits(1.0)); // the rest is lost in binary32
 }
 
 namespace {
@@ -156,16 +158,14 @@ double value_of_float16(std::uint32_t half) {
 /// Every finite float16, and what lies a little beside the middle between it and the next, in both signs.
 template <class Value>
 void check_float16() {
-  using oktopk::detail::float16_bits;
-  using oktopk::detail::from_float16_bits;
   using limits = std::numeric_limits<Value>;
   std::uint32_t wrong = 0;
   for (std::uint32_t half = 0; half < 0x7c00; ++half) {
     for (std::uint32_t const sign : {0U, 0x8000U}) {
       auto const is = [&](Value magnitude, std::uint32_t expected) {
-        wrong += float16_bits(sign != 0 ? -magnitude : magnitude) != (expected | sign) ? 1U : 0U;
+        wrong += float16::to_bits(sign != 0 ? -magnitude : magnitude) != (expected | sign) ? 1U : 0U;
       };
-      Value const value = from_float16_bits<Value>(static_cast<std::uint16_t>(half | sign));
+      Value const value = float16::from_bits<Value>(static_cast<std::uint16_t>(half | sign));
       wrong +=
           static_cast<double>(value) != value_of_float16(half | sign) || std::signbit(value) != (sign != 0) ? 1U : 0U;
       auto const magnitude = static_cast<Value>(value_of_float16(half));
@@ -179,17 +179,17 @@ void check_float16() {
     }
   }
   CHECK(wrong == 0);
-  CHECK(float16_bits(Value(65519)) == 0x7bff);
-  CHECK(float16_bits(Value(65520)) == 0x7bff); // infinite where halves are rounded as IEEE 754 has it
-  CHECK(float16_bits(limits::max()) == 0x7bff);
-  CHECK(float16_bits(limits::lowest()) == 0xfbff);
-  CHECK(float16_bits(limits::denorm_min()) == 0);
-  CHECK(float16_bits(-limits::min()) == 0x8000);
-  CHECK(float16_bits(limits::infinity()) == 0x7c00);
-  CHECK(float16_bits(-limits::infinity()) == 0xfc00);
-  CHECK(from_float16_bits<Value>(0xfc00) == -limits::infinity());
-  CHECK(std::isnan(from_float16_bits<Value>(float16_bits(limits::quiet_NaN()))));
-  CHECK(std::isnan(from_float16_bits<Value>(0x7c01)));
+  CHECK(float16::to_bits(Value(65519)) == 0x7bff);
+  CHECK(float16::to_bits(Value(65520)) == 0x7bff); // infinite where halves are rounded as IEEE 754 has it
+  CHECK(float16::to_bits(limits::max()) == 0x7bff);
+  CHECK(float16::to_bits(limits::lowest()) == 0xfbff);
+  CHECK(float16::to_bits(limits::denorm_min()) == 0);
+  CHECK(float16::to_bits(-limits::min()) == 0x8000);
+  CHECK(float16::to_bits(limits::infinity()) == 0x7c00);
+  CHECK(float16::to_bits(-limits::infinity()) == 0xfc00);
+  CHECK(float16::from_bits<Value>(0xfc00) == -limits::infinity());
+  CHECK(std::isnan(float16::from_bits<Value>(float16::to_bits(limits::quiet_NaN()))));
+  CHECK(std::isnan(float16::from_bits<Value>(0x7c01)));
 }
 
 } // namespace
@@ -197,5 +197,5 @@ void check_float16() {
 TEST_CASE("float16 values come back as they were, others go to the nearest, and none but infinity becomes infinite") {
   check_float16<float>();
   check_float16<double>();
-  CHECK(oktopk::detail::float16_bits(1 + 0x1p-11 + 0x1p-40) == 0x3c01); // one rounding, not one by way of binary32
+  CHECK(float16::to_bits(1 + 0x1p-11 + 0x1p-40) == 0x3c01); // one rounding, not one by way of binary32
 }

@@ -149,9 +149,8 @@ TEMPLATE_LIST_TEST_CASE("one team is the last, and sees what all have written", 
 }
 
 TEST_CASE("masks of lanes") {
-  CHECK(oktopk::detail::lanes_before<32>(0) == 0);
-  CHECK(oktopk::detail::lanes_before<32>(31) == 0x7fffffffU);
-  CHECK(oktopk::detail::lanes_before<64>(63) == 0x7fffffffffffffffU);
+  CHECK(oktopk::detail::rank_in<32>(~std::uint32_t(0), 0) == 0);
+  CHECK(oktopk::detail::rank_in<32>(~std::uint32_t(0), 31) == 31);
   CHECK(oktopk::detail::rank_in<64>(~std::uint64_t(0), 63) == 63);
   CHECK(oktopk::detail::rank_in<32>(0x80000001U, 31) == 1);
   STATIC_REQUIRE(sizeof(lane_mask<32>) == 4);

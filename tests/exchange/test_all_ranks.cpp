@@ -25,9 +25,6 @@ using format_of = oktopk::coo<Value, std::int32_t>;
 template <class Value>
 using group_of = oktopk::detail::all_ranks<execution, counting, format_of<Value>>;
 
-template <class Value>
-using group_workspace = oktopk::detail::all_ranks_workspace<execution, counting, format_of<Value>>;
-
 static_assert(oktopk::detail::gathering_group<group_of<float>, execution, std::int32_t, float>);
 
 using search_of = oktopk::detail::exact_search<execution, std::int32_t, float, group_of<float>>;
@@ -52,10 +49,10 @@ TEST_CASE("with fewer candidates than k all are selected") {
   for (int const ranks : {1, 2, 5}) {
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
       counting counted(comm);
-      group_workspace<float> shared;
+      group_of<float> everybody;
       workspace_of<float> workspace;
       auto call = call_on(counted, 100);
-      group_of<float> everybody(call, 100, shared);
+      everybody.begin(call, 100);
       device_part<format_of<float>> const mine(region_of(std::vector<float>{5, -3, 0, 3, 2, 9}, comm.rank(), ranks));
       oktopk::exact::state<float> state;
       execution const exec;
@@ -78,10 +75,10 @@ TEST_CASE("histograms cost no more than 3k/8 words, or the least there is, whate
       for (std::int64_t const most : {std::int64_t(65535), std::int64_t(65536), std::int64_t(1) << 32}) {
         oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
           counting counted(comm);
-          group_workspace<float> shared;
+          group_of<float> everybody;
           workspace_of<float> workspace;
           auto call = call_on(counted, 1000);
-          group_of<float> everybody(call, most, shared);
+          everybody.begin(call, most);
           std::vector<float> values(10);
           correlated{8}({comm.rank(), ranks, 0}, values);
           device_part<format_of<float>> const mine(all_entries(values));
@@ -114,10 +111,10 @@ TEST_CASE("a search in a range costs less, and says on every rank whether it fou
       std::vector<double> sent(static_cast<std::size_t>(ranks));
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        group_workspace<float> shared;
+        group_of<float> everybody;
         workspace_of<float> workspace;
         auto call = call_on(counted, 9000);
-        group_of<float> everybody(call, 9000, shared);
+        everybody.begin(call, 9000);
         device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
         execution const exec;
         auto const bracket =
@@ -156,7 +153,7 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
         std::vector<std::int64_t> chosen;
         oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
           counting counted(comm);
-          group_workspace<float> shared;
+          group_of<float> everybody;
           workspace_of<float> workspace;
           device_part<format_of<float>> const mine(region_of(all, comm.rank(), ranks));
           oktopk::exact::state<float> state;
@@ -164,7 +161,7 @@ TEST_CASE("exact selects the same across ranks whatever it has guessed before") 
           execution const exec;
           for (int iteration = 0; iteration < 3; ++iteration) {
             auto call = call_on(counted, 500);
-            group_of<float> everybody(call, 500, shared);
+            everybody.begin(call, 500);
             auto const said =
                 oktopk::exact().select(oktopk::selection_context{exec, 60, iteration, everybody, workspace},
                                        local_candidates<float>(mine.entries), state);
@@ -187,9 +184,9 @@ TEST_CASE("sums of counts are right in every width") {
     for (int const ranks : {1, 2, 3, 8}) {
       oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        group_workspace<float> shared;
+        group_of<float> everybody;
         auto call = call_on(counted, 1000);
-        group_of<float> everybody(call, most, shared);
+        everybody.begin(call, most);
         std::vector<std::int64_t> counts{0, most / ranks, comm.rank() + 1};
         everybody.sum(counts);
         CHECK((counts == std::vector<std::int64_t>{0, most / ranks * ranks, ranks * (ranks + 1) / 2}));
@@ -217,12 +214,12 @@ TEST_CASE("a fault reaches everybody with the counts, that of the lowest rank") 
       bool const by_row = round % 2 == 1;
       auto const said = failures_of(ranks, [&](oktopk::in_process_communicator comm) {
         counting counted(comm);
-        group_workspace<float> shared;
+        group_of<float> everybody;
         fault_report const mine =
             comm.rank() >= bad_rank ? fault_report{fault::length_mismatch, 40 + comm.rank()} : fault_report{};
         auto call = call_on(counted, 1000);
         call.note(mine);
-        group_of<float> everybody(call, 100, shared);
+        everybody.begin(call, 100);
         if (by_row) {
           everybody.gather_rows(std::vector<std::int64_t>{5, 7});
         } else {

@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/generators.hpp"
 
-#include <oktopk/exchange/balanced_allgatherv.hpp>
+#include <oktopk/exchange/allgatherv.hpp>
 
 #include <numeric>
 

@@ -7,7 +7,7 @@
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/select/kernel/source.hpp>
-#include <oktopk/sparse/region_sum.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 /// The sum of every rank's k largest entries: an allgather of the selections. 2k(P-1) words, and 2(P-1) of sizes.
 template <oktopk::execution_space E, oktopk::communicator Comm, oktopk::sparse_format Format = oktopk::coo<>>
@@ -49,14 +49,14 @@ public:
         sum_.add(call.exec, all.slice(position, position + size)); // in the order of ranks
         position += size;
       }
-      auto const sums = oktopk::detail::extract_sums(call, sum_); // notes an overflow
-      call.throw_if_faulty();                                     // every rank has formed the same sums
+      auto const sums = sum_.extract_sums(call); // notes an overflow
+      call.throw_if_faulty();                    // every rank has formed the same sums
       return update_type(sums, mine.indices, {});
     });
   }
 
 private:
-  oktopk::count_gathering<Comm> gather_counts_;
+  oktopk::detail::count_gathering<Comm> gather_counts_;
   oktopk::allgatherv<E, Comm, Format> allgatherv_;
-  oktopk::region_sum<index_type, value_type, E> sum_;
+  oktopk::detail::region_sum<index_type, value_type, E> sum_;
 };

@@ -12,17 +12,17 @@ struct truncated16 : oktopk::detail::elementwise_codec<truncated16> {
   static std::string name() { return "truncated16"; }
 
   template <oktopk::gradient_value Value>
-  using wire = std::uint16_t;
+  using bits = std::uint16_t;
 
   template <oktopk::gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
-    auto const bits = __builtin_bit_cast(std::uint32_t, static_cast<float>(value));
-    std::uint32_t const quiet = (bits & 0x7fffffffU) > 0x7f800000U ? 0x40U : 0U; // a NaN stays one
-    return static_cast<std::uint16_t>((bits >> 16) | quiet);
+  KOKKOS_INLINE_FUNCTION static std::uint16_t to_bits(Value value) {
+    auto const pattern = __builtin_bit_cast(std::uint32_t, static_cast<float>(value));
+    std::uint32_t const quiet = (pattern & 0x7fffffffU) > 0x7f800000U ? 0x40U : 0U; // a NaN stays one
+    return static_cast<std::uint16_t>((pattern >> 16) | quiet);
   }
 
   template <oktopk::gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
+  KOKKOS_INLINE_FUNCTION static Value from_bits(std::uint16_t half) {
     return static_cast<Value>(__builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16));
   }
 

@@ -5,7 +5,6 @@
 #include "support/caught.hpp"
 
 #include <oktopk/partition/balanced.hpp>
-#include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <functional>

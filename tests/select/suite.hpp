@@ -198,7 +198,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
     counting comm(inner);
     auto const rank = static_cast<std::size_t>(comm.rank());
     subject<Index, Value, Selector> mine{selector};
-    oktopk::detail::all_ranks_workspace<execution, counting, format> workspace;
+    oktopk::detail::all_ranks<execution, counting, format> group;
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       auto const& values = iterations[i];
       sparse_vector<Value> region; // uneven: the first of several ranks has nothing
@@ -211,7 +211,7 @@ void check_ranks(Selector const& selector, int ranks, std::vector<std::vector<Va
       device_part<format> const own(region);
       auto const length = static_cast<std::int64_t>(values.size());
       auto call = call_on(comm, length);
-      oktopk::detail::all_ranks<execution, counting, format> group(call, length, workspace);
+      group.begin(call, length);
       chosen[i][rank] = mine.select(group, oktopk::detail::candidates<Index, Value, memory>(own.entries), k,
                                     static_cast<std::int64_t>(i), length);
       states[i].push_back(saved(mine.state));

@@ -136,9 +136,10 @@ TEST_CASE("a team for each chunk selects the same as one thread") {
         by_threads.reserve(exec, shares.total() + 1);
         by_teams.reserve(exec, shares.total() + 1);
         auto const source = candidates_in(view);
-        oktopk::detail::select_chunks_on_host(exec, source, shares, by_threads.indices.data(),
-                                              by_threads.values.data());
-        oktopk::detail::select_chunks_on_device(exec, source, shares, by_teams.indices.data(), by_teams.values.data());
+        oktopk::detail::select_chunks<execution, false>(exec, source, shares, by_threads.indices.data(),
+                                                        by_threads.values.data());
+        oktopk::detail::select_chunks<execution, true>(exec, source, shares, by_teams.indices.data(),
+                                                       by_teams.values.data());
         exec.fence();
         CHECK(same(selection_in(by_teams, shares.total()), selection_in(by_threads, shares.total())));
       }

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <oktopk/sparse/sorted_sets.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 TEMPLATE_TEST_CASE("lower_bound finds what std::lower_bound finds", "", std::int32_t, std::int64_t) {
   for (std::int64_t size = 0; size < 40; ++size) {

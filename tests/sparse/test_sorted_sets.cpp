@@ -6,7 +6,7 @@
 #include "support/generators.hpp"
 #include "support/reference.hpp"
 
-#include <oktopk/sparse/sorted_sets.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 #include <iterator>
 
@@ -137,11 +137,11 @@ TEST_CASE("entries are parted by whether their indices are in another list") {
       CHECK(std::equal(right.indices.begin(), right.indices.end(), got.begin()));
       CHECK(std::equal(right.values.begin(), right.values.end(), got_values.begin()));
     };
-    check(oktopk::detail::difference<execution, std::int32_t, float>(exec, given, list, found.data(),
-                                                                     found_values.data()),
+    check(oktopk::detail::entries_by_membership<false, execution, std::int32_t, float>(exec, given, list, found.data(),
+                                                                                       found_values.data()),
           expected[0]);
-    check(oktopk::detail::common_entries<execution, std::int32_t, float>(exec, given, list, found.data(),
-                                                                         found_values.data()),
+    check(oktopk::detail::entries_by_membership<true, execution, std::int32_t, float>(exec, given, list, found.data(),
+                                                                                      found_values.data()),
           expected[1]);
   }
 }

@@ -10,7 +10,7 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
-#include <oktopk/exchange/concept.hpp>
+#include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
@@ -238,7 +238,7 @@ private:
                          : detail::fault_report{};
   }
 
-  count_gathering<Comm> gather_counts_;
+  detail::count_gathering<Comm> gather_counts_;
   Reduce reduce_;
   detail::buffer<Value, memory_space> sums_{"oktopk::dense::sums"};
   detail::buffer<Value, memory_space> lost_{"oktopk::dense::lost"};

@@ -7,11 +7,10 @@
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/exchange/balanced_allgatherv.hpp>
+#include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
-#include <oktopk/exchange/residual.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
-#include <oktopk/partition/evened.hpp>
+#include <oktopk/partition/balanced.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -180,7 +179,7 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
     call.statistics.balanced = u.balanced;
     // Line 14: the local indexes that are among the global ones.
-    auto const indexes = contributed_indices_.run(call, local_topk.indices, u.entries.indices);
+    auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, u.entries.indices);
     // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
     auto const losses = rounding_losses_.run(call, reduced_topk, global_topk.entries, u.entries, global_topk.counts);
     // Line 15.

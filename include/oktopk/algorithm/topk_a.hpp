@@ -7,9 +7,9 @@
 #include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>
-#include <oktopk/exchange/residual.hpp>
+#include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/select/gaussian.hpp>
-#include <oktopk/sparse/region_sum.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -57,7 +57,7 @@ public:
   /// last call in place of k, which is 0 before the first one.
   double bound_words() const {
     std::int64_t const most = local_selection_.selector().bounded() ? k_ : largest_selection_;
-    return (count_gathering<Comm>::bound_words(comm_.size()) +
+    return (detail::count_gathering<Comm>::bound_words(comm_.size()) +
             allgatherv_.bound_words(comm_.size(), most, {0, length_}))
         .total();
   }
@@ -105,16 +105,16 @@ private:
       sum_.add(call.exec, all.slice(position, position + size));
       position += size;
     }
-    entries_type sums = detail::extract_sums(call, sum_);
+    entries_type sums = sum_.extract_sums(call);
     call.throw_if_faulty();
     return sums;
   }
 
   std::int64_t largest_selection_ = 0;
-  count_gathering<Comm> gather_counts_;
+  detail::count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, format_type> allgatherv_;
   detail::rounding_losses<E, format_type> rounding_losses_;
-  region_sum<index_type, value_type, E> sum_;
+  detail::region_sum<index_type, value_type, E> sum_;
 };
 
 namespace detail {

@@ -13,7 +13,6 @@
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
 #include <oktopk/partition/balanced.hpp>
-#include <oktopk/partition/evened.hpp>
 #include <oktopk/partition/uniform.hpp>
 #include <oktopk/select/chunked.hpp>
 #include <oktopk/select/exact.hpp>

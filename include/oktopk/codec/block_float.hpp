@@ -7,14 +7,10 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/core/options.hpp>
 #include <oktopk/format/values/numbers.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
 
 // One block of block floating point: numbers with one exponent together. Written so that compilers vectorise the loops
 // over a block with what every processor has: no calls, no conversions that could trap, a fixed number of rounds.
@@ -239,25 +235,9 @@ namespace oktopk {
 /// what is lost is itself a number without rounding. A value is off by at most half a step, 2^(1-rate) (1 + 2^(1-rate))
 /// of the largest magnitude of its block, and of the least normal number at least; by twice that where the largest
 /// magnitude is so near to infinity that it would round to it. A block with NaN or infinity decodes to NaN throughout.
-struct block_float {
-  static constexpr bool lossless = false;
-  static constexpr std::int64_t block_size = 64;
-
-  struct options {
-    int rate = 8; ///< bits a value, 4 to 16
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("rate", how.rate, "bits a value", between(4, 16));
-    }
-  };
-
-  block_float() : block_float(options{}) {}
-  explicit block_float(options how) : options_(how) {}
-
-  std::string name() const { return "block_float " + std::to_string(options_.rate); }
-
-  std::string problem() const { return detail::fault_of_options("block_float", options_); }
+struct block_float : detail::fixed_rate_codec<block_float> {
+  static constexpr char const* scheme = "block_float";
+  using fixed_rate_codec::fixed_rate_codec;
 
   /// All exponents, then all codes in groups of 8 values.
   template <gradient_value>
@@ -276,11 +256,6 @@ struct block_float {
   template <execution_space E, gradient_value Value>
   void encode(E const& exec, Value const* values, std::int64_t count, std::byte* out, Value* lost) const {
     encode_with<void>("oktopk::block_float::encode", exec, nullptr, count, values, out, lost);
-  }
-
-  template <execution_space E, gradient_value Value>
-  void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) const {
-    decode_and_reduce(exec, detail::replace(), in, count, values);
   }
 
   template <execution_space E, class Operation, gradient_value Value>
@@ -319,12 +294,8 @@ private:
     }
   }
 
-  static constexpr std::int64_t blocks(std::int64_t count) { return (count + block_size - 1) / block_size; }
-
   // The codes after them begin at a multiple of 8 bytes.
   static constexpr std::int64_t exponent_bytes(std::int64_t count) { return detail::round_up_to_8(2 * blocks(count)); }
-
-  options options_;
 };
 
 } // namespace oktopk

@@ -3,25 +3,13 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/concepts.hpp>
+#include <oktopk/core/options.hpp>
 #include <oktopk/core/reduce.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 namespace oktopk {
-
-namespace detail {
-
-/// The operation that replaces a value by the decoded one.
-struct replace {
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {
-    return b;
-  }
-};
-
-} // namespace detail
 
 /// The form of a block of dense values on the wire: a copyable object, made from options that are the same on all
 /// ranks.
@@ -72,6 +60,39 @@ concept recoding_codec = codec<C, Value, E> && !C::lossless &&
                                   std::byte const* in, std::int64_t count) {
                            { c.recode(exec, add(), in, count, values, out, lost) } -> std::same_as<void>;
                          };
+
+/// The base of a codec of blocks of 64 values at a fixed rate. `Codec`, the codec itself, has a name, `scheme`.
+template <class Codec>
+class fixed_rate_codec {
+public:
+  static constexpr bool lossless = false;
+  static constexpr std::int64_t block_size = 64;
+
+  struct options {
+    int rate = 8; ///< bits a value, 4 to 16
+
+    template <class Options, class Visit>
+    static void each_option(Options& how, Visit& visit) {
+      visit("rate", how.rate, "bits a value", between(4, 16));
+    }
+  };
+
+  fixed_rate_codec() : fixed_rate_codec(options{}) {}
+  explicit fixed_rate_codec(options how) : options_(how) {}
+
+  std::string name() const { return std::string(Codec::scheme) + " " + std::to_string(options_.rate); }
+  std::string problem() const { return fault_of_options(Codec::scheme, options_); }
+
+  template <execution_space E, gradient_value Value>
+  void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) const {
+    static_cast<Codec const&>(*this).decode_and_reduce(exec, replace(), in, count, values);
+  }
+
+protected:
+  static constexpr std::int64_t blocks(std::int64_t count) { return (count + block_size - 1) / block_size; }
+
+  options options_;
+};
 
 } // namespace detail
 } // namespace oktopk

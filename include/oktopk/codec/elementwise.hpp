@@ -7,10 +7,6 @@
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
 namespace oktopk {
 
 namespace detail {
@@ -18,43 +14,43 @@ namespace detail {
 /// Encodes values; where `Operation` is not void, the sums of the values and of what is decoded from `from`.
 template <class Element, class Operation, gradient_value Value>
 struct element_encoding {
-  typename Element::template wire<Value> const* from;
+  typename Element::template bits<Value> const* from;
   Value const* values;
-  typename Element::template wire<Value>* to;
+  typename Element::template bits<Value>* to;
   Value* lost;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
     Value value = values[i];
     if constexpr (!std::is_void_v<Operation>) {
-      value = Operation::of(value, Element::template from_wire<Value>(from[i]));
+      value = Operation::of(value, Element::template from_bits<Value>(from[i]));
     }
-    auto const coded = Element::to_wire(value);
+    auto const coded = Element::to_bits(value);
     to[i] = coded;
     if (lost != nullptr) {
-      lost[i] = value - Element::template from_wire<Value>(coded);
+      lost[i] = value - Element::template from_bits<Value>(coded);
     }
   }
 };
 
 template <class Element, class Operation, gradient_value Value>
 struct element_reduction {
-  typename Element::template wire<Value> const* from;
+  typename Element::template bits<Value> const* from;
   Value* values;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    values[i] = Operation::of(values[i], Element::template from_wire<Value>(from[i]));
+    values[i] = Operation::of(values[i], Element::template from_bits<Value>(from[i]));
   }
 };
 
 /// The base of a codec that codes each value by itself, at a fixed width. `Element`, the codec itself, has the type of
-/// a value on the wire, `wire<Value>`, and the two ways of one value, `to_wire` and `from_wire`.
+/// a value on the wire, `bits<Value>`, and the two ways of one value, `to_bits` and `from_bits`.
 template <class Element>
 struct elementwise_codec {
   static constexpr std::int64_t block_size = 1;
 
   template <gradient_value Value>
   static constexpr std::int64_t encoded_bytes(std::int64_t count) {
-    return count * static_cast<std::int64_t>(sizeof(typename Element::template wire<Value>));
+    return count * static_cast<std::int64_t>(sizeof(typename Element::template bits<Value>));
   }
 
   template <execution_space E, gradient_value Value>
@@ -83,7 +79,7 @@ private:
   template <class Operation, execution_space E, gradient_value Value>
   static void encode_with(char const* label, E const& exec, std::byte const* in, std::int64_t count,
                           Value const* values, std::byte* out, Value* lost) {
-    using wire = typename Element::template wire<Value>;
+    using wire = typename Element::template bits<Value>;
     element_encoding<Element, Operation, Value> const kernel{reinterpret_cast<wire const*>(in), values,
                                                              reinterpret_cast<wire*>(out), lost};
     Kokkos::parallel_for(label, index_range<E>(exec, 0, count), kernel);
@@ -91,7 +87,7 @@ private:
 
   template <class Operation, execution_space E, gradient_value Value>
   static void reduce(char const* label, E const& exec, std::byte const* in, std::int64_t count, Value* values) {
-    using wire = typename Element::template wire<Value>;
+    using wire = typename Element::template bits<Value>;
     element_reduction<Element, Operation, Value> const kernel{reinterpret_cast<wire const*>(in), values};
     Kokkos::parallel_for(label, index_range<E>(exec, 0, count), kernel);
   }
@@ -100,22 +96,8 @@ private:
 } // namespace detail
 
 /// Values as they are.
-struct identity : detail::elementwise_codec<identity> {
-  static constexpr bool lossless = true;
+struct identity : detail::elementwise_codec<identity>, detail::exact_form {
   static std::string name() { return "identity"; }
-
-  template <gradient_value Value>
-  using wire = Value;
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value to_wire(Value value) {
-    return value;
-  }
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value from_wire(Value value) {
-    return value;
-  }
 
   template <gradient_value Value>
   static double error_bound(double) {
@@ -125,23 +107,7 @@ struct identity : detail::elementwise_codec<identity> {
 
 /// 16 bits a value: sign, exponent and 7 bits of the mantissa of binary32. Error at most 2^-8 of a normal value (a
 /// binary64 one is rounded to binary32 first); a finite value over the largest bfloat16 becomes infinite.
-struct bfloat16 : detail::elementwise_codec<bfloat16> {
-  static constexpr bool lossless = false;
-  static std::string name() { return "bfloat16"; }
-
-  template <gradient_value Value>
-  using wire = std::uint16_t;
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
-    return detail::bfloat16_bits(value);
-  }
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
-    return detail::from_bfloat16_bits<Value>(half);
-  }
-
+struct bfloat16 : detail::elementwise_codec<bfloat16>, detail::bfloat16_form {
   template <gradient_value Value>
   static double error_bound(double largest) {
     double const normal = largest > 0x1p-126 ? largest : 0x1p-126;
@@ -151,23 +117,7 @@ struct bfloat16 : detail::elementwise_codec<bfloat16> {
 
 /// 16 bits a value: IEEE half precision. Error at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that; a
 /// larger finite value becomes 65504: what is missing is an error like any other, which returns to the residual.
-struct float16 : detail::elementwise_codec<float16> {
-  static constexpr bool lossless = false;
-  static std::string name() { return "float16"; }
-
-  template <gradient_value Value>
-  using wire = std::uint16_t;
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static std::uint16_t to_wire(Value value) {
-    return detail::float16_bits(value);
-  }
-
-  template <gradient_value Value>
-  KOKKOS_INLINE_FUNCTION static Value from_wire(std::uint16_t half) {
-    return detail::from_float16_bits<Value>(half);
-  }
-
+struct float16 : detail::elementwise_codec<float16>, detail::float16_form {
   template <gradient_value Value>
   static double error_bound(double largest) {
     double const rounding = (largest > 0x1p-14 ? largest : 0x1p-14) * 0x1p-11;

@@ -9,12 +9,10 @@
 #include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/core/options.hpp>
 
 #include <zfp.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -32,26 +30,10 @@ namespace oktopk {
 /// A value within the bound of the largest finite value may become infinite. Encoding decoded values may lose again.
 /// ZFP knows no NaN: a word in front of the blocks says whether there was a value that is not finite, and then all
 /// decode to NaN. Runs on the calling thread, which waits for `exec` first.
-struct zfp {
-  static constexpr bool lossless = false;
+struct zfp : detail::fixed_rate_codec<zfp> {
+  static constexpr char const* scheme = "zfp";
   static constexpr bool stable = false; ///< see `codec_level`
-  static constexpr std::int64_t block_size = 64;
-
-  struct options {
-    int rate = 8; ///< bits a value, 4 to 16
-
-    template <class Options, class Visit>
-    static void each_option(Options& how, Visit& visit) {
-      visit("rate", how.rate, "bits a value", between(4, 16));
-    }
-  };
-
-  zfp() : zfp(options{}) {}
-  explicit zfp(options how) : options_(how) {}
-
-  std::string name() const { return "zfp " + std::to_string(options_.rate); }
-
-  std::string problem() const { return detail::fault_of_options("zfp", options_); }
+  using fixed_rate_codec::fixed_rate_codec;
 
   /// The word in front, and `rate` words of 8 bytes a block.
   template <gradient_value>
@@ -103,11 +85,6 @@ struct zfp {
     }
   }
 
-  template <execution_space E, gradient_value Value>
-  void decode(E const& exec, std::byte const* in, std::int64_t count, Value* values) const {
-    decode_and_reduce(exec, detail::replace(), in, count, values);
-  }
-
   template <execution_space E, class Operation, gradient_value Value>
   void decode_and_reduce(E const& exec, Operation, std::byte const* in, std::int64_t count, Value* values) const {
     detail::fence(exec, "oktopk::zfp::decode");
@@ -130,8 +107,6 @@ private:
     return std::all_of(values, values + block_size,
                        [](Value each) { return each < least<Value> && each > -least<Value>; });
   }
-
-  static constexpr std::int64_t blocks(std::int64_t count) { return (count + block_size - 1) / block_size; }
 
   // One pass over a block of bytes; libzfp reads and writes where it is told to and owns nothing of it.
   template <class Value>
@@ -189,8 +164,6 @@ private:
       body(begin, count - begin < block_size ? count - begin : block_size, static_cast<Value const*>(decoded));
     }
   }
-
-  options options_;
 };
 
 } // namespace oktopk

@@ -50,18 +50,6 @@ constexpr std::string_view name(fault what) noexcept {
   return static_cast<std::size_t>(what) < std::size(names) ? names[static_cast<std::size_t>(what)] : "unknown";
 }
 
-namespace detail {
-
-/// True of errors after which a communicator is of no more use: messages were given up, so the rank that has the error
-/// may be the only one, and it names another error than the others do. All other errors of collective calls are on all
-/// ranks, with the same sentence, and everybody can go on.
-constexpr bool breaks_communicator(fault what) noexcept {
-  return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
-         what == fault::abandoned || what == fault::damaged_message;
-}
-
-} // namespace detail
-
 /// The one exception type of the library.
 ///
 /// Bad input is reported by the same error, with the same sentence, on every rank of the communicator, after all
@@ -80,6 +68,14 @@ private:
 };
 
 namespace detail {
+
+/// True of errors after which a communicator is of no more use: messages were given up, so the rank that has the error
+/// may be the only one, and it names another error than the others do. All other errors of collective calls are on all
+/// ranks, with the same sentence, and everybody can go on.
+constexpr bool breaks_communicator(fault what) noexcept {
+  return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
+         what == fault::abandoned || what == fault::damaged_message;
+}
 
 /// The number that a fault is about.
 enum class fault_subject : std::uint8_t {

@@ -16,6 +16,14 @@ struct add {
   }
 };
 
+/// Replaces a value.
+struct replace {
+  template <gradient_value Value>
+  KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {
+    return b;
+  }
+};
+
 struct larger {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value a, Value b) {

@@ -49,9 +49,6 @@ public:
   using values_type = array_ref<Value const, MemorySpace>;
 
   sparse_update() = default;
-  sparse_update(entries_type sums, Index const* contributed, std::int64_t contributed_count, entries_type returned)
-      : sums_(sums), contributed_(contributed, static_cast<std::size_t>(contributed_count)), returned_(returned) {}
-
   sparse_update(entries_type sums, indices_type const& contributed, entries_type returned)
       : sums_(sums), contributed_(contributed), returned_(returned) {}
 

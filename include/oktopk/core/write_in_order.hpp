@@ -195,8 +195,8 @@ void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items
   } else {
     std::int64_t const each = std::int64_t(ordered_rows) * warp::lanes;
     std::int64_t const runs = (size + each - 1) / each;
-    std::int64_t const teams = (runs + warps_in_team<warp> - 1) / warps_in_team<warp>;
-    for_teams<warp>(label, exec, teams, numbers_to_scan<warp> * std::int64_t(sizeof(std::int64_t)) + 64,
+    std::int64_t const teams = teams_of_warps<warp>(runs);
+    for_teams<warp>(label, exec, teams, bytes_to_scan<warp>,
                     count_in_order_kernel<warp, E, Items>{items, size, runs, workspace.numbers.data(),
                                                           workspace.masks.data(), workspace.record.data()});
     for_teams<warp>(label, exec, teams, 0,

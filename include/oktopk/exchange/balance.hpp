@@ -11,12 +11,8 @@
 #include <oktopk/format/concept.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace oktopk::detail {

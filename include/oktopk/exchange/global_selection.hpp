@@ -28,26 +28,12 @@ template <sparse_format Format>
 using candidate_format =
     std::conditional_t<Format::lossless, Format, coo<typename Format::value_type, typename Format::index_type>>;
 
-/// The buffers of `all_ranks`, which outlive it: they hold the counts and entries that it returns.
-template <execution_space E, communicator Comm, sparse_format Format>
-struct all_ranks_workspace {
-  std::vector<std::int64_t> counts; ///< of the rows that were adopted
-  std::vector<std::int64_t> row;
-  std::vector<std::int64_t> rows;
-  std::vector<std::uint16_t> narrow;
-  std::vector<std::uint32_t> wide;
-  std::int64_t gathered = 0; ///< the candidates of all ranks, where the last selection has gathered them
-  collective_workspace collective;
-  count_gathering<Comm> gathering_counts;
-  allgatherv<E, Comm, detail::candidate_format<Format>> gathering;
-};
-
 /// All ranks, each with the sums of its own region: the group of a global selection.
 ///
-/// A model of `gathering_group`, made for one selection. A sum of c counts costs about log2 P messages of c half words,
+/// A model of `gathering_group`. A sum of c counts costs about log2 P messages of c half words,
 /// words or double words, as narrow as all ranks' candidates together allow; `gather_counts` sends 2(P-1) words, a row
 /// of c numbers 2c(P-1). A fault of a rank travels with either, which then throws the same `error` on every rank: that
-/// of the lowest faulty rank. What is returned lies in the workspace.
+/// of the lowest faulty rank. What is returned lies in this object.
 template <execution_space E, communicator Comm, sparse_format Format>
 class all_ranks {
 public:
@@ -55,17 +41,20 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  /// `most_candidates`: no more than these on all ranks together; the same on every rank. The call and the workspace
-  /// outlive this object.
-  all_ranks(call_context<E, Comm>& call, std::int64_t most_candidates, all_ranks_workspace<E, Comm, Format>& workspace)
-      : call_(&call), most_candidates_(most_candidates), workspace_(&workspace) {}
+  /// Begins a selection in a call, which outlives it. `most_candidates`: no more than these on all ranks together; the
+  /// same on every rank.
+  void begin(call_context<E, Comm>& call, std::int64_t most_candidates) {
+    call_ = &call;
+    most_candidates_ = most_candidates;
+    gathered_ = 0;
+  }
 
   static constexpr bool alone = false;
 
   /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One is enough
   /// where the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
   int kth_digit_bits(std::int64_t k, int bits) const {
-    std::int64_t const messages = detail::ceil_log2(call_->comm.size());
+    std::int64_t const messages = ceil_log2(call_->comm.size());
     int width = std::min(bits, 12);
     while (width > 4 && messages * (std::int64_t(1) << width) * count_bytes() / 4 > k / 32) {
       width -= 1;
@@ -78,9 +67,9 @@ public:
       return;
     }
     switch (count_bytes()) {
-    case 2: sum_as(counts, workspace_->narrow); break;
-    case 4: sum_as(counts, workspace_->wide); break;
-    default: allreduce_integers(call_->comm, counts, reduction::sum, phase::threshold, workspace_->collective);
+    case 2: sum_as(counts, narrow_); break;
+    case 4: sum_as(counts, wide_); break;
+    default: allreduce_integers(call_->comm, counts, reduction::sum, phase::threshold, collective_);
     }
     // Sums of these are formed, which must not overflow.
     std::int64_t const most = std::min(most_candidates_, std::int64_t(1) << 50);
@@ -97,34 +86,38 @@ public:
     return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
   }
 
-  std::span<std::int64_t const> gather_counts(std::int64_t count) {
-    return workspace_->gathering_counts.run(*call_, count);
-  }
+  std::span<std::int64_t const> gather_counts(std::int64_t count) { return gathering_counts_.run(*call_, count); }
 
   std::span<std::int64_t> gather_rows(std::span<std::int64_t const> row) {
-    workspace_->row.assign(row.begin(), row.end());
-    workspace_->row.front() = static_cast<std::int64_t>(call_->header(row.front(), phase::threshold));
-    workspace_->rows.resize(row.size() * static_cast<std::size_t>(call_->comm.size()));
-    allgather(call_->comm, std::span<std::int64_t const>(workspace_->row), std::span<std::int64_t>(workspace_->rows),
-              phase::threshold, workspace_->collective);
-    call_->hear_all(workspace_->rows, row.size(), phase::threshold);
-    return workspace_->rows;
+    row_.assign(row.begin(), row.end());
+    row_.front() = static_cast<std::int64_t>(call_->header(row.front(), phase::threshold));
+    rows_.resize(row.size() * static_cast<std::size_t>(call_->comm.size()));
+    allgather(call_->comm, std::span<std::int64_t const>(row_), std::span<std::int64_t>(rows_), phase::threshold,
+              collective_);
+    call_->hear_all(rows_, row.size(), phase::threshold);
+    return rows_;
   }
 
   std::span<std::int64_t const> adopt_counts(std::span<std::int64_t const> rows, std::size_t width) {
-    workspace_->counts.resize(static_cast<std::size_t>(call_->comm.size()));
-    for (std::size_t rank = 0; rank < workspace_->counts.size(); ++rank) {
-      workspace_->counts[rank] = rows[rank * width];
+    counts_.resize(static_cast<std::size_t>(call_->comm.size()));
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+      counts_[rank] = rows[rank * width];
     }
-    detail::check_counts(workspace_->counts, call_->length);
-    return workspace_->counts;
+    check_counts(counts_, call_->length);
+    return counts_;
   }
 
   /// All candidates of all ranks, as the paper re-evaluates (Algorithm 1, line 10). Collective; sends all of them.
   entries_type gather(E const&, candidates<index_type, value_type, typename E::memory_space> from) {
-    auto const sizes = workspace_->gathering_counts.run(*call_, from.size(), phase::threshold);
-    workspace_->gathered = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
-    return workspace_->gathering.run(*call_, {from.indices.data(), from.values.data(), from.size()}, sizes);
+    auto const sizes = gathering_counts_.run(*call_, from.size(), phase::threshold);
+    gathered_ = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
+    return gathering_.run(*call_, {from.indices.data(), from.values.data(), from.size()}, sizes);
+  }
+
+  /// For so many candidates, or what the last selection has gathered where that is more, in so many steps.
+  word_bound bound_of_gather(int ranks, std::int64_t length, std::int64_t candidates, std::int64_t steps) const {
+    return gathering_.bound_words(ranks, length, static_cast<double>(std::max(candidates, gathered_) * steps),
+                                  ranks - 1);
   }
 
 private:
@@ -138,14 +131,21 @@ private:
   template <class Count>
   void sum_as(std::span<std::int64_t> counts, std::vector<Count>& converted) {
     converted.assign(counts.begin(), counts.end());
-    allreduce_integers(call_->comm, std::span<Count>(converted), reduction::sum, phase::threshold,
-                       workspace_->collective);
+    allreduce_integers(call_->comm, std::span<Count>(converted), reduction::sum, phase::threshold, collective_);
     std::copy(converted.begin(), converted.end(), counts.begin());
   }
 
-  call_context<E, Comm>* call_;
-  std::int64_t most_candidates_;
-  all_ranks_workspace<E, Comm, Format>* workspace_;
+  call_context<E, Comm>* call_ = nullptr;
+  std::int64_t most_candidates_ = 0;
+  std::vector<std::int64_t> counts_; // of the rows that were adopted
+  std::vector<std::int64_t> row_;
+  std::vector<std::int64_t> rows_;
+  std::vector<std::uint16_t> narrow_;
+  std::vector<std::uint32_t> wide_;
+  std::int64_t gathered_ = 0; // the candidates of all ranks, where the last selection has gathered them
+  collective_workspace collective_;
+  count_gathering<Comm> gathering_counts_;
+  allgatherv<E, Comm, candidate_format<Format>> gathering_;
 };
 
 template <class S, class E, class Comm, class Format>
@@ -194,16 +194,15 @@ public:
   /// or nothing where nobody can tell; the same on every rank. A fault of a rank is thrown on every rank.
   selection_type run(call_context<E, Comm>& call, entries_of<Format, E> sums, state_type& state,
                      std::optional<std::int64_t> most_selected) {
-    detail::profiling_region const profiled("oktopk::global_selection");
-    detail::stopwatch const timed(call.statistics.select_seconds);
+    profiling_region const profiled("oktopk::global_selection");
+    stopwatch const timed(call.statistics.select_seconds);
     std::int64_t const most = most_selected.value_or(call.length);
     constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
     std::int64_t const ranks = call.comm.size();
     std::int64_t const most_candidates = most > endless / ranks ? endless : most * ranks;
-    all_ranks_workspace_.gathered = 0;
-    all_ranks<E, Comm, Format> everybody(call, most_candidates, all_ranks_workspace_);
+    everybody_.begin(call, most_candidates);
     selection_context<E, index_type, value_type, all_ranks<E, Comm, Format>> const context{
-        call.exec, call.k, call.iteration, everybody, workspace_};
+        call.exec, call.k, call.iteration, everybody_, workspace_};
     auto chosen = selector_.select(context, candidates<index_type, value_type, typename E::memory_space>(sums), state);
     call.statistics.global_reevaluated = chosen.reevaluated;
     found_ = chosen.total();
@@ -221,11 +220,10 @@ public:
     if (ranks == 1) {
       return {};
     }
-    std::int64_t const steps = detail::ceil_log2(ranks);
-    if (detail::gathers_candidates(selector_)) {
-      auto const all = std::max(k < length / ranks ? k * ranks : length, all_ranks_workspace_.gathered);
+    std::int64_t const steps = ceil_log2(ranks);
+    if (gathers_candidates(selector_)) {
       return word_bound{0, 4.0 * (ranks - 1)} +
-             all_ranks_workspace_.gathering.bound_words(ranks, length, static_cast<double>(all * steps), ranks - 1);
+             everybody_.bound_of_gather(ranks, length, k < length / ranks ? k * ranks : length, steps);
     }
     double const digits = 2 * (8.0 * sizeof(value_type) - 1) / 4;
     return {0, static_cast<double>(k) / 2 + (selector_.bounded() ? 12.0 : 14.0) * (ranks - 1) +
@@ -234,7 +232,7 @@ public:
 
   /// One histogram of k/32 words or a few, and the counts; this rank reads the sums of its region once.
   static call_cost expected_cost(int ranks, double sums, double k) {
-    double const steps = detail::doubling_steps(ranks);
+    double const steps = doubling_steps(ranks);
     return {.messages = 2 * steps, .bytes = steps * (k / 8 + 64) + 8.0 * (ranks - 1), .selected = sums, .passes = 1};
   }
 
@@ -242,7 +240,7 @@ private:
   GlobalSelector selector_;
   std::int64_t found_ = 0;
   selection_workspace<index_type, value_type, E> workspace_;
-  all_ranks_workspace<E, Comm, Format> all_ranks_workspace_;
+  all_ranks<E, Comm, Format> everybody_;
 };
 
 } // namespace detail

@@ -13,10 +13,10 @@
 #include <oktopk/core/workspace.hpp>
 #include <oktopk/exchange/concept.hpp>
 #include <oktopk/format/concept.hpp>
-#include <oktopk/sparse/region_sum.hpp>
-#include <oktopk/sparse/sorted_sets.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -78,16 +78,14 @@ public:
 
   explicit split_and_reduce(Schedule how, Format const& format = {}) : schedule_(how), format_(format) {}
 
-  Format const& format() const { return format_; }
-
   /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
   /// `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any rank has selected, or
   /// nothing where nobody can tell. Then ranks announce their sizes first, in P-1 more messages of 2 words.
   result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
                   std::optional<std::int64_t> most_selected) {
-    detail::profiling_region const profiled("oktopk::split_and_reduce");
+    profiling_region const profiled("oktopk::split_and_reduce");
     int const rank = call.comm.rank();
-    detail::split_positions<E, index_type>(call.exec, selection.indices, boundaries, positions_);
+    split_positions<E, index_type>(call.exec, selection.indices, boundaries, positions_);
     region const own{boundaries[at(rank)], boundaries[at(rank) + 1]};
     sum_.open(call.exec, own);
     sum_.add(call.exec, share_of(selection, rank));
@@ -101,7 +99,7 @@ public:
       note_losses(call.exec, selection, result.own_last, selection.size());
       result.losses = {selection.indices.data(), sent_values_.data(), selection.size()};
     }
-    result.sums = detail::extract_sums(call, sum_);
+    result.sums = sum_.extract_sums(call);
     return result;
   }
 
@@ -129,7 +127,7 @@ private:
   // From what the owners will have to what was rounded off.
   void note_losses(E const& exec, entries_type const& selection, std::int64_t first, std::int64_t last) {
     value_type* const sent = sent_values_.data() + first;
-    detail::losses_of<E, value_type>(exec, selection.values.data() + first, sent, last - first, sent);
+    losses_of<E, value_type>(exec, selection.values.data() + first, sent, last - first, sent);
   }
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -170,7 +168,7 @@ private:
   }
 
   std::int64_t message_bytes(std::int64_t count, region where) const {
-    return message_header_bytes + detail::round_up_to_8(format_.max_encoded_bytes(count, where));
+    return message_header_bytes + round_up_to_8(format_.max_encoded_bytes(count, where));
   }
 
   // At most two buckets of receives are in use at a time, and all sends until the end.
@@ -289,6 +287,90 @@ private:
   std::vector<typename Comm::request> announcements_;
   int bucket_ = 1; // no wider than there are steps
   std::int64_t slot_bytes_ = 0;
+};
+
+template <gradient_index Index, gradient_value Value>
+struct own_rounding_losses {
+  Index const* from;
+  Value const* exact;
+  Value const* rounded;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    indices[i] = from[i];
+    values[i] = exact[i] - rounded[i];
+  }
+};
+
+/// Entries that return to this rank's residual where a format is lossy: what its own messages rounded off.
+///
+/// Of the entries that it sent to the owners of their regions, those that made it into the result; of the sums of its
+/// own region, those that it sent to all. Every rounding is one rank's, and returns there once. Sends nothing.
+template <execution_space E, sparse_format Format>
+class rounding_losses {
+public:
+  using index_type = typename Format::index_type;
+  using value_type = typename Format::value_type;
+  using entries_type = entries_of<Format, E>;
+
+  explicit rounding_losses(Format const& format = {}) : is_lossy_(is_lossy(format)) {}
+
+  /// Ascending, unique and valid until the next run; empty where the format loses nothing. `sums` are this rank's part
+  /// of the result before they were encoded, `result` is the whole, decoded, with `counts` entries of each rank.
+  template <communicator Comm>
+  entries_type run(call_context<E, Comm>& call, split_and_reduce_result<Format, E> const& sent,
+                   entries_type const& sums, entries_type const& result, std::span<std::int64_t const> counts) {
+    if (!is_lossy_ || (sent.losses.values.extent(0) == 0 && sums.size() == 0)) {
+      return {};
+    }
+    E const& exec = call.exec;
+    indices_.reserve(exec, sent.losses.size() + sums.size());
+    values_.reserve(exec, sent.losses.size() + sums.size());
+    std::int64_t count =
+        add_contributed(exec, sent.losses.slice(0, sent.own_first), result.indices, indices_.data(), values_.data());
+    own_rounding_losses<index_type, value_type> const kernel{sums.indices.data(), sums.values.data(),
+                                                             own_values(call, result, counts), indices_.data() + count,
+                                                             values_.data() + count};
+    Kokkos::parallel_for("oktopk::rounding_losses::add_own", index_range<E>(exec, 0, sums.size()), kernel);
+    count += sums.size();
+    count += add_contributed(exec, sent.losses.slice(sent.own_last, sent.losses.size()), result.indices,
+                             indices_.data() + count, values_.data() + count);
+    return {indices_.data(), values_.data(), count};
+  }
+
+  /// The same where a rank sent `entries` to all and nothing else.
+  template <communicator Comm>
+  entries_type run(call_context<E, Comm>& call, entries_type const& entries, entries_type const& result,
+                   std::span<std::int64_t const> counts) {
+    if (!is_lossy_) {
+      return {};
+    }
+    values_.reserve(call.exec, entries.size());
+    losses_of<E, value_type>(call.exec, entries.values.data(), own_values(call, result, counts), entries.size(),
+                             values_.data());
+    return {entries.indices.data(), values_.data(), entries.size()};
+  }
+
+private:
+  // Those of this rank's part, as the others have them.
+  template <communicator Comm>
+  static value_type const* own_values(call_context<E, Comm>& call, entries_type const& result,
+                                      std::span<std::int64_t const> counts) {
+    return result.values.data() + std::accumulate(counts.begin(), counts.begin() + call.comm.rank(), std::int64_t(0));
+  }
+
+  static std::int64_t add_contributed(E const& exec, entries_type const& losses,
+                                      array_ref<index_type const, typename E::memory_space> result, index_type* indices,
+                                      value_type* values) {
+    return losses.size() == 0
+               ? 0
+               : entries_by_membership<true, E, index_type, value_type>(exec, losses, result, indices, values);
+  }
+
+  bool is_lossy_;
+  buffer<index_type, typename E::memory_space> indices_{"oktopk::rounding_losses::indices"};
+  buffer<value_type, typename E::memory_space> values_{"oktopk::rounding_losses::values"};
 };
 
 } // namespace detail

@@ -108,19 +108,7 @@ double expected_places(Format const& format, double count, double width) {
   }
 }
 
-} // namespace detail
-
-/// Entries of a format's types in the memory of an execution space.
-template <sparse_format Format, execution_space E>
-using entries_of = sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>;
-
-/// Bytes that start every message of a schedule: room for what the receiver must know besides the entries.
-inline constexpr std::int64_t message_header_bytes = 8;
-
-} // namespace oktopk
-
 // The answer of decoders to bytes that no encoder wrote.
-namespace oktopk::detail {
 
 /// The value of an entry that cannot be decoded: a NaN, which every algorithm reports.
 template <gradient_value Value>
@@ -140,4 +128,13 @@ inline void expect_bytes(std::int64_t bytes, std::int64_t expected, std::int64_t
   }
 }
 
-} // namespace oktopk::detail
+} // namespace detail
+
+/// Entries of a format's types in the memory of an execution space.
+template <sparse_format Format, execution_space E>
+using entries_of = sparse_ref<typename Format::index_type, typename Format::value_type, typename E::memory_space>;
+
+/// Bytes that start every message of a schedule: room for what the receiver must know besides the entries.
+inline constexpr std::int64_t message_header_bytes = 8;
+
+} // namespace oktopk

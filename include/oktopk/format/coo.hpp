@@ -5,8 +5,6 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/format/concept.hpp>
 
-#include <cstddef>
-
 namespace oktopk {
 
 // The kernels are functors: nvcc's lambdas for host and device can crash where several translation units call the

@@ -12,7 +12,6 @@
 
 namespace oktopk {
 
-// The kernels are functors, as those of coo.
 namespace detail {
 
 template <class Entries, class Value>

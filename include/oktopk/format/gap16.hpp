@@ -7,11 +7,9 @@
 #include <oktopk/format/values/numbers.hpp>
 
 #include <algorithm>
-#include <cstddef>
 
 namespace oktopk {
 
-// The kernels are functors, as those of coo.
 namespace detail {
 
 /// A message of `gap16`: the values, the gap of each entry in 16 bits, and the long gaps in order.

@@ -5,12 +5,275 @@
 #include <oktopk/core/options.hpp>
 #include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact.hpp>
-#include <oktopk/select/kernel/chunks.hpp>
+#include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
+#include <limits>
 
 namespace oktopk {
+
+namespace detail {
+
+/// The plan of a selection by chunks: the number of entries that each chunk gives, and where they are written.
+struct chunk_shares {
+  std::int64_t length = 0; ///< of the vector
+  std::int64_t chunk = 1;  ///< values in a whole chunk
+  std::int64_t whole = 0;  ///< number of whole chunks
+  std::int64_t base = 0;   ///< what a whole chunk gives at least
+  std::int64_t extra = 0;  ///< how many whole chunks give one more; they lie evenly among the others
+  std::int64_t last = 0;   ///< what the shorter chunk at the end gives
+
+  /// `chunk` times 2^31 must not be less than the length.
+  KOKKOS_INLINE_FUNCTION std::int64_t chunks() const { return whole + (whole * chunk < length ? 1 : 0); }
+  KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t which) const { return which * chunk; }
+  KOKKOS_INLINE_FUNCTION std::int64_t end(std::int64_t which) const {
+    return which < whole ? (which + 1) * chunk : length;
+  }
+
+  /// Entries of all chunks before, for a chunk up to `whole`.
+  KOKKOS_INLINE_FUNCTION std::int64_t offset(std::int64_t which) const {
+    return which * base + (extra > 0 ? which * extra / whole : 0);
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t wanted(std::int64_t which) const {
+    return which < whole ? offset(which + 1) - offset(which) : last;
+  }
+
+  std::int64_t total() const { return offset(whole) + last; }
+
+  /// Where a value may be that no chunk looks for: the whole vector, its shorter chunk, or nothing.
+  std::int64_t first_without_share() const { return whole > 0 && base == 0 ? 0 : last == 0 ? whole * chunk : length; }
+};
+
+/// The same number from every chunk; from one that is shorter than that, all it has.
+inline chunk_shares same_shares(std::int64_t length, std::int64_t chunk, std::int64_t per_chunk) {
+  std::int64_t const whole = length / chunk;
+  return {length, chunk, whole, per_chunk, 0, std::min(per_chunk, length - whole * chunk)};
+}
+
+/// k entries in all, k at most the length: from each chunk in proportion to its values, whole chunks within one.
+inline chunk_shares proportional_shares(std::int64_t length, std::int64_t chunk, std::int64_t k) {
+  std::int64_t const whole = length / chunk;
+  std::int64_t const rest = length - whole * chunk;
+  std::int64_t const last = rest > 0 ? k * rest / length : 0;
+  if (whole == 0) {
+    return {length, chunk, 0, 0, 0, last};
+  }
+  return {length, chunk, whole, (k - last) / whole, (k - last) % whole, last};
+}
+
+// The largest of each chunk where threads are many: a team for each chunk.
+
+/// The kernel of one team. A chunk is read once for each bit of the magnitude that it must find, out of the cache.
+template <execution_space E, selection_source Source>
+struct chunk_by_team {
+  using index_type = typename Source::index_type;
+  using value_type = typename Source::value_type;
+  using bits = bits_of<value_type>;
+  using team_type = typename Kokkos::TeamPolicy<E>::member_type;
+
+  Source from;
+  chunk_shares shares;
+  index_type* indices;
+  value_type* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(team_type const& team) const {
+    std::int64_t const which = team.league_rank();
+    std::int64_t const begin = shares.begin(which);
+    std::int64_t const size = shares.end(which) - begin;
+    std::int64_t const wanted = shares.wanted(which);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, size), [&](std::int64_t i) { from.load(begin + i); });
+    team.team_barrier();
+    if (wanted == 0) {
+      return;
+    }
+    // The largest pattern that enough of them reach.
+    bits threshold = 0;
+    std::int64_t reaching = size;
+    for (int bit = magnitude_bit_count<value_type> - 1; bit >= 0 && reaching > wanted; --bit) {
+      bits const higher = threshold | (bits(1) << bit);
+      std::int64_t const count = count_reaching(team, begin, size, higher);
+      if (count >= wanted) {
+        threshold = higher;
+        reaching = count;
+      }
+    }
+    std::int64_t const ties =
+        reaching == wanted ? size : wanted - count_reaching(team, begin, size, static_cast<bits>(threshold + 1));
+    write(team, begin, size, threshold, ties);
+  }
+
+private:
+  KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(team_type const& team, std::int64_t begin, std::int64_t size,
+                                                     bits pattern) const {
+    std::int64_t count = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, size),
+        [&](std::int64_t i, std::int64_t& sum) { sum += magnitude_bits(from.loaded(begin + i)) >= pattern ? 1 : 0; },
+        count);
+    team.team_barrier(); // Kokkos 3.4 lets the next reduction write where another warp still reads this one's sum
+    return count;
+  }
+
+  /// Writes the values above the threshold, and the first `ties` of those with it.
+  KOKKOS_INLINE_FUNCTION void write(team_type const& team, std::int64_t begin, std::int64_t size, bits threshold,
+                                    std::int64_t ties) const {
+    constexpr std::int64_t above = std::int64_t(1) << 32; // one scan counts both, each in its half
+    std::int64_t const offset = shares.offset(team.league_rank());
+    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, size), [&](std::int64_t i, std::int64_t& before, bool final) {
+      value_type const x = from.loaded(begin + i);
+      bits const magnitude = magnitude_bits(x);
+      if (final) {
+        std::int64_t const ties_before = before % above;
+        if (magnitude > threshold || (magnitude == threshold && ties_before < ties)) {
+          std::int64_t const place = offset + before / above + (ties_before < ties ? ties_before : ties);
+          indices[place] = from.index(begin + i);
+          values[place] = x;
+        }
+      }
+      before += magnitude > threshold ? above : magnitude == threshold ? 1 : 0;
+    });
+  }
+};
+
+// The largest of each chunk where threads are few: each thread goes through chunks one after the other, and what it
+// looks at more than once lies in the first cache.
+
+/// Loads positions [begin, end) and counts the magnitudes whose pattern is at least `reach`.
+template <selection_source Source>
+KOKKOS_INLINE_FUNCTION std::int64_t count_reaching(Source const& from, std::int64_t begin, std::int64_t end,
+                                                   bits_of<value_of<Source>> reach) {
+  std::int64_t count = 0;
+  while (begin < end) {
+    std::uint64_t masks[blocks_at_once];
+    int const loaded = load_masks(from, begin, end, reach, masks);
+    for (int block = 0; block < loaded; ++block) {
+      count += popcount(masks[block]);
+    }
+    begin += std::int64_t(loaded) * mask_width;
+  }
+  return count;
+}
+
+/// Bounds of the `wanted`-th largest magnitude of some values: at least `low`, below `high`.
+template <gradient_value Value>
+struct rank_bracket {
+  using bits = bits_of<Value>;
+
+  std::int64_t wanted;
+  std::int64_t at_low;                               ///< how many reach `low`: as many as are wanted, or more
+  std::int64_t at_high = 0;                          ///< how many reach `high`: fewer
+  bits low = 0;                                      ///< a pattern
+  bits high = bits(1) << magnitude_bit_count<Value>; ///< a pattern, or one past all of them
+  bits step = bits(1) << (std::numeric_limits<Value>::digits - 6); ///< where only one side is near
+  bool low_is_near = false;
+  bool high_is_near = false;
+  int turn = 0;
+
+  /// Notes how many reach a pattern inside.
+  KOKKOS_INLINE_FUNCTION void learn(bits pattern, std::int64_t count) {
+    if (count >= wanted) {
+      low = pattern;
+      at_low = count;
+      low_is_near = true;
+    } else {
+      high = pattern;
+      at_high = count;
+      high_is_near = true;
+    }
+  }
+
+  /// True where all that reach `low` and no others are wanted, or `low` is the magnitude itself, which has ties.
+  KOKKOS_INLINE_FUNCTION bool is_closed() const { return at_low == wanted || high - low == 1; }
+
+  /// The next pattern to look at: strictly inside. From a single side in growing steps; then where the magnitude is if
+  /// they lie evenly, and every third time half-way, so that it ends soon wherever they lie.
+  KOKKOS_INLINE_FUNCTION bits next() {
+    bits const width = high - low;
+    bits ahead = width / 2;
+    if (low_is_near != high_is_near) {
+      ahead = low_is_near ? step : (step < width ? width - step : 1);
+      step = step < width / 4 ? 4 * step : width / 2;
+    } else if (low_is_near && ++turn % 3 != 0) {
+      double const share = (static_cast<double>(at_low - wanted) + 0.5) / static_cast<double>(at_low - at_high);
+      ahead = static_cast<bits>(static_cast<double>(width) * share);
+    }
+    return low + (ahead < 1 ? 1 : ahead >= width ? width - 1 : ahead);
+  }
+};
+
+/// Loads a chunk and writes its share. Begins with a guess of the least magnitude that is taken, as a pattern, and
+/// gives that magnitude, the guess for the next chunk. The result does not depend on the guess.
+template <selection_source Source, selection_source Loaded>
+KOKKOS_INLINE_FUNCTION bits_of<value_of<Source>>
+select_chunk(Source const& from, Loaded const& loaded, chunk_shares const& shares, std::int64_t which,
+             bits_of<value_of<Source>> guess, index_of<Source>* indices, value_of<Source>* values) {
+  using value_type = typename Source::value_type;
+  std::int64_t const begin = shares.begin(which);
+  std::int64_t const end = shares.end(which);
+  rank_bracket<value_type> bracket{shares.wanted(which), end - begin};
+  std::int64_t const reaching = count_reaching(from, begin, end, guess);
+  if (bracket.wanted == 0) {
+    return guess;
+  }
+  if (!bracket.is_closed()) {
+    bracket.learn(guess, reaching);
+  }
+  while (!bracket.is_closed()) {
+    auto const pattern = bracket.next();
+    bracket.learn(pattern, count_reaching(loaded, begin, end, pattern));
+  }
+  magnitude_filter<value_type> kept{bracket.low};
+  if (bracket.at_low > bracket.wanted) { // ties to the lower index
+    std::int64_t left = bracket.wanted - bracket.at_high;
+    for (kept.last_tie = begin - 1; left > 0;) {
+      kept.last_tie += 1;
+      left -= magnitude_bits(loaded.loaded(kept.last_tie)) == bracket.low ? 1 : 0;
+    }
+  }
+  std::int64_t const offset = shares.offset(which);
+  compact_range(loaded, kept, begin, end, indices + offset, values + offset, bracket.wanted, false);
+  return bracket.low;
+}
+
+/// One thread's part of the chunks, one after the other. A functor, since tests run it on devices, too.
+template <selection_source Source, selection_source Loaded>
+struct successive_chunks {
+  Source from;
+  Loaded loaded;
+  chunk_shares shares;
+  std::int64_t parts;
+  index_of<Source>* indices;
+  value_of<Source>* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t part) const {
+    std::int64_t const chunks = shares.chunks();
+    bits_of<value_of<Source>> guess = infinity_bits<value_of<Source>> / 2; // of about 1
+    for (std::int64_t which = chunks * part / parts; which < chunks * (part + 1) / parts; ++which) {
+      guess = select_chunk(from, loaded, shares, which, guess, indices, values);
+    }
+  }
+};
+
+/// Loads the whole source and enqueues the writing of each chunk's share, in ascending order, where all has room.
+template <execution_space E, bool ByTeams = is_device<E>, selection_source Source>
+void select_chunks(E const& exec, Source const& from, chunk_shares const& shares, index_of<Source>* indices,
+                   value_of<Source>* values) {
+  if constexpr (ByTeams) {
+    // Kokkos before 3.7 chooses numbers of threads by itself with which its own scan over a team ends the program: it
+    // wants a power of two (kokkos/kokkos #4146).
+    Kokkos::TeamPolicy<E> const teams(exec, static_cast<int>(shares.chunks()), is_device<E> ? 128 : 1);
+    Kokkos::parallel_for("oktopk::select::chunks", teams, chunk_by_team<E, Source>{from, shares, indices, values});
+  } else {
+    auto const loaded = from.materialized();
+    std::int64_t const parts = std::min<std::int64_t>(exec.concurrency(), shares.chunks());
+    using kernel = successive_chunks<Source, std::remove_const_t<decltype(loaded)>>;
+    Kokkos::parallel_for("oktopk::select::chunks", index_range<E>(exec, 0, parts),
+                         kernel{from, loaded, shares, parts, indices, values});
+  }
+}
+
+} // namespace detail
 
 /// The largest magnitudes of every chunk of so many values (DeMo and DisTrO, Peng et al. 2024; Templar and Psyche send
 /// such selections): no threshold of the whole vector, so each part of it is heard.

@@ -68,6 +68,8 @@ kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> row
   return result;
 }
 
+/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
+/// The same values give the same sample. Does not load them.
 template <selection_source Source>
 struct sample_copying {
   Source from;
@@ -80,14 +82,6 @@ struct sample_copying {
     out[i] = from.peek(i * stretch + static_cast<std::int64_t>((h >> 33) % static_cast<std::uint64_t>(stretch)));
   }
 };
-
-/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
-/// The same values give the same sample. Does not load them.
-template <execution_space E, selection_source Source>
-void copy_sample(E const& exec, Source const& from, std::int64_t samples, value_of<Source>* out) {
-  Kokkos::parallel_for("oktopk::select::sample", index_range<E>(exec, 0, samples),
-                       sample_copying<Source>{from, from.size() / samples, out});
-}
 
 /// The candidates in a bracket, in order; no more than fit are written.
 template <gradient_value Value>
@@ -337,7 +331,8 @@ private:
   sampled_guess<Value> guess_from_sample(Source const& source) {
     std::int64_t const samples = sample_size(source.size());
     workspace_.reserve(exec_, samples);
-    copy_sample(exec_, source, samples, workspace_.values.data());
+    Kokkos::parallel_for("oktopk::select::sample", index_range<E>(exec_, 0, samples),
+                         sample_copying<Source>{source, source.size() / samples, workspace_.values.data()});
     double const expected = static_cast<double>(k_) * static_cast<double>(samples) / static_cast<double>(source.size());
     candidates_type const sample(workspace_.entries(samples));
     auto const at = [&](double rank) {
@@ -479,13 +474,15 @@ largest_entries(E const& exec, candidates<Index, Value, typename E::memory_space
 
 /// Makes room for `largest_entries`, so that the search of k among up to `most` entries allocates nothing.
 template <execution_space E, gradient_index Index, gradient_value Value>
-void reserve_for_largest(E const& exec, std::int64_t most, std::int64_t k,
+void reserve_for_largest(E const& exec, [[maybe_unused]] std::int64_t most, std::int64_t k,
                          selection_workspace<Index, Value, E>& workspace) {
   workspace.reserve(exec, k);
   if (workspace.numbers.device().extent(0) == 0) { // a search among none makes room for histograms
     largest_entries<E, Index, Value>(exec, {}, 1, workspace);
   }
-  reserve_above_threshold(exec, most, workspace);
+  if constexpr (is_device<E>) {
+    workspace.on_device.reserve(exec, pieces_above_threshold<warp_of<E>>(most).count);
+  }
 }
 
 /// The exact k-th largest magnitude, by histograms of all candidates; see `exact_search::bracket`. k must be positive.

@@ -81,18 +81,6 @@ struct moment_sum {
   }
 };
 
-/// The normal distribution with mean and variance of the values times `scale`; not finite where squares overflow.
-struct normal_fit {
-  double mean = 0;
-  double variance = 0;
-
-  template <execution_space E, gradient_value Value>
-  static normal_fit of(E const& exec, Value const* values, std::int64_t size, double scale) {
-    double const mean = moment_sum<E, Value>{values, size, scale, 0, false}.mean(exec);
-    return {mean, moment_sum<E, Value>{values, size, scale, mean, true}.mean(exec)};
-  }
-};
-
 template <gradient_value Value>
 struct magnitude_maximum {
   Value const* values;
@@ -154,19 +142,25 @@ struct gaussian {
   static double threshold(E const& exec, detail::candidates<Index, Value, typename E::memory_space> from,
                           std::int64_t k) {
     Value const* const values = from.values.data();
-    auto fit = detail::normal_fit::of(exec, values, from.size(), 1);
+    double mean = 0; // of the values times a scale, as the variance is, which is not finite where squares overflow
+    double variance = 0;
+    auto const fit = [&](double scale) {
+      mean = detail::moment_sum<E, Value>{values, from.size(), scale, 0, false}.mean(exec);
+      variance = detail::moment_sum<E, Value>{values, from.size(), scale, mean, true}.mean(exec);
+    };
+    fit(1);
     int exponent = 0;
-    if (!std::isnormal(fit.variance)) {
+    if (!std::isnormal(variance)) {
       double largest = 0;
       Kokkos::parallel_reduce("oktopk::select::largest_magnitude", detail::index_range<E>(exec, 0, from.size()),
                               detail::magnitude_maximum<Value>{values}, Kokkos::Max<double>(largest));
       if (largest > 0 && std::isfinite(largest)) {
         exponent = std::clamp(-std::ilogb(largest), -1000, 1000); // of a scale that is a normal number
-        fit = detail::normal_fit::of(exec, values, from.size(), std::ldexp(1.0, exponent));
+        fit(std::ldexp(1.0, exponent));
       }
     }
     double const tail = static_cast<double>(k) / (2 * static_cast<double>(from.size()));
-    return std::ldexp(std::abs(fit.mean) - std::sqrt(fit.variance) * detail::normal_quantile(tail), -exponent);
+    return std::ldexp(std::abs(mean) - std::sqrt(variance) * detail::normal_quantile(tail), -exponent);
   }
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/sparse/sorted_sets.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
 #include <cmath>

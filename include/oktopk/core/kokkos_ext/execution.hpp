@@ -105,12 +105,6 @@ KOKKOS_INLINE_FUNCTION void set_bits(std::uint64_t* word, std::uint64_t bits) {
   }
 }
 
-} // namespace oktopk::detail
-
-namespace oktopk {
-
-namespace detail {
-
 inline thread_local bool has_launch_lock = false; ///< this thread holds `launch_mutex`
 inline std::mutex launch_mutex;                   ///< held by the thread that may launch kernels and wait for them
 
@@ -136,6 +130,9 @@ private:
   bool changes_;
 };
 
+/// Releases this thread's lock, if it has it, until the end of the scope: for waits that launch nothing.
+class launch_unlock : launch_lock_scope<false> {};
+
 /// True for a Kokkos that two threads must not use at once: before 4.4 kernels of two share scratch memory.
 inline constexpr bool launches_need_lock = KOKKOS_VERSION < 40400;
 
@@ -157,7 +154,9 @@ constexpr bool launches_from_any_thread() {
   return !launches_need_lock;
 }
 
-} // namespace detail
+} // namespace oktopk::detail
+
+namespace oktopk {
 
 /// The lock of the right to use Kokkos: for a program that launches kernels or copies views of its own while buckets
 /// are under way (`bucketed`). Kokkos before 4.4 must not be used by two threads at once; with later ones locks are not
@@ -168,12 +167,6 @@ constexpr bool launches_from_any_thread() {
 /// of the library release the lock while they wait for messages (`launch_unlock`).
 class launch_lock : detail::launch_lock_scope<true> {};
 
-namespace detail {
-
-/// Releases this thread's lock, if it has it, until the end of the scope: for waits that launch nothing.
-class launch_unlock : detail::launch_lock_scope<false> {};
-
-} // namespace detail
 } // namespace oktopk
 
 // Execution-space instances: waiting for one, comparing two, and the queue of a device under one.

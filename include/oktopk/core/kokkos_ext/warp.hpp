@@ -20,16 +20,10 @@ namespace oktopk::detail {
 template <int Lanes>
 using lane_mask = std::conditional_t<(Lanes > 32), std::uint64_t, std::uint32_t>;
 
-/// The lanes before a lane.
-template <int Lanes>
-KOKKOS_INLINE_FUNCTION lane_mask<Lanes> lanes_before(int lane) {
-  return static_cast<lane_mask<Lanes>>((lane_mask<Lanes>(1) << lane) - 1);
-}
-
 /// The number of lanes of a mask that come before a lane.
 template <int Lanes>
 KOKKOS_INLINE_FUNCTION int rank_in(lane_mask<Lanes> mask, int lane) {
-  return popcount(static_cast<lane_mask<Lanes>>(mask & lanes_before<Lanes>(lane)));
+  return popcount(static_cast<lane_mask<Lanes>>(mask & ((lane_mask<Lanes>(1) << lane) - 1)));
 }
 
 /// A warp of one thread for each lane, all of which must be running; or of one thread that plays all lanes, one after the
@@ -191,6 +185,12 @@ using warp_of =
 template <class Warp>
 inline constexpr int warps_in_team = Warp::threads == 1 ? 1 : 256 / Warp::lanes;
 
+/// Teams for so many warps.
+template <class Warp>
+std::int64_t teams_of_warps(std::int64_t warps) {
+  return (warps + warps_in_team<Warp> - 1) / warps_in_team<Warp>;
+}
+
 template <execution_space E>
 using team_of = typename Kokkos::TeamPolicy<E>::member_type;
 
@@ -263,6 +263,10 @@ KOKKOS_INLINE_FUNCTION Number sum_of(Number const* numbers, int count) {
 /// Numbers that a team needs for a scan: what `sum_before` is given room for in shared memory.
 template <class Warp>
 inline constexpr int numbers_to_scan = warps_in_team<Warp>;
+
+/// Shared memory for them and a little more.
+template <class Warp>
+inline constexpr std::int64_t bytes_to_scan = numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64;
 
 /// The sum of the values of the threads before this one, and in `total` that of all. By all threads of a team.
 template <class Warp, class Team, class Number>

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/format/values/magnitude_block.hpp>
+#include <oktopk/format/values/numbers.hpp>
 
-#include <cstdint>
 #include <limits>
 #include <string>
 

@@ -3,25 +3,22 @@
 #pragma once
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
-#include <oktopk/format/values/magnitude_block.hpp>
+#include <oktopk/format/values/numbers.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <type_traits>
 
 namespace oktopk {
 
 namespace detail {
 
-/// The base of values as floating-point numbers whose exponents are packed per block. `Form`, the codec itself, has the
-/// two ways of one value, `to_bits` and `from_bits`; the highest of the bits, 16 or as many as a value has, is the sign.
-template <class Form, bool In16Bits>
+/// The base of values as floating-point numbers whose exponents are packed per block. `Form`, the codec itself, has one
+/// of the forms of values; the highest of the bits is the sign.
+template <class Form>
 struct float_values {
   /// Sign and mantissa, and what is left of the exponents where these lie close together.
   static constexpr double expected_bits(int value_bytes) {
     int bits = value_bytes == 4 ? 24 : 53;
-    if constexpr (In16Bits) {
+    if constexpr (requires { Form::mantissa_bits; }) {
       bits = Form::mantissa_bits + 1;
     }
     return bits + 0.4;
@@ -46,17 +43,15 @@ struct float_values {
   KOKKOS_FORCEINLINE_FUNCTION static std::byte const* decode(std::byte const* in, std::byte const* end, int count,
                                                              Value* values) {
     using coder = block<Value>;
+    using pattern = typename Form::template bits<Value>;
     return coder::decode(in, end, count, [values](int i, typename coder::word code) {
-      values[i] = Form::template from_bits<Value>(turned<coder::magnitude_bits>(static_cast<bits<Value>>(code)));
+      values[i] = Form::template from_bits<Value>(turned<coder::magnitude_bits>(static_cast<pattern>(code)));
     });
   }
 
 private:
-  template <gradient_value Value>
-  using bits = std::conditional_t<In16Bits, std::uint16_t, bits_of<Value>>;
-
-  template <gradient_value Value>
-  using block = magnitude_block<8 * static_cast<int>(sizeof(bits<Value>)) - 1>;
+  template <gradient_value Value, class F = Form> // which is incomplete here
+  using block = magnitude_block<8 * static_cast<int>(sizeof(typename F::template bits<Value>)) - 1>;
 
   // To the left, so that the sign is the lowest bit, or back.
   template <int By, class Pattern>
@@ -69,40 +64,20 @@ private:
 
 /// Values as they are: sign and mantissa bit for bit, exponents packed per block. About 25.5 bits a float of a
 /// selection, never more than 32 and the header of a block.
-struct exact_values : detail::float_values<exact_values, false> {
-  static constexpr bool lossless = true;
+struct exact_values : detail::float_values<exact_values>, detail::exact_form {
   static std::string name() { return "exact"; }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static detail::bits_of<Value> to_bits(Value value) {
-    return __builtin_bit_cast(detail::bits_of<Value>, value);
-  }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static Value from_bits(detail::bits_of<Value> bits) {
-    return __builtin_bit_cast(Value, bits);
-  }
 };
 
 /// Values as bfloat16: 7 bits of mantissa, rounded to nearest, exponents packed per block. About 9 to 10 bits a value.
 ///
 /// An error is at most 2^-8 of a normal value. Values over the largest bfloat16 become that one; a binary64 value is
 /// rounded to binary32 first.
-struct bfloat16_values : detail::float_values<bfloat16_values, true> {
-  static constexpr bool lossless = false;
-  static constexpr int mantissa_bits = 7;
-  static std::string name() { return "bfloat16"; }
-
+struct bfloat16_values : detail::float_values<bfloat16_values>, detail::bfloat16_form {
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static std::uint16_t to_bits(Value value) {
-    std::uint32_t const half = detail::bfloat16_bits(value);
+    std::uint32_t const half = detail::bfloat16_form::to_bits(value);
     std::uint32_t const magnitude = half & 0x7fffU;
     return static_cast<std::uint16_t>((magnitude < 0x7f7fU ? magnitude : 0x7f7fU) | (half & 0x8000U));
-  }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static Value from_bits(std::uint16_t half) {
-    return detail::from_bfloat16_bits<Value>(half);
   }
 };
 
@@ -111,20 +86,6 @@ struct bfloat16_values : detail::float_values<bfloat16_values, true> {
 ///
 /// An error is at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that. Values over 65504 become that one:
 /// as with any lossy format, what is missing returns to the residual.
-struct float16_values : detail::float_values<float16_values, true> {
-  static constexpr bool lossless = false;
-  static constexpr int mantissa_bits = 10;
-  static std::string name() { return "float16"; }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static std::uint16_t to_bits(Value value) {
-    return detail::float16_bits(value);
-  }
-
-  template <gradient_value Value>
-  KOKKOS_FORCEINLINE_FUNCTION static Value from_bits(std::uint16_t half) {
-    return detail::from_float16_bits<Value>(half);
-  }
-};
+struct float16_values : detail::float_values<float16_values>, detail::float16_form {};
 
 } // namespace oktopk

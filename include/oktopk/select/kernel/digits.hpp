@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/core/integers.hpp>
-#include <oktopk/select/kernel/magnitude_mask.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
@@ -144,27 +143,6 @@ std::int64_t histogram_rows(E const& exec) {
   return std::max<std::int64_t>(1, exec.concurrency());
 }
 
-/// On a CPU each thread fills a histogram of its own; a second kernel adds them up in `sums`.
-template <execution_space E, gradient_value Value>
-void count_digit_on_host(E const& exec, array_ref<Value const, typename E::memory_space> values, digit<Value> which,
-                         std::int64_t* histograms, std::int64_t* sums) {
-  auto const size = static_cast<std::int64_t>(values.extent(0));
-  std::int64_t const bins = which.bins();
-  std::int64_t const rows = histogram_rows(exec);
-  fill_array("oktopk::select::clear_histograms", exec, histograms, rows * bins, std::int64_t(0));
-  Kokkos::parallel_for("oktopk::select::count_digit", index_range<E>(exec, 0, rows), [=](std::int64_t row) {
-    std::int64_t const begin = even_boundary(size, rows, row);
-    count_stretch(values.data() + begin, even_boundary(size, rows, row + 1) - begin, which, histograms + row * bins);
-  });
-  Kokkos::parallel_for("oktopk::select::add_histograms", index_range<E>(exec, 0, bins), [=](std::int64_t bin) {
-    std::int64_t sum = 0;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      sum += histograms[row * bins + bin];
-    }
-    sums[bin] = sum;
-  });
-}
-
 // On a device each team counts a histogram in shared memory, then all add up; the last team leaves the sums zero again.
 
 /// The widest digit: its histogram fits into the memory that a team shares.
@@ -280,8 +258,7 @@ void count_digit_by_teams(E const& exec, std::int64_t candidates,
   // Each team makes a histogram worth its while, unless candidates are few.
   std::int64_t const teams = std::clamp<std::int64_t>(candidates / std::max<std::int64_t>(4096, 2 * bins), 1, 256);
   for_teams<Warp>("oktopk::select::count_digit", exec, teams,
-                  bins * std::int64_t(sizeof(std::uint32_t)) +
-                      numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64, // to find the bin, too
+                  bins * std::int64_t(sizeof(std::uint32_t)) + bytes_to_scan<Warp>, // to find the bin, too
                   kernel);
 }
 
@@ -306,14 +283,28 @@ template <execution_space E, gradient_index Index, gradient_value Value>
 void count_digit(E const& exec, array_ref<Value const, typename E::memory_space> values, digit<Value> which,
                  selection_workspace<Index, Value, E>& workspace) {
   std::int64_t* const out = workspace.numbers.device().data();
+  auto const size = static_cast<std::int64_t>(values.extent(0));
   if constexpr (is_device<E>) {
-    auto const size = static_cast<std::int64_t>(values.extent(0));
     count_digit_by_teams(exec, size,
                          digit_kernel<warp_of<E>, false, E, Value>{values.data(), size, which,
                                                                    workspace.on_device.sums.data(),
                                                                    workspace.on_device.record.data(), out});
-  } else {
-    count_digit_on_host<E, Value>(exec, values, which, workspace.histograms.data(), out);
+  } else { // each thread fills a histogram of its own; a second kernel adds them up
+    std::int64_t* const histograms = workspace.histograms.data();
+    std::int64_t const bins = which.bins();
+    std::int64_t const rows = histogram_rows(exec);
+    fill_array("oktopk::select::clear_histograms", exec, histograms, rows * bins, std::int64_t(0));
+    Kokkos::parallel_for("oktopk::select::count_digit", index_range<E>(exec, 0, rows), [=](std::int64_t row) {
+      std::int64_t const begin = even_boundary(size, rows, row);
+      count_stretch(values.data() + begin, even_boundary(size, rows, row + 1) - begin, which, histograms + row * bins);
+    });
+    Kokkos::parallel_for("oktopk::select::add_histograms", index_range<E>(exec, 0, bins), [=](std::int64_t bin) {
+      std::int64_t sum = 0;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        sum += histograms[row * bins + bin];
+      }
+      out[bin] = sum;
+    });
   }
 }
 

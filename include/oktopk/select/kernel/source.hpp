@@ -7,23 +7,147 @@
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/sparse.hpp>
 #include <oktopk/core/write_in_order.hpp>
-#include <oktopk/select/kernel/magnitude_mask.hpp>
-#include <oktopk/sparse/sorted_sets.hpp>
+#include <oktopk/sparse/arithmetic.hpp>
 
+#include <cstddef>
 #include <limits>
 #include <utility>
 #include <vector>
+
+// The one place that knows vector instructions. It asks the processor for them, when the program runs, and not the
+// flags of the compiler: translation units with different -m flags have the same definitions and may be linked
+// together. Compilers for a device get the portable way: for them these are calls to functions of the host from
+// functions of both. Registers wider than those of AVX2 gain nothing, for memory is slower.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#define OKTOPK_MASKS_BY_PROCESSOR
+#endif
 
 namespace oktopk {
 
 namespace detail {
 
-template <class Source>
-struct source_loading {
-  Source source;
+/// Values that one mask tells of.
+inline constexpr int mask_width = 64;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { source.load(i); }
+/// The masks of `count` blocks of 64 values, with instructions that every processor of its kind has: a bit for each
+/// value, set where the pattern of its magnitude is at least `reach`, itself the pattern of a magnitude; value i of a
+/// block is bit i.
+///
+/// Patterns of magnitudes leave the sign bit free, so they compare as signed integers do, the only ones that older
+/// vector instructions compare. Not as floating-point numbers: NaN must reach everything, and denormals count.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
+  auto const least = static_cast<signed_bits_of<Value>>(reach);
+  for (int block = 0; block < count; ++block, from += mask_width) {
+    std::uint64_t mask = 0;
+    for (int eight = 0; eight < mask_width; eight += 8) {
+      // A byte each, for compilers vectorise that; the product brings the eight lowest bits together in the highest.
+      unsigned char flags[8];
+      for (int i = 0; i < 8; ++i) {
+        flags[i] =
+            static_cast<unsigned char>(static_cast<signed_bits_of<Value>>(magnitude_bits(from[eight + i])) >= least);
+      }
+      std::uint64_t bytes = 0;
+      for (int i = 0; i < 8; ++i) {
+        bytes |= static_cast<std::uint64_t>(flags[i]) << (8 * i);
+      }
+      mask |= ((bytes * 0x0102040810204080U) >> 56) << eight;
+    }
+    masks[block] = mask;
+  }
+}
+
+/// Forms `count` blocks of 64 values, accumulator = residual + rate * gradient, and their masks (`magnitude_masks`).
+/// The arrays do not overlap. With instructions that every processor of its kind has.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void plain_accumulate_masks(Value const* __restrict residual, Value const* __restrict gradient,
+                                                   Value rate, Value* __restrict accumulator, int count,
+                                                   bits_of<Value> reach, std::uint64_t* masks) {
+  for (int i = 0; i < count * mask_width; ++i) {
+    accumulator[i] = residual[i] + rate * gradient[i];
+  }
+  plain_masks<Value>(accumulator, count, reach, masks);
+}
+
+#if defined(OKTOPK_MASKS_BY_PROCESSOR)
+
+// The compiler's own vectors and functions, for <immintrin.h> would take a fifth of the compiler's memory.
+template <class Element>
+struct avx2_vector {
+  using type [[gnu::vector_size(32)]] = Element;
 };
+
+/// The masks of `count` blocks of 64 values, which lie in memory, or are formed as accumulators where `gradient` is
+/// given: then each is formed and looked at in one register. AVX2 has no fused multiply-add, so the values have the
+/// same bits as those of the plain code, unless the compiler's flags allow it there: see `accumulation`.
+template <bool Forms, gradient_value Value>
+[[gnu::target("avx2")]] inline void avx2_masks(Value const* from, [[maybe_unused]] Value const* gradient,
+                                               [[maybe_unused]] Value rate, [[maybe_unused]] Value* accumulator,
+                                               int count, bits_of<Value> reach, std::uint64_t* masks) {
+  using values = typename avx2_vector<Value>::type;
+  using lane = std::conditional_t<sizeof(Value) == 4, int, long long>; // the builtin functions take no other integers
+  using integers = typename avx2_vector<lane>::type;
+  constexpr int lanes = 32 / sizeof(Value);
+  constexpr int line = 64 / sizeof(Value); // of the cache
+  for (int block = 0; block < count; ++block) {
+    // What reads ahead by itself stops at the end of a page and while the candidates of some blocks are written; two
+    // pages ahead is far enough to hide that, and past the end of an array it does no harm.
+    for (int at = 0; !Forms && at < mask_width; at += line) {
+      __builtin_prefetch(from + std::ptrdiff_t(8192 / sizeof(Value)) + at);
+    }
+    std::uint64_t mask = 0;
+    for (int part = 0; part < mask_width; part += lanes) {
+      values x;
+      __builtin_memcpy(&x, from + part, sizeof x);
+      if constexpr (Forms) {
+        values change;
+        __builtin_memcpy(&change, gradient + part, sizeof change);
+        x = x + rate * change;
+        __builtin_memcpy(accumulator + part, &x, sizeof x);
+      }
+      // There is no other comparison than "above": with the pattern below, and nothing is below 0 but the negative.
+      integers const over =
+          (reinterpret_cast<integers>(x) & std::numeric_limits<lane>::max()) > static_cast<lane>(reach - 1);
+      std::uint32_t bits = 0;
+      if constexpr (sizeof(Value) == 4) {
+        bits = static_cast<std::uint32_t>(__builtin_ia32_movmskps256(reinterpret_cast<values>(over)));
+      } else {
+        bits = static_cast<std::uint32_t>(__builtin_ia32_movmskpd256(reinterpret_cast<values>(over)));
+      }
+      mask |= std::uint64_t(bits) << part;
+    }
+    masks[block] = mask;
+    from += mask_width;
+    gradient += Forms ? mask_width : 0;
+    accumulator += Forms ? mask_width : 0;
+  }
+}
+
+#endif
+
+/// The masks of `count` blocks of 64 values, with the best instructions of the processor.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void magnitude_masks(Value const* from, int count, bits_of<Value> reach, std::uint64_t* masks) {
+#if defined(OKTOPK_MASKS_BY_PROCESSOR)
+  if (processor_has_avx2()) {
+    return avx2_masks<false, Value>(from, nullptr, 0, nullptr, count, reach, masks);
+  }
+#endif
+  plain_masks(from, count, reach, masks);
+}
+
+/// The same of accumulators, which are formed as `plain_accumulate_masks` does.
+template <gradient_value Value>
+KOKKOS_INLINE_FUNCTION void accumulate_masks(Value const* residual, Value const* gradient, Value rate,
+                                             Value* accumulator, int count, bits_of<Value> reach,
+                                             std::uint64_t* masks) {
+#if defined(OKTOPK_MASKS_BY_PROCESSOR)
+  if (processor_has_avx2()) {
+    return avx2_masks<true, Value>(residual, gradient, rate, accumulator, count, reach, masks);
+  }
+#endif
+  plain_accumulate_masks(residual, gradient, rate, accumulator, count, reach, masks);
+}
 
 template <class Source>
 using index_of = typename Source::index_type;
@@ -59,9 +183,9 @@ struct candidates {
   KOKKOS_INLINE_FUNCTION Value load(std::int64_t position) const { return values.data()[position]; }
   KOKKOS_INLINE_FUNCTION Value loaded(std::int64_t position) const { return values.data()[position]; }
 
-  KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, detail::bits_of<Value> reach,
+  KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, bits_of<Value> reach,
                                           std::uint64_t* masks) const {
-    detail::magnitude_masks(values.data() + begin, count, reach, masks);
+    magnitude_masks(values.data() + begin, count, reach, masks);
   }
 
   candidates materialized() const { return *this; }
@@ -102,10 +226,10 @@ struct accumulation {
 
   KOKKOS_INLINE_FUNCTION Value loaded(std::int64_t position) const { return accumulator.data()[position]; }
 
-  KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, detail::bits_of<Value> reach,
+  KOKKOS_INLINE_FUNCTION void load_blocks(std::int64_t begin, int count, bits_of<Value> reach,
                                           std::uint64_t* masks) const {
-    detail::accumulate_masks<Value>(residual.data() + begin, gradient.data() + begin, rate, accumulator.data() + begin,
-                                    count, reach, masks);
+    accumulate_masks<Value>(residual.data() + begin, gradient.data() + begin, rate, accumulator.data() + begin, count,
+                            reach, masks);
   }
 
   candidates<Index, Value, MemorySpace> materialized() const { return {accumulator, {}}; }
@@ -113,9 +237,10 @@ struct accumulation {
   /// Enqueues the accumulation by itself, where nothing is selected in the same pass.
   template <execution_space E>
   void materialize(E const& exec) const {
-    Kokkos::parallel_for("oktopk::select::accumulate", detail::index_range<E>(exec, 0, size()),
-                         detail::source_loading<accumulation>{*this});
+    Kokkos::parallel_for("oktopk::select::accumulate", index_range<E>(exec, 0, size()), *this);
   }
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { load(i); }
 };
 
 } // namespace detail
@@ -149,102 +274,6 @@ concept selection_source = gradient_index<typename S::index_type> && gradient_va
 } // namespace oktopk
 
 namespace oktopk::detail {
-
-/// A device looks at one value a thread. A CPU takes the largest magnitude of a block, which takes a few vector
-/// instructions, and searches where that is not finite.
-template <execution_space E, gradient_value Value>
-struct non_finite_search {
-  static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
-
-  Value const* values;
-  std::int64_t size;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& lowest) const {
-    std::int64_t const begin = block * width;
-    std::int64_t const end = begin + width < size ? begin + width : size;
-    signed_bits_of<Value> largest = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(values[i]));
-      largest = magnitude > largest ? magnitude : largest;
-    }
-    if (static_cast<bits_of<Value>>(largest) >= infinity_bits<Value>) {
-      std::int64_t i = begin;
-      while (magnitude_bits(values[i]) < infinity_bits<Value>) {
-        i += 1;
-      }
-      lowest = i < lowest ? i : lowest;
-    }
-  }
-};
-
-/// The position of the first value that is NaN or infinite; the number of values when all are finite.
-///
-/// Reads the values once. Waits for `exec`.
-template <execution_space E, gradient_value Value>
-std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::memory_space> values) {
-  using search = non_finite_search<E, Value>;
-  auto const size = static_cast<std::int64_t>(values.extent(0));
-  std::int64_t first = size;
-  Kokkos::parallel_reduce("oktopk::select::first_non_finite",
-                          index_range<E>(exec, 0, (size + search::width - 1) / search::width),
-                          search{values.data(), size}, Kokkos::Min<std::int64_t>(first));
-  return first < size ? first : size;
-}
-
-/// One index of a list, on the host. Waits for `exec`.
-template <execution_space E, gradient_index Index>
-std::int64_t index_at(E const& exec, array_ref<Index const, typename E::memory_space> indices, std::int64_t position) {
-  Index index = 0;
-  Kokkos::deep_copy(exec, array_ref<Index, Kokkos::HostSpace>(&index, 1),
-                    array_ref<Index const, typename E::memory_space>(indices.data() + position, 1));
-  fence(exec, "oktopk::index_at");
-  return index;
-}
-
-/// A fault where some entry is not finite: of values, what was put in; of sums, that they overflowed. Waits for `exec`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
-                           fault_subject subject) {
-  std::int64_t const bad = first_non_finite<E, Value>(exec, entries.values);
-  return bad == entries.size()
-             ? fault_report{}
-             : fault_report{fault::non_finite, index_at<E, Index>(exec, entries.indices, bad), subject};
-}
-
-template <gradient_index Index, gradient_value Value, class MemorySpace>
-struct residual_overflow_search {
-  array_ref<Value const, MemorySpace> accumulator;
-  array_ref<Index const, MemorySpace> contributed;
-  std::int64_t cleared; ///< how many are contributed
-  sparse_ref<Index, Value, MemorySpace> returned;
-
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
-    Index const index = returned.indices(i);
-    std::int64_t const place = lower_bound(contributed.data(), cleared, static_cast<std::int64_t>(index));
-    bool const is_cleared = place < cleared && contributed(place) == index;
-    Value const kept = is_cleared ? Value(0) : accumulator(static_cast<std::int64_t>(index));
-    if (magnitude_bits(static_cast<Value>(kept + returned.values(i))) >= infinity_bits<Value> && i < lowest) {
-      lowest = i;
-    }
-  }
-};
-
-/// A fault where a residual overflows: the accumulator without the contributed entries, which are cleared, plus what is
-/// returned. Indices of both lists ascend. Waits for `exec`.
-template <execution_space E, gradient_index Index, gradient_value Value>
-fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename E::memory_space> accumulator,
-                                  array_ref<Index const, typename E::memory_space> contributed,
-                                  sparse_ref<Index, Value, typename E::memory_space> returned) {
-  std::int64_t const size = returned.size();
-  residual_overflow_search<Index, Value, typename E::memory_space> const kernel{
-      accumulator, contributed, static_cast<std::int64_t>(contributed.extent(0)), returned};
-  std::int64_t first = size;
-  Kokkos::parallel_reduce("oktopk::overflow_of_residual", index_range<E>(exec, 0, size), kernel,
-                          Kokkos::Min<std::int64_t>(first));
-  return first >= size ? fault_report{}
-                       : fault_report{fault::non_finite, index_at<E, Index>(exec, returned.indices, first),
-                                      fault_subject::returned};
-}
 
 // The buffers of a selection.
 

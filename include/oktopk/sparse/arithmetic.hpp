@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <oktopk/core/error.hpp>
+#include <oktopk/core/kokkos_ext/execution.hpp>
+#include <oktopk/core/write_in_order.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+// Arithmetic on sparse vectors: their sums, set operations on their indices, and the search for what is not finite. No
+// communication.
+namespace oktopk::detail {
+
+/// The first position of an ascending array whose value is not below `value`; for kernels. `Sorted` is a pointer to
+/// indices or a rank-1 view of them.
+template <class Sorted>
+KOKKOS_INLINE_FUNCTION std::int64_t lower_bound(Sorted const& sorted, std::int64_t size, std::int64_t value) {
+  std::int64_t low = 0;
+  std::int64_t high = size;
+  while (low < high) {
+    std::int64_t const middle = low + (high - low) / 2;
+    bool const is_below = static_cast<std::int64_t>(sorted[middle]) < value;
+    low = is_below ? middle + 1 : low;
+    high = is_below ? high : middle;
+  }
+  return low;
+}
+
+template <gradient_index Index>
+struct boundary_search {
+  Index const* sorted;
+  std::int64_t size;
+  std::int64_t* found; ///< each a boundary before
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t r) const { found[r] = lower_bound(sorted, size, found[r]); }
+};
+
+/// For each boundary the position of the first selected index that is not below it, on the host.
+template <execution_space E, gradient_index Index>
+void split_positions(E const& exec, array_ref<Index const, typename E::memory_space> selected,
+                     std::span<std::int64_t const> boundaries, shared_numbers<std::int64_t, E>& numbers) {
+  auto const count = static_cast<std::int64_t>(boundaries.size());
+  numbers.reserve(exec, count);
+  std::copy(boundaries.begin(), boundaries.end(), numbers.host());
+  numbers.to_device(exec, count);
+  Kokkos::parallel_for(
+      "oktopk::partition::split_positions", index_range<E>(exec, 0, count),
+      boundary_search<Index>{selected.data(), static_cast<std::int64_t>(selected.extent(0)), numbers.device().data()});
+  numbers.to_host(exec, count, "oktopk::partition::split_positions");
+}
+
+/// A device looks at one value a thread. A CPU takes the largest magnitude of a block, which takes a few vector
+/// instructions, and searches where that is not finite.
+template <execution_space E, gradient_value Value>
+struct non_finite_search {
+  static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
+
+  Value const* values;
+  std::int64_t size;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& lowest) const {
+    std::int64_t const begin = block * width;
+    std::int64_t const end = begin + width < size ? begin + width : size;
+    signed_bits_of<Value> largest = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      auto const magnitude = static_cast<signed_bits_of<Value>>(magnitude_bits(values[i]));
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    if (static_cast<bits_of<Value>>(largest) >= infinity_bits<Value>) {
+      std::int64_t i = begin;
+      while (magnitude_bits(values[i]) < infinity_bits<Value>) {
+        i += 1;
+      }
+      lowest = i < lowest ? i : lowest;
+    }
+  }
+};
+
+/// The position of the first value that is NaN or infinite; the number of values when all are finite.
+///
+/// Reads the values once. Waits for `exec`.
+template <execution_space E, gradient_value Value>
+std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::memory_space> values) {
+  using search = non_finite_search<E, Value>;
+  auto const size = static_cast<std::int64_t>(values.extent(0));
+  std::int64_t first = size;
+  Kokkos::parallel_reduce("oktopk::select::first_non_finite",
+                          index_range<E>(exec, 0, (size + search::width - 1) / search::width),
+                          search{values.data(), size}, Kokkos::Min<std::int64_t>(first));
+  return first < size ? first : size;
+}
+
+/// A fault at the entry at a position of a list; none where that is behind its end. Waits for `exec`.
+template <execution_space E, gradient_index Index>
+fault_report fault_at(E const& exec, array_ref<Index const, typename E::memory_space> indices, std::int64_t position,
+                      fault_subject subject) {
+  if (position >= static_cast<std::int64_t>(indices.extent(0))) {
+    return {};
+  }
+  Index index = 0;
+  enqueue_copy<Kokkos::HostSpace, typename E::memory_space>(exec, &index, indices.data() + position, 1);
+  fence(exec, "oktopk::index_at");
+  return {fault::non_finite, index, subject};
+}
+
+/// A fault where some entry is not finite: of values, what was put in; of sums, that they overflowed. Waits for `exec`.
+template <execution_space E, gradient_index Index, gradient_value Value>
+fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                           fault_subject subject) {
+  return fault_at<E, Index>(exec, entries.indices, first_non_finite<E, Value>(exec, entries.values), subject);
+}
+
+/// The touched places of a word of the bitmap, cleared as they are written; a device looks for what is not finite, too.
+template <execution_space E, gradient_index Index, gradient_value Value>
+struct touched_items {
+  static constexpr bool single = false;
+  static constexpr std::int64_t largest_index = std::numeric_limits<std::int64_t>::max();
+
+  Value* sums;
+  std::uint64_t* touched;
+  std::int64_t begin;
+  Index* indices;
+  Value* values;
+  std::int64_t* noted; ///< of the sums that are not finite, how far the first index is from the largest number
+
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
+
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t word, std::int64_t position) const {
+    std::int64_t const first = position;
+    for (std::uint64_t left = touched[word]; left != 0; left &= left - 1, ++position) {
+      std::int64_t const place = word * 64 + lowest_bit(left);
+      Value const sum = sums[place];
+      indices[position] = static_cast<Index>(begin + place);
+      values[position] = sum;
+      sums[place] = 0;
+      if constexpr (is_device<E>) {
+        if (magnitude_bits(sum) >= infinity_bits<Value>) {
+          Kokkos::atomic_fetch_max(noted, largest_index - (begin + place));
+        }
+      }
+    }
+    if (position > first) { // most words are empty, and stay unwritten
+      touched[word] = 0;
+    }
+    return position - first;
+  }
+};
+
+template <execution_space E, gradient_index Index, gradient_value Value>
+struct region_sum_addition {
+  static constexpr std::int64_t ahead = 24;
+
+  sparse_ref<Index, Value, typename E::memory_space> entries;
+  std::int64_t last;
+  std::int64_t begin;
+  Value* sums;
+  std::uint64_t* touched;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    // The sums are far apart and have left the cache since the last call.
+    std::int64_t const later = static_cast<std::int64_t>(entries.indices(i + ahead < last ? i + ahead : last));
+    prefetch_for_writing<E>(&sums[later - begin]);
+    std::int64_t const place = static_cast<std::int64_t>(entries.indices(i)) - begin;
+    sums[place] += entries.values(i);
+    set_bits<E>(&touched[place / 64], std::uint64_t(1) << (place % 64));
+  }
+};
+
+/// The sums of the region that a rank owns.
+///
+/// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
+/// cleared, and only the bitmap (1/64 of the places) is read in full. Additions of one call go to different places, so
+/// they need no atomics, and calls are in a fixed order: the sums are the same to the bit in every run.
+template <gradient_index Index, gradient_value Value, execution_space E>
+class region_sum {
+public:
+  using memory_space = typename E::memory_space;
+  using entries_type = sparse_ref<Index, Value, memory_space>;
+
+  /// Starts with an empty region, also where a call was given up and nothing extracted. All entries added until
+  /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
+  void open(E const& exec, region where, std::int64_t most = 0) {
+    if (filled_) { // cleared without memory for the entries, which may be missing
+      fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Value(0));
+      fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
+      filled_ = false;
+    }
+    where_ = where;
+    sums_.reserve(exec, where.width());
+    touched_.reserve(exec, words());
+    workspace_.reserve(exec, words());
+    counted_ = 0;
+    reserve_entries(exec, most);
+  }
+
+  /// Adds entries with unique indices; waits for nothing.
+  void add(E const& exec, entries_type entries) {
+    counted_ += entries.size();
+    filled_ = true;
+    using addition = region_sum_addition<E, Index, Value>;
+    Kokkos::parallel_for("oktopk::region_sum::add", index_range<E>(exec, 0, entries.size()),
+                         addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
+  }
+
+  /// Writes the touched places, ascending, to arrays valid until the next call, and clears them. Waits for `exec`.
+  entries_type extract(E const& exec) {
+    reserve_entries(exec, counted_);
+    filled_ = false;
+    using items = touched_items<E, Index, Value>;
+    auto const written = write_in_order(
+        "oktopk::region_sum::extract", exec, words(),
+        items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), workspace_.noted()},
+        workspace_);
+    not_finite_ = written.noted == 0 ? -1 : items::largest_index - written.noted;
+    return {indices_.data(), values_.data(), written.total};
+  }
+
+  /// The same, and notes an overflow in the call: kernels of a device look for it beside.
+  template <class Call>
+  entries_type extract_sums(Call& call) {
+    entries_type const sums = extract(call.exec);
+    if constexpr (is_device<E>) {
+      call.note(not_finite_ < 0 ? fault_report() : fault_report{fault::non_finite, not_finite_, fault_subject::sum});
+    } else {
+      call.note(non_finite_in<E, Index, Value>(call.exec, sums, fault_subject::sum));
+    }
+    return sums;
+  }
+
+private:
+  std::int64_t words() const { return (where_.width() + 63) / 64; }
+
+  // Each place is an entry once, however often it was added to.
+  void reserve_entries(E const& exec, std::int64_t added) {
+    std::int64_t const entries = added < where_.width() ? added : where_.width();
+    indices_.reserve(exec, entries);
+    values_.reserve(exec, entries);
+  }
+
+  region where_;
+  std::int64_t counted_ = 0;
+  std::int64_t not_finite_ = -1;
+  bool filled_ = false; // since the last `extract`
+  // Zero between calls; growth gives fresh zeros.
+  buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
+  buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
+  buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
+  buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
+  order_workspace<E> workspace_;
+};
+
+// Set operations on ascending index lists. No communication; they wait for `exec`.
+
+/// The way in which a common index is written: not at all, where it is only counted; by itself; or with whatever comes
+/// after it, which the next one overwrites, where nobody else writes to the array.
+enum class writing : std::uint8_t { none, exact, free };
+
+/// The indices that one table of bits covers: 4 KiB of them.
+inline constexpr std::int64_t table_reach = std::int64_t(1) << 15;
+
+/// Writes what is in two ascending lists without repetitions, and gives the number; on one thread of a CPU. By a table
+/// of bits, moved along both: one list marks its indices in it, the other looks them up. No comparison of two indices
+/// decides what is done next, so nothing is mispredicted but the ends of a table. Where indices are far apart these are
+/// many, but then the indices are few.
+template <writing How, gradient_index Index>
+KOKKOS_INLINE_FUNCTION std::int64_t common_indices(Index const* these, Index const* these_end, Index const* those,
+                                                   Index const* those_end, Index* out) {
+  using place_type = std::make_unsigned_t<Index>;
+  constexpr auto reach = static_cast<place_type>(table_reach);
+  std::uint64_t table[table_reach / 64] = {};
+  std::int64_t count = 0;
+  while (these < these_end && those < those_end) {
+    Index const first = *these;
+    auto const place_of = [first](Index index) { return static_cast<place_type>(index - first); };
+    while (those < those_end && *those < first) {
+      those += 1;
+    }
+    Index const* const marked = those;
+    for (; those < those_end && place_of(*those) < reach; ++those) {
+      table[place_of(*those) / 64] |= std::uint64_t(1) << (place_of(*those) % 64);
+    }
+    for (; these < these_end && place_of(*these) < reach; ++these) {
+      bool const is_common = ((table[place_of(*these) / 64] >> (place_of(*these) % 64)) & 1) != 0;
+      if (How == writing::free || (How == writing::exact && is_common)) {
+        out[count] = *these; // without a branch where it is free, for it could not be predicted
+      }
+      count += is_common ? 1 : 0;
+    }
+    for (Index const* each = marked; each < those; ++each) {
+      table[place_of(*each) / 64] = 0;
+    }
+  }
+  return count;
+}
+
+/// On a device: those of one list that are in the other, one a lane.
+template <gradient_index Index>
+struct common_items {
+  static constexpr bool single = true;
+  static constexpr std::int64_t width = 1;
+
+  Index const* these;
+  std::int64_t these_size;
+  Index const* those;
+  std::int64_t those_size;
+  Index* out;
+
+  KOKKOS_INLINE_FUNCTION std::int64_t lookup(std::int64_t at) const {
+    return lower_bound(those, those_size, static_cast<std::int64_t>(these[at]));
+  }
+  KOKKOS_INLINE_FUNCTION void narrow(std::int64_t first, std::int64_t last) {
+    those_size = (last < those_size ? last + 1 : last) - first; // the last one may be common, too
+    those += first;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t at) const {
+    std::int64_t const other = lookup(at);
+    return other < those_size && those[other] == these[at] ? 1 : 0;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t at, std::int64_t place) const {
+    out[place] = these[at];
+    return 1;
+  }
+};
+
+/// On a CPU: a stretch of one list and its like of the other a thread at a time.
+template <execution_space E, gradient_index Index>
+struct common_stretches {
+  static constexpr bool single = false;
+  static constexpr std::int64_t width = 2048;
+
+  Index const* these;
+  std::int64_t these_size;
+  Index const* those;
+  std::int64_t those_size;
+  Index* out;
+
+  template <writing How>
+  KOKKOS_INLINE_FUNCTION std::int64_t common(std::int64_t stretch, Index* to) const {
+    std::int64_t const begin = stretch * width;
+    std::int64_t const end = begin + width < these_size ? begin + width : these_size;
+    std::int64_t const other = lower_bound(those, those_size, static_cast<std::int64_t>(these[begin]));
+    return common_indices<How>(these + begin, these + end, those + other, those + those_size, to);
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t stretch) const { return common<writing::none>(stretch, out); }
+  KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t stretch, std::int64_t place) const {
+    // Where there are several threads, another's place is left alone.
+    constexpr writing how = is_one_thread<E> ? writing::free : writing::exact;
+    return common<how>(stretch, out + place);
+  }
+};
+
+template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+struct membership_selection {
+  /// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each has its own.
+  static constexpr std::int64_t width = is_device<E> ? 1 : 256;
+
+  sparse_ref<Index, Value, typename E::memory_space> entries;
+  array_ref<Index const, typename E::memory_space> those;
+  std::int64_t size;
+  Index* indices;
+  Value* values;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t block, std::int64_t& position, bool final) const {
+    Index const* const mine = entries.indices.data();
+    Index const* const theirs = those.data();
+    auto const those_size = static_cast<std::int64_t>(those.extent(0));
+    std::int64_t const end = (block + 1) * width < size ? (block + 1) * width : size;
+    std::int64_t other = lower_bound(theirs, those_size, static_cast<std::int64_t>(mine[block * width]));
+    for (std::int64_t at = block * width; at < end; ++at) {
+      while (other < those_size && theirs[other] < mine[at]) {
+        other += 1;
+      }
+      if ((other < those_size && theirs[other] == mine[at]) != Among) {
+        continue;
+      }
+      if (final) {
+        indices[position] = mine[at];
+        values[position] = entries.values.data()[at];
+      }
+      position += 1;
+    }
+  }
+};
+
+/// Writes the entries with indices among `those`, or not, ascending, to arrays with room for all; gives their number.
+template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
+std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
+                                   array_ref<Index const, typename E::memory_space> those, Index* indices,
+                                   Value* values) {
+  membership_selection<Among, E, Index, Value> const kernel{entries, those, entries.size(), indices, values};
+  std::int64_t const blocks = (kernel.size + kernel.width - 1) / kernel.width;
+  std::int64_t count = 0;
+  Kokkos::parallel_scan(Among ? "oktopk::common_entries" : "oktopk::difference", index_range<E>(exec, 0, blocks),
+                        kernel, count);
+  return count;
+}
+
+/// Writes those of `these` that are among `those`, ascending, to `out`, which has room for all; gives their number.
+/// `workspace` is used again in the next call, on a device.
+template <execution_space E, gradient_index Index>
+std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memory_space> these,
+                          array_ref<Index const, typename E::memory_space> those, Index* out,
+                          order_workspace<E>& workspace) {
+  using items = std::conditional_t<is_device<E>, common_items<Index>, common_stretches<E, Index>>;
+  auto const size = static_cast<std::int64_t>(these.extent(0));
+  workspace.reserve(exec, size);
+  return write_in_order("oktopk::intersection", exec, (size + items::width - 1) / items::width,
+                        items{these.data(), size, those.data(), static_cast<std::int64_t>(those.extent(0)), out},
+                        workspace)
+      .total;
+}
+
+/// Indices that a rank selected and that made it into the result (Algorithm 1, line 14).
+template <execution_space E, gradient_index Index>
+class contributed_indices {
+public:
+  using indices_type = array_ref<Index const, typename E::memory_space>;
+
+  /// Both lists ascend; so does the result, which is valid until the next run.
+  indices_type run(E const& exec, indices_type const& selected, indices_type const& result) {
+    found_.reserve(exec, static_cast<std::int64_t>(selected.extent(0)));
+    std::int64_t const count = intersection<E, Index>(exec, selected, result, found_.data(), workspace_);
+    return indices_type(found_.data(), static_cast<std::size_t>(count));
+  }
+
+private:
+  buffer<Index, typename E::memory_space> found_{"oktopk::contributed"};
+  order_workspace<E> workspace_;
+};
+
+} // namespace oktopk::detail
