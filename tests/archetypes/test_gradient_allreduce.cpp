@@ -4,16 +4,11 @@
 // The concept `gradient_allreduce`: what it asks for is enough for sgd, and each part of it is asked for.
 
 #include "archetypes/suite.hpp"
-#include "support/caught.hpp"
 
-#include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <string_view>
-
 using namespace oktopk_tests;
-using oktopk::fault;
 
 namespace {
 
@@ -53,11 +48,6 @@ public:
   void restore(state_type const& saved) { state_ = saved; }
 
   update_type const& operator()(accumulator_type const& accumulator) {
-    oktopk::agreement terms("archetype");
-    if (accumulator.extent(0) != all_.size()) {
-      terms.note(fault::length_mismatch, "a wrong length");
-    }
-    terms.check_on(comm_);
     for (std::size_t i = 0; i < all_.size(); ++i) {
       (i % 2 == 0 ? sums_ : returned_)[i / 2] = accumulator(i);
     }
@@ -177,35 +167,4 @@ TEST_CASE_ON(comm, ranks, "sgd runs over an allreduce that has what the concept 
   CHECK(optimizer.learning_rate() == 0.5);
   CHECK(numbers(optimizer.residual()) == saved.residual);
   CHECK(allreduce.state().iteration == 1);
-}
-
-TEST_CASE("sgd tells every rank of a gradient of a wrong length, through any allreduce") {
-  std::vector<outcome> heard(ranks);
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-    archetype allreduce(comm, length);
-    sgd optimizer(host_execution(), allreduce, {});
-    vector_of<double> const weights("weights", length);
-    vector_of<double> const gradient("gradient", comm.rank() == 1 ? length + 1 : length);
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { optimizer.step(weights, gradient); });
-  });
-  CHECK(heard[0].code == fault::length_mismatch);
-  CHECK(heard[1] == heard[0]);
-  CHECK(heard[2] == heard[0]);
-}
-
-TEST_CASE("sgd tells every rank of a saved state that does not fit, through any allreduce") {
-  std::vector<outcome> heard(ranks);
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-    archetype allreduce(comm, length);
-    sgd optimizer(host_execution(), allreduce, {});
-    auto saved = optimizer.state();
-    if (comm.rank() == 2) {
-      saved.residual.pop_back();
-    }
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { optimizer.restore(saved); });
-    CHECK(numbers(optimizer.residual()) == std::vector<double>(length, 0));
-  });
-  CHECK(heard[0].code == fault::bad_state);
-  CHECK(heard[1] == heard[0]);
-  CHECK(heard[2] == heard[0]);
 }

@@ -197,4 +197,15 @@ std::string fault_on_non_finite(Codec const& codec) {
   return {};
 }
 
+/// Both, of gradients in both precisions.
+template <class Codec>
+void check_codec(Codec const& codec, double most_float = std::numeric_limits<double>::infinity(),
+                 double most_double = std::numeric_limits<double>::infinity()) {
+  INFO(codec.name());
+  CHECK(fault_on_finite<float>(codec, most_float) == "");
+  CHECK(fault_on_finite<double>(codec, most_double) == "");
+  CHECK(fault_on_non_finite<float>(codec) == "");
+  CHECK(fault_on_non_finite<double>(codec) == "");
+}
+
 } // namespace oktopk_tests::codecs

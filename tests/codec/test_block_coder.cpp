@@ -140,12 +140,16 @@ TEST_CASE("a block with a value that is not finite, or with a damaged exponent, 
       CHECK(std::isnan(each));
     }
   }
-  std::array<std::int16_t, width> const zeros{};
-  for (std::int16_t const damaged : {std::int16_t(128), std::int16_t(-150), std::int16_t(-32768)}) {
-    CHECK(std::isnan(decoded<float, any_rate<float>>(damaged, zeros.data())[0]));
+  std::array<std::int16_t, width> ones{};
+  ones.fill(1);
+  auto const first_with = [&](int exponent) {
+    return decoded<float, any_rate<float>>(static_cast<std::int16_t>(exponent), ones.data())[0];
+  };
+  for (int const damaged : {128, 1000, 32767, -150, -1000, -32768}) {
+    CHECK(std::isnan(first_with(damaged)));
   }
-  for (std::int16_t const sound : {std::int16_t(127), std::int16_t(-149)}) {
-    CHECK(decoded<float, any_rate<float>>(sound, zeros.data())[0] == 0);
+  for (int const sound : {0, 127, -149}) {
+    CHECK(first_with(sound) == std::ldexp(1.0F, sound));
   }
 }
 

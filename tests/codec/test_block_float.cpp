@@ -5,26 +5,14 @@
 
 #include <oktopk/codec/block_float.hpp>
 
-#include <cstring>
-
 using namespace oktopk_tests;
 using namespace oktopk_tests::codecs;
 using oktopk::block_float;
 
-TEST_CASE("block_float keeps its bound at every rate") {
+TEST_CASE("block_float keeps its bound at every rate, and takes the rate and 16 bits for 64 values") {
   for (int rate = 4; rate <= 16; ++rate) {
     block_float const codec({.rate = rate});
-    INFO("rate " << rate);
-    CHECK(fault_on_finite<float>(codec) == "");
-    CHECK(fault_on_finite<double>(codec) == "");
-    CHECK(fault_on_non_finite<float>(codec) == "");
-    CHECK(fault_on_non_finite<double>(codec) == "");
-  }
-}
-
-TEST_CASE("block_float takes its rate and 16 bits for 64 values") {
-  for (int rate = 4; rate <= 16; ++rate) {
-    block_float const codec({.rate = rate});
+    check_codec(codec);
     CHECK(codec.encoded_bytes<float>(64 * 8) == 64 * rate + 16);
     CHECK(codec.encoded_bytes<double>(64 * 8) == 64 * rate + 16);
     CHECK(codec.encoded_bytes<float>(0) == 0);
@@ -53,17 +41,11 @@ TEST_CASE("block_float spoils only the block that has a value that is not finite
 }
 
 TEST_CASE("block_float rounds to nearest: half a step is the most that it is off, and ties go to even") {
-  std::vector<float> values(64, 0.0F);
-  values[0] = 64.0F; // a step is 1
-  values[1] = 0.5F;
-  values[2] = 1.5F;
-  values[3] = -2.5F;
-  values[4] = 63.25F;
-  auto const made = travel(block_float(), values);
-  CHECK(made.decoded[1] == 0.0F);
-  CHECK(made.decoded[2] == 2.0F);
-  CHECK(made.decoded[3] == -2.0F);
-  CHECK(made.decoded[4] == 63.0F);
+  std::vector<float> values{64, 0.5F, 1.5F, -2.5F, 63.25F}; // a step is 1
+  values.resize(64);
+  auto made = travel(block_float(), values);
+  made.decoded.resize(5);
+  CHECK(made.decoded == std::vector<float>{64, 0, 2, -2, 63});
 }
 
 TEST_CASE("block_float says which rates it has") {
@@ -71,22 +53,4 @@ TEST_CASE("block_float says which rates it has") {
   CHECK(block_float({.rate = 3}).problem() == "rate = 3 of block_float is not between 4 and 16");
   CHECK(block_float({.rate = 17}).problem() == "rate = 17 of block_float is not between 4 and 16");
   CHECK(block_float({.rate = 9}).name() == "block_float 9");
-}
-
-TEST_CASE("block_float decodes an exponent that no encoder writes to NaN") {
-  std::vector<float> values(64);
-  auto const first_with = [&](std::int16_t exponent) {
-    std::vector<std::uint64_t> wire(9, 0x0101010101010101U);
-    std::memcpy(wire.data(), &exponent, sizeof exponent);
-    Kokkos::DefaultHostExecutionSpace const exec;
-    block_float().decode(exec, reinterpret_cast<std::byte const*>(wire.data()), 64, values.data());
-    exec.fence();
-    return values.front();
-  };
-  CHECK(first_with(0) == 1.0F);
-  CHECK(first_with(127) == 0x1p127F);
-  CHECK(first_with(-149) == 0x1p-149F);
-  for (int const exponent : {128, 1000, 32767, -150, -1000, -32768}) {
-    CHECK(std::isnan(first_with(static_cast<std::int16_t>(exponent))));
-  }
 }

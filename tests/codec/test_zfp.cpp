@@ -40,14 +40,13 @@ double relative_error(oktopk::zfp const& codec) {
 
 } // namespace
 
-TEST_CASE("zfp keeps its bound at every rate") {
+TEST_CASE("zfp keeps its bound at every rate, and is off by little where values are like those of gradients") {
   for (int rate = 4; rate <= 16; ++rate) {
     oktopk::zfp const codec({.rate = rate});
+    check_codec(codec, std::numeric_limits<float>::max(), std::numeric_limits<double>::max());
     INFO("rate " << rate);
-    CHECK(fault_on_finite<float>(codec, std::numeric_limits<float>::max()) == "");
-    CHECK(fault_on_finite<double>(codec, std::numeric_limits<double>::max()) == "");
-    CHECK(fault_on_non_finite<float>(codec) == "");
-    CHECK(fault_on_non_finite<double>(codec) == "");
+    CHECK(relative_error<float>(codec) < 5 * std::pow(2, -rate));
+    CHECK(relative_error<double>(codec) < 5 * std::pow(2, -rate));
   }
 }
 
@@ -56,15 +55,6 @@ TEST_CASE("zfp takes its rate and a word") {
   CHECK(oktopk::zfp({.rate = 8}).encoded_bytes<float>(1) == 8 + 64);
   CHECK(oktopk::zfp({.rate = 8}).encoded_bytes<float>(1024) == 1024 + 8);
   CHECK(oktopk::zfp({.rate = 5}).encoded_bytes<double>(1024) == 1024 * 5 / 8 + 8);
-}
-
-TEST_CASE("zfp is off by little where values are like those of gradients") {
-  for (int rate = 4; rate <= 16; ++rate) {
-    INFO("rate " << rate);
-    oktopk::zfp const codec({.rate = rate});
-    CHECK(relative_error<float>(codec) < 5 * std::pow(2, -rate));
-    CHECK(relative_error<double>(codec) < 5 * std::pow(2, -rate));
-  }
 }
 
 TEST_CASE("zfp says which rates it has") {

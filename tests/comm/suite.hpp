@@ -240,6 +240,21 @@ void check_allreduce(Comm comm) {
   CHECK(least == most);
 }
 
+/// What is wrong when a rank goes on with a communicator that it has left.
+template <class Comm>
+void check_left(Comm comm, int to, int from) {
+  int number = 0;
+  float sum = 0;
+  for (outcome const& each :
+       {outcome_of([&] { comm.isend(bytes_of(number), to, oktopk::phase::control); }),
+        outcome_of([&] { comm.irecv(space_in(number), from, oktopk::phase::control); }),
+        outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, oktopk::phase::control); })}) {
+    CHECK(unlike(each, oktopk::fault::communication,
+                 "rank " + std::to_string(comm.rank()) + " has left a collective by an exception") == "");
+    CHECK(each.says("cannot be used any more"));
+  }
+}
+
 /// Control 4 and bulk 6: after a cancellation nothing is active, and every copy refuses to start a message and says
 /// why. The ranks leave together, so that nobody waits; who comes late may hear that another one has left.
 template <class E, class Comm>

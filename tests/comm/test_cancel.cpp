@@ -3,44 +3,16 @@
 
 // Messages that are given up, and the guard that gives them up when an exception passes.
 
-#include "support/catch.hpp"
-#include "support/caught.hpp"
-#include "support/messages.hpp"
+#include "comm/suite.hpp"
+#include "comm/testing.hpp"
 
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/self.hpp>
 
-#include <array>
-#include <exception>
-#include <memory>
-#include <stdexcept>
-
 using namespace oktopk_tests;
-using oktopk::fault;
-using oktopk::in_process_communicator;
-using oktopk::phase;
 using oktopk::detail::cancel_on_unwind;
 
 namespace {
-
-using request = in_process_communicator::request;
-
-// What is wrong when a rank goes on with a communicator that it has cancelled messages of.
-void check_refusals(in_process_communicator comm) {
-  int number = 0;
-  int const peer = 1 - comm.rank();
-  float sum = 0;
-  std::vector<outcome> const heard = {
-      outcome_of([&] { comm.isend(bytes_of(number), peer, phase::control); }),
-      outcome_of([&] { comm.irecv(space_in(number), peer, phase::control); }),
-      outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })};
-  for (outcome const& each : heard) {
-    CHECK(unlike(each, fault::communication,
-                 "rank " + std::to_string(comm.rank()) + " has left a collective by an exception") == "");
-    CHECK(each.says("cannot be used any more"));
-  }
-}
 
 // What rank 1 throws after rank 0 has done something with one request; both are waiting for nothing else.
 template <class First, class Second>
@@ -53,34 +25,26 @@ outcome second_rank(First const& first, Second const& second) {
 
 } // namespace
 
-TEST_CASE("a receive that was cancelled takes no message, and its room may go") {
+TEST_CASE(
+    "a message that was cancelled neither comes nor goes, and its bytes may go, also where its request was lost") {
+  enum { receives, sends, loses } const what = GENERATE(receives, sends, loses);
   auto space = std::make_unique<int>(7);
   int untouched = 0;
   auto const heard = second_rank(
       [&](in_process_communicator comm) {
-        request receive = comm.irecv(space_in(*space), 1, phase::reduce);
-        comm.cancel(std::span(&receive, 1));
-        CHECK_FALSE(receive.active());
+        request one = what == sends ? comm.isend(bytes_of(*space), 1, phase::reduce)
+                                    : comm.irecv(space_in(*space), 1, phase::reduce);
+        comm.cancel(std::span(&one, std::size_t(what == loses ? 0 : 1))); // lost as where the next start throws
+        CHECK(one.active() == (what == loses));
         untouched = *space;
         space.reset();
       },
-      [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
+      [&](in_process_communicator comm) {
+        what == sends ? void(receive_number<int>(comm, 0, phase::reduce)) : send_number(comm, 3, 0, phase::reduce);
+      });
   CHECK(untouched == 7);
   CHECK(unlike(heard, fault::abandoned,
                "rank 0 has given up: rank 0 has left a collective by an exception and given up its messages") == "");
-}
-
-TEST_CASE("a send that was cancelled gives no message, and its bytes may go") {
-  auto number = std::make_unique<int>(7);
-  auto const heard = second_rank(
-      [&](in_process_communicator comm) {
-        request send = comm.isend(bytes_of(*number), 1, phase::reduce);
-        comm.cancel(std::span(&send, 1));
-        CHECK_FALSE(send.active());
-        number.reset();
-      },
-      [](in_process_communicator comm) { receive_number<int>(comm, 0, phase::reduce); });
-  CHECK(heard.code == fault::abandoned);
 }
 
 TEST_CASE("a message that has arrived may be cancelled; of several each is, and what is inactive does not matter") {
@@ -107,17 +71,14 @@ TEST_CASE("a message that has arrived may be cancelled; of several each is, and 
 }
 
 TEST_CASE("a rank that has cancelled and tries again hears of the deadlock that this made") {
-  auto const heard = oktopk::in_process::run_and_collect(2, [](in_process_communicator comm) {
-    try {
-      cancel_on_unwind const guard(comm);
-      receive_number<int>(comm, 1 - comm.rank(), phase::reduce);
-    } catch (oktopk::error const& caught) {
-      CHECK(caught.code() == fault::deadlock);
-    }
+  auto const heard = outcomes_of(2, [](in_process_communicator comm) {
+    CHECK(outcome_of([&] {
+            cancel_on_unwind const guard(comm);
+            receive_number<int>(comm, 1 - comm.rank(), phase::reduce);
+          }).code == fault::deadlock);
     send_number(comm, 1, 1 - comm.rank(), phase::reduce);
   });
-  CHECK(outcome_of(heard[0]).code == fault::deadlock);
-  CHECK(outcome_of(heard[1]).code == fault::deadlock);
+  CHECK((heard[0].code == fault::deadlock && heard[1].code == fault::deadlock));
 }
 
 TEST_CASE("a lone rank has nothing to cancel, and goes on") {
@@ -130,7 +91,7 @@ TEST_CASE("a lone rank has nothing to cancel, and goes on") {
       }(),
       std::runtime_error);
   double x = 2.5;
-  CHECK_NOTHROW(comm.allreduce(std::span(&x, 1), oktopk::reduction::sum, phase::reduce));
+  CHECK_NOTHROW(comm.allreduce(std::span(&x, 1), reduction::sum, phase::reduce));
 }
 
 TEST_CASE("the guard cancels where an exception leaves its scope") {
@@ -153,7 +114,7 @@ TEST_CASE("the guard cancels where an exception leaves its scope") {
         CHECK_FALSE(pair[1].active());
         CHECK_FALSE(growing[0].active());
         CHECK_FALSE(growing[1].active());
-        check_refusals(comm);
+        communicating::check_left(comm, 1, 1);
       },
       [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
   CHECK(heard.code == fault::abandoned);
@@ -202,16 +163,4 @@ TEST_CASE("the guard knows its own rank's exceptions from those that pass, or ha
     pass_around(comm, 0); // works still
   });
   CHECK(heard == std::vector<int>{2, 0, 1});
-}
-
-TEST_CASE("a receive whose request was lost is ended as well where its rank cancels") {
-  int space = 7;
-  auto const heard = second_rank(
-      [&](in_process_communicator comm) {
-        static_cast<void>(comm.irecv(space_in(space), 1, phase::reduce)); // as where the next start throws
-        comm.cancel({});
-      },
-      [](in_process_communicator comm) { send_number(comm, 3, 0, phase::reduce); });
-  CHECK(heard.code == fault::abandoned);
-  CHECK(space == 7);
 }

@@ -3,23 +3,14 @@
 
 // Collectives for control data: results, and what they send is what their documentation says.
 
-#include "support/catch.hpp"
-#include "support/ranks.hpp"
-#include "support/reduced.hpp"
+#include "comm/testing.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/counted.hpp>
-#include <oktopk/comm/in_process.hpp>
 
 using namespace oktopk_tests;
-using oktopk::in_process_communicator;
-using oktopk::phase;
-using oktopk::reduction;
 
 namespace {
-
-using counted = oktopk::counted<in_process_communicator>;
 
 // Any bits for unsigned types, whose sums wrap; for signed ones of both signs, and small enough that no sum overflows.
 template <class T>
@@ -108,32 +99,21 @@ TEMPLATE_TEST_CASE("allreduce_integers combines element by element, the same eve
 TEST_CASE("allreduce_integers sends as many messages as its documentation says, each of the whole span") {
   constexpr std::int64_t count = 6;
   for (int const ranks : rank_counts) {
-    oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
-      counted comm(inner);
-      oktopk::collective_workspace workspace;
-      std::vector<std::uint32_t> mine(count, 1);
-      oktopk::allreduce_integers(comm, std::span<std::uint32_t>(mine), reduction::sum, phase::partition, workspace);
-      CHECK(mine == std::vector<std::uint32_t>(count, static_cast<std::uint32_t>(ranks)));
-      int const messages = messages_in_allreduce(comm.rank(), ranks);
-      CHECK(comm.total().messages_sent == messages);
-      CHECK(comm.total().bytes_sent == messages * count * 4);
-      CHECK(comm.of_phase(phase::partition).bytes_sent == comm.total().bytes_sent);
-    });
-  }
-}
-
-TEST_CASE("the most words of a rank in allreduce_integers are what allreduce_words_at_most says") {
-  for (int const ranks : rank_counts) {
     CAPTURE(ranks);
     double most = 0;
     oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
       counted comm(inner);
       oktopk::collective_workspace workspace;
-      std::vector<std::int64_t> mine(3, 1);
-      oktopk::allreduce_integers(comm, std::span<std::int64_t>(mine), reduction::sum, phase::control, workspace);
+      std::vector<std::int64_t> mine(count, 1);
+      oktopk::allreduce_integers(comm, std::span(mine), reduction::sum, phase::partition, workspace);
+      CHECK(mine == std::vector<std::int64_t>(count, ranks));
+      int const messages = messages_in_allreduce(comm.rank(), ranks);
+      CHECK(comm.total().messages_sent == messages);
+      CHECK(comm.total().bytes_sent == messages * count * 8);
+      CHECK(comm.of_phase(phase::partition).bytes_sent == comm.total().bytes_sent);
       most = std::max(most, comm.total().words_sent());
     });
-    CHECK(most == oktopk::detail::allreduce_words_at_most(ranks, 3));
+    CHECK(most == oktopk::detail::allreduce_words_at_most(ranks, count));
   }
 }
 
@@ -197,48 +177,38 @@ template <class Barrier>
 std::vector<oktopk::traffic> check_barrier(int ranks, Barrier const& barrier) {
   std::vector<oktopk::traffic> sent(static_cast<std::size_t>(ranks));
   int came = 0;
-  std::vector<int> seen(static_cast<std::size_t>(ranks), -1);
-  oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) {
+  oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
     counted comm(inner);
-    std::byte token{};
+    int token = 0;
     if (inner.rank() > 0) {
-      auto turn = inner.irecv(std::span(&token, 1), inner.rank() - 1, oktopk::phase::balance);
-      inner.wait_all(std::span(&turn, 1));
+      receive_number<int>(inner, inner.rank() - 1, phase::balance);
     }
     came += 1;
-    oktopk::in_process_communicator::request next;
+    request next;
     if (inner.rank() + 1 < ranks) {
-      next = inner.isend(std::span<std::byte const>(&token, 1), inner.rank() + 1, oktopk::phase::balance);
+      next = inner.isend(bytes_of(token), inner.rank() + 1, phase::balance);
     }
     barrier(comm);
-    seen[static_cast<std::size_t>(inner.rank())] = came;
+    CHECK(came == ranks);
     inner.wait_all(std::span(&next, 1));
     sent[static_cast<std::size_t>(inner.rank())] = comm.total();
   });
-  CHECK(seen == std::vector<int>(static_cast<std::size_t>(ranks), ranks));
   return sent;
 }
 
 } // namespace
 
-TEST_CASE("barrier_all_to_all: nobody leaves before all have come, a byte to everybody else") {
-  for (int const ranks : rank_counts) {
-    for (auto const& traffic : check_barrier(ranks, [](counted& comm) { oktopk::detail::barrier_all_to_all(comm); })) {
-      CHECK(traffic.messages_sent == ranks - 1);
-      CHECK(traffic.bytes_sent == ranks - 1);
-      CHECK(traffic.bytes_received == ranks - 1);
-    }
-  }
-}
-
-TEST_CASE("barrier_all_to_one: nobody leaves before all have come, a byte from each and one to each from the root") {
+TEST_CASE("nobody leaves a barrier before all have come: a byte to all others, or one to the root and one from it") {
   for (int const ranks : rank_counts) {
     int const root = ranks / 2;
-    auto const sent = check_barrier(ranks, [&](counted& comm) { oktopk::detail::barrier_all_to_one(comm, root); });
+    auto const to_all = check_barrier(ranks, [](counted& comm) { oktopk::detail::barrier_all_to_all(comm); });
+    auto const to_one = check_barrier(ranks, [&](counted& comm) { oktopk::detail::barrier_all_to_one(comm, root); });
     for (int rank = 0; rank < ranks; ++rank) {
+      auto const at = static_cast<std::size_t>(rank);
+      CHECK((to_all[at].messages_sent == ranks - 1 && to_all[at].bytes_sent == ranks - 1));
+      CHECK(to_all[at].bytes_received == ranks - 1);
       std::int64_t const expected = rank == root ? ranks - 1 : 1;
-      CHECK(sent[static_cast<std::size_t>(rank)].messages_sent == expected);
-      CHECK(sent[static_cast<std::size_t>(rank)].bytes_sent == expected);
+      CHECK((to_one[at].messages_sent == expected && to_one[at].bytes_sent == expected));
     }
   }
 }

@@ -17,32 +17,17 @@ using namespace oktopk_tests;
 
 namespace {
 
-/// Worlds of several sizes, whose ranks talk through `Comm`.
-template <class Comm>
+/// Worlds of several sizes, whose ranks talk through `Comm`, which is made from `Made`.
+template <class Comm, class Made = oktopk::in_process_communicator>
 auto in_worlds() {
   return [](auto const& body) {
     for (int const ranks : {1, 2, 3, 5, 8}) {
-      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) { body(Comm(inner)); });
-    }
-  };
-}
-
-/// The same with what another communicator gives.
-template <template <class> class Decorator, class Comm>
-auto decorated_in_worlds() {
-  return [](auto const& body) {
-    for (int const ranks : {1, 2, 3, 5, 8}) {
-      oktopk::in_process::run(ranks,
-                              [&](oktopk::in_process_communicator inner) { body(Decorator<Comm>(Comm(inner))); });
+      oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator inner) { body(Comm(Made(inner))); });
     }
   };
 }
 
 } // namespace
-
-TEST_CASE("in_process keeps the contract of a communicator") {
-  check_communicator(in_worlds<oktopk::in_process_communicator>());
-}
 
 TEST_CASE("self keeps the contract of a communicator, and has nobody to send to") {
   check_communicator([](auto const& body) { body(oktopk::self_communicator()); });
@@ -54,17 +39,13 @@ TEST_CASE("self keeps the contract of a communicator, and has nobody to send to"
         oktopk::fault::communication);
 }
 
-TEST_CASE("counted keeps the contract of a communicator") {
-  check_communicator(in_worlds<oktopk::counted<oktopk::in_process_communicator>>());
-  check_communicator(decorated_in_worlds<oktopk::counted, foreign_communicator>());
+TEMPLATE_TEST_CASE("communicators of ranks of one process, those of the tests and decorated ones keep the contract", "",
+                   oktopk::in_process_communicator, oktopk::counted<oktopk::in_process_communicator>,
+                   foreign_communicator, ordered_communicator, archetype_communicator,
+                   unreachable<oktopk::in_process_communicator>) {
+  check_communicator(in_worlds<TestType>());
 }
 
-TEST_CASE("a pair of a control and a bulk transport keeps the contract of a communicator") {
-  check_communicator(in_worlds<foreign_communicator>());
-  check_communicator(in_worlds<ordered_communicator>());
-}
-
-TEST_CASE("the communicators of the tests keep the contract") {
-  check_communicator(in_worlds<archetype_communicator>());
-  check_communicator(in_worlds<unreachable<oktopk::in_process_communicator>>());
+TEST_CASE("a pair of a control and a bulk transport that is counted keeps the contract of a communicator") {
+  check_communicator(in_worlds<oktopk::counted<foreign_communicator>, foreign_communicator>());
 }

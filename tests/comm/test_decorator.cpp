@@ -5,25 +5,13 @@
 // to a wait come back.
 
 #include "comm/suite.hpp"
-#include "support/catch.hpp"
-#include "support/caught.hpp"
+#include "comm/testing.hpp"
 #include "support/foreign_transport.hpp"
-#include "support/messages.hpp"
 
-#include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/decorator.hpp>
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
 
-#include <chrono>
-#include <memory>
-#include <stdexcept>
-
 using namespace oktopk_tests;
-using oktopk::fault;
-using oktopk::in_process_communicator;
-using oktopk::phase;
 using oktopk::detail::takes_other_threads;
 
 namespace {
@@ -65,56 +53,74 @@ TEST_CASE("a decorator says of itself what its communicator says") {
   CHECK(around_world::tells_sizes == in_process_communicator::tells_sizes);
   CHECK(around_world::ordered_by_instance == in_process_communicator::ordered_by_instance);
   oktopk::in_process::run(2, [](in_process_communicator inner) {
-    CHECK(oktopk::detail::takes_other_threads(transparent(inner)) == oktopk::detail::takes_other_threads(inner));
+    CHECK(!takes_other_threads(transparent(inner)));
     CHECK(transparent(inner).can_access<Kokkos::HostSpace>());
   });
-  CHECK(oktopk::detail::takes_other_threads(around_self(oktopk::self_communicator())) ==
-        oktopk::detail::takes_other_threads(oktopk::self_communicator()));
+  CHECK(takes_other_threads(around_self(oktopk::self_communicator())));
 }
 
-TEST_CASE("a decorator passes on time limits, what messages are for, and that a rank gives up") {
-  auto const threw = oktopk::in_process::run_and_collect(2, [](in_process_communicator inner) {
-    transparent comm{oktopk::counted(inner)};
-    CHECK(comm.rank() == inner.rank());
-    CHECK(comm.size() == 2);
-    comm.set_time_limit(std::chrono::seconds(7));
-    CHECK(inner.time_limit() == std::chrono::seconds(7));
-    CHECK(comm.time_limit() == std::chrono::seconds(7));
+TEST_CASE_ON(inner, 2, "a decorator passes on time limits") {
+  transparent comm{oktopk::counted(inner)};
+  comm.set_time_limit(std::chrono::seconds(7));
+  CHECK((inner.time_limit() == std::chrono::seconds(7) && comm.time_limit() == std::chrono::seconds(7)));
+}
+
+TEMPLATE_TEST_CASE("a rank that gives up throws its reason, and all others hear it, also through decorators", "",
+                   in_process_communicator, counted, transparent<counted>) {
+  oktopk::error const reason(fault::damaged_message, "a bit fell over");
+  int const ranks = GENERATE(2, 3, 5);
+  oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
+    TestType comm = [&] {
+      if constexpr (std::is_same_v<TestType, transparent<counted>>) {
+        return TestType(counted(inner));
+      } else {
+        return TestType(inner);
+      }
+    }();
     comm.begin_operation("dance", 7);
-    if (comm.rank() == 1) {
-      comm.abort(oktopk::error(fault::damaged_message, "a bit fell over"));
-      return;
-    }
     int number = 0;
-    auto never = comm.irecv(space_in(number), 1, phase::balance);
-    auto const heard = outcome_of([&] { comm.wait_all(std::span(&never, 1)); });
-    CHECK(unlike(heard, fault::abandoned, "rank 1 has given up (this rank was in dance, call 7): a bit fell over") ==
-          "");
-    comm.cancel(std::span(&never, 1));
+    if (comm.rank() == 1) {
+      CHECK(outcome_of([&] { oktopk::detail::abort(comm, reason); }) == outcome{reason.code(), reason.what()});
+    } else {
+      CHECK(unlike(outcome_of([&] { receive_number<int>(comm, 1, phase::balance); }), fault::abandoned,
+                   "rank 1 has given up (this rank was in dance, call 7): a bit fell over") == "");
+    }
+    CHECK(outcome_of([&] {
+            comm.isend(bytes_of(number), comm.rank() == 0 ? 1 : 0, phase::balance);
+          }).says("cannot be used any more"));
   });
-  CHECK((outcome_of(threw[0]).code == fault::none && outcome_of(threw[1]).code == fault::none));
+}
+
+TEST_CASE("a communicator that cannot tell the others is left all the same") {
+  struct silent {
+    struct request {};
+    int cancelled = 0;
+    void cancel(std::span<request> requests) noexcept { cancelled += requests.empty() ? 1 : 100; }
+  } comm;
+  CHECK(outcome_of([&] { oktopk::detail::abort(comm, oktopk::error(fault::bad_file, "no disk")); }).says("no disk"));
+  CHECK(comm.cancelled == 1);
 }
 
 namespace {
 
-using inner = std::unique_ptr<int>; // which can only be moved
+using part = std::unique_ptr<int>; // which can only be moved
 
-struct request {
-  inner bytes;
-  inner trailer;
+struct two_parts {
+  part bytes;
+  part trailer;
 };
 
-using lent = oktopk::detail::lent_requests<request, inner>;
+using lent = oktopk::detail::lent_requests<two_parts, part>;
 
-std::vector<request> two_requests() {
-  std::vector<request> requests(2);
+std::vector<two_parts> two_requests() {
+  std::vector<two_parts> requests(2);
   for (int i = 0; i < 2; ++i) {
     requests[static_cast<std::size_t>(i)] = {std::make_unique<int>(i), std::make_unique<int>(10 + i)};
   }
   return requests;
 }
 
-void check_back(std::vector<request> const& requests) {
+void check_back(std::vector<two_parts> const& requests) {
   for (int i = 0; i < 2; ++i) {
     auto const& each = requests[static_cast<std::size_t>(i)];
     REQUIRE((each.bytes && each.trailer));
@@ -124,36 +130,24 @@ void check_back(std::vector<request> const& requests) {
 
 } // namespace
 
-TEST_CASE("two parts of all requests are lent side by side, and come back to where they were") {
+TEST_CASE("two parts of all requests are lent side by side, and come back, also from a wait that fails") {
   auto requests = two_requests();
-  std::vector<inner> storage;
-  {
-    lent const first(requests, &request::bytes, storage);
-    lent const second(requests, &request::trailer, storage);
+  std::vector<part> storage;
+  try {
+    lent const first(requests, &two_parts::bytes, storage);
+    lent const second(requests, &two_parts::trailer, storage);
     REQUIRE(storage.size() == 4);
     CHECK((*storage[0] == 0 && *storage[1] == 1 && *storage[2] == 10 && *storage[3] == 11));
     CHECK((!requests[0].bytes && !requests[1].trailer));
-  }
-  check_back(requests);
-}
-
-TEST_CASE("requests come back from a wait that fails") {
-  auto requests = two_requests();
-  std::vector<inner> storage;
-  try {
-    lent const both(requests, &request::bytes, storage);
     throw std::runtime_error("too late");
   } catch (std::runtime_error const&) {
     check_back(requests);
   }
 }
 
-TEST_CASE("a lone rank takes calls from any thread, and so does what decorates it") {
+TEST_CASE_ON(comm, 2, "a lone rank takes calls from any thread, ranks that share one take none from others") {
   CHECK(takes_other_threads(oktopk::self_communicator()));
   CHECK(takes_other_threads(oktopk::counted(oktopk::self_communicator())));
-}
-
-TEST_CASE_ON(comm, 2, "ranks that share one thread take none from others, nor do a pair and a counter of them") {
   CHECK(!takes_other_threads(comm));
   CHECK(!takes_other_threads(oktopk::counted(comm)));
   CHECK(!takes_other_threads(foreign_communicator(comm)));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "support/catch.hpp"
+#include "comm/testing.hpp"
 
 #include <oktopk/comm/fiber.hpp>
 
@@ -9,29 +9,35 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <exception>
-#include <memory>
-#include <stdexcept>
+
+using namespace oktopk_tests;
 
 namespace {
 
 using oktopk::detail::fiber;
 
+constexpr int ranks = 5;
+
+std::string label(std::string const& what, int rank, int round) {
+  return what + " of rank " + std::to_string(rank) + " in round " + std::to_string(round);
+}
+
+std::string current_text() {
+  try {
+    throw;
+  } catch (std::exception const& current) {
+    return current.what();
+  }
+}
+
 constexpr std::size_t small_stack = std::size_t(256) << 10;
 
-// Uses at least `bytes` of stack, in frames the compiler cannot fold; calls `at_the_bottom` there.
-template <class Call>
-[[gnu::noinline]] int descend(std::ptrdiff_t bytes, Call const& at_the_bottom) {
+// Uses at least `bytes` of stack, in frames the compiler cannot fold.
+[[gnu::noinline]] int descend(std::ptrdiff_t bytes) {
   constexpr std::size_t frame_bytes = 2048;
   char volatile frame[frame_bytes];
-  frame[0] = 1;
   frame[frame_bytes - 1] = static_cast<char>(bytes % 7);
-  if (bytes <= 0) {
-    at_the_bottom();
-    return frame[0];
-  }
-  int const below = descend(bytes - static_cast<std::ptrdiff_t>(frame_bytes), at_the_bottom);
-  return below + frame[0] + (frame[frame_bytes - 1] == static_cast<char>(bytes % 7) ? 0 : 1000000);
+  return (bytes <= 0 ? 0 : descend(bytes - static_cast<std::ptrdiff_t>(frame_bytes))) + frame[frame_bytes - 1];
 }
 
 } // namespace
@@ -64,62 +70,12 @@ TEST_CASE("a fibre runs from where it left, with its locals, until it ends") {
   CHECK(one.failure() == nullptr);
 }
 
-TEST_CASE("many fibres take turns without touching each other") {
-  constexpr int count = 200;
-  std::vector<std::unique_ptr<fiber>> fibers;
-  std::vector<int> sums(count, 0);
-  for (int f = 0; f < count; ++f) {
-    fibers.push_back(std::make_unique<fiber>(
-        [&, f] {
-          std::vector<int> locals;
-          for (int turn = 0; turn < 10; ++turn) {
-            locals.push_back(f * 100 + turn);
-            fibers[static_cast<std::size_t>(f)]->leave();
-          }
-          for (int const x : locals) {
-            sums[static_cast<std::size_t>(f)] += x;
-          }
-        },
-        small_stack));
-  }
-  for (int turn = 0; turn <= 10; ++turn) {
-    for (auto const& each : fibers) {
-      REQUIRE_FALSE(each->finished());
-      each->resume();
-    }
-  }
-  for (int f = 0; f < count; ++f) {
-    REQUIRE(fibers[static_cast<std::size_t>(f)]->finished());
-    REQUIRE(sums[static_cast<std::size_t>(f)] == f * 1000 + 45);
-  }
-}
-
-TEST_CASE("what a fibre throws is kept, not thrown by resume") {
-  fiber failing([] { throw std::runtime_error("from inside"); }, small_stack);
-  CHECK_NOTHROW(failing.resume());
-  CHECK(failing.finished());
-  REQUIRE(failing.failure() != nullptr);
-  CHECK_THROWS_WITH(std::rethrow_exception(failing.failure()), "from inside");
-}
-
-TEST_CASE("a fibre can be left and resumed from deep inside its stack") {
-  fiber* self = nullptr;
-  int result = 0;
-  fiber deep([&] { result = descend(200 << 10, [&] { self->leave(); }); }, std::size_t(1) << 20);
-  self = &deep;
-  deep.resume();
-  REQUIRE_FALSE(deep.finished());
-  deep.resume();
-  CHECK(deep.finished());
-  CHECK(result == 101);
-}
-
 TEST_CASE("a fibre that overruns its stack is stopped, not let into its neighbour's") {
   // Stacks of fibres made one after the other lie side by side: without a guard this would write into the next one's.
   std::vector<std::unique_ptr<fiber>> fibers;
   for (int f = 0; f < 4; ++f) {
-    fibers.push_back(std::make_unique<fiber>(
-        [] { descend(static_cast<std::ptrdiff_t>(small_stack) + (16 << 10), [] {}); }, small_stack));
+    fibers.push_back(
+        std::make_unique<fiber>([] { descend(static_cast<std::ptrdiff_t>(small_stack) + (16 << 10)); }, small_stack));
   }
   for (std::size_t f = 0; f < fibers.size(); ++f) {
     pid_t const child = fork();
@@ -136,4 +92,58 @@ TEST_CASE("a fibre that overruns its stack is stopped, not let into its neighbou
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK_FALSE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
   }
+}
+
+// Ranks are fibres of one thread, and the runtime keeps exceptions per thread: each rank must see its own.
+
+TEST_CASE("ranks throw, handle and rethrow while others are in handlers of their own") {
+  std::vector<int> finished;
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    CHECK(std::current_exception() == nullptr);
+    for (int round = 0; round < 4; ++round) {
+      std::string const outer = label("outer", comm.rank(), round);
+      std::string const inner = label("inner", comm.rank(), round);
+      try {
+        throw std::runtime_error(outer);
+      } catch (std::runtime_error const& caught) {
+        pass_around(comm, round);
+        CHECK(caught.what() == outer);
+        CHECK(current_text() == outer);
+        try {
+          pass_around(comm, round);
+          throw std::logic_error(inner);
+        } catch (std::logic_error const& nested) {
+          pass_around(comm, round); // communicates inside a handler inside a handler
+          CHECK(nested.what() == inner);
+          CHECK(current_text() == inner);
+        }
+        pass_around(comm, round);
+        CHECK(current_text() == outer);
+      }
+      CHECK(std::current_exception() == nullptr);
+      pass_around(comm, round);
+    }
+    finished.push_back(comm.rank());
+  });
+  CHECK(finished.size() == static_cast<std::size_t>(ranks));
+}
+
+TEST_CASE("a world may run inside a handler, and ends where it began") {
+  std::vector<bool> clean;
+  try {
+    throw std::runtime_error("outside");
+  } catch (std::runtime_error const&) {
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      clean.push_back(std::current_exception() == nullptr);
+      try {
+        throw std::logic_error(label("inside", comm.rank(), 0));
+      } catch (std::logic_error const&) {
+        pass_around(comm, 0);
+        CHECK(current_text() == label("inside", comm.rank(), 0));
+      }
+    });
+    CHECK(current_text() == "outside");
+  }
+  CHECK(std::current_exception() == nullptr);
+  CHECK(clean == std::vector<bool>(ranks, true));
 }

@@ -3,44 +3,13 @@
 
 // Messages between ranks of one process, beyond the contract, which test_contract.cpp checks.
 
-#include "support/catch.hpp"
-#include "support/caught.hpp"
-#include "support/messages.hpp"
+#include "comm/testing.hpp"
+#include "support/seeded.hpp"
 
-#include <oktopk/comm/in_process.hpp>
-
-#include <array>
 #include <set>
 #include <string_view>
 
 using namespace oktopk_tests;
-using oktopk::fault;
-using oktopk::in_process_communicator;
-using oktopk::phase;
-
-namespace {
-
-using request = in_process_communicator::request;
-
-} // namespace
-
-TEST_CASE("a receive may offer more room than the message needs, and learns its size") {
-  std::vector<std::byte> space(100, std::byte(0xee));
-  oktopk::in_process::run(2, [&](in_process_communicator comm) {
-    std::vector<std::byte> const sent(60, std::byte(0x11));
-    request one = comm.rank() == 0 ? comm.isend(sent, 1, phase::reduce) : comm.irecv(space, 0, phase::reduce);
-    CHECK(one.active());
-    CHECK(one.receives() == (comm.rank() == 1));
-    CHECK(one.message_phase() == phase::reduce);
-    comm.wait_all(std::span(&one, 1));
-    CHECK_FALSE(one.active());
-    if (comm.rank() == 1) {
-      CHECK(one.bytes() == 60);
-    }
-  });
-  CHECK(space[59] == std::byte(0x11));
-  CHECK(space[60] == std::byte(0xee));
-}
 
 TEST_CASE("every phase has a name of its own") {
   std::set<std::string_view> names;
@@ -86,27 +55,6 @@ TEST_CASE_ON(comm, 3, "a rank has no peer outside the world, and is none of its 
   }
 }
 
-TEST_CASE("64 ranks pass a number around a ring and talk across it") {
-  constexpr int ranks = 64;
-  std::vector<int> gone_around(ranks);
-  std::vector<int> across(ranks);
-  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    auto const me = static_cast<std::size_t>(comm.rank());
-    gone_around[me] = comm.rank();
-    for (int step = 0; step < ranks; ++step) {
-      gone_around[me] = pass_around(comm, gone_around[me] + 1);
-    }
-    int const opposite = (comm.rank() + ranks / 2) % ranks;
-    std::array<request, 2> both = {comm.irecv(space_in(across[me]), opposite, phase::gather),
-                                   comm.isend(bytes_of(gone_around[me]), opposite, phase::gather)};
-    comm.wait_all(both);
-  });
-  for (int rank = 0; rank < ranks; ++rank) {
-    CHECK(gone_around[static_cast<std::size_t>(rank)] == rank + ranks);
-    CHECK(across[static_cast<std::size_t>(rank)] == (rank + ranks / 2) % ranks + ranks);
-  }
-}
-
 TEST_CASE("a rank may run a world of its own") {
   std::vector<int> sums(3);
   oktopk::in_process::run(3, [&](in_process_communicator outer) {
@@ -124,4 +72,64 @@ TEST_CASE("a world needs a rank") {
     auto const heard = outcome_of([&] { oktopk::in_process::run(ranks, [](in_process_communicator) {}); });
     CHECK(heard.code == fault::option_out_of_range);
   }
+}
+
+// The communicator's own allreduce: the yardstick of `dense`.
+namespace {
+
+template <class T>
+std::vector<T> numbers_of(int rank, std::size_t count) {
+  seeded draw(static_cast<std::uint64_t>(rank) + 17);
+  std::vector<T> numbers(count);
+  for (T& x : numbers) {
+    x = static_cast<T>(draw.uniform() - 0.5);
+  }
+  return numbers;
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("an allreduce gives sums in rank order, minima and maxima, the same bits everywhere", "", float,
+                   double) {
+  constexpr std::size_t count = 37;
+  for (int const ranks : rank_counts) {
+    for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
+      auto const expected = reduced(ranks, op, [](int rank) { return numbers_of<TestType>(rank, count); });
+      oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+        auto mine = numbers_of<TestType>(comm.rank(), count);
+        comm.allreduce(std::span<TestType>(mine), op, phase::reduce);
+        CHECK(mine == expected);
+      });
+    }
+  }
+}
+
+TEST_CASE("allreduces follow each other, of any length, with messages in between") {
+  constexpr int ranks = 5;
+  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
+    for (std::size_t round = 0; round < 20; ++round) {
+      std::vector<double> mine(round % 4, comm.rank() + static_cast<double>(round));
+      comm.allreduce(std::span<double>(mine), reduction::sum, phase::reduce);
+      if (round % 3 == 1) {
+        // Some ranks run ahead into the next allreduce before the others have left this one.
+        REQUIRE(pass_around(comm, comm.rank()) == (comm.rank() + ranks - 1) % ranks);
+      }
+      REQUIRE(mine == std::vector<double>(round % 4, 10 + 5 * static_cast<double>(round)));
+    }
+  });
+}
+
+TEST_CASE("an allreduce of different lengths is an error on every rank, and the next one works") {
+  constexpr int ranks = 4;
+  std::vector<float> sums(ranks, 1);
+  auto const heard = outcomes_of(ranks, [&](in_process_communicator comm) {
+    std::vector<float> mine(comm.rank() == 2 ? 3 : 4, 1);
+    auto const told = outcome_of([&] { comm.allreduce(std::span<float>(mine), reduction::sum, phase::reduce); });
+    CHECK(mine == std::vector<float>(mine.size(), 1));
+    comm.allreduce(std::span(&sums[static_cast<std::size_t>(comm.rank())], 1), reduction::sum, phase::reduce);
+    throw oktopk::error(told.code, told.text);
+  });
+  CHECK(unlike(heard[0], fault::communication, "different lengths") == "");
+  CHECK(heard == std::vector<outcome>(ranks, heard[0]));
+  CHECK(sums == std::vector<float>(ranks, 4));
 }

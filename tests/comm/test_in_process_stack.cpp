@@ -3,17 +3,11 @@
 
 // Ranks recurse deep, and communicate at the bottom.
 
-#include "support/catch.hpp"
-#include "support/caught.hpp"
-#include "support/messages.hpp"
-
-#include <oktopk/comm/in_process.hpp>
+#include "comm/testing.hpp"
 
 #include <new>
-#include <stdexcept>
 
 using namespace oktopk_tests;
-using oktopk::in_process_communicator;
 
 namespace {
 
@@ -58,11 +52,8 @@ std::vector<bool> dig_on_all(int ranks, std::ptrdiff_t bytes, oktopk::in_process
 
 } // namespace
 
-TEST_CASE("ranks use most of their 8 MiB of stack at once") {
+TEST_CASE("ranks use most of their 8 MiB of stack at once, and get the stack that is asked for") {
   CHECK(dig_on_all(4, 6 * mebibyte, {}) == std::vector<bool>(4, true));
-}
-
-TEST_CASE("ranks get the stack that is asked for") {
   CHECK(dig_on_all(3, 40 * mebibyte, {.stack_bytes = std::size_t(64 * mebibyte)}) == std::vector<bool>(3, true));
   CHECK(dig_on_all(64, mebibyte / 4, {.stack_bytes = std::size_t(mebibyte)}) == std::vector<bool>(64, true));
 }
@@ -97,14 +88,8 @@ TEST_CASE("a stack that no memory has is refused") {
 }
 
 TEST_CASE("an exception unwinds a deep stack") {
-  int caught = 0;
-  oktopk::in_process::run(3, [&](in_process_communicator comm) {
-    try {
-      dig(comm, 4 * mebibyte, true);
-    } catch (std::runtime_error const&) {
-      caught += 1;
-    }
-    pass_around(comm, 0);
-  });
-  CHECK(caught == 3);
+  for (std::exception_ptr const& thrown :
+       oktopk::in_process::run_and_collect(3, [](in_process_communicator comm) { dig(comm, 4 * mebibyte, true); })) {
+    CHECK_THROWS_WITH(std::rethrow_exception(thrown), "at the bottom");
+  }
 }

@@ -17,34 +17,22 @@ using oktopk::fault;
 using oktopk::phase;
 using oktopk::detail::revocation;
 
-TEST_CASE("a communicator in order lets calls pass") {
-  revocation const none;
-  CHECK_FALSE(none);
-  CHECK(none.code() == fault::none);
-  CHECK(none.reason().empty());
-  CHECK_NOTHROW(none.throw_if_happened());
-}
-
-TEST_CASE("the first reason of a breakdown stays, with its fault") {
+TEST_CASE("a communicator in order lets calls pass; the first reason of a breakdown stays, with its fault") {
   revocation seen;
+  CHECK((!seen && seen.code() == fault::none && seen.reason().empty()));
+  CHECK_NOTHROW(seen.throw_if_happened());
   seen.note(oktopk::error(fault::timed_out, "rank 3 has not answered"));
   seen.note(oktopk::error(fault::damaged_message, "a bit fell over"));
-  CHECK(static_cast<bool>(seen));
-  CHECK(seen.code() == fault::timed_out);
-  CHECK(seen.reason() == "rank 3 has not answered");
+  CHECK((static_cast<bool>(seen) && seen.code() == fault::timed_out && seen.reason() == "rank 3 has not answered"));
   for (int call = 0; call < 2; ++call) {
     CHECK(outcome_of([&] { seen.throw_if_happened(); }) ==
           outcome{fault::timed_out, "oktopk: the communicator cannot be used any more: rank 3 has not answered"});
   }
-}
-
-TEST_CASE("a breakdown without a sentence is one") {
-  revocation seen;
-  seen.note(oktopk::error(fault::communication, {}));
-  CHECK(static_cast<bool>(seen));
-  CHECK(outcome_of([&] { seen.throw_if_happened(); }).code == fault::communication);
-  seen.note(oktopk::error(fault::abandoned, "rank 1 has left"));
-  CHECK(seen.reason().empty());
+  revocation without_sentence;
+  without_sentence.note(oktopk::error(fault::communication, {}));
+  CHECK(outcome_of([&] { without_sentence.throw_if_happened(); }).code == fault::communication);
+  without_sentence.note(oktopk::error(fault::abandoned, "rank 1 has left"));
+  CHECK((static_cast<bool>(without_sentence) && without_sentence.reason().empty()));
 }
 
 TEST_CASE("an operation is named with the number of its call, where it has one") {
@@ -54,18 +42,9 @@ TEST_CASE("an operation is named with the number of its call, where it has one")
   CHECK(during.text() == "ok_topk, call 12");
   during.begin("agreement", -1);
   CHECK(during.text() == "agreement");
-}
-
-TEST_CASE("a communicator that does not want to know what its messages are for is not told") {
-  struct deaf {
-  } nobody;
-  oktopk::detail::begin_operation(nobody, "ok_topk", 1);
-  struct hearing {
-    oktopk::detail::operation during;
-    void begin_operation(std::string_view name, std::int64_t number) { during.begin(name, number); }
-  } somebody;
-  oktopk::detail::begin_operation(somebody, "ok_topk", 1);
-  CHECK(somebody.during.text() == "ok_topk, call 1");
+  struct {
+  } deaf; // does not want to know what its messages are for
+  oktopk::detail::begin_operation(deaf, "ok_topk", 1);
 }
 
 TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") {
@@ -83,6 +62,10 @@ TEST_CASE("a wait in vain says for whom, in which phase, and what is complete") 
                            "to rank 4 (reduce)");
   CHECK(oktopk::detail::wait_report("for everybody").timed_out(0, {}, std::chrono::seconds(1)).sentence() ==
         "rank 0 has waited for everybody for more than 1.000000 s, the time limit; complete: nothing");
+  oktopk::detail::wait_report late_but_complete;
+  late_but_complete.add(true, true, 1, phase::gather);
+  CHECK(late_but_complete.timed_out(0, during, std::chrono::nanoseconds(1)).sentence() ==
+        "rank 0 has waited in ok_topk, call 5 for more than 1 ns, the time limit; complete: from rank 1 (gather)");
 }
 
 TEST_CASE("who hears that another rank has given up says who, what this rank was in, and why") {
@@ -90,11 +73,4 @@ TEST_CASE("who hears that another rank has given up says who, what this rank was
   CHECK(heard.code() == oktopk::fault::abandoned);
   CHECK(heard.sentence() == "rank 3 has given up (this rank was in gtopk, call 2): a bit fell over");
   CHECK(oktopk::detail::abandoned_by(3, {}, "a bit").sentence() == "rank 3 has given up: a bit");
-}
-
-TEST_CASE("a wait whose messages have all come by the time of its report says so, and names a short limit") {
-  oktopk::detail::wait_report report;
-  report.add(true, true, 1, phase::gather);
-  CHECK(report.timed_out(0, {"ok_topk", 5}, std::chrono::nanoseconds(1)).sentence() ==
-        "rank 0 has waited in ok_topk, call 5 for more than 1 ns, the time limit; complete: from rank 1 (gather)");
 }

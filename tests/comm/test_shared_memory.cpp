@@ -2,26 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "comm/suite.hpp"
-#include "support/caught.hpp"
+#include "comm/testing.hpp"
 
 #include <oktopk/comm/shared_memory.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <exception>
 #include <iostream>
 #include <numeric>
-#include <string>
 #include <thread>
 #include <type_traits>
-#include <vector>
 
 using namespace oktopk_tests;
-using oktopk::phase;
 using communicator = oktopk::shared_memory_communicator;
 
 static_assert(oktopk::communicator<communicator>);
@@ -122,89 +115,67 @@ TEST_CASE("shared_memory moves messages that are far longer than a ring, with mo
     std::vector<int> out(count);
     std::vector<int> in(count);
     std::iota(out.begin(), out.end(), 1000000 * comm.rank());
-    int const next = (comm.rank() + 1) % comm.size();
-    int const before = (comm.rank() + comm.size() - 1) % comm.size();
+    int const before = communicating::before(comm);
     for (int round = 0; round < 3; ++round) {
-      oktopk::detail::exchange(comm, std::as_bytes(std::span(out)), next, std::as_writable_bytes(std::span(in)), before,
-                               phase::gather);
+      oktopk::detail::exchange(comm, std::as_bytes(std::span(out)), communicating::next(comm),
+                               std::as_writable_bytes(std::span(in)), before, phase::gather);
       CHECK(in[0] == 1000000 * before);
       CHECK(in[count - 1] == 1000000 * before + static_cast<int>(count) - 1);
     }
     std::vector<double> sums(5000, comm.rank());
-    comm.allreduce(std::span(sums), oktopk::reduction::sum, phase::reduce);
+    comm.allreduce(std::span(sums), reduction::sum, phase::reduce);
     CHECK(std::all_of(sums.begin(), sums.end(), [](double each) { return each == 24 * 23 / 2; }));
   });
 }
 
 TEST_CASE("a rank that has ended is an error on those that wait for it, and the others hear why") {
   auto const all = heard(3, [](communicator& comm) {
-    int number = 0;
     oktopk::detail::begin_operation(comm, "test", 7);
     if (comm.rank() == 1) {
       std::cout << "0 " << std::flush;
       _exit(0); // with nothing said and nothing cleaned up
     }
-    // Rank 0 waits for rank 1, rank 2 for rank 0.
-    auto request = comm.irecv(space_in(number), comm.rank() == 0 ? 1 : 0, phase::balance);
-    comm.wait_all(std::span(&request, 1));
+    receive_number<int>(comm, comm.rank() == 0 ? 1 : 0, phase::balance); // rank 2 waits for rank 0
   });
-  CHECK(all[0].code == oktopk::fault::communication);
-  CHECK(all[0].says("rank 0 waits to receive from rank 1 (balance) in test, call 7, but rank 1 has ended"));
-  CHECK(all[2].code == oktopk::fault::abandoned);
-  CHECK(all[2].says("rank 0 has given up (this rank was in test, call 7): rank 0 waits"));
+  CHECK(unlike(all[0], fault::communication,
+               "rank 0 waits to receive from rank 1 (balance) in test, call 7, but rank 1 has ended") == "");
+  CHECK(unlike(all[2], fault::abandoned, "rank 0 has given up (this rank was in test, call 7): rank 0 waits") == "");
 }
 
 TEST_CASE("what a rank has sent before it ended still arrives") {
   auto const all = heard(2, [](communicator& comm) {
-    int number = comm.rank() + 5;
     if (comm.rank() == 1) {
-      auto sent = comm.isend(bytes_of(number), 0, phase::reduce);
-      comm.wait_all(std::span(&sent, 1));
+      send_number(comm, 6, 0, phase::reduce);
       std::cout << "0 " << std::flush;
       _exit(0);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    auto request = comm.irecv(space_in(number), 1, phase::reduce);
-    comm.wait_all(std::span(&request, 1));
-    CHECK(number == 6);
+    CHECK(receive_number<int>(comm, 1, phase::reduce) == 6);
   });
-  CHECK(all[0].code == oktopk::fault::none);
+  CHECK(all[0].code == fault::none);
 }
 
 TEST_CASE("a rank that does not answer in time is an error that names it") {
   auto const all = heard(2, [](communicator& comm) {
-    int number = 0;
     if (comm.rank() == 0) {
       comm.set_time_limit(std::chrono::milliseconds(50));
-      auto request = comm.irecv(space_in(number), 1, phase::gather);
-      comm.wait_all(std::span(&request, 1));
-    } else {
-      auto request = comm.irecv(space_in(number), 0, phase::control);
-      comm.wait_all(std::span(&request, 1));
     }
+    receive_number<int>(comm, 1 - comm.rank(), comm.rank() == 0 ? phase::gather : phase::control);
   });
-  CHECK(all[0].code == oktopk::fault::timed_out);
-  CHECK(all[0].says("rank 0 has waited to receive from rank 1 (gather) for more than 0.050000 s"));
-  CHECK(all[1].code == oktopk::fault::abandoned);
-  CHECK(all[1].says("rank 0 has given up"));
+  CHECK(unlike(all[0], fault::timed_out,
+               "rank 0 has waited to receive from rank 1 (gather) for more than 0.050000 s") == "");
+  CHECK(unlike(all[1], fault::abandoned, "rank 0 has given up") == "");
 }
 
 TEST_CASE("a message that exceeds its room is an error on all ranks") {
   auto const all = heard(2, [](communicator& comm) {
-    std::array<int, 3> numbers{1, 2, 3};
     if (comm.rank() == 0) {
-      auto sent = comm.isend(std::as_bytes(std::span(numbers)), 1, phase::reduce);
-      comm.wait_all(std::span(&sent, 1));
-      sent = comm.irecv(space_in(numbers[0]), 1, phase::reduce);
-      comm.wait_all(std::span(&sent, 1));
-    } else {
-      auto request = comm.irecv(space_in(numbers[0]), 0, phase::reduce);
-      comm.wait_all(std::span(&request, 1));
+      send_number(comm, std::array<int, 3>{1, 2, 3}, 1, phase::reduce);
     }
+    receive_number<int>(comm, 1 - comm.rank(), phase::reduce);
   });
-  CHECK(all[0].code == oktopk::fault::abandoned);
-  CHECK(all[1].code == oktopk::fault::communication);
-  CHECK(all[1].says("12 bytes from rank 0 exceed the 4 bytes of room for them"));
+  CHECK(all[0].code == fault::abandoned);
+  CHECK(unlike(all[1], fault::communication, "12 bytes from rank 0 exceed the 4 bytes of room for them") == "");
 }
 
 TEST_CASE("a start that cannot be is an error") {
@@ -216,16 +187,16 @@ TEST_CASE("a start that cannot be is an error") {
   CHECK(refused(new_name(), 0, 0).says("there is no rank 0 of 0"));
   std::string const name = new_name();
   outcome const alone = refused(name, 0, 2);
-  CHECK(alone.code == oktopk::fault::timed_out);
+  CHECK(alone.code == fault::timed_out);
   CHECK(alone.says("rank 0 has waited for everybody to come in the start of " + name));
-  CHECK(refused(name, 0, 2).code == oktopk::fault::timed_out); // the name can be used again
-  in_processes(1, [&](int, std::string const&) {               // one that ends while it waits for the others
+  CHECK(refused(name, 0, 2).code == fault::timed_out); // the name can be used again
+  in_processes(1, [&](int, std::string const&) {       // one that ends while it waits for the others
     std::thread([&] { refused(name, 0, 2, std::chrono::seconds(100)); }).detach();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     _exit(0);
   });
   CHECK(refused(name, 0, 2).says("rank 0 cannot use the memory " + name + ": it was used before; try again"));
-  CHECK(refused(name, 0, 2).code == oktopk::fault::timed_out);
+  CHECK(refused(name, 0, 2).code == fault::timed_out);
 }
 
 TEST_CASE("ranks that start with other numbers of ranks hear so") {

@@ -5,30 +5,18 @@
 // planned.
 
 #include "comm/suite.hpp"
-#include "support/catch.hpp"
-#include "support/caught.hpp"
-#include "support/messages.hpp"
+#include "comm/testing.hpp"
 
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/revocation.hpp>
-#include <oktopk/comm/simulation.hpp>
 
-#include <array>
-#include <chrono>
-#include <exception>
 #include <set>
 
 using namespace oktopk_tests;
 using namespace std::chrono_literals;
-using oktopk::fault;
-using oktopk::in_process_communicator;
-using oktopk::phase;
 using oktopk::in_process::injected_fault;
 using oktopk::in_process::planned_fault;
 
 namespace {
-
-using request = in_process_communicator::request;
 
 oktopk::in_process::options simulated(std::uint64_t seed, std::vector<planned_fault> const& faults = {}) {
   oktopk::in_process::options how;
@@ -36,14 +24,11 @@ oktopk::in_process::options simulated(std::uint64_t seed, std::vector<planned_fa
   return how;
 }
 
-// What every rank threw; dead ranks have "died".
+// What every rank of a simulated world threw.
 template <class Body>
-std::vector<outcome> outcomes_of(int ranks, oktopk::in_process::options const& how, Body const& body) {
-  std::vector<outcome> heard;
-  for (std::exception_ptr const& thrown : oktopk::in_process::run_and_collect(ranks, body, how)) {
-    heard.push_back(oktopk::in_process::has_died(thrown) ? outcome{fault::none, "died"} : outcome_of(thrown));
-  }
-  return heard;
+std::vector<outcome> outcomes_of(int ranks, std::uint64_t seed, std::vector<planned_fault> const& faults,
+                                 Body const& body) {
+  return oktopk_tests::outcomes_of(ranks, body, simulated(seed, faults));
 }
 
 // All ranks exchange numbers with all; each writes down who came when. Gives that, and the time at the end.
@@ -81,23 +66,6 @@ history exchange_everything(int ranks, std::uint64_t seed) {
   return seen;
 }
 
-// Rank 0 sends two numbers to rank 1, which gives what it has received.
-std::array<int, 2> two_numbers(std::vector<planned_fault> const& faults, std::vector<outcome>& heard,
-                               std::chrono::nanoseconds limit = oktopk::usual_time_limit) {
-  std::array<int, 2> got = {-1, -1};
-  heard = outcomes_of(2, simulated(3, faults), [&](in_process_communicator comm) {
-    comm.set_time_limit(limit);
-    if (comm.rank() == 0) {
-      send_number(comm, 7, 1, phase::reduce);
-      send_number(comm, 8, 1, phase::reduce);
-    } else {
-      got[0] = receive_number<int>(comm, 0, phase::reduce);
-      got[1] = receive_number<int>(comm, 0, phase::reduce);
-    }
-  });
-  return got;
-}
-
 } // namespace
 
 TEST_CASE("a seed replays a simulated world to the last event, and other seeds take other courses") {
@@ -120,28 +88,20 @@ TEST_CASE("simulated worlds keep the contract of a communicator, in whatever ord
   }
 }
 
-TEST_CASE("a deadlock is an error at once in a simulated world as well, whatever the time limit") {
-  auto const heard = outcomes_of(2, simulated(1), [](in_process_communicator comm) {
-    receive_number<int>(comm, 1 - comm.rank(), phase::control);
-  });
-  CHECK(heard[0].code == fault::deadlock);
-  CHECK(heard[1] == heard[0]);
-}
-
 TEST_CASE("a rank that dies ends there; who waits for it hears of it after the limit, and tells the others") {
   std::vector<std::chrono::nanoseconds> ended(4);
   auto const began = std::chrono::steady_clock::now();
-  auto const heard = outcomes_of(4, simulated(5, {{.what = injected_fault::death, .rank = 2, .message = 4}}),
-                                 [&](in_process_communicator comm) {
-                                   try {
-                                     for (int round = 0; round < 5; ++round) {
-                                       pass_around(comm, round);
-                                     }
-                                   } catch (oktopk::error const&) {
-                                     ended[static_cast<std::size_t>(comm.rank())] = comm.elapsed();
-                                     throw;
-                                   }
-                                 });
+  planned_fault const death{.what = injected_fault::death, .rank = 2, .message = 4};
+  auto const heard = outcomes_of(4, 5, {death}, [&](in_process_communicator comm) {
+    try {
+      for (int round = 0; round < 5; ++round) {
+        pass_around(comm, round);
+      }
+    } catch (oktopk::error const&) {
+      ended[static_cast<std::size_t>(comm.rank())] = comm.elapsed();
+      throw;
+    }
+  });
   CHECK(std::chrono::steady_clock::now() - began < 60s); // of ten minutes that passed
   CHECK(heard[2].text == "died");
   int late = 0;
@@ -155,11 +115,11 @@ TEST_CASE("a rank that dies ends there; who waits for it hears of it after the l
 }
 
 TEST_CASE("where a rank has died and nobody has a limit, the deadlock says who has died") {
-  auto const heard = outcomes_of(2, simulated(5, {{.what = injected_fault::death, .rank = 1, .message = 1}}),
-                                 [](in_process_communicator comm) {
-                                   comm.set_time_limit(0ns);
-                                   pass_around(comm, 1);
-                                 });
+  planned_fault const death{.what = injected_fault::death, .rank = 1, .message = 1};
+  auto const heard = outcomes_of(2, 5, {death}, [](in_process_communicator comm) {
+    comm.set_time_limit(0ns);
+    pass_around(comm, 1);
+  });
   CHECK(unlike(heard[0], fault::deadlock, "rank 1 has died") == "");
 }
 
@@ -183,61 +143,62 @@ TEST_CASE("a rank that has died cannot be kept alive, and run does not count it 
 }
 
 TEST_CASE("a rank that stops for less than the limit is waited for, and one that stops for longer is given up") {
-  for (bool const longer : {false, true}) {
-    auto const how = simulated(7, {{.what = injected_fault::stop, .rank = 1, .message = 2, .time = longer ? 20s : 5s}});
-    std::vector<std::chrono::nanoseconds> ended(3);
-    auto const heard = outcomes_of(3, how, [&](in_process_communicator comm) {
-      comm.set_time_limit(10s);
-      auto const said = outcome_of([&] {
-        pass_around(comm, 0);
-        pass_around(comm, 1);
-      });
-      ended[static_cast<std::size_t>(comm.rank())] = comm.elapsed();
-      if (said.code != fault::none) {
-        throw oktopk::error(said.code, said.text);
+  bool const longer = GENERATE(false, true);
+  planned_fault const stop{.what = injected_fault::stop, .rank = 1, .message = 2, .time = longer ? 20s : 5s};
+  std::vector<std::chrono::nanoseconds> ended(3);
+  auto const heard = outcomes_of(3, 7, {stop}, [&](in_process_communicator comm) {
+    comm.set_time_limit(10s);
+    auto const said = outcome_of([&] {
+      pass_around(comm, 0);
+      pass_around(comm, 1);
+    });
+    ended[static_cast<std::size_t>(comm.rank())] = comm.elapsed();
+    if (said.code != fault::none) {
+      throw oktopk::error(said.code, said.text);
+    }
+  });
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK((heard[rank].code != fault::none) == longer);
+    CHECK(ended[rank] >= (longer ? rank == 1 ? 20s : 10s : 5s));
+    CHECK(ended[rank] < (longer ? rank == 1 ? 21s : 15s : 10s));
+  }
+  CHECK((!longer || heard[1].code == fault::abandoned));
+}
+
+TEST_CASE("messages of a rank are lost, doubled, delayed and damaged as planned") {
+  enum { nobody, sender, receiver, somebody };
+  struct {
+    planned_fault planned;
+    std::chrono::nanoseconds limit;
+    std::array<int, 2> got; // of the numbers 7 and 8
+    int waits_in_vain;
+  } const cases[] = {
+      {{.what = injected_fault::loss, .message = 1}, 1s, {8, -1}, receiver}, // the one behind it takes its place
+      {{.what = injected_fault::doubling, .message = 1}, 1s, {7, 7}, sender},
+      {{.what = injected_fault::delay, .message = 2, .time = 2s}, 3s, {7, 8}, nobody},
+      {{.what = injected_fault::delay, .message = 2, .time = 2s}, 1s, {7, -1}, somebody},
+      {{.what = injected_fault::bit_flip, .message = 1, .bit = 32 + 3}, 600s, {7 ^ 8, 8}, nobody},
+  };
+  for (auto const& each : cases) {
+    INFO(each.planned.text());
+    std::array<int, 2> got = {-1, -1};
+    auto const heard = outcomes_of(2, 3, {each.planned}, [&](in_process_communicator comm) {
+      comm.set_time_limit(each.limit);
+      for (int i = 0; i < 2; ++i) {
+        if (comm.rank() == 0) {
+          send_number(comm, 7 + i, 1, phase::reduce);
+        } else {
+          got[static_cast<std::size_t>(i)] = receive_number<int>(comm, 0, phase::reduce);
+        }
       }
     });
-    for (std::size_t rank = 0; rank < 3; ++rank) {
-      CHECK((heard[rank].code != fault::none) == longer);
-      CHECK(ended[rank] >= (longer ? rank == 1 ? 20s : 10s : 5s));
-      CHECK(ended[rank] < (longer ? rank == 1 ? 21s : 15s : 10s));
-    }
-    if (longer) {
-      CHECK(heard[1].code == fault::abandoned);
-    }
+    CHECK(got == each.got);
+    bool const late[] = {heard[0].code == fault::timed_out, heard[1].code == fault::timed_out};
+    CHECK((each.waits_in_vain != somebody || late[0] || late[1]));
+    CHECK((each.waits_in_vain != sender || late[0]));
+    CHECK((each.waits_in_vain != receiver || (late[1] && heard[0].code == fault::none)));
+    CHECK((each.waits_in_vain != nobody || heard[1].code == fault::none));
   }
-}
-
-TEST_CASE("a message that is lost is waited for until the limit; the one behind it takes its place") {
-  std::vector<outcome> heard;
-  auto const got = two_numbers({{.what = injected_fault::loss, .rank = 0, .message = 1}}, heard, 1s);
-  CHECK(got == std::array<int, 2>{8, -1});
-  CHECK(heard[0].code == fault::none);
-  CHECK(heard[1].code == fault::timed_out);
-}
-
-TEST_CASE("a message that is doubled comes twice") {
-  std::vector<outcome> heard;
-  auto const got = two_numbers({{.what = injected_fault::doubling, .rank = 0, .message = 1}}, heard, 1s);
-  CHECK(got == std::array<int, 2>{7, 7});
-  CHECK(heard[0].code == fault::timed_out); // nobody receives the second number
-}
-
-TEST_CASE("a delayed message comes later: in time, or not") {
-  std::vector<outcome> heard;
-  CHECK(two_numbers({{.what = injected_fault::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 3s) ==
-        std::array<int, 2>{7, 8});
-  CHECK(heard[1].code == fault::none);
-  CHECK(two_numbers({{.what = injected_fault::delay, .rank = 0, .message = 2, .time = 2s}}, heard, 1s) ==
-        std::array<int, 2>{7, -1});
-  CHECK((heard[0].code == fault::timed_out || heard[1].code == fault::timed_out));
-}
-
-TEST_CASE("one bit of a message is flipped, and of one message only") {
-  std::vector<outcome> heard;
-  CHECK(two_numbers({{.what = injected_fault::bit_flip, .rank = 0, .message = 1, .bit = 32 + 3}}, heard) ==
-        std::array<int, 2>{7 ^ 8, 8});
-  CHECK(heard[1].code == fault::none);
 }
 
 TEST_CASE("a plan says what it is") {
@@ -252,25 +213,24 @@ TEST_CASE("a plan says what it is") {
 TEST_CASE("the survivors of a death have a communicator of their own, in their order") {
   std::vector<int> sums(5, -1);
   std::vector<int> places(5, -1);
-  auto const heard = outcomes_of(5, simulated(11, {{.what = injected_fault::death, .rank = 1, .message = 3}}),
-                                 [&](in_process_communicator comm) {
-                                   auto const me = static_cast<std::size_t>(comm.rank());
-                                   auto const broken = outcome_of([&] {
-                                     for (int round = 0; round < 4; ++round) {
-                                       pass_around(comm, round);
-                                     }
-                                   });
-                                   CHECK(broken.code != fault::none);
-                                   in_process_communicator left = comm.survivors();
-                                   places[me] = left.rank();
-                                   CHECK(left.size() == 4);
-                                   CHECK(left.time_limit() == comm.time_limit());
-                                   CHECK(pass_around(left, left.rank()) == (left.rank() + 3) % 4);
-                                   int sum = comm.rank();
-                                   left.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control);
-                                   sums[me] = sum;
-                                   CHECK(outcome_of([&] { pass_around(comm, 0); }).says("cannot be used any more"));
-                                 });
+  planned_fault const death{.what = injected_fault::death, .rank = 1, .message = 3};
+  auto const heard = outcomes_of(5, 11, {death}, [&](in_process_communicator comm) {
+    auto const me = static_cast<std::size_t>(comm.rank());
+    auto const broken = outcome_of([&] {
+      for (int round = 0; round < 4; ++round) {
+        pass_around(comm, round);
+      }
+    });
+    CHECK(broken.code != fault::none);
+    in_process_communicator left = comm.survivors();
+    places[me] = left.rank();
+    CHECK(left.size() == 4);
+    CHECK(left.time_limit() == comm.time_limit());
+    CHECK(pass_around(left, left.rank()) == (left.rank() + 3) % 4);
+    sums[me] = comm.rank();
+    left.allreduce(std::span(&sums[me], 1), reduction::sum, phase::control);
+    CHECK(outcome_of([&] { pass_around(comm, 0); }).says("cannot be used any more"));
+  });
   CHECK(heard[1].text == "died");
   CHECK(places == std::vector<int>{0, -1, 1, 2, 3});
   CHECK(sums == std::vector<int>{9, -1, 9, 9, 9});
@@ -278,23 +238,21 @@ TEST_CASE("the survivors of a death have a communicator of their own, in their o
 
 TEST_CASE("survivors may lose another one, and go on again") {
   std::vector<int> last(4, -1);
-  auto const heard = outcomes_of(4,
-                                 simulated(2, {{.what = injected_fault::death, .rank = 3, .message = 2},
-                                               {.what = injected_fault::death, .rank = 0, .message = 12}}),
-                                 [&](in_process_communicator comm) {
-                                   in_process_communicator now = comm;
-                                   int losses = 0;
-                                   while (losses < 2) {
-                                     if (outcome_of([&] { pass_around(now, losses); }).code != fault::none) {
-                                       now = now.survivors();
-                                       losses += 1;
-                                     }
-                                   }
-                                   CHECK(pass_around(now, now.rank()) == 1 - now.rank());
-                                   last[static_cast<std::size_t>(comm.rank())] = 10 * losses + now.size();
-                                 });
-  CHECK(heard[0].text == "died");
-  CHECK(heard[3].text == "died");
+  std::vector<planned_fault> const deaths{{.what = injected_fault::death, .rank = 3, .message = 2},
+                                          {.what = injected_fault::death, .rank = 0, .message = 12}};
+  auto const heard = outcomes_of(4, 2, deaths, [&](in_process_communicator comm) {
+    in_process_communicator now = comm;
+    int losses = 0;
+    while (losses < 2) {
+      if (outcome_of([&] { pass_around(now, losses); }).code != fault::none) {
+        now = now.survivors();
+        losses += 1;
+      }
+    }
+    CHECK(pass_around(now, now.rank()) == 1 - now.rank());
+    last[static_cast<std::size_t>(comm.rank())] = 10 * losses + now.size();
+  });
+  CHECK((heard[0].text == "died" && heard[3].text == "died"));
   CHECK(last == std::vector<int>{-1, 22, 22, -1});
 }
 
@@ -312,14 +270,14 @@ TEST_CASE("without a simulation, too, those that are left go on among themselves
 }
 
 TEST_CASE("survivors wait no longer than the limit") {
-  auto const heard = outcomes_of(3, simulated(4, {{.what = injected_fault::stop, .rank = 2, .message = 1, .time = 1h}}),
-                                 [](in_process_communicator comm) {
-                                   comm.set_time_limit(1min);
-                                   if (comm.rank() == 2) {
-                                     pass_around(comm, 0);
-                                   }
-                                   comm.survivors();
-                                 });
+  planned_fault const stop{.what = injected_fault::stop, .rank = 2, .message = 1, .time = 1h};
+  auto const heard = outcomes_of(3, 4, {stop}, [](in_process_communicator comm) {
+    comm.set_time_limit(1min);
+    if (comm.rank() == 2) {
+      pass_around(comm, 0);
+    }
+    comm.survivors();
+  });
   CHECK(unlike(heard[0], fault::timed_out, "for all that are left to join the survivors") == "");
 }
 
@@ -345,12 +303,11 @@ TEST_CASE("a plan that cannot be carried out is refused") {
 
 TEST_CASE("times that are too long to be counted are for ever") {
   auto const most = std::chrono::nanoseconds::max();
-  auto const heard =
-      outcomes_of(2, simulated(1, {{.what = injected_fault::delay, .rank = 0, .message = 1, .time = most}}),
-                  [&](in_process_communicator comm) {
-                    comm.set_time_limit(most);
-                    pass_around(comm, 1);
-                  });
+  planned_fault const delay{.what = injected_fault::delay, .message = 1, .time = most};
+  auto const heard = outcomes_of(2, 1, {delay}, [&](in_process_communicator comm) {
+    comm.set_time_limit(most);
+    pass_around(comm, 1);
+  });
   CHECK(heard[0].code == fault::deadlock); // nothing that could still happen
   CHECK(heard[1] == heard[0]);
 }
@@ -367,7 +324,7 @@ TEST_CASE("what has happened is told: messages, faults and the time") {
         pass_around(comm, 0);
         pass_around(comm, 1);
         float x = 1;
-        comm.allreduce(std::span(&x, 1), oktopk::reduction::max, phase::control);
+        comm.allreduce(std::span(&x, 1), reduction::max, phase::control);
       },
       how);
   CHECK(run.messages == std::vector<std::int64_t>{5, 5});

@@ -50,8 +50,8 @@ struct near_and_far {
 
 TEST_CASE("within reach, kernels and messages share one array") {
   host_execution const exec;
-  message_buffer buffer("oktopk::tests::messages");
-  buffer.reserve(exec, near_ranks(), 64);
+  near_and_far const buffers(exec, blank, blank);
+  message_buffer const& buffer = buffers.within;
   CHECK(buffer.wire(0, 64).data() == buffer.data());
   CHECK(buffer.wire(16, 8).data() == buffer.data() + 16);
   CHECK(buffer.wire(16, 8).size() == 8);
@@ -62,33 +62,20 @@ TEST_CASE("within reach, kernels and messages share one array") {
   CHECK(buffer.wire(63, 1)[0] == from_kernels);
 }
 
-TEST_CASE("out of reach, push copies the bytes that travel and no others") {
+TEST_CASE("out of reach, push and pull copy the bytes that travel and no others") {
   host_execution const exec;
-  message_buffer buffer("oktopk::tests::messages");
-  buffer.reserve(exec, far_ranks(near_ranks()), 64);
-  REQUIRE(buffer.wire(0, 64).data() != buffer.data());
-  fill_kernels(buffer, 64, from_kernels);
-  fill_wire(buffer, 64, blank);
+  near_and_far const buffers(exec, from_kernels, from_wire);
+  message_buffer const& buffer = buffers.out_of;
+  auto const wire = buffer.wire(0, 64);
+  REQUIRE(wire.data() != buffer.data());
   buffer.push(exec, 8, 16);
   buffer.push(exec, 40, 0);
-  exec.fence();
-  auto const wire = buffer.wire(0, 64);
-  for (std::size_t i = 0; i < 64; ++i) {
-    CHECK(wire[i] == (i >= 8 && i < 24 ? from_kernels : blank));
-  }
-}
-
-TEST_CASE("out of reach, pull copies the bytes that arrived and no others") {
-  host_execution const exec;
-  message_buffer buffer("oktopk::tests::messages");
-  buffer.reserve(exec, far_ranks(near_ranks()), 64);
-  fill_kernels(buffer, 64, blank);
-  fill_wire(buffer, 64, from_wire);
   buffer.pull(exec, 24, 8);
   buffer.pull(exec, 0, 0);
   exec.fence();
-  for (std::int64_t i = 0; i < 64; ++i) {
-    CHECK(buffer.data()[i] == (i >= 24 && i < 32 ? from_wire : blank));
+  for (std::size_t i = 0; i < 64; ++i) {
+    CHECK(wire[i] == (i >= 8 && i < 24 ? from_kernels : from_wire));
+    CHECK(buffer.data()[i] == (i >= 24 && i < 32 ? from_wire : from_kernels));
   }
 }
 

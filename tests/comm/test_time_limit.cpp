@@ -4,26 +4,18 @@
 // A wait that takes longer than the communicator's limit is an error that names the peer; the others hear of it
 // at once, and nobody waits for ever.
 
-#include "support/catch.hpp"
-#include "support/caught.hpp"
-#include "support/messages.hpp"
+#include "comm/testing.hpp"
 
 #include <oktopk/comm/checked.hpp>
-#include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/decorator.hpp>
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/paired.hpp>
 #include <oktopk/comm/revocation.hpp>
 #include <oktopk/comm/time_limit.hpp>
 
-#include <chrono>
-#include <memory>
 #include <thread>
 
 using namespace oktopk_tests;
-using oktopk::fault;
-using oktopk::in_process_communicator;
-using oktopk::phase;
+using std::chrono::milliseconds;
 
 namespace {
 
@@ -42,30 +34,13 @@ private:
 
 } // namespace
 
-TEST_CASE("a rank that waits beyond the time limit is told for whom, while the other is still at work") {
-  outcome heard;
-  oktopk::in_process::run(2, [&](in_process_communicator comm) {
-    comm.set_time_limit(std::chrono::milliseconds(20));
-    if (comm.rank() == 0) {
-      int number = 0;
-      auto one = comm.irecv(space_in(number), 1, phase::gather);
-      heard = outcome_of([&] { comm.wait_all(std::span(&one, 1)); });
-      CHECK(one.active());
-      comm.cancel(std::span(&one, 1));
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(60)); // nobody else runs meanwhile: ranks share a thread
-    }
-  });
-  CHECK(unlike(heard, fault::timed_out, "rank 0 has waited to receive from rank 1 (gather) for more than 0.02") == "");
-}
-
 TEST_CASE("a message that is there in time is no fault, however late one asks for it") {
   int number = 0;
   oktopk::in_process::run(2, [&](in_process_communicator comm) {
-    comm.set_time_limit(std::chrono::milliseconds(20));
+    comm.set_time_limit(milliseconds(20));
     if (comm.rank() == 0) {
       auto one = comm.irecv(space_in(number), 1, phase::reduce);
-      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      std::this_thread::sleep_for(milliseconds(40));
       comm.wait_all(std::span(&one, 1));
     } else {
       send_number(comm, 8, 0, phase::reduce);
@@ -75,18 +50,15 @@ TEST_CASE("a message that is there in time is no fault, however late one asks fo
 }
 
 TEST_CASE("an allreduce that a rank has left after the time limit is an error on those that would join later") {
-  std::vector<outcome> heard(3);
-  oktopk::in_process::run(3, [&](in_process_communicator comm) {
-    comm.set_time_limit(std::chrono::milliseconds(20));
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
-      std::vector<float> numbers(1000, 1.0F); // gone when this rank has thrown
-      if (comm.rank() == 2) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(60));
-        // The others get their turn, and leave.
-        CHECK(outcome_of([&] { receive_number<int>(comm, 0, phase::control); }).code == fault::abandoned);
-      }
-      comm.allreduce(std::span(numbers), oktopk::reduction::sum, phase::reduce);
-    });
+  auto const heard = outcomes_of(3, [](in_process_communicator comm) {
+    comm.set_time_limit(milliseconds(20));
+    std::vector<float> numbers(1000, 1.0F); // gone when this rank has thrown
+    if (comm.rank() == 2) {
+      std::this_thread::sleep_for(milliseconds(60));
+      // The others get their turn, and leave.
+      CHECK(outcome_of([&] { receive_number<int>(comm, 0, phase::control); }).code == fault::abandoned);
+    }
+    comm.allreduce(std::span(numbers), reduction::sum, phase::reduce);
   });
   CHECK(unlike(heard[0], fault::timed_out, "rank 0 has waited for everybody to join an allreduce") == "");
   CHECK(heard[1].code == fault::abandoned);
@@ -94,56 +66,19 @@ TEST_CASE("an allreduce that a rank has left after the time limit is an error on
                "cannot be used any more: rank 0 has given up: rank 0 has waited for everybody") == "");
 }
 
-TEST_CASE("who has waited too long says in what, and what is complete, and tells all others") {
+TEMPLATE_TEST_CASE("who has waited too long says in what, and what is complete, and tells all others", "",
+                   in_process_communicator, counted, oktopk::checked<in_process_communicator>) {
   std::vector<outcome> heard(4);
   std::vector<outcome> again(4);
-  int numbers[2] = {};
-  oktopk::in_process::run(4, [&](in_process_communicator comm) {
+  oktopk::in_process::run(4, [&](in_process_communicator inner) {
+    TestType comm(inner);
     auto const me = static_cast<std::size_t>(comm.rank());
     CHECK(comm.time_limit() == oktopk::usual_time_limit);
     if (comm.rank() == 0) {
-      comm.set_time_limit(std::chrono::milliseconds(20));
+      comm.set_time_limit(milliseconds(20));
     }
-    comm.begin_operation("ok_topk", comm.rank());
+    comm.begin_operation("ok_topk", 3);
     heard[me] = outcome_of([&] {
-      std::vector<in_process_communicator::request> several;
-      oktopk::detail::cancel_on_unwind const guard(comm, several);
-      if (comm.rank() == 0) {
-        several = {comm.irecv(space_in(numbers[0]), 1, phase::gather),
-                   comm.irecv(space_in(numbers[1]), 2, phase::gather)};
-        comm.wait_all(several);
-      } else if (comm.rank() == 1) {
-        send_number(comm, 5, 0, phase::gather);
-        receive_number<int>(comm, 3, phase::reduce); // waits for a rank that is at work
-      } else if (comm.rank() == 3) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(60));
-        receive_number<int>(comm, 1, phase::balance);
-      }
-    });
-    if (comm.rank() != 2) {
-      again[me] = outcome_of([&] { send_number(comm, 1, 2, phase::control); });
-    }
-  });
-  CHECK(heard[0].code == fault::timed_out);
-  CHECK(heard[0].text == "oktopk: rank 0 has waited to receive from rank 2 (gather) in ok_topk, call 0 for more than "
-                         "0.020000 s, the time limit; complete: from rank 1 (gather)");
-  std::string const reason = heard[0].text.substr(std::string("oktopk: ").size());
-  CHECK(heard[1].code == fault::abandoned);
-  CHECK(heard[1].text == "oktopk: rank 0 has given up (this rank was in ok_topk, call 1): " + reason);
-  CHECK(heard[3].says("(this rank was in ok_topk, call 3)"));
-  CHECK(again[0].code == fault::timed_out);
-  CHECK(again[0].text == "oktopk: the communicator cannot be used any more: " + reason);
-  CHECK(again[1].code == fault::abandoned);
-}
-
-TEMPLATE_TEST_CASE("a decorator that counts or checks waits for all messages at once, and says the same of them", "",
-                   oktopk::counted<in_process_communicator>, oktopk::checked<in_process_communicator>) {
-  std::vector<outcome> heard(3);
-  oktopk::in_process::run(3, [&](in_process_communicator inner) {
-    TestType comm(inner);
-    comm.set_time_limit(std::chrono::milliseconds(inner.rank() == 0 ? 20 : 10'000));
-    comm.begin_operation("ok_topk", 0);
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
       int numbers[2] = {};
       std::vector<typename TestType::request> several;
       oktopk::detail::cancel_on_unwind const guard(comm, several);
@@ -151,23 +86,32 @@ TEMPLATE_TEST_CASE("a decorator that counts or checks waits for all messages at 
         several.push_back(comm.irecv(space_in(numbers[0]), 1, phase::gather));
         several.push_back(comm.irecv(space_in(numbers[1]), 2, phase::gather));
         comm.wait_all(std::span(several));
-      } else if (comm.rank() == 2) {
+      } else if (comm.rank() == 1) {
         send_number(comm, 5, 0, phase::gather);
-      } else { // at work until rank 0 has given up
-        receive_number<int>(comm, 2, phase::reduce);
+        receive_number<int>(comm, 3, phase::reduce); // waits for a rank that is at work
+      } else if (comm.rank() == 3) {
+        std::this_thread::sleep_for(milliseconds(60)); // nobody else runs meanwhile: ranks share a thread
+        receive_number<int>(comm, 1, phase::balance);
       }
     });
-    if (comm.rank() == 2) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    if (comm.rank() != 2) {
+      again[me] = outcome_of([&] { send_number(comm, 1, 2, phase::control); });
     }
   });
-  CHECK(unlike(heard[0], fault::timed_out, "rank 0 has waited to receive from rank 1 (gather)") == "");
-  CHECK(heard[0].says("complete: from rank 2 (gather)"));
-  CHECK(heard[1].code == fault::abandoned);
+  std::string const reason = heard[0].text.substr(std::string("oktopk: ").size());
+  CHECK(heard[0].code == fault::timed_out);
+  CHECK(reason.starts_with("rank 0 has waited to receive from rank 2 (gather)"));
+  CHECK(reason.find(" in ok_topk, call 3 for more than 0.020000 s, the time limit; complete: from rank 1 (gather)") !=
+        std::string::npos);
+  std::string const told = "oktopk: rank 0 has given up (this rank was in ok_topk, call 3): ";
+  CHECK(heard[1] == outcome{fault::abandoned, told + reason});
+  CHECK(heard[3].says("rank 0 has given up (this rank was in ok_topk, call 3)"));
+  CHECK(again[0] == outcome{fault::timed_out, "oktopk: the communicator cannot be used any more: " + reason});
+  CHECK(again[1].code == fault::abandoned);
 }
 
 TEMPLATE_TEST_CASE("a negative time limit is an error, and the limit is as before", "", in_process_communicator,
-                   oktopk::counted<in_process_communicator>) {
+                   counted) {
   oktopk::in_process::run(2, [](in_process_communicator inner) {
     TestType comm(inner);
     comm.set_time_limit(std::chrono::seconds(3));
@@ -178,7 +122,7 @@ TEMPLATE_TEST_CASE("a negative time limit is an error, and the limit is as befor
       CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(comm, limit); }).code == fault::option_out_of_range);
       CHECK(comm.time_limit() == std::chrono::seconds(3));
     }
-    CHECK(outcome_of([&] { comm.set_time_limit(std::chrono::milliseconds(-20)); }).says("limit of -0.020000 s is"));
+    CHECK(outcome_of([&] { comm.set_time_limit(milliseconds(-20)); }).says("limit of -0.020000 s is"));
     CHECK(outcome_of([&] { comm.set_time_limit(std::chrono::nanoseconds(-1)); }).says("limit of -1 ns is"));
     comm.set_time_limit(std::chrono::nanoseconds(0));
     CHECK(comm.time_limit() == std::chrono::nanoseconds(0));
@@ -186,16 +130,9 @@ TEMPLATE_TEST_CASE("a negative time limit is an error, and the limit is as befor
   });
 }
 
-TEST_CASE_ON(inner, 1, "a scope with a negative limit is an error whatever the communicator checks") {
-  limited comm(inner);
-  CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(comm, std::chrono::seconds(-1)); }).code ==
-        fault::option_out_of_range);
-  CHECK(comm.time_limit() == std::chrono::nanoseconds(0));
-}
-
 TEST_CASE("messages that have come are not lost where another rank has given up") {
   int number = 0;
-  auto const heard = oktopk::in_process::run_and_collect(3, [&](in_process_communicator comm) {
+  auto const heard = outcomes_of(3, [&](in_process_communicator comm) {
     if (comm.rank() == 0) {
       auto one = comm.irecv(space_in(number), 1, phase::reduce);
       receive_number<int>(comm, 1, phase::control); // rank 1 has sent both by now
@@ -211,38 +148,25 @@ TEST_CASE("messages that have come are not lost where another rank has given up"
       CHECK(outcome_of([&] { send_number(comm, 1, 0, phase::gather); }).code == fault::bad_file);
     }
   });
-  CHECK(outcome_of(heard[2]).code == fault::none);
-  CHECK((outcome_of(heard[0]).code == fault::abandoned && outcome_of(heard[1]).code != fault::timed_out));
+  CHECK(heard[2].code == fault::none);
+  CHECK((heard[0].code == fault::abandoned && heard[1].code != fault::timed_out));
 }
 
-TEST_CASE("a scope brings back the time limits of both halves of a pair, also below decorators") {
+TEST_CASE_ON(inner, 1, "a scope brings back the time limits of both halves of a pair, also below decorators") {
   using std::chrono::seconds;
-  oktopk::in_process::run(1, [](in_process_communicator inner) {
-    limited bulk(inner);
-    oktopk::counted comm{oktopk::paired{oktopk::counted{inner}, bulk}};
-    {
-      oktopk::time_limit_scope const limit(comm, seconds(5));
-      CHECK((inner.time_limit() == seconds(5) && bulk.time_limit() == seconds(5)));
-    }
-    CHECK((inner.time_limit() == oktopk::usual_time_limit && bulk.time_limit() == seconds(0)));
-    {
-      oktopk::time_limit_scope const limit(inner, seconds(3));
-      CHECK((inner.time_limit() == seconds(3) && bulk.time_limit() == seconds(0)));
-    }
-    CHECK(inner.time_limit() == oktopk::usual_time_limit);
-  });
-}
-
-TEST_CASE("without a time limit a deadlock is still an error at once") {
-  outcome heard;
-  oktopk::in_process::run(1, [&](in_process_communicator outer) {
-    static_cast<void>(outer);
-    heard = outcome_of([] {
-      oktopk::in_process::run(2, [](in_process_communicator comm) {
-        comm.set_time_limit(std::chrono::hours(1));
-        receive_number<int>(comm, 1 - comm.rank(), phase::control);
-      });
-    });
-  });
-  CHECK(heard.code == fault::deadlock);
+  limited bulk(inner);
+  oktopk::counted comm{oktopk::paired{oktopk::counted{inner}, bulk}};
+  {
+    oktopk::time_limit_scope const limit(comm, seconds(5));
+    CHECK((inner.time_limit() == seconds(5) && bulk.time_limit() == seconds(5)));
+  }
+  CHECK((inner.time_limit() == oktopk::usual_time_limit && bulk.time_limit() == seconds(0)));
+  {
+    oktopk::time_limit_scope const limit(inner, seconds(3));
+    CHECK((inner.time_limit() == seconds(3) && bulk.time_limit() == seconds(0)));
+  }
+  CHECK(inner.time_limit() == oktopk::usual_time_limit);
+  CHECK(outcome_of([&] { oktopk::time_limit_scope const scope(bulk, seconds(-1)); }).code ==
+        fault::option_out_of_range); // whatever the communicator checks
+  CHECK(bulk.time_limit() == seconds(0));
 }

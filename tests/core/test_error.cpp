@@ -5,7 +5,6 @@
 
 #include <oktopk/core/error.hpp>
 
-#include <set>
 #include <stdexcept>
 #include <string_view>
 
@@ -22,7 +21,7 @@ TEST_CASE("an error names the library, carries its sentence and its code, and is
   }
 }
 
-TEST_CASE("a fault is named as it is spelled") {
+TEST_CASE("a fault is named as it is spelled, and a number beyond the last is unknown") {
   std::pair<fault, std::string_view> const spelled[] = {
       {fault::none, "none"},
       {fault::length_mismatch, "length_mismatch"},
@@ -41,18 +40,10 @@ TEST_CASE("a fault is named as it is spelled") {
       {fault::abandoned, "abandoned"},
       {fault::damaged_message, "damaged_message"},
   };
+  int number = 0;
   for (auto const& [code, text] : spelled) {
+    CHECK(static_cast<int>(code) == number++); // none is left out
     CHECK(oktopk::name(code) == text);
   }
-}
-
-TEST_CASE("every fault up to the last has a name of its own, and a number beyond is unknown") {
-  std::set<std::string_view> names;
-  int const last = static_cast<int>(fault::damaged_message);
-  for (int code = 0; code <= last; ++code) {
-    names.insert(oktopk::name(static_cast<fault>(code)));
-  }
-  CHECK(names.size() == static_cast<std::size_t>(last) + 1);
-  CHECK(names.count("unknown") == 0);
-  CHECK(oktopk::name(static_cast<fault>(last + 1)) == "unknown");
+  CHECK(oktopk::name(static_cast<fault>(number)) == "unknown");
 }

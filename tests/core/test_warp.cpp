@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "support/catch.hpp"
-#include "support/collect.hpp"
 #include "support/seeded.hpp"
 #include "support/warps.hpp"
 

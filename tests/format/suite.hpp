@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 #include "support/seeded.hpp"
 
 #include <oktopk/core/kokkos_ext/bits.hpp>
@@ -108,6 +109,39 @@ void round_trip(std::int64_t count, region where, Format const& format = {}) {
   round_trip(some_entries<Format>(count, where), where, format);
 }
 
+/// The encoded bytes of a message.
+template <class Format>
+std::vector<std::byte> encoded(arrays<Format> const& sent, region where, Format const& format = {}) {
+  auto const count = static_cast<std::int64_t>(sent.indices.size());
+  std::vector<std::uint64_t> storage(static_cast<std::size_t>(format.max_encoded_bytes(count, where)) / 8 + 1);
+  auto* const wire = reinterpret_cast<std::byte*>(storage.data());
+  std::int64_t const bytes =
+      format.encode(host_execution(), {sent.indices.data(), sent.values.data(), count}, where, wire);
+  host_execution().fence();
+  return {wire, wire + bytes};
+}
+
+/// The entries of a message, of which so many bytes have come; all where it is not said.
+template <class Format>
+arrays<Format> decoded(std::vector<std::byte> const& message, std::int64_t count, region where,
+                       std::int64_t bytes = std::numeric_limits<std::int64_t>::max(), Format const& format = {}) {
+  std::vector<std::uint64_t> storage(message.size() / 8 + 1);
+  std::copy(message.begin(), message.end(), reinterpret_cast<std::byte*>(storage.data()));
+  arrays<Format> received(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+  format.decode(host_execution(), reinterpret_cast<std::byte const*>(storage.data()),
+                std::min(bytes, static_cast<std::int64_t>(message.size())), count, where, received.indices.data(),
+                received.values.data());
+  host_execution().fence();
+  return received;
+}
+
+/// What a format says of so many bytes of a message of zeros.
+template <class Format>
+oktopk::fault fault_of_zeros(std::int64_t bytes, std::int64_t count, region where) {
+  std::vector<std::byte> const zeros(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0)));
+  return outcome_of([&] { decoded<Format>(zeros, count, where, bytes); }).code;
+}
+
 /// The bound grows with the count, which the room for messages relies on.
 template <class Format>
 void check_bound_grows(region where, std::int64_t most, Format const& format = {}) {
@@ -132,6 +166,26 @@ void check_bound_of_cuts(Format const& format = {}) {
     REQUIRE(format.max_encoded_bytes(before, {0, at}) + format.max_encoded_bytes(count - before, {at, width}) <=
             format.max_encoded_bytes(count, {0, width}) + Format::bytes_per_cut);
   }
+}
+
+/// All of this, for messages of any count in regions of any width and place.
+template <class Format>
+void check_format(Format const& format = {}) {
+  std::int64_t const last = std::numeric_limits<typename Format::index_type>::max();
+  for (std::int64_t const count : {0, 1, 2, 3, 7, 8, 9, 100, 101, 255, 256, 257, 511, 512, 1000, 2049}) {
+    for (std::int64_t const width :
+         {count, count + 1, 3 * count / 2, 2 * count, 3 * count, 100 * count + 5, 70000 * (count + 1)}) {
+      CAPTURE(count, width);
+      round_trip(count, {0, width}, format);
+      round_trip(count, {123457, 123457 + width}, format);
+      round_trip(count, {last - width, last}, format);
+    }
+    round_trip(count, {0, std::min(last, std::int64_t(1) << 40)}, format);
+  }
+  round_trip(3, {std::int64_t(1) << 24, (std::int64_t(1) << 24) + 4}, format); // where a float would round
+  check_bound_grows({1000, 1700}, 700, format);
+  check_bound_grows({0, 1000000}, 3000, format);
+  check_bound_of_cuts(format);
 }
 
 } // namespace oktopk_tests

@@ -2,21 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "format/suite.hpp"
-#include "support/caught.hpp"
 
-#include <oktopk/algorithm/ok_topk.hpp>
-#include <oktopk/comm/counted.hpp>
-#include <oktopk/comm/in_process.hpp>
 #include <oktopk/format/gap16.hpp>
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 using namespace oktopk_tests;
 using oktopk::gap16;
@@ -29,68 +18,11 @@ using formats = std::tuple<gap16<float, std::int32_t>, gap16<float, std::int64_t
 static_assert(oktopk::sparse_format<gap16<>> && gap16<>::lossless);
 static_assert(oktopk::detail::encodes_on<gap16<>, Kokkos::DefaultExecutionSpace>);
 
-template <class Format>
-std::vector<std::byte> encoded(arrays<Format> const& entries, region where) {
-  auto const count = static_cast<std::int64_t>(entries.indices.size());
-  std::vector<std::byte> wire(static_cast<std::size_t>(Format::max_encoded_bytes(count, where)));
-  auto const bytes =
-      Format::encode(host_execution(), {entries.indices.data(), entries.values.data(), count}, where, wire.data());
-  wire.resize(static_cast<std::size_t>(bytes));
-  return wire;
-}
-
-template <class Format>
-arrays<Format> decoded(std::vector<std::byte> const& wire, std::int64_t count, region where) {
-  arrays<Format> entries(static_cast<std::size_t>(count));
-  Format::decode(host_execution(), wire.data(), static_cast<std::int64_t>(wire.size()), count, where,
-                 entries.indices.data(), entries.values.data());
-  host_execution().fence();
-  return entries;
-}
-
-/// The values of the updates of some calls of ok_topk with a format, and the bytes that all ranks sent.
-template <class Format>
-std::pair<std::vector<float>, std::int64_t> updates_of_ok_topk() {
-  using counting = oktopk::counted<oktopk::in_process_communicator>;
-  std::vector<float> all;
-  std::int64_t bytes = 0;
-  oktopk::in_process::run(5, [&](oktopk::in_process_communicator inner) {
-    counting comm(inner);
-    oktopk::ok_topk<host_execution, counting, oktopk::with_format<Format>> allreduce(host_execution(), comm,
-                                                                                     {.length = 3000, .k = 150});
-    Kokkos::View<float*, Kokkos::HostSpace> const accumulator("oktopk::tests::accumulator", 3000);
-    for (int call = 0; call < 3; ++call) {
-      seeded draw(static_cast<std::uint64_t>(10 * call + comm.rank()));
-      for (std::size_t i = 0; i < 3000; ++i) {
-        accumulator(i) = static_cast<float>(draw.next() % 20001) / 10000.0F - 1.0F;
-      }
-      auto const before = comm.total();
-      auto const& update = allreduce(accumulator);
-      CHECK(comm.total().words_sent() - before.words_sent() <= allreduce.bound_words());
-      bytes += comm.total().bytes_sent - before.bytes_sent;
-      for (std::size_t i = 0; comm.rank() == 0 && i < update.indices().extent(0); ++i) {
-        all.push_back(static_cast<float>(update.indices().data()[i]));
-        all.push_back(update.values().data()[i]);
-      }
-    }
-  });
-  return {all, bytes};
-}
-
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("gap16 gives back what it got, for any count and width", "", formats) {
-  std::int64_t const last = std::numeric_limits<typename TestType::index_type>::max();
-  for (std::int64_t const count : {0, 1, 2, 3, 7, 8, 9, 100, 101}) {
-    round_trip<TestType>(count, {0, 1000});
-    round_trip<TestType>(count, {123457, 123457 + 101});
-    round_trip<TestType>(count, {77, 77 + (std::int64_t(1) << 23)}); // some gaps are long
-    round_trip<TestType>(count, {0, last});                          // all but the first are
-    round_trip<TestType>(count, {last - 200, last});
-  }
-  check_bound_grows<TestType>({0, 1000}, 1000);
-  check_bound_grows<TestType>({0, 1000000}, 300);
-  check_bound_of_cuts<TestType>();
+TEMPLATE_LIST_TEST_CASE("gap16 keeps the contract of a format", "", formats) {
+  check_format<TestType>();
+  round_trip<TestType>(101, {0, std::numeric_limits<typename TestType::index_type>::max()}); // all gaps are long
 }
 
 TEMPLATE_LIST_TEST_CASE("gap16 writes a gap of 65534 short and one of 65535 long", "", formats) {
@@ -150,20 +82,8 @@ TEST_CASE("gap16 spoils the entries behind a gap that leads out of the region, o
   CHECK(std::isnan(decoded<gap16<>>(wire, 3, where).values[1]));
 }
 
-TEST_CASE("ok_topk gives with gap16 what it gives with coo, for fewer bytes") {
-  auto const [with_gaps, fewer] = updates_of_ok_topk<gap16<>>();
-  auto const [with_coo, more] = updates_of_ok_topk<oktopk::coo<>>();
-  CHECK(same_bits(with_gaps, with_coo));
-  CHECK(fewer < more);
-}
-
 TEST_CASE("gap16 refuses a message that is too short for its entries") {
-  std::vector<std::byte> const wire(18);
-  auto const of = [&](std::size_t bytes, std::int64_t count, region where) {
-    std::vector<std::byte> const some(wire.begin(), wire.begin() + static_cast<std::ptrdiff_t>(bytes));
-    return outcome_of([&] { decoded<gap16<>>(some, count, where); }).code;
-  };
-  CHECK(of(18, 3, {0, 100}) == oktopk::fault::none);
-  CHECK(of(17, 3, {0, 100}) == oktopk::fault::damaged_message);
-  CHECK(of(18, 3, {0, 2}) == oktopk::fault::damaged_message); // more entries than places
+  CHECK(fault_of_zeros<gap16<>>(18, 3, {0, 100}) == oktopk::fault::none);
+  CHECK(fault_of_zeros<gap16<>>(17, 3, {0, 100}) == oktopk::fault::damaged_message);
+  CHECK(fault_of_zeros<gap16<>>(18, 3, {0, 2}) == oktopk::fault::damaged_message); // more entries than places
 }

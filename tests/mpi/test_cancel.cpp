@@ -3,11 +3,9 @@
 
 // Messages that are given up under MPI.
 
-#include "support/catch.hpp"
-#include "support/caught.hpp"
+#include "comm/suite.hpp"
 #include "support/failing.hpp"
 #include "support/kept_update.hpp"
-#include "support/messages.hpp"
 #include "support/mpi_ranks.hpp"
 #include "support/seeded.hpp"
 
@@ -46,19 +44,6 @@ void take_leftovers(MPI_Comm comm) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-void check_refusals(mpi_communicator comm) {
-  int number = 0;
-  float sum = 0;
-  for (outcome const& each :
-       {outcome_of([&] { comm.isend(bytes_of(number), next_rank(), phase::control); }),
-        outcome_of([&] { comm.irecv(space_in(number), previous_rank(), phase::control); }),
-        outcome_of([&] { comm.allreduce(std::span(&sum, 1), oktopk::reduction::sum, phase::control); })}) {
-    CHECK(unlike(each, fault::communication,
-                 "rank " + std::to_string(comm.rank()) + " has left a collective by an exception") == "");
-    CHECK(each.says("cannot be used any more"));
-  }
-}
-
 } // namespace
 
 TEST_CASE_ON_ALL_RANKS("receives that an exception ends take no message that comes later") {
@@ -81,7 +66,7 @@ TEST_CASE_ON_ALL_RANKS("receives that an exception ends take no message that com
   for (request const& each : receives) {
     CHECK_FALSE(each.active());
   }
-  check_refusals(comm);
+  communicating::check_left(comm, next_rank(), previous_rank());
   MPI_Barrier(MPI_COMM_WORLD);
   // The peer knows nothing of it, and sends: by MPI, for it may not use its own copy either.
   std::vector<std::byte> const sent(many, std::byte(1));
@@ -141,7 +126,7 @@ TEST_CASE_ON_ALL_RANKS("sends that nobody takes are given up after a second in a
   double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
   CHECK(seconds < 10); // on a busy machine
   CHECK_FALSE(sends[0].active());
-  check_refusals(comm);
+  communicating::check_left(comm, next_rank(), previous_rank());
   auto fresh = mpi_communicator::duplicate(MPI_COMM_WORLD);
   CHECK(pass_around(fresh, world_rank()) == previous_rank());
   // What was left to MPI can still be fetched, and the test leaves nothing under way.
@@ -160,8 +145,8 @@ TEST_CASE_ON_ALL_RANKS("no message is needed to leave a collective; copies are t
   auto copy = comm;
   auto another = mpi_communicator::duplicate(comm.get());
   comm.cancel({});
-  check_refusals(comm);
-  check_refusals(copy);
+  communicating::check_left(comm, next_rank(), previous_rank());
+  communicating::check_left(copy, next_rank(), previous_rank());
   CHECK(pass_around(another, world_rank()) == previous_rank());
 }
 

@@ -4,23 +4,17 @@
 // The MPI adapter: messages, waiting, reductions, and that it keeps to itself. Ranks are those of mpirun, also one
 // alone, who sends to herself.
 
-#include "support/catch.hpp"
-#include "support/messages.hpp"
+#include "comm/suite.hpp"
 #include "support/mpi_ranks.hpp"
 
-#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/counted.hpp>
 #include <oktopk/mpi.hpp>
-
-#include <array>
 
 using namespace oktopk_tests;
 using oktopk::mpi_communicator;
 using oktopk::phase;
-using oktopk::reduction;
 
 namespace {
-
-using request = mpi_communicator::request;
 
 static_assert(oktopk::communicator<mpi_communicator>);
 
@@ -30,6 +24,13 @@ int count_deletions(MPI_Comm, int, void* deletions, void*) {
 }
 
 } // namespace
+
+TEST_CASE("mpi keeps the contract of a communicator, counted or not") {
+  check_communicator([](auto const& body) {
+    on_all_ranks([&] { body(mpi_communicator::duplicate(MPI_COMM_WORLD)); });
+    on_all_ranks([&] { body(oktopk::counted(mpi_communicator::duplicate(MPI_COMM_WORLD))); });
+  });
+}
 
 TEST_CASE_ON_ALL_RANKS("a duplicate has the same ranks, and leaves the user's communicator as it is") {
   auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
@@ -87,31 +88,6 @@ TEST_CASE_ON_ALL_RANKS("the library's messages and the user's never meet, though
   MPI_Send(&heard_by_user[0], 1, MPI_INT, next_rank(), 77, MPI_COMM_WORLD);
   MPI_Wait(&any, MPI_STATUS_IGNORE);
   CHECK(anything == -1);
-}
-
-TEST_CASE_ON_ALL_RANKS("a receive may offer more room than the message needs, and learns its size, zero included") {
-  auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
-  std::vector<std::byte> const sent(3000, std::byte(1));
-  std::vector<std::vector<std::byte>> spaces(3, std::vector<std::byte>(4000));
-  std::array<std::size_t, 3> const sizes = {3000, 0, 17};
-  std::vector<request> all;
-  for (std::size_t i = 0; i < 3; ++i) {
-    all.push_back(comm.irecv(spaces[i], previous_rank(), phase::balance));
-    CHECK(all.back().receives());
-  }
-  for (std::size_t const size : sizes) {
-    all.push_back(comm.isend(std::span(sent).first(size), next_rank(), phase::balance));
-    CHECK_FALSE(all.back().receives());
-    CHECK(all.back().message_phase() == phase::balance);
-  }
-  comm.wait_all(all);
-  for (std::size_t i = 0; i < 3; ++i) {
-    CHECK_FALSE(all[i].active());
-    CHECK_FALSE(all[i + 3].active());
-    CHECK(all[i].bytes() == sizes[i]);
-  }
-  CHECK(spaces[0][2999] == std::byte(1));
-  CHECK(spaces[0][3000] == std::byte(0));
 }
 
 TEST_CASE_ON_ALL_RANKS("a device's memory is within reach only where the library says so") {

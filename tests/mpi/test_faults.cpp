@@ -3,7 +3,6 @@
 
 // What goes wrong inside MPI is an error of the library, not the end of the program.
 
-#include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 #include "support/mpi_ranks.hpp"
@@ -29,23 +28,6 @@ bool alone() {
 
 // Destroyed when the program ends, long after MPI_Finalize: MPI would abort it if it were told to free anything then.
 std::optional<mpi_communicator> outlives_mpi;
-
-// MPICH forgets the communicator of a request that failed, and calls the handler of MPI_COMM_WORLD or MPI_COMM_SELF: by
-// default that ends the job. The adapter changes no communicator but its own, so a program that wants to live on says
-// so.
-class errors_return_everywhere {
-public:
-  errors_return_everywhere() { set(MPI_ERRORS_RETURN); }
-  ~errors_return_everywhere() { set(MPI_ERRORS_ARE_FATAL); }
-  errors_return_everywhere(errors_return_everywhere const&) = delete;
-  errors_return_everywhere& operator=(errors_return_everywhere const&) = delete;
-
-private:
-  static void set(MPI_Errhandler handler) {
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-  }
-};
 
 } // namespace
 

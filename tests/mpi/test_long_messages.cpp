@@ -3,7 +3,6 @@
 
 // Messages beyond what an int counts: how they are described, with short ones; and, on two ranks, real ones.
 
-#include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/messages.hpp"
 #include "support/mpi_ranks.hpp"
@@ -57,30 +56,21 @@ std::vector<std::byte> pattern(std::size_t bytes) {
   return made;
 }
 
-// The least that any rank's machine has free, in GiB.
-double free_gibibytes() {
+// Whether there are two ranks, on machines with so much memory free; ctest takes these words for a test that was skipped.
+bool has_memory(double gibibytes) {
   std::ifstream file("/proc/meminfo");
-  double kilobytes = 0;
+  double found = 0; // kilobytes
   for (std::string word; file >> word;) {
     if (word == "MemAvailable:") {
-      file >> kilobytes;
+      file >> found;
     }
   }
-  double gibibytes = kilobytes / (1 << 20);
-  MPI_Allreduce(MPI_IN_PLACE, &gibibytes, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
-  return gibibytes;
-}
-
-// Long messages are tested where there is room for them; ctest takes these words for a test that was skipped.
-bool has_memory(double gibibytes) {
-  double const found = free_gibibytes();
-  if (found >= gibibytes) {
-    return true;
-  }
-  if (world_rank() == 0) {
+  found /= 1 << 20;
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+  if (found < gibibytes && world_rank() == 0) {
     std::cerr << "skipped: " << gibibytes << " GiB of memory are needed, " << found << " are free\n";
   }
-  return false;
+  return found >= gibibytes && world_size() == 2;
 }
 
 } // namespace
@@ -152,7 +142,7 @@ TEST_CASE_ON_ALL_RANKS("a receive may offer more room than an int counts") {
 }
 
 TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {
-  if (world_size() != 2 || !has_memory(5)) {
+  if (!has_memory(5)) {
     return;
   }
   on_all_ranks([] {
@@ -161,22 +151,19 @@ TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {
     untouched const memory(bytes + 100);
     std::span<std::byte> const message = memory.bytes().first(bytes);
     std::array<std::size_t, 6> const places = {0, 1, beyond_int - 2, beyond_int - 1, beyond_int, bytes - 1};
-    request one;
     if (world_rank() == 0) {
       for (std::size_t const place : places) {
         message[place] = static_cast<std::byte>(place % 251 + 1);
       }
-      one = comm.isend(message, 1, phase::reduce);
-      comm.wait_all(std::span(&one, 1));
-    } else {
-      one = comm.irecv(memory.bytes(), 0, phase::reduce);
-      comm.wait_all(std::span(&one, 1));
+    }
+    request one =
+        world_rank() == 0 ? comm.isend(message, 1, phase::reduce) : comm.irecv(memory.bytes(), 0, phase::reduce);
+    comm.wait_all(std::span(&one, 1));
+    if (world_rank() == 1) {
       CHECK(one.bytes() == bytes);
-      std::size_t others = 0;
-      for (std::byte const each : memory.bytes()) {
-        others += each != std::byte(0) ? 1U : 0U;
-      }
-      CHECK(others == places.size());
+      auto const all = memory.bytes();
+      CHECK(std::count(all.begin(), all.end(), std::byte(0)) ==
+            static_cast<std::ptrdiff_t>(all.size() - places.size()));
       for (std::size_t const place : places) {
         CHECK(message[place] == static_cast<std::byte>(place % 251 + 1));
       }
@@ -186,11 +173,10 @@ TEST_CASE("a message of more than 2 GiB arrives whole, as one", "[.long]") {
 }
 
 TEST_CASE("a message of more than 2 GiB that exceeds the room for it is an error", "[.long]") {
-  if (world_size() != 2 || !has_memory(5)) {
+  if (!has_memory(5)) {
     return;
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); // see test_faults.cpp
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  errors_return_everywhere const live_on;
   on_all_ranks([] {
     auto comm = mpi_communicator::duplicate(MPI_COMM_WORLD);
     untouched const memory(beyond_int + 100);
@@ -203,12 +189,10 @@ TEST_CASE("a message of more than 2 GiB that exceeds the room for it is an error
       CHECK(outcome_of([&] { comm.wait_all(std::span(&one, 1)); }).code == fault::communication);
     }
   });
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
 TEST_CASE("a vector of 2 GiB is reduced, and the communicator goes on", "[.long]") {
-  if (world_size() != 2 || !has_memory(11)) {
+  if (!has_memory(11)) {
     return;
   }
   on_all_ranks([] {

@@ -3,7 +3,6 @@
 
 // Buckets in the background over MPI: the same bits as on the caller's thread, errors on every rank, turns to launch.
 
-#include "support/catch.hpp"
 #include "support/caught.hpp"
 #include "support/collect.hpp"
 #include "support/mpi_ranks.hpp"
@@ -62,11 +61,16 @@ std::vector<vector_of<float>> gradients_of(int rank, int iteration) {
 }
 
 template <class Buckets>
-std::vector<float> step(Buckets& buckets, int rank, int iteration) {
-  auto const gradients = gradients_of(rank, iteration);
+void hand_over(Buckets& buckets, std::vector<vector_of<float>> const& gradients) {
   for (std::size_t i = tensors; i-- > 0;) {
     buckets.ready(static_cast<int>(i), gradients[i]);
   }
+}
+
+template <class Buckets>
+std::vector<float> step(Buckets& buckets, int rank, int iteration) {
+  auto const gradients = gradients_of(rank, iteration);
+  hand_over(buckets, gradients);
   buckets.wait();
   std::vector<float> all;
   for (std::size_t i = 0; i < tensors; ++i) {
@@ -114,9 +118,7 @@ TEST_CASE("communication goes on while the caller computes") {
   for (int iteration = 0; iteration < 5; ++iteration) {
     begun = 0;
     auto const gradients = gradients_of(comm.rank(), iteration);
-    for (std::size_t i = tensors; i-- > 0;) {
-      buckets.ready(static_cast<int>(i), gradients[i]);
-    }
+    hand_over(buckets, gradients);
     while (begun < count) { // a backward pass that lasts until all calls but the last are over
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -142,9 +144,7 @@ TEST_CASE("all kernels of a step stand in a turn, and a turn is one thread's") {
   auto const gradients = gradients_of(comm.rank(), 0);
   kernels = 0;
   kernels_out_of_turn = 0;
-  for (std::size_t i = tensors; i-- > 0;) {
-    buckets.ready(static_cast<int>(i), gradients[i]);
-  }
+  hand_over(buckets, gradients);
   buckets.wait();
   Kokkos::Tools::Experimental::set_callbacks(others);
   CHECK(kernels > static_cast<int>(tensors));
@@ -180,9 +180,7 @@ TEST_CASE("an error in the background reaches every rank in wait, and the next s
     if (comm.rank() == culprit) {
       gradients[5](3) = std::numeric_limits<float>::infinity();
     }
-    for (std::size_t i = tensors; i-- > 0;) {
-      buckets.ready(static_cast<int>(i), gradients[i]);
-    }
+    hand_over(buckets, gradients);
     buckets.wait();
   });
   CHECK(heard.code == fault::non_finite);

@@ -272,7 +272,6 @@ def main():
     parser.add_argument("--first", type=int, default=1, help="number of the first run")
     parser.add_argument("--deadline", type=float, default=3.0, metavar="SECONDS", help="on a machine at rest")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
-    parser.add_argument("--verbose", action="store_true", help="shows what a survivor said")
     given = parser.parse_args()
     wrong = 0
     for number in range(given.first, given.first + given.runs):
@@ -282,9 +281,8 @@ def main():
         begun = time.time()
         found, said, output = what_happens(given, draw, slowness())
         print(f"{draw}: {'; '.join(found) if found else 'as it should be'} ({time.time() - begun:.1f} s)", flush=True)
-        if given.verbose or found:
-            print(f"    {said}")
         if found:
+            print(f"    {said}")
             lines = re.sub(r"\n{2,}", "\n", output).splitlines()
             print("\n".join("    | " + line for line in lines[:12] + lines[12:][-8:]))
             wrong += 1

@@ -2,21 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "support/catch.hpp"
 #include "support/collect.hpp"
 #include "support/generators.hpp"
 
 #include <oktopk/select/concept.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <limits>
 #include <numeric>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace oktopk_tests {
 
@@ -59,18 +52,18 @@ std::vector<Value> drawn(std::function<Value(std::uint64_t)> const& from, std::i
 template <class Value>
 using local_candidates = oktopk::detail::candidates<std::int32_t, Value, memory>;
 
-template <class Value>
-using workspace_of = oktopk::detail::selection_workspace<std::int32_t, Value, execution>;
+template <class Value, class Index = std::int32_t>
+using workspace_of = oktopk::detail::selection_workspace<Index, Value, execution>;
 
 /// All values, each at its own position, as a local selection sees them. The view must live on.
-template <class Value>
-local_candidates<Value> candidates_in(Kokkos::View<Value*, memory> const& values) {
+template <class Index = std::int32_t, class Value>
+oktopk::detail::candidates<Index, Value, memory> candidates_in(Kokkos::View<Value*, memory> const& values) {
   return {oktopk::array_ref<Value const, memory>(values.data(), values.extent(0)), {}};
 }
 
 /// The first `count` entries of a workspace.
-template <class Value>
-sparse_vector<Value> selection_in(workspace_of<Value> const& workspace, std::int64_t count) {
+template <class Workspace>
+auto selection_in(Workspace const& workspace, std::int64_t count) {
   return entries_of(workspace.entries(count));
 }
 
@@ -89,6 +82,19 @@ sparse_vector<Value> largest(std::vector<Value> const& values, std::int64_t coun
     chosen.push_back(static_cast<std::int64_t>(i), values[i]);
   }
   return chosen;
+}
+
+/// The bin of every candidate, one by one; what the masks of whole blocks must agree with.
+template <class Value>
+std::vector<std::int64_t> histogram_by_definition(std::vector<Value> const& values,
+                                                  oktopk::detail::digit<Value> which) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(which.bins()), 0);
+  for (Value const value : values) {
+    if (std::int64_t const bin = which.bin(oktopk::detail::magnitude_bits(value)); bin >= 0) {
+      counts[static_cast<std::size_t>(bin)] += 1;
+    }
+  }
+  return counts;
 }
 
 } // namespace oktopk_tests

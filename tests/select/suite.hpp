@@ -5,13 +5,11 @@
 #include "exchange/parts.hpp"
 #include "select/distributions.hpp"
 #include "support/call.hpp"
-#include "support/catch.hpp"
 
 #include <oktopk/core/checkpoint.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/select/concept.hpp>
 
-#include <functional>
 #include <set>
 #include <sstream>
 
@@ -163,8 +161,7 @@ void check_one_rank(Selector const& selector, std::vector<std::vector<Value>> co
     subject_type restored{selector};
     restored.state = loaded<typename subject_type::state_type>(saved(first.state));
     auto const view = to_view(values);
-    oktopk::detail::candidates<Index, Value, memory> const from(
-        oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)), {});
+    auto const from = candidates_in<Index>(view);
     auto const chosen = first.select(alone, from, k, iteration, length, finite);
     check_chosen(chosen, values, k, given);
 

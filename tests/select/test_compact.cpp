@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "select/distributions.hpp"
-#include "support/catch.hpp"
 
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/kernel/source.hpp>

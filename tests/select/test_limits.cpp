@@ -5,7 +5,6 @@
 // where a step is told a wrong count. The sanitizers see what these tests do not.
 
 #include "select/distributions.hpp"
-#include "support/catch.hpp"
 #include "support/caught.hpp"
 
 #include <oktopk/select/exact.hpp>
@@ -15,19 +14,6 @@ using oktopk::detail::bits_of;
 using oktopk::detail::magnitude_bits;
 
 namespace {
-
-/// The bin of every candidate, one by one; what the masks of whole blocks must agree with.
-template <class Value>
-std::vector<std::int64_t> histogram_by_definition(std::vector<Value> const& values,
-                                                  oktopk::detail::digit<Value> which) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(which.bins()), 0);
-  for (Value const value : values) {
-    if (std::int64_t const bin = which.bin(magnitude_bits(value)); bin >= 0) {
-      counts[static_cast<std::size_t>(bin)] += 1;
-    }
-  }
-  return counts;
-}
 
 template <class Value>
 Value from_bits(bits_of<Value> bits) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "select/distributions.hpp"
-#include "support/catch.hpp"
 
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/reused_threshold.hpp>

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "select/distributions.hpp"
-#include "support/catch.hpp"
 #include "support/warps.hpp"
 
 #include <oktopk/select/kernel/compact.hpp>
@@ -16,25 +15,13 @@ using oktopk::detail::tile_width;
 
 namespace {
 
-template <class Index, class Value>
-using candidates_of = oktopk::detail::candidates<Index, Value, memory>;
-
-template <class Index, class Value>
-using kernel_workspace = oktopk::detail::selection_workspace<Index, Value, execution>;
-
-template <class Index, class Value>
-sparse_vector<Value> written(kernel_workspace<Index, Value> const& workspace, std::int64_t count) {
-  return entries_of(workspace.entries(count));
-}
-
-/// The candidates that reach a magnitude.
+/// The candidates that reach a magnitude; NaN reaches any.
 template <class Value>
 sparse_vector<Value> reaching(std::vector<Value> const& values, Value least) {
   sparse_vector<Value> entries;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (magnitude_bits(values[i]) >= magnitude_bits(least)) {
-      entries.indices.push_back(static_cast<std::int64_t>(i));
-      entries.values.push_back(values[i]);
+      entries.push_back(static_cast<std::int64_t>(i), values[i]);
     }
   }
   return entries;
@@ -55,27 +42,25 @@ std::vector<std::int64_t> lengths() {
 
 template <class Warp, class Index, class Value>
 void check_compact(std::vector<Value> const& values, Value least, std::int64_t capacity,
-                   kernel_workspace<Index, Value>& workspace) {
+                   workspace_of<Value, Index>& workspace) {
   auto const view = to_view(values);
-  candidates_of<Index, Value> const from(oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)), {});
   workspace.reserve(execution(), capacity);
   std::int64_t const count =
-      oktopk::detail::compact_by_teams<Warp>(execution(), from, magnitude_bits(least), workspace);
+      oktopk::detail::compact_by_teams<Warp>(execution(), candidates_in<Index>(view), magnitude_bits(least), workspace);
   auto const expected = reaching(values, least);
   REQUIRE(count == expected.size());
   if (count <= workspace.indices.capacity()) {
-    REQUIRE(same(written(workspace, count), expected));
+    REQUIRE(same(selection_in(workspace, count), expected));
   }
 }
 
 /// How the k largest are found from a guess, and whether they are where that is promised.
 template <class Warp, class Value>
 void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value guess, std::int64_t most,
-                      kernel_workspace<std::int32_t, Value>& workspace) {
+                      workspace_of<Value>& workspace) {
   auto const view = to_view(values);
-  candidates_of<std::int32_t, Value> const from(oktopk::array_ref<Value const, memory>(view.data(), view.extent(0)),
-                                                {});
-  auto const result = oktopk::detail::select_near_guess<Warp>(execution(), from, k, guess, most, workspace);
+  auto const result =
+      oktopk::detail::select_near_guess<Warp>(execution(), candidates_in(view), k, guess, most, workspace);
   auto const near_guess = reaching(values, guess);
   CHECK(result.count == near_guess.size());
   auto const expected = largest(values, k);
@@ -90,7 +75,7 @@ void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value gu
   if (result.found) {
     CHECK(result.threshold == threshold);
     CHECK(result.kept == k);
-    REQUIRE(same(written(workspace, k), expected));
+    REQUIRE(same(selection_in(workspace, k), expected));
     std::int64_t first = -1;
     for (std::size_t i = expected.values.size(); i-- > 0;) {
       first = magnitude_bits(expected.values[i]) >= oktopk::detail::infinity_bits<Value> ? expected.indices[i] : first;
@@ -101,43 +86,38 @@ void check_near_guess(std::vector<Value> const& values, std::int64_t k, Value gu
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("warps compact what passes, in ascending order, at any length", "", warps) {
-  kernel_workspace<std::int32_t, float> workspace;
-  for (std::int64_t const length : lengths<TestType, float>()) {
-    auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, length,
-                                     static_cast<std::uint64_t>(length));
-    for (float const threshold : {0.0F, 15.0F, 20.0F, 21.0F}) {
-      check_compact<TestType>(values, threshold, length, workspace);
+TEMPLATE_LIST_TEST_CASE("warps compact what passes, in ascending order, at any length, doubles and 64-bit indices too",
+                        "", warps) {
+  auto const check = [](auto zero, auto& workspace) {
+    using value = decltype(zero);
+    for (std::int64_t const length : lengths<TestType, value>()) {
+      auto const values = drawn<value>([](std::uint64_t b) { return static_cast<value>(number_in(-20, 20, b)); },
+                                       length, static_cast<std::uint64_t>(length));
+      for (int const threshold : {0, 15, 20, 21}) {
+        check_compact<TestType>(values, static_cast<value>(threshold), length, workspace);
+      }
     }
-  }
-}
-
-TEMPLATE_LIST_TEST_CASE("warps compact doubles, and 64-bit indices", "", warps) {
-  kernel_workspace<std::int64_t, double> doubles;
-  kernel_workspace<std::int64_t, float> floats;
-  for (std::int64_t const length : lengths<TestType, double>()) {
-    auto const seed = static_cast<std::uint64_t>(length);
-    check_compact<TestType>(
-        drawn<double>([](std::uint64_t b) { return static_cast<double>(number_in(-9, 9, b)); }, length, seed), 8.0,
-        length, doubles);
-    check_compact<TestType>(
-        drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-9, 9, b)); }, length, seed), 8.0F,
-        length, floats);
-  }
+  };
+  workspace_of<float> floats;
+  workspace_of<double, std::int64_t> doubles;
+  workspace_of<float, std::int64_t> far_floats;
+  check(0.0F, floats);
+  check(0.0, doubles);
+  check(0.0F, far_floats);
 }
 
 TEMPLATE_LIST_TEST_CASE("warps that have too little room tell how much it takes", "", warps) {
   auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(number_in(-20, 20, b)); }, 30000, 5);
   for (std::int64_t const capacity : {0, 1, 1000, 20000}) {
-    kernel_workspace<std::int32_t, float> workspace;
+    workspace_of<float> workspace;
     check_compact<TestType>(values, 3.0F, capacity, workspace);
     check_compact<TestType>(values, 20.0F, capacity, workspace); // and goes on as if nothing had been
   }
 }
 
 TEMPLATE_LIST_TEST_CASE("warps find the k largest near a guess, whatever the values", "", warps) {
-  kernel_workspace<std::int32_t, float> floats;
-  kernel_workspace<std::int32_t, double> doubles;
+  workspace_of<float> floats;
+  workspace_of<double> doubles;
   for (auto const& [name, draw] : distributions<float>()) {
     INFO(name);
     auto const values = drawn<float>(draw, 9000, 7);
@@ -158,7 +138,7 @@ TEMPLATE_LIST_TEST_CASE("warps find the k largest near a guess, whatever the val
 }
 
 TEMPLATE_LIST_TEST_CASE("warps note the first of the selected that is not finite", "", warps) {
-  kernel_workspace<std::int32_t, float> workspace;
+  workspace_of<float> workspace;
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> values(10000, 1.0F);
@@ -178,7 +158,7 @@ TEMPLATE_LIST_TEST_CASE("warps note the first of the selected that is not finite
 }
 
 TEMPLATE_LIST_TEST_CASE("warps keep the first ties", "", warps) {
-  kernel_workspace<std::int32_t, float> workspace;
+  workspace_of<float> workspace;
   for (std::int64_t const length : {1, 32, 127, 128, 129, 1000, 40000}) {
     auto const values = drawn<float>([](std::uint64_t b) { return static_cast<float>(b % 3); }, length, 3);
     auto const view = to_view(values);
@@ -190,7 +170,7 @@ TEMPLATE_LIST_TEST_CASE("warps keep the first ties", "", warps) {
       std::int64_t const kept = twos + std::min(ties, ones);
       REQUIRE(result.kept == kept);
       CHECK(result.not_finite == -1);
-      REQUIRE(same(written(workspace, kept), largest(values, kept)));
+      REQUIRE(same(selection_in(workspace, kept), largest(values, kept)));
     }
   }
 }
@@ -204,12 +184,7 @@ TEMPLATE_LIST_TEST_CASE("warps count every digit as the host does", "", warps) {
       for (int shift = range_bits - width; shift >= 0; shift -= width) {
         auto const middle = range.place(std::max(range.floor, magnitude_bits(1.0F)));
         oktopk::detail::digit<float> const which{range, middle >> shift >> (width - 1) >> 1, shift, width};
-        std::vector<std::int64_t> expected(static_cast<std::size_t>(which.bins()));
-        for (float const value : values) {
-          if (std::int64_t const bin = which.bin(magnitude_bits(value)); bin >= 0) {
-            expected[static_cast<std::size_t>(bin)] += 1;
-          }
-        }
+        auto const expected = histogram_by_definition(values, which);
         auto const sums = to_view(std::vector<std::int64_t>(expected.size(), 0));
         Kokkos::View<oktopk::detail::selection_record*, memory> const record("record", 1);
         auto const out = to_view(std::vector<std::int64_t>(expected.size(), -1));

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <oktopk/comm/collectives.hpp>
+#include <oktopk/comm/in_process.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,6 +101,44 @@ private:
   }
 
   Kokkos::Tools::Experimental::EventSet others_;
+};
+
+/// A watcher of all ranks of a world, who run in one thread: it begins, tells and ends when all of them have come to
+/// that, so that nobody does anything else meanwhile. Collective.
+struct watched_together {
+  oktopk::in_process_communicator comm;
+  std::unique_ptr<kokkos_events>& watcher;
+
+  void begin() const {
+    together([&] { watcher = std::make_unique<kokkos_events>(); });
+  }
+
+  /// What has happened since the last call.
+  template <class Visit>
+  void take(Visit const& visit) const {
+    together([&] {
+      for (kokkos_event const& event : watcher->take()) {
+        visit(event);
+      }
+    });
+  }
+
+  template <class Visit>
+  void end(Visit const& visit) const {
+    take(visit);
+    together([&] { watcher.reset(); });
+  }
+
+private:
+  template <class Act>
+  void together(Act const& act) const {
+    oktopk::in_process_communicator everybody = comm;
+    oktopk::detail::barrier_all_to_one(everybody, 0);
+    if (comm.rank() == 0) {
+      act();
+    }
+    oktopk::detail::barrier_all_to_one(everybody, 0);
+  }
 };
 
 } // namespace oktopk_tests

@@ -72,6 +72,23 @@ void on_all_ranks(Body const& body) {
   detail::on_all_ranks(body, texts_of_all);
 }
 
+/// MPICH forgets the communicator of a request that failed, and calls the handler of MPI_COMM_WORLD or MPI_COMM_SELF: by
+/// default that ends the job. The adapter changes no communicator but its own, so a program that wants to live on says
+/// so.
+class errors_return_everywhere {
+public:
+  errors_return_everywhere() { set(MPI_ERRORS_RETURN); }
+  ~errors_return_everywhere() { set(MPI_ERRORS_ARE_FATAL); }
+  errors_return_everywhere(errors_return_everywhere const&) = delete;
+  errors_return_everywhere& operator=(errors_return_everywhere const&) = delete;
+
+private:
+  static void set(MPI_Errhandler handler) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+  }
+};
+
 } // namespace oktopk_tests
 
 /// A test case all of whose body runs by `on_all_ranks`.

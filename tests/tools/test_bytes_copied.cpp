@@ -53,12 +53,7 @@ copies copies_of(typename Allreduce::options const& how) {
   copies seen;
   std::unique_ptr<kokkos_events> watcher;
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator near) {
-    oktopk::collective_workspace workspace;
-    // All ranks run in this one thread: between two of these, nobody does anything else.
-    auto const everybody = [&] {
-      std::int64_t one = 1;
-      oktopk::allreduce_integers(near, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
-    };
+    watched_together const watch{near, watcher};
     far_ranks comm{unreachable(near)};
     execution const exec;
     Allreduce allreduce(exec, comm, how);
@@ -71,40 +66,19 @@ copies copies_of(typename Allreduce::options const& how) {
     for (int step = 0; step < 2 * steps; ++step) {
       if (step == steps) {
         comm.reset();
-        everybody();
-        if (near.rank() == 0) {
-          watcher = std::make_unique<kokkos_events>();
-        }
-        everybody();
+        watch.begin();
       }
       optimizer.step(weights, gradients[static_cast<std::size_t>(step % 3)]);
     }
     seen.wire += comm.total().bytes_sent + comm.total().bytes_received;
-    everybody();
-    if (near.rank() == 0) {
-      for (kokkos_event const& event : watcher->take()) {
-        if (event.what == kokkos_event::deep_copy) {
-          seen.bytes += event.bytes;
-          seen.largest = std::max(seen.largest, event.bytes);
-        }
+    watch.end([&](kokkos_event const& event) {
+      if (event.what == kokkos_event::deep_copy) {
+        seen.bytes += event.bytes;
+        seen.largest = std::max(seen.largest, event.bytes);
       }
-      watcher.reset();
-    }
-    everybody();
+    });
   });
   return seen;
-}
-
-/// Only what goes on the wire is copied, and that is much less than a dense vector.
-template <class Allreduce>
-void check_copies(typename Allreduce::options how) {
-  how.length = static_cast<std::int64_t>(length);
-  how.k = static_cast<std::int64_t>(length / 100);
-  copies const seen = copies_of<Allreduce>(how);
-  CHECK(seen.bytes > 0); // it is staged
-  CHECK(seen.bytes <= static_cast<std::uint64_t>(seen.wire) + numbers_bytes * ranks * steps);
-  CHECK(seen.bytes < dense_bytes / 2 * ranks * steps);
-  CHECK(seen.largest < dense_bytes / 4);
 }
 
 } // namespace
@@ -115,28 +89,17 @@ TEST_CASE("dense: the bytes of every copy are seen") {
   CHECK(seen.bytes >= 2 * dense_bytes * ranks * steps); // to the wire and back
 }
 
-TEST_CASE("ok_topk: no more bytes are copied than travel") {
-  check_copies<oktopk::ok_topk<execution, far_ranks>>({.partition = {.tau = 2}});
-}
-
-TEST_CASE("ok_topk with reused thresholds: no more bytes are copied than travel") {
-  using oktopk::reused_threshold;
-  check_copies<oktopk::ok_topk<execution, far_ranks, reused_policies>>({.partition = {.tau = 2}});
-}
-
-TEST_CASE("paper_ok_topk: no more bytes are copied than travel") {
-  check_copies<oktopk::paper_ok_topk<execution, far_ranks>>(
-      {.local_select = {.tau_prime = 4}, .global_select = {.tau_prime = 4}});
-}
-
-TEST_CASE("topk_a: no more bytes are copied than travel") {
-  check_copies<oktopk::topk_a<execution, far_ranks>>({});
-}
-
-TEST_CASE("topk_dsa: no more bytes are copied than travel") {
-  check_copies<oktopk::topk_dsa<execution, far_ranks>>({});
-}
-
-TEST_CASE("gtopk: no more bytes are copied than travel") {
-  check_copies<oktopk::gtopk<execution, far_ranks>>({});
+TEMPLATE_TEST_CASE("no more bytes are copied than travel, and that is much less than a dense vector", "",
+                   (oktopk::ok_topk<execution, far_ranks>), (oktopk::ok_topk<execution, far_ranks, reused_policies>),
+                   (oktopk::paper_ok_topk<execution, far_ranks>), (oktopk::topk_a<execution, far_ranks>),
+                   (oktopk::topk_dsa<execution, far_ranks>), (oktopk::gtopk<execution, far_ranks>)) {
+  typename TestType::options how{.length = length, .k = length / 100};
+  SET_IF_THERE(how.partition.tau, 2);
+  SET_IF_THERE(how.local_select.tau_prime, 4);
+  SET_IF_THERE(how.global_select.tau_prime, 4);
+  copies const seen = copies_of<TestType>(how);
+  CHECK(seen.bytes > 0); // it is staged
+  CHECK(seen.bytes <= static_cast<std::uint64_t>(seen.wire) + numbers_bytes * ranks * steps);
+  CHECK(seen.bytes < dense_bytes / 2 * ranks * steps);
+  CHECK(seen.largest < dense_bytes / 4);
 }

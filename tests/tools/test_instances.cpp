@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "support/catch.hpp"
-#include "support/collect.hpp"
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
@@ -155,32 +154,15 @@ TEST_CASE("a call launches on its own instance and waits for no other") {
   std::string faults;
   std::unique_ptr<kokkos_events> watcher;
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    oktopk::collective_workspace workspace;
-    // All ranks run in this one thread: between two of these, nobody does anything else.
-    auto const everybody = [&] {
-      std::int64_t one = 1;
-      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
-    };
-    auto const start_watching = [&] {
-      everybody();
-      if (comm.rank() == 0) {
-        watcher = std::make_unique<kokkos_events>();
-      }
-      everybody();
-    };
+    watched_together const watch{comm, watcher};
     auto const stop_watching = [&](std::size_t which) {
-      everybody();
-      if (comm.rank() == 0) {
-        for (kokkos_event const& event : watcher->take()) {
-          bool const runs = event.what == kokkos_event::kernel || event.what == kokkos_event::fence;
-          seen[which] += runs ? 1 : 0;
-          if (runs && event.device != ids[which]) {
-            faults += to_string(event) + " of allreduce " + std::to_string(which) + " is not on its instance\n";
-          }
+      watch.end([&](kokkos_event const& event) {
+        bool const runs = event.what == kokkos_event::kernel || event.what == kokkos_event::fence;
+        seen[which] += runs ? 1 : 0;
+        if (runs && event.device != ids[which]) {
+          faults += to_string(event) + " of allreduce " + std::to_string(which) + " is not on its instance\n";
         }
-        watcher.reset();
-      }
-      everybody();
+      });
     };
     one_kind one(instances[0], comm, one_options());
     another_kind another(instances[1], comm, another_options());
@@ -189,12 +171,12 @@ TEST_CASE("a call launches on its own instance and waits for no other") {
       auto const other_gradient = gradient_of(another_length, comm.rank(), iteration % 4);
       bool const steady = iteration >= 40; // before, arrays grow, and freeing the old ones waits for all
       if (steady) {
-        start_watching();
+        watch.begin();
       }
       one(gradient);
       if (steady) {
         stop_watching(0);
-        start_watching();
+        watch.begin();
       }
       another(other_gradient);
       if (steady) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "support/catch.hpp"
-#include "support/collect.hpp"
 #include "support/generators.hpp"
 #include "support/instances.hpp"
 #include "support/kokkos_events.hpp"
@@ -23,6 +22,7 @@ using namespace oktopk_tests;
 namespace {
 
 using oktopk::in_process_communicator;
+using scheme = oktopk::ok_topk<execution, in_process_communicator>;
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -76,25 +76,6 @@ std::string event_fault(kokkos_event const& event, [[maybe_unused]] execution co
   return {};
 }
 
-/// Takes down the events that must not be, each once.
-void take_down(std::vector<kokkos_event> const& events, execution const& exec, bool steady,
-               std::set<std::string>& all) {
-  for (auto const& event : events) {
-    std::string const fault = event_fault(event, exec, steady);
-    if (!fault.empty()) {
-      all.insert((steady ? "steady: " : "at first: ") + to_string(event) + ": " + fault + "\n");
-    }
-  }
-}
-
-std::size_t count(std::vector<kokkos_event> const& events, kokkos_event::kind kind) {
-  std::size_t found = 0;
-  for (auto const& event : events) {
-    found += event.what == kind ? 1 : 0;
-  }
-  return found;
-}
-
 constexpr std::size_t length = 6000;
 
 /// Gradients whose largest entries wander over a few places, so that selections, regions and thresholds move.
@@ -116,39 +97,25 @@ void watch(int ranks, int iterations, Make const& make) {
   std::set<std::string> faults;
   std::size_t kernels = 0;
   std::size_t allocations = 0;
-  int arrived = 0;
   std::unique_ptr<kokkos_events> watcher;
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    oktopk::collective_workspace workspace;
+    watched_together const together{comm, watcher};
     auto const gradients = gradients_of(comm.rank());
     Kokkos::View<float*, memory> const weights("test data", length);
-    // All ranks run in this one thread: the log is taken when all of them are between two iterations.
-    auto const everybody = [&] {
-      std::int64_t one = 1;
-      oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
-    };
-    everybody();
-    if (arrived++ == 0) { // the first to get here, while the others wait
-      watcher = std::make_unique<kokkos_events>();
-    }
-    everybody();
+    together.begin();
     auto one_iteration = make(exec, comm);
     for (int iteration = 0; iteration < iterations; ++iteration) {
-      everybody();
-      if (arrived++ % ranks == 0) {
-        auto const events = watcher->take();
-        take_down(events, exec, iteration > iterations / 2, faults);
-        kernels += count(events, kokkos_event::kernel);
-        allocations += count(events, kokkos_event::allocation);
-      }
-      everybody();
+      together.take([&](kokkos_event const& event) {
+        bool const steady = iteration > iterations / 2;
+        kernels += event.what == kokkos_event::kernel ? 1 : 0;
+        allocations += event.what == kokkos_event::allocation ? 1 : 0;
+        if (std::string const fault = event_fault(event, exec, steady); !fault.empty()) {
+          faults.insert((steady ? "steady: " : "at first: ") + to_string(event) + ": " + fault + "\n"); // each once
+        }
+      });
       one_iteration(weights, gradients[static_cast<std::size_t>(iteration) % gradients.size()]);
     }
-    everybody();
-    if (comm.rank() == 0) {
-      watcher.reset();
-    }
-    everybody();
+    together.end([](kokkos_event const&) {});
   });
   CHECK(kernels > static_cast<std::size_t>(ranks * iterations)); // the watcher does see something
   CHECK(allocations > 0);
@@ -203,38 +170,19 @@ TEST_CASE("of Kokkos' own fences only those for results are admitted, and on the
   }
 }
 
-TEST_CASE("ok_topk: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+TEMPLATE_TEST_CASE("algorithms: labels, instance, and nothing allocated in a steady state", "",
+                   (oktopk::ok_topk<execution, in_process_communicator>),
+                   (oktopk::ok_topk<execution, in_process_communicator, reused_policies>),
+                   (oktopk::paper_ok_topk<execution, in_process_communicator>),
+                   (oktopk::dense<execution, in_process_communicator>)) {
+  typename TestType::options how{.length = length};
+  SET_IF_THERE(how.k, 300);
+  SET_IF_THERE(how.local_select.tau_prime, 4);
+  SET_IF_THERE(how.global_select.tau_prime, 4);
+  SET_IF_THERE(how.partition.tau, 6);
   for (int const ranks : {1, 4}) {
-    watch(ranks, 100, calls_of<scheme>({.length = length, .k = 300, .partition = {.tau = 6}}));
+    watch(ranks, 100, calls_of<TestType>(how));
   }
-}
-
-TEST_CASE("ok_topk with reused thresholds: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
-  scheme::options const how{.length = length,
-                            .k = 300,
-                            .local_select = {.tau_prime = 4},
-                            .global_select = {.tau_prime = 4},
-                            .partition = {.tau = 6}};
-  for (int const ranks : {1, 4}) {
-    watch(ranks, 100, calls_of<scheme>(how));
-  }
-}
-
-TEST_CASE("paper_ok_topk: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::paper_ok_topk<execution, in_process_communicator>;
-  watch(4, 100,
-        calls_of<scheme>({.length = length,
-                          .k = 300,
-                          .local_select = {.tau_prime = 4},
-                          .global_select = {.tau_prime = 4},
-                          .partition = {.tau = 6}}));
-}
-
-TEST_CASE("dense: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::dense<execution, in_process_communicator>;
-  watch(3, 100, calls_of<scheme>({.length = length}));
 }
 
 TEST_CASE("the dense family: labels, instance, and nothing allocated in a steady state") {
@@ -256,36 +204,25 @@ TEST_CASE("the dense family: labels, instance, and nothing allocated in a steady
   }
 }
 
-TEST_CASE("error feedback: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::ok_topk<execution, in_process_communicator>;
-  watch(4, 1000, [](execution const& exec, in_process_communicator comm) {
-    struct training {
-      training(execution const& on, in_process_communicator with)
-          : allreduce(on, with, {.length = length, .k = 300, .partition = {.tau = 6}}), feedback(on, allreduce) {}
-      scheme allreduce;
-      oktopk::error_feedback<scheme> feedback;
-    };
-    auto const run = std::make_shared<training>(exec, comm);
-    return [run](Kokkos::View<float*, memory> const& average, Kokkos::View<float const*, memory> const& gradient) {
-      run->feedback.average(run->feedback(gradient, 0.25), average);
-    };
-  });
-}
-
-TEST_CASE("sgd: labels, instance, and nothing allocated in a steady state") {
-  using scheme = oktopk::ok_topk<execution, in_process_communicator>;
+TEMPLATE_TEST_CASE("training: labels, instance, and nothing allocated in a steady state", "",
+                   oktopk::error_feedback<scheme>, oktopk::sgd<scheme>) {
   // Residuals build up at first, and regions with them.
   watch(4, 1000, [](execution const& exec, in_process_communicator comm) {
-    struct training {
-      training(execution const& on, in_process_communicator with)
-          : allreduce(on, with, {.length = length, .k = 300, .partition = {.tau = 6}}),
-            optimizer(on, allreduce, {.learning_rate = 0.25}) {}
-      scheme allreduce;
-      oktopk::sgd<scheme> optimizer;
-    };
-    auto const run = std::make_shared<training>(exec, comm);
-    return [run](Kokkos::View<float*, memory> const& weights, Kokkos::View<float const*, memory> const& gradient) {
-      run->optimizer.step(weights, gradient);
+    auto const allreduce =
+        std::make_shared<scheme>(exec, comm, scheme::options{.length = length, .k = 300, .partition = {.tau = 6}});
+    std::shared_ptr<TestType> trained;
+    if constexpr (std::is_same_v<TestType, oktopk::sgd<scheme>>) {
+      trained = std::make_shared<TestType>(exec, *allreduce, typename TestType::options{.learning_rate = 0.25});
+    } else {
+      trained = std::make_shared<TestType>(exec, *allreduce);
+    }
+    return [allreduce, trained](Kokkos::View<float*, memory> const& weights,
+                                Kokkos::View<float const*, memory> const& gradient) {
+      if constexpr (std::is_same_v<TestType, oktopk::sgd<scheme>>) {
+        trained->step(weights, gradient);
+      } else {
+        trained->average((*trained)(gradient, 0.25), weights);
+      }
     };
   });
 }
