@@ -3,17 +3,21 @@
 
 // Counts what a call of ok_topk costs on a device: launches, host waits, copies, bytes and instructions, by parts.
 
-#include "counts.hpp"
-#include "ledger.hpp"
-
 #include "programs/arguments.hpp"
 #include "programs/options.hpp"
 #include "programs/pending_file.hpp"
 
+#include "../../tests/cuda_emulator/counts.hpp"
+
 #include <CLI/CLI.hpp>
 #include <oktopk/allreduce.hpp>
+#include <oktopk/comm/in_process.hpp>
+
+#include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +25,6 @@
 #include <exception>
 #include <iomanip>
 #include <limits>
-#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -31,199 +34,295 @@
 namespace device_cost {
 namespace {
 
-/// Gradients with heavy tails, in part shared by all ranks, of which a program takes two by turns: so thresholds move a
-/// little, and selections of different ranks overlap. The same in every run.
-class workload {
-public:
-  explicit workload(std::int64_t length) : length_(length) {}
+/// What is counted, in the order of the columns of the CSV file.
+enum quantity : std::size_t {
+  launches,
+  blocks,
+  threads,
+  host_waits,
+  copies, // between host and device, and within the device
+  bytes_copied,
+  bytes_read, // asked for by loads from global memory; an atomic reads and writes
+  bytes_written,
+  sector_bytes_read, // of the different sectors of 32 bytes of a warp's load
+  sector_bytes_written,
+  instructions, // of threads; in the file for each value of the gradient
+  allocations,
+  seconds, // of the host
+  quantities
+};
+using counts = std::array<double, quantities>;
 
-  std::vector<float> gradient(int rank, int turn) const {
-    std::vector<float> values(static_cast<std::size_t>(length_));
-    auto const own = static_cast<std::uint64_t>(3 * rank + turn + 1);
-    for (std::int64_t i = 0; i < length_; ++i) {
-      values[static_cast<std::size_t>(i)] = static_cast<float>(draw(0, i) + draw(own, i));
+constexpr char const* heading = "form,length,density,ranks,part,launches,blocks,threads,host_waits,copies,bytes_copied,"
+                                "bytes_read,bytes_written,sector_bytes_read,sector_bytes_written,"
+                                "instructions_per_element,allocations,host_seconds\n";
+
+// Of this program, which is one thread.
+decltype(&oktopk_cuda_emulator_read_counts) emulator = nullptr;
+counts counted_by_kokkos{};
+
+void note_kernel(char const*, std::uint32_t, std::uint64_t*) {
+  counted_by_kokkos[launches] += 1;
+}
+
+/// Finds out who counts; to be called before Kokkos is initialized, since its tools must be set up then.
+void prepare_counting() {
+  using namespace Kokkos::Tools::Experimental;
+#if KOKKOS_VERSION >= 40000
+  // Else Kokkos waits for everything whenever a region begins or ends.
+  set_request_tool_settings_callback(
+      [](std::uint32_t, Kokkos_Tools_ToolSettings* settings) { settings->requires_global_fencing = false; });
+#endif
+  emulator = reinterpret_cast<decltype(emulator)>(dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_read_counts"));
+  if (emulator != nullptr) {
+    return;
+  }
+  for (quantity const each :
+       {blocks, threads, bytes_read, bytes_written, sector_bytes_read, sector_bytes_written, instructions}) {
+    counted_by_kokkos[each] = std::numeric_limits<double>::quiet_NaN(); // nobody tells it
+  }
+  using space = Kokkos::Profiling::SpaceHandle;
+  set_begin_parallel_for_callback(note_kernel);
+  set_begin_parallel_reduce_callback(note_kernel);
+  set_begin_parallel_scan_callback(note_kernel);
+  set_begin_deep_copy_callback(
+      [](space, char const*, void const*, space, char const*, void const*, std::uint64_t bytes) {
+        counted_by_kokkos[copies] += 1;
+        counted_by_kokkos[bytes_copied] += static_cast<double>(bytes);
+      });
+  set_begin_fence_callback([](char const*, std::uint32_t, std::uint64_t*) { counted_by_kokkos[host_waits] += 1; });
+  set_allocate_data_callback(
+      [](space, char const*, void const*, std::uint64_t) { counted_by_kokkos[allocations] += 1; });
+}
+
+/// All counts up to now.
+counts count_now() {
+  counts now = counted_by_kokkos;
+  if (emulator != nullptr) {
+    oktopk_cuda_emulator_counts c{};
+    emulator(&c);
+    std::uint64_t const counted[] = {c.launches,
+                                     c.blocks,
+                                     c.threads,
+                                     c.host_waits,
+                                     c.copies,
+                                     c.bytes_copied,
+                                     c.bytes_read,
+                                     c.bytes_written,
+                                     32 * c.sectors_read,
+                                     32 * c.sectors_written,
+                                     c.thread_instructions,
+                                     c.allocations};
+    std::copy(std::begin(counted), std::end(counted), now.begin());
+  }
+  now[seconds] = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return now;
+}
+
+/// The parts of a call that are counted apart: the regions that the library opens for Kokkos Tools, and the rest.
+constexpr std::string_view regions[] = {"oktopk::local_selection",  "oktopk::space_repartition",
+                                        "oktopk::split_and_reduce", "oktopk::global_selection",
+                                        "oktopk::balance",          "oktopk::allgatherv"};
+constexpr std::string_view parts[] = {"selection", "partition", "reduce", "global selection",
+                                      "balance",   "gather",    "rest"};
+constexpr std::size_t rest = std::size(regions);
+
+/// Who caused what: all counts go to the part of the call that the running rank is in. Ranks in process are fibres of
+/// one thread, which change in a wait for a message alone (`noted_communicator`).
+struct ledger {
+  std::vector<std::vector<std::size_t>> open; // parts that each rank is in
+  std::size_t rank = 0;
+  counts last{};
+  std::array<counts, std::size(parts)> totals{}; // all ranks together
+
+  void settle() {
+    counts const now = count_now();
+    counts& total = totals[open[rank].empty() ? rest : open[rank].back()];
+    for (std::size_t i = 0; i < quantities; ++i) {
+      total[i] += now[i] - last[i];
     }
-    return values;
+    last = now;
+  }
+};
+ledger book;
+
+/// From now on this rank runs.
+void enter(int rank) {
+  book.settle();
+  book.rank = static_cast<std::size_t>(rank);
+}
+
+void listen_to_regions() {
+  Kokkos::Tools::Experimental::set_push_region_callback([](char const* name) {
+    book.settle();
+    auto const* const found = std::find(std::begin(regions), std::end(regions), name);
+    book.open[book.rank].push_back(static_cast<std::size_t>(found - std::begin(regions)));
+  });
+  Kokkos::Tools::Experimental::set_pop_region_callback([] {
+    book.settle();
+    if (!book.open[book.rank].empty()) { // one that was opened before anybody listened
+      book.open[book.rank].pop_back();
+    }
+  });
+}
+
+/// Ranks in process, noted in the ledger.
+class noted_communicator : public oktopk::in_process_communicator {
+public:
+  explicit noted_communicator(oktopk::in_process_communicator const& inner) : oktopk::in_process_communicator(inner) {
+    enter(rank());
   }
 
-private:
-  // About a Laplace distribution, whose tail is that of gradients.
-  static double draw(std::uint64_t stream, std::int64_t i) {
-    std::uint64_t h = (stream << 40) + static_cast<std::uint64_t>(i) + 1;
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
-    h = h ^ (h >> 31);
-    double const even = (static_cast<double>(h >> 12) + 0.5) / 4503599627370496.0 - 0.5; // in (-1/2, 1/2)
-    return (even < 0 ? 1 : -1) * std::log(1 - 2 * std::abs(even));
+  void wait_all(std::span<request> requests) {
+    in_process_communicator::wait_all(requests);
+    enter(rank());
   }
 
-  std::int64_t length_;
+  template <class T>
+  void allreduce(std::span<T> data, oktopk::reduction op, oktopk::phase use) {
+    in_process_communicator::allreduce(data, op, use);
+    enter(rank());
+  }
 };
 
-using q = quantity;
-
-// A number as a stream prints it, or what stands for one that nobody counted.
-std::string known(double number, char const* otherwise, int digits = 10) {
-  std::ostringstream text;
-  text << std::setprecision(digits) << number;
-  return std::isnan(number) ? otherwise : text.str();
-}
-
-/// The columns of the table: bytes are those that kernels read and write in global memory, per value of the gradient.
-constexpr char const* table_heading =
-    "part               launches   blocks    waits   copies   read B/n    written sectors rd sectors wr    instr/n\n";
-
-std::string table_line(std::string_view part_name, std::int64_t length, counts const& each) {
-  auto const n = static_cast<double>(length);
-  std::ostringstream line;
-  line << std::left << std::setw(18) << part_name << std::right;
-  for (double const number : {each[q::launches], each[q::blocks], each[q::host_waits], each[q::copies]}) {
-    line << std::setw(9) << known(number, "-", 4);
-  }
-  for (double const number : {each[q::bytes_read], each[q::bytes_written], 32 * each[q::sectors_read],
-                              32 * each[q::sectors_written], each[q::instructions]}) {
-    line << std::setw(11) << known(number / n, "-", 4);
-  }
-  line << '\n';
-  return line.str();
-}
-
-/// The columns of the CSV file behind those that name the case.
-constexpr char const* csv_heading =
-    "part,launches,blocks,threads,host_waits,copies,bytes_copied,bytes_read,bytes_written,"
-    "sector_bytes_read,sector_bytes_written,instructions_per_element,allocations,host_seconds\n";
-
-std::string csv_cells(std::string_view part_name, std::int64_t length, counts const& each) {
-  std::ostringstream line;
-  line << part_name;
-  for (double const number : {each[q::launches], each[q::blocks], each[q::threads], each[q::host_waits],
-                              each[q::copies], each[q::bytes_copied], each[q::bytes_read], each[q::bytes_written],
-                              32 * each[q::sectors_read], 32 * each[q::sectors_written]}) {
-    line << ',' << known(number, "");
-  }
-  line << std::setprecision(5) << ',' << known(each[q::instructions] / static_cast<double>(length), "", 5) << ','
-       << each[q::allocations] << ',' << each[q::seconds] << '\n';
-  return line.str();
+// About a Laplace distribution, whose tail is that of gradients.
+double draw(std::uint64_t stream, std::int64_t i) {
+  std::uint64_t h = (stream << 40) + static_cast<std::uint64_t>(i) + 1;
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9U;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebU;
+  h = h ^ (h >> 31);
+  double const even = (static_cast<double>(h >> 12) + 0.5) / 4503599627370496.0 - 0.5; // in (-1/2, 1/2)
+  return (even < 0 ? 1 : -1) * std::log(1 - 2 * std::abs(even));
 }
 
 using space = Kokkos::DefaultExecutionSpace;
 using vector_type = Kokkos::View<float*, space::memory_space>;
 
-struct options {
-  std::vector<std::int64_t> lengths = {10'000, 100'000, 1'000'000};
-  double density = 0.01;
-  int ranks = 4;
-  int steps = 2;
-  int warmup = 3;
-  std::vector<std::string> forms = {"plain", "fused"};
-  std::string csv;
-};
-
-vector_type on_device(std::vector<float> const& values) {
-  vector_type const there("device_cost::vector", values.size());
-  Kokkos::View<float const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const here(values.data(),
-                                                                                                    values.size());
+/// Gradients with heavy tails, in part shared by all ranks, of which a program takes two by turns: so thresholds move a
+/// little, and selections of different ranks overlap. The same in every run.
+vector_type gradient_of(std::int64_t length, int rank, int turn) {
+  vector_type const there("device_cost::vector", static_cast<std::size_t>(length));
+  auto const here = Kokkos::create_mirror_view(there);
+  auto const own = static_cast<std::uint64_t>(3 * rank + turn + 1);
+  for (std::int64_t i = 0; i < length; ++i) {
+    here(static_cast<std::size_t>(i)) = static_cast<float>(draw(0, i) + draw(own, i));
+  }
   Kokkos::deep_copy(there, here);
   return there;
 }
 
+struct options {
+  std::vector<std::int64_t> lengths = {10'000, 100'000, 1'000'000};
+  double density = 0.01;
+  int ranks = 4;
+  std::string csv;
+};
+
+constexpr int uncounted_steps = 3; // until the state is steady
+constexpr int counted_steps = 2;
+
 /// Runs the steps on one rank: `call(gradient)` makes one.
 template <class Call>
-void run_steps(options const& asked, workload const& from, noted_communicator& comm, ledger& book, Call const& call) {
-  vector_type const gradients[] = {on_device(from.gradient(comm.rank(), 0)), on_device(from.gradient(comm.rank(), 1))};
+void run_steps(std::int64_t length, noted_communicator& comm, Call const& call) {
+  vector_type const gradients[] = {gradient_of(length, comm.rank(), 0), gradient_of(length, comm.rank(), 1)};
   oktopk::collective_workspace workspace;
   auto const everybody = [&] {
     std::int64_t one = 1;
     oktopk::allreduce_integers(comm, std::span(&one, 1), oktopk::reduction::sum, oktopk::phase::control, workspace);
   };
-  for (int step = 0; step < asked.warmup; ++step) {
+  for (int step = 0; step < uncounted_steps; ++step) {
     call(gradients[step % 2]);
   }
   Kokkos::fence();
   everybody();
   if (comm.rank() == 0) { // the others wait
-    book.reset();
+    book.totals = {};
+    book.last = count_now();
   }
   everybody();
-  for (int step = asked.warmup; step < asked.warmup + asked.steps; ++step) {
-    call(gradients[step % 2]);
+  for (int step = 0; step < counted_steps; ++step) {
+    call(gradients[(uncounted_steps + step) % 2]);
   }
 }
 
-/// Counts a call of one rank in the steady state, of all parts.
-ledger measure(options const& asked, std::int64_t length, std::string const& form) {
-  workload const from(length);
-  ledger book(asked.ranks);
-  book.listen();
+/// Counts calls in the steady state. The form `plain` has an accumulator that lies there, `fused` one that is formed in
+/// the same pass, as error_feedback does.
+void measure(options const& asked, std::int64_t length, bool fused) {
+  book = ledger();
+  book.open.resize(static_cast<std::size_t>(asked.ranks));
+  book.last = count_now();
   oktopk::in_process::run(asked.ranks, [&](oktopk::in_process_communicator inner) {
-    noted_communicator comm(inner, book);
+    noted_communicator comm(inner);
     space const exec;
     oktopk::ok_topk<space, noted_communicator> allreduce(exec, comm, {.length = length, .density = asked.density});
-    if (form == "fused") {
-      using making = oktopk::detail::accumulation<std::int32_t, float, space::memory_space>;
-      vector_type const residual = on_device(from.gradient(comm.rank(), 2));
-      vector_type const accumulator("device_cost::accumulator", static_cast<std::size_t>(length));
-      run_steps(asked, from, comm, book, [&](vector_type const& gradient) {
-        making input;
-        input.residual = residual;
-        input.gradient = gradient;
-        input.accumulator = accumulator;
-        input.rate = 0.5F;
-        allreduce(input);
-      });
-    } else {
-      run_steps(asked, from, comm, book, [&](vector_type const& gradient) { allreduce(gradient); });
+    if (!fused) {
+      run_steps(length, comm, [&](vector_type const& gradient) { allreduce(gradient); });
+      return;
     }
+    vector_type const residual = gradient_of(length, comm.rank(), 2);
+    vector_type const accumulator("device_cost::accumulator", static_cast<std::size_t>(length));
+    oktopk::detail::accumulation<std::int32_t, float, space::memory_space> input;
+    input.residual = residual;
+    input.accumulator = accumulator;
+    input.rate = 0.5F;
+    run_steps(length, comm, [&](vector_type const& gradient) {
+      input.gradient = gradient;
+      allreduce(input);
+    });
   });
-  return book;
 }
 
-std::string density_text(double density) {
-  std::ostringstream text;
-  text << density;
-  return text.str();
-}
-
-/// Prints the table of one length and form, and gives its rows.
-std::string report(options const& asked, std::int64_t length, std::string const& form, ledger const& book) {
-  std::printf("\nn = %lld, %s, of a rank and call:\n%s", static_cast<long long>(length), form.c_str(), table_heading);
-  std::string rows;
-  counts all;
-  auto const line = [&](std::string_view what, counts const& each) {
-    std::fputs(table_line(what, length, each).c_str(), stdout);
-    rows += form + ',' + std::to_string(length) + ',' + density_text(asked.density) + ',' +
-            std::to_string(asked.ranks) + ',' + csv_cells(what, length, each);
+/// The rows of one length and form: of a rank and call, each part and all of them.
+std::string rows_of(options const& asked, std::int64_t length, bool fused) {
+  measure(asked, length, fused);
+  std::ostringstream rows;
+  counts all{};
+  auto const row = [&](std::string_view part, counts const& counted) {
+    rows << (fused ? "fused," : "plain,") << length << ',' << std::setprecision(6) << asked.density << ','
+         << asked.ranks << ',' << part;
+    for (std::size_t i = 0; i < quantities; ++i) {
+      rows << ',';
+      if (!std::isnan(counted[i])) {
+        rows << std::setprecision(i < instructions ? 10 : 5)
+             << counted[i] / (i == instructions ? static_cast<double>(length) : 1);
+      }
+    }
+    rows << '\n';
   };
-  for (std::size_t which = 0; which < parts; ++which) {
-    auto const each = book.of(static_cast<part>(which)) / (double(asked.ranks) * asked.steps);
-    line(name(static_cast<part>(which)), each);
-    all += each;
+  for (std::size_t part = 0; part < std::size(parts); ++part) {
+    counts mean = book.totals[part];
+    for (std::size_t i = 0; i < quantities; ++i) {
+      mean[i] /= double(asked.ranks) * counted_steps;
+      all[i] += mean[i];
+    }
+    row(parts[part], mean);
   }
-  line("all", all);
-  return rows;
+  row("all", all);
+  return rows.str();
 }
 
-void run(options const& asked, origin where) {
-  std::printf("device_cost on %s: %s\n", space::name(), std::string(description(where)).c_str());
-  std::optional<oktopk_programs::pending_file> file; // opened before hours of counting
-  if (!asked.csv.empty()) {
-    file.emplace(asked.csv);
-  }
-  std::string rows = std::string("form,length,density,ranks,") + csv_heading;
+void run(options const& asked) {
+  std::printf("device_cost on %s: %s\n", space::name(),
+              emulator != nullptr
+                  ? "counted by the emulator of CUDA"
+                  : "as Kokkos tells its tools, which know no bytes and no instructions; a scan is one launch there");
+  oktopk_programs::pending_file file(asked.csv); // opened before hours of counting
+  file.write(std::string(heading));
+  listen_to_regions();
   for (std::int64_t const length : asked.lengths) {
-    for (std::string const& form : asked.forms) {
-      rows += report(asked, length, form, measure(asked, length, form));
-      std::fflush(stdout);
+    for (bool const fused : {false, true}) {
+      file.write(rows_of(asked, length, fused));
     }
   }
-  if (file) {
-    file->write(rows);
-    file->close();
-    file->commit();
-  }
+  file.close();
+  file.commit();
 }
 
-void add_options(CLI::App& app, options& asked) {
+int run_program(int argc, char** argv) {
+  options asked;
+  oktopk_programs::arguments given(argc, argv);
+  CLI::App app("Counts what a call of ok_topk costs on a device, by parts; run.py show prints the file.",
+               "device_cost");
   app.add_option("--n", asked.lengths, "Lengths of the gradient")
       ->delimiter(',')
       ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
@@ -234,23 +333,8 @@ void add_options(CLI::App& app, options& asked) {
       ->type_name("D")
       ->capture_default_str();
   app.add_option("--ranks", asked.ranks, "Ranks in this process")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--steps", asked.steps, "Calls counted")->check(CLI::Range(1, 60))->capture_default_str();
-  app.add_option("--warmup", asked.warmup, "Calls before these")->check(CLI::Range(1, 60))->capture_default_str();
-  app.add_option("--form", asked.forms,
-                 "plain: of an accumulator that lies there; fused: of one\nthat is formed in the same pass, as "
-                 "error_feedback does")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"plain", "fused"}))
-      ->capture_default_str();
-  app.add_option("--csv", asked.csv, "A row for each length, form and part")->type_name("FILE");
+  app.add_option("--csv", asked.csv, "A row for each length, form and part")->required()->type_name("FILE");
   app.set_version_flag("--version", oktopk_programs::version_text("device_cost"), "Print the version");
-}
-
-int run_program(int argc, char** argv) {
-  options asked;
-  oktopk_programs::arguments given(argc, argv);
-  CLI::App app("Counts what a call of ok_topk costs on a device, by parts.", "device_cost");
-  add_options(app, asked);
   try {
     auto reversed = given.own();
     std::reverse(reversed.begin(), reversed.end());
@@ -258,10 +342,10 @@ int run_program(int argc, char** argv) {
   } catch (CLI::Error const& ended) {
     return app.exit(ended);
   }
-  origin const where = prepare_counting();
+  prepare_counting();
   std::string const fault = given.initialize_kokkos();
   if (fault.empty()) {
-    run(asked, where);
+    run(asked);
   } else {
     oktopk_programs::complain("device_cost", fault);
   }

@@ -44,8 +44,23 @@ class Crossed(nn.Module):
         return self.last(torch.relu(self.middle(torch.relu(self.first(inputs)))))
 
 
+def loss_of(model, step):
+    """On the inputs of this rank in the step: the same whenever it is asked."""
+    inputs = torch.randn(64, 8, generator=torch.Generator().manual_seed(1000 * step + dist.get_rank()))
+    return nn.functional.mse_loss(model(inputs).float(), inputs.sin().sum(1, keepdim=True))
+
+
+def move(optimizer, loss):
+    """One step of an optimizer; the loss before it."""
+    optimizer.zero_grad()
+    value = loss()
+    value.backward()
+    optimizer.step()
+    return value.item()
+
+
 class Training:
-    """A model with DDP, the hook and an optimizer; `loss_of_step` draws the same inputs whenever it is asked."""
+    """A model with DDP, the hook and an optimizer."""
 
     def __init__(self, scheme, optimizer="sgd", rate=0.01, cap=25.0, **options):
         """`optimizer` is sgd, adamw, or corrected: plain SGD, with the momentum in the state."""
@@ -64,17 +79,8 @@ class Training:
         self.borders[-1].append([each.numel() for each in bucket.parameters()])
         return oktopk_torch.hook(state, bucket)
 
-    def loss_of_step(self, step):
-        generator = torch.Generator().manual_seed(1000 * step + dist.get_rank())
-        inputs = torch.randn(64, 8, generator=generator)
-        return nn.functional.mse_loss(self.ddp(inputs), inputs.sin().sum(1, keepdim=True))
-
     def step(self, number):
-        self.optimizer.zero_grad()
-        loss = self.loss_of_step(number)
-        loss.backward()
-        self.optimizer.step()
-        return loss.item()
+        return move(self.optimizer, lambda: loss_of(self.ddp, number))
 
     def weights(self):
         return weights_of(self.ddp)
@@ -105,10 +111,7 @@ def of_all_ranks(tensor):
 def carried(state, kind=torch.float32):
     """Residuals and velocities by parameter, from what `oktopk::save` has written: behind a header of 32 bytes the name of
     the type, then arrays, each behind its length: lengths, residuals, velocities, and what belongs to the buckets."""
-    return carried_of(state.state_dict(), kind)
-
-
-def carried_of(saved, kind=torch.float32):
+    saved = state if isinstance(state, dict) else state.state_dict()
     data, at = saved["state"].numpy().tobytes(), 32
 
     def array(kind):
@@ -126,10 +129,6 @@ def carried_of(saved, kind=torch.float32):
 def residuals_of(state):
     """In the order of the parameters."""
     return torch.cat(list(carried(state)[0].values()))
-
-
-def residuals_of_saved(saved):
-    return torch.cat(list(carried_of(saved)[0].values()))
 
 
 def is_last():
@@ -175,26 +174,19 @@ def trains(optimizer, scheme):
     check_same_everywhere(training.weights())
 
 
-def test_momentum_is_that_of_the_optimizer_where_all_is_sent(_):
-    """Dense, the momentum of the state is the one that SGD has, also where DDP builds other buckets."""
-    ours, theirs = Training("dense", "corrected", cap=0.01), Training("dense", "sgd", cap=0.01)
-    for step in range(5):
-        ours.step(step)
-        theirs.step(step)
-    assert ours.borders[0] != ours.borders[1]
-    assert torch.allclose(ours.weights(), theirs.weights(), rtol=1e-4, atol=1e-6)
-
-
 def test_dense_is_what_ddp_does(_):
-    training = Training("dense")
-    plain = DistributedDataParallel(copy.deepcopy(training.ddp.module))
-    for step in range(3):
-        training.loss_of_step(step).backward()
-        training.ddp, ours = plain, training.ddp
-        training.loss_of_step(step).backward()
-        training.ddp = ours
-    for ours, theirs in zip(training.ddp.parameters(), plain.parameters()):
-        assert torch.allclose(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+    """With the momentum of SGD, and with that of the state, also where DDP builds other buckets."""
+    for optimizer in ("sgd", "corrected"):
+        ours = Training("dense", optimizer, cap=0.01)
+        plain = DistributedDataParallel(copy.deepcopy(ours.ddp.module))
+        theirs = torch.optim.SGD(plain.parameters(), 0.01, momentum=0.9)
+        for step in range(5):
+            ours.step(step)
+            move(theirs, lambda: loss_of(plain, step))
+            for one, other in zip(ours.ddp.parameters(), plain.parameters()):
+                assert optimizer == "corrected" or torch.allclose(one.grad, other.grad, rtol=1e-4, atol=1e-6)
+        assert ours.borders[0] != ours.borders[1]
+        assert torch.allclose(ours.weights(), weights_of(plain), rtol=1e-4, atol=1e-6)
 
 
 def test_nothing_is_lost(scheme):
@@ -206,10 +198,8 @@ def test_nothing_is_lost(scheme):
     for step in range(4):
         training.step(step)
         averages += torch.cat([each.grad.flatten() for each in training.ddp.parameters()])
-        training.ddp, ddp = alone, training.ddp
         alone.zero_grad()
-        training.loss_of_step(step).backward()
-        training.ddp = ddp
+        loss_of(alone, step).backward()
         gradients += torch.cat([each.grad.flatten() for each in alone.parameters()])
     assert training.borders[0] != training.borders[1] == training.borders[3]
     residuals = residuals_of(training.state)
@@ -406,7 +396,7 @@ def test_a_fault_of_one_rank_comes_to_all(scheme):
     last = dist.get_world_size() - 1
     for training in (Training(scheme), Training(scheme, cap=0.01), loaded, again):
         weights = training.weights()
-        loss = training.loss_of_step(10)
+        loss = loss_of(training.ddp, 10)
         if dist.get_rank() == last:
             loss = loss * float("nan")
         training.optimizer.zero_grad()
@@ -613,7 +603,7 @@ def test_a_step_with_a_fault_is_skipped_on_request(scheme):
     for step in range(6):
         weights, residuals = training.weights(), residuals_of(training.state)
         training.optimizer.zero_grad()
-        loss = training.loss_of_step(step)
+        loss = loss_of(training.ddp, step)
         (loss * float("nan") if step == 3 and dist.get_rank() == 0 else loss).backward()
         training.optimizer.step()
         if step == 3:
@@ -779,13 +769,13 @@ def test_a_state_goes_on_with_other_ranks(scheme):
         again = Training(scheme, cap=0.01)
         refused("other_ranks=True", again.state.load_state_dict, states[0])
         again.state.load_state_dict(states, other_ranks=True)
-        held = sum(residuals_of_saved(each) for each in states)
+        held = sum(residuals_of(each) for each in states)
         now = sum(of_all_ranks(residuals_of(again.state)))
         assert torch.allclose(now * before, held * ranks, rtol=1e-5, atol=1e-7)
         again.step(3)
     one = Training(scheme, cap=0.01)
     one.state.load_state_dict({**saved[rank], "ranks": ranks + 1}, other_ranks=True)
-    assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of_saved(saved[rank]) * ranks, rtol=1e-5)
+    assert torch.allclose(residuals_of(one.state) * (ranks + 1), residuals_of(saved[rank]) * ranks, rtol=1e-5)
     other = {**saved[0], "state": oktopk_torch.state(nn.Linear(8, 8)).state_dict()["state"]}
     refused("other parameters", one.state.load_state_dict, [other], other_ranks=True)
 
@@ -793,39 +783,26 @@ def test_a_state_goes_on_with_other_ranks(scheme):
 def test_what_ddp_offers_trains(scheme):
     """Autocast, ZeRO, `no_sync`, `join` with uneven inputs, buckets as gradients, and two modules over two groups: losses
     go down, and weights are the same on all ranks."""
-    rank = dist.get_rank()
-
     def made(**options):
         torch.manual_seed(5)
         ddp, _ = hooked(Crossed(), scheme, **options)
         return ddp, torch.optim.AdamW(ddp.parameters(), 0.003)
 
-    def loss_of(ddp, step):
-        inputs = torch.randn(64, 8, generator=torch.Generator().manual_seed(1000 * step + rank))
-        return nn.functional.mse_loss(ddp(inputs).float(), inputs.sin().sum(1, keepdim=True))
-
-    def move(optimizer, loss):
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
     def plain(ddp, optimizer, step):
-        return move(optimizer, loss_of(ddp, step))
+        return move(optimizer, lambda: loss_of(ddp, step))
 
     def autocast(ddp, optimizer, step):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = loss_of(ddp, step)
+        def loss():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return loss_of(ddp, step)
         return move(optimizer, loss)
 
     def no_sync(ddp, optimizer, step):
-        optimizer.zero_grad()
-        with ddp.no_sync():
-            loss_of(ddp, 2 * step).backward()
-        loss = loss_of(ddp, 2 * step + 1)
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        def loss():
+            with ddp.no_sync():
+                loss_of(ddp, 2 * step).backward()
+            return loss_of(ddp, 2 * step + 1)
+        return move(optimizer, loss)
 
     def check(step_of, ddp, optimizer):
         losses = [step_of(ddp, optimizer, step) for step in range(120)]
@@ -838,7 +815,7 @@ def test_what_ddp_offers_trains(scheme):
     check(no_sync, *made())
     ddp, optimizer = made()
     with ddp.join():
-        for step in range(20 + 5 * rank):
+        for step in range(20 + 5 * dist.get_rank()):
             plain(ddp, optimizer, step)
     check_same_everywhere(weights_of(ddp))
     other, of_other = made(process_group=dist.new_group(range(dist.get_world_size())))
@@ -856,12 +833,7 @@ def test_local_steps_with_an_outer_average_stay_together(scheme):
     common = [each.detach().clone() for each in model.parameters()]
     optimizer = torch.optim.SGD(model.parameters(), 0.02)
     for step in range(240):
-        inputs = torch.randn(64, 8, generator=torch.Generator().manual_seed(1000 * step + dist.get_rank()))
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(inputs), inputs.sin().sum(1, keepdim=True))
-        losses.append(loss.item())
-        loss.backward()
-        optimizer.step()
+        losses.append(move(optimizer, lambda: loss_of(model, step)))
         if step % 8 == 7:
             for i, (kept, each) in enumerate(zip(common, model.parameters())):
                 way = kept - each.detach()

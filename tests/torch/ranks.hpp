@@ -89,4 +89,12 @@ void on_all_ranks(Body const& body) {
   groups_of_test().clear();
 }
 
+/// The same where there are several ranks: one alone has nobody to disagree with, or to wait for.
+template <class Body>
+void on_several_ranks(Body const& body) {
+  if (world_size() > 1) {
+    on_all_ranks(body);
+  }
+}
+
 } // namespace oktopk_tests

@@ -104,17 +104,8 @@ oktopk::data_parallel_options in_buckets(std::int64_t bytes) {
 
 } // namespace
 
-TEST_CASE("parameters and buffers begin as those of rank 0") {
-  on_all_ranks([] {
-    torch::manual_seed(static_cast<std::uint64_t>(world_rank()));
-    network model;
-    data_parallel parallel(model, connected(), make_sparse(connected()));
-    CHECK(same_everywhere(weights_of(model)));
-    CHECK(model.counter.item<std::int64_t>() == 5);
-  });
-}
-
-TEST_CASE("parameters without gradients begin as those of rank 0, too, whatever their type, and stay so") {
+TEST_CASE(
+    "parameters and buffers begin as those of rank 0; those without gradients too, whatever their type, and stay so") {
   on_all_ranks([] {
     auto const comm = connected();
     torch::manual_seed(static_cast<std::uint64_t>(world_rank()));
@@ -125,11 +116,9 @@ TEST_CASE("parameters without gradients begin as those of rank 0, too, whatever 
     data_parallel parallel(model, comm, make_sparse(comm));
     CHECK(same_everywhere(weights_of(model)));
     CHECK(!model.body->weight.grad().defined());
+    CHECK(model.counter.item<std::int64_t>() == 5);
   });
-  on_all_ranks([] {
-    if (world_size() == 1) {
-      return;
-    }
+  on_several_ranks([] {
     auto comm = connected();
     network model;
     model.body->weight.set_requires_grad(world_rank() != 1);
@@ -379,10 +368,7 @@ TEST_CASE("a gradient of a backward pass without reducing that was dropped since
 static_assert(!std::is_move_constructible_v<data_parallel<sparse>>, "hooks refer to it");
 
 TEST_CASE("modules that differ, or have parameters of another type, are an error on every rank that says which") {
-  on_all_ranks([] {
-    if (world_size() == 1) {
-      return;
-    }
+  on_several_ranks([] {
     auto comm = connected();
     network different(world_rank() == 1 ? 4 : 3);
     auto heard = outcome_of([&] { data_parallel parallel(different, comm, make_sparse(comm)); });

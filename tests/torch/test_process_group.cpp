@@ -58,10 +58,7 @@ TEST_CASE("a write to a rank that has left is no signal that ends the program, u
 #endif
 
 TEST_CASE("a wait over Gloo that exceeds the time limit names the peer and the phase, and can be cancelled") {
-  if (world_size() == 1) {
-    return;
-  }
-  on_all_ranks([] {
+  on_several_ranks([] {
     auto comm = connected();
     comm.set_time_limit(std::chrono::milliseconds(50));
     int number = 0;
@@ -81,10 +78,7 @@ TEST_CASE("a wait over Gloo that exceeds the time limit names the peer and the p
 }
 
 TEST_CASE("the first rank whose time is over says so, with the limit, and the request stays active") {
-  if (world_size() == 1) {
-    return;
-  }
-  on_all_ranks([] {
+  on_several_ranks([] {
     auto comm = connected();
     int number = 0;
     if (world_rank() == 0) {
@@ -109,10 +103,7 @@ TEST_CASE("the first rank whose time is over says so, with the limit, and the re
 }
 
 TEST_CASE("an allreduce over Gloo that not everybody joins in time ends on every rank, and leaves the numbers alone") {
-  if (world_size() == 1) {
-    return;
-  }
-  on_all_ranks([] {
+  on_several_ranks([] {
     auto comm = connected();
     comm.set_time_limit(std::chrono::milliseconds(100));
     if (world_rank() == 0) { // joins when all others have left
@@ -147,10 +138,7 @@ TEST_CASE("messages and reductions over Gloo work with a time limit as without")
 }
 
 TEST_CASE("receives that are cancelled take no message that comes later") {
-  if (world_size() == 1) {
-    return;
-  }
-  on_all_ranks([] {
+  on_several_ranks([] {
     auto const group = new_group();
     process_group_communicator comm(group);
     std::vector<std::byte> spaces(std::size_t(1) << 20, std::byte(7));
@@ -170,10 +158,7 @@ TEST_CASE("receives that are cancelled take no message that comes later") {
 }
 
 TEST_CASE("communicators with other tags share a group, and one that torch uses too") {
-  if (world_size() == 1) {
-    return;
-  }
-  on_all_ranks([] {
+  on_several_ranks([] {
     auto const group = new_group();
     process_group_communicator one(group);
     process_group_communicator two(group, process_group_communicator::usual_first_tag + oktopk::phase_count);

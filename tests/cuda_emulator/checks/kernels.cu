@@ -5,10 +5,44 @@
 // library might pass nevertheless. Prints what is wrong; the exit status is 0 where nothing is.
 
 #include "../counts.hpp"
-#include "checked.cuh"
 
 #include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
 #include <functional>
+#include <vector>
+
+using i32 = std::int32_t;
+
+int faults = 0;
+
+template <typename T>
+struct device_array {
+  explicit device_array(std::size_t count) : size(count) { cudaMalloc(&data, size * sizeof(T)); }
+  explicit device_array(std::vector<T> const& values) : device_array(values.size()) {
+    cudaMemcpy(data, values.data(), size * sizeof(T), cudaMemcpyHostToDevice);
+  }
+  device_array(device_array const&) = delete;
+  device_array& operator=(device_array const&) = delete;
+  ~device_array() { cudaFree(data); }
+
+  std::vector<T> on_host() const {
+    std::vector<T> values(size);
+    cudaMemcpy(values.data(), data, size * sizeof(T), cudaMemcpyDeviceToHost);
+    return values;
+  }
+
+  T* data = nullptr;
+  std::size_t size;
+};
+
+void expect(bool holds, char const* what) {
+  if (!holds) {
+    std::printf("%s\n", what);
+    ++faults;
+  }
+}
 
 template <typename Result>
 using kernel = void (*)(Result*);
@@ -134,70 +168,52 @@ __global__ void add(int n, float const* a, float* b, int stride) {
   }
 }
 
+// A wait is for what was recorded before its call, and the default stream waits for blocking streams alone.
 void check_streams() {
   device_array<float> a(std::vector<float>(1000, 2.0F));
   device_array<float> b(std::vector<float>(1000, 1.0F));
-  cudaStream_t first;
-  cudaStream_t second;
-  cudaEvent_t event;
-  cudaStreamCreate(&first);
-  cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
-  cudaEventCreate(&event);
-  add<<<4, 256, 0, first>>>(1000, a.data, b.data, 1);
-  cudaEventRecord(event, first);
-  cudaStreamWaitEvent(second, event, 0);
-  add<<<4, 256, 0, second>>>(1000, b.data, a.data, 1);
-  cudaStreamSynchronize(second);
-  float got = 0;
-  cudaMemcpyAsync(&got, a.data + 999, sizeof got, cudaMemcpyDeviceToHost, second);
-  expect(got == 5, "an event does not order two streams");
-  expect(cudaEventQuery(event) == cudaSuccess, "an event that was waited for is not done");
-  add<<<4, 256, 0, first>>>(1000, b.data, a.data, 1);
-  cudaMemcpy(&got, a.data, sizeof got, cudaMemcpyDeviceToHost); // the default stream waits for `first`
-  expect(got == 8, "the default stream does not wait for a blocking stream");
-  add<<<4, 256, 0, second>>>(1000, b.data, a.data, 1);
-  while (cudaStreamQuery(second) != cudaSuccess) {
-  }
-  expect(a.on_host()[5] == 11, "a stream that is asked does not come to its end");
-  expect(cudaLaunchKernel(reinterpret_cast<void*>(&check_streams), 1, 1, nullptr, 0, nullptr) != cudaSuccess &&
-             cudaGetLastError() != cudaSuccess && cudaGetLastError() == cudaSuccess,
-         "an error is not kept, or more than once");
-  cudaEventDestroy(event);
-  cudaStreamDestroy(first);
-  cudaStreamDestroy(second);
-}
-
-// Events and streams as CUDA has them: a wait is for what was recorded before the call of the wait.
-void check_events() {
-  device_array<float> a(std::vector<float>(1000, 2.0F));
-  device_array<float> b(std::vector<float>(1000, 1.0F));
+  auto const add_to = [](device_array<float> const& to, device_array<float> const& from, cudaStream_t stream) {
+    add<<<4, 256, 0, stream>>>(1000, from.data, to.data, 1);
+  };
+  cudaStream_t blocking;
   cudaStream_t first;
   cudaStream_t second;
   cudaEvent_t event;
   float* pinned;
-  cudaMallocHost(reinterpret_cast<void**>(&pinned), sizeof(float));
+  float got = 0;
+  cudaMallocHost(&pinned, sizeof(float));
+  cudaStreamCreate(&blocking);
   cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
   cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
   cudaEventCreate(&event);
   cudaEventRecord(event, first);
-  add<<<4, 256, 0, first>>>(1000, a.data, b.data, 1); // b = 3
+  add_to(b, a, first); // b = 3
   cudaEventRecord(event, first);
   cudaStreamWaitEvent(second, event, 0);
-  add<<<4, 256, 0, second>>>(1000, b.data, a.data, 1); // a = 5
-  cudaEventRecord(event, second);                      // the wait above is not for this one
-  cudaStreamSynchronize(second);
-  expect(a.on_host()[999] == 5, "an event that is recorded again orders two streams no more");
-  add<<<4, 256, 0, first>>>(1000, a.data, b.data, 1); // b = 8
+  add_to(a, b, second);           // a = 5
+  cudaEventRecord(event, second); // the wait above is not for this one
+  cudaMemcpyAsync(&got, a.data + 999, sizeof got, cudaMemcpyDeviceToHost, second);
+  expect(got == 5, "an event that is recorded again orders two streams no more");
+  expect(cudaEventQuery(event) == cudaSuccess, "an event whose stream was waited for is not done");
+  add_to(a, b, blocking);
+  expect(a.on_host()[0] == 8, "the default stream does not wait for a blocking stream");
+  add_to(b, a, second);
+  while (cudaStreamQuery(second) != cudaSuccess) {
+  }
+  expect(b.on_host()[5] == 11, "a stream that is asked does not come to its end");
+  add_to(a, b, first); // a = 19
   cudaEventRecord(event, first);
   cudaStreamWaitEvent(second, event, 0);
   cudaEventDestroy(event);
-  add<<<4, 256, 0, second>>>(1000, b.data, a.data, 1); // a = 13
+  add_to(b, a, second); // b = 30
   cudaStreamDestroy(first);
-  cudaMemcpyAsync(pinned, a.data, sizeof(float), cudaMemcpyDeviceToHost, second);
+  cudaMemcpyAsync(pinned, b.data, sizeof(float), cudaMemcpyDeviceToHost, second);
   cudaStreamDestroy(second);
   cudaDeviceSynchronize();
-  expect(*pinned == 13, "what was enqueued before an event or a stream was destroyed is not done, or not in order");
-  cudaFreeHost(pinned);
+  expect(*pinned == 30, "what was enqueued before an event or a stream was destroyed is not done, or not in order");
+  expect(cudaLaunchKernel(reinterpret_cast<void*>(&check_streams), 1, 1, nullptr, 0, nullptr) != cudaSuccess &&
+             cudaGetLastError() != cudaSuccess && cudaGetLastError() == cudaSuccess,
+         "an error is not kept, or more than once");
 }
 
 struct launching { // an argument whose computation launches a kernel
@@ -238,47 +254,43 @@ void check_launches() {
 }
 
 void check_counts() {
-  auto const counts_of = [](auto const& run) {
-    static auto const read = reinterpret_cast<void (*)(oktopk_cuda_emulator_counts*)>(
-        dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_read_counts"));
-    static auto const reset = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_reset_counts"));
-    cudaDeviceSynchronize();
-    reset();
-    run();
-    oktopk_cuda_emulator_counts counts;
-    read(&counts);
-    return counts;
-  };
+  auto const read = reinterpret_cast<decltype(&oktopk_cuda_emulator_read_counts)>(
+      dlsym(RTLD_DEFAULT, "oktopk_cuda_emulator_read_counts"));
   device_array<float> a(std::vector<float>(8192, 2.0F));
   device_array<float> b(std::vector<float>(1024, 1.0F));
-  auto counts = counts_of([&] {
-    add<<<4, 256>>>(1024, a.data, b.data, 1);
-    cudaDeviceSynchronize();
-  });
-  expect(counts.launches == 1 && counts.blocks == 4 && counts.threads == 1024, "launches are counted wrongly");
-  expect(counts.bytes_read == 8192 && counts.bytes_written == 4096, "bytes of kernels are counted wrongly");
-  expect(counts.sectors_read == 256 && counts.sectors_written == 128, "sectors are counted wrongly");
-  expect(counts.device_waits == 1 && counts.stream_waits == 0, "waits for the device are counted wrongly");
-  u64 const instructions = counts.thread_instructions;
-  expect(instructions % 1024 == 0 && instructions > 10240 && instructions < 32 * counts.warp_instructions,
-         "instructions are counted wrongly");
-  counts = counts_of([&] {
-    add<<<4, 256>>>(1024, a.data, b.data, 8);
-    cudaStreamSynchronize(nullptr);
-  });
-  expect(counts.sectors_read == 1024 + 128 && counts.bytes_read == 8192, "scattered reads are counted wrongly");
-  expect(counts.stream_waits == 1, "waits for a stream are counted wrongly");
-  counts = counts_of([&] {
-    b.on_host();
-    cudaMemcpyAsync(b.data, a.data, 512, cudaMemcpyDeviceToDevice, nullptr);
-    cudaMemset(b.data, 0, 100);
-    device_array<float> const c(std::vector<float>(100));
-  });
-  expect(counts.copies_to_host == 1 && counts.bytes_to_host == 4096, "copies to the host are counted wrongly");
-  expect(counts.copies_to_device == 1 && counts.bytes_to_device == 400, "copies to the device are counted wrongly");
-  expect(counts.copies_on_device == 1 && counts.bytes_on_device == 512, "copies on the device are counted wrongly");
-  expect(counts.memsets == 1 && counts.bytes_set == 100 && counts.allocations == 1, "sets are counted wrongly");
-  expect(counts.blocking_copies == 2, "blocking copies are counted wrongly");
+  oktopk_cuda_emulator_counts before;
+  oktopk_cuda_emulator_counts after;
+  cudaDeviceSynchronize();
+  read(&before);
+  add<<<4, 256>>>(1024, a.data, b.data, 1);
+  cudaDeviceSynchronize();
+  read(&after);
+  expect(after.launches - before.launches == 1 && after.blocks - before.blocks == 4 &&
+             after.threads - before.threads == 1024,
+         "launches are counted wrongly");
+  expect(after.bytes_read - before.bytes_read == 8192 && after.bytes_written - before.bytes_written == 4096,
+         "bytes of kernels are counted wrongly");
+  expect(after.sectors_read - before.sectors_read == 256 && after.sectors_written - before.sectors_written == 128,
+         "sectors are counted wrongly");
+  auto const instructions = after.thread_instructions - before.thread_instructions;
+  expect(instructions % 1024 == 0 && instructions > 10240 && instructions < 102400, "instructions are counted wrongly");
+  expect(after.host_waits - before.host_waits == 1, "waits for the device are counted wrongly");
+  read(&before);
+  add<<<4, 256>>>(1024, a.data, b.data, 8);
+  cudaStreamSynchronize(nullptr);
+  read(&after);
+  expect(after.sectors_read - before.sectors_read == 1024 + 128 && after.bytes_read - before.bytes_read == 8192,
+         "scattered reads are counted wrongly");
+  expect(after.host_waits - before.host_waits == 1, "waits for a stream are counted wrongly");
+  read(&before);
+  b.on_host();
+  cudaMemcpyAsync(b.data, a.data, 512, cudaMemcpyDeviceToDevice, nullptr);
+  device_array<float> const c(std::vector<float>(100));
+  read(&after);
+  expect(after.copies - before.copies == 3 && after.bytes_copied - before.bytes_copied == 4096 + 512 + 400 &&
+             after.allocations - before.allocations == 1,
+         "copies or allocations are counted wrongly");
+  expect(after.host_waits - before.host_waits == 2, "copies that block are counted wrongly");
 }
 
 int main() {
@@ -287,7 +299,6 @@ int main() {
   check<i32>("a warp that polls", polls, 64, [](int) { return 1; });
   check<i32>("hidden label", hidden_label, 4, [](int t) { return t % 2 == 0 ? 111 : 100; });
   check_streams();
-  check_events();
   check_launches();
   check_counts();
   std::printf("%d faults\n", faults);

@@ -3,10 +3,8 @@
 
 // Makes the mistake that its argument names. check_emulator.py knows what the emulator must say.
 
-#include "checked.cuh"
-
 #include <cassert>
-#include <string>
+#include <string_view>
 
 __global__ void write(float* out, int place) {
   out[place] = 1;
@@ -101,128 +99,126 @@ __global__ void unknown(unsigned* out) {
   asm volatile("{ .reg .f32 t; add.rz.f32 t, 0f3F800000, 0f3F800000; mov.b32 %0, t; }" : "=r"(*out));
 }
 
-int main(int, char** arguments) {
-  std::string const mistake = arguments[1];
-  device_array<float> a(100);
-  device_array<int> numbers(std::vector<int>(100, 0));
-  float on_host = 0;
-  if (mistake == "bounds") {
-    write<<<1, 1>>>(a.data, 100);
-  } else if (mistake == "freed") {
-    float* freed;
-    cudaMalloc(&freed, 400);
-    cudaFree(freed);
-    write<<<1, 1>>>(freed, 0);
-  } else if (mistake == "unwritten") {
-    read<<<1, 1>>>(a.data, a.data + 1);
-  } else if (mistake == "unwritten copy") {
-    cudaMemcpy(&on_host, a.data, sizeof on_host, cudaMemcpyDeviceToHost);
-  } else if (mistake == "host pointer") {
-    read<<<1, 1>>>(&on_host, a.data);
-  } else if (mistake == "device pointer") {
-    on_host = *a.data;
-  } else if (mistake == "misaligned") {
-    misaligned<<<1, 1>>>(reinterpret_cast<char*>(a.data));
-  } else if (mistake == "shared bounds") {
-    shared_bound<<<1, 1>>>(a.data, 100);
-  } else if (mistake == "shared memory of another kernel") {
-    shared_bound<<<1, 1>>>(a.data, 30);
-    larger_shared<<<1, 32>>>(a.data);
-    shared_bound<<<1, 1>>>(a.data, 100);
-  } else if (mistake == "endless copy") {
-    cudaMemcpy(a.data, &on_host, static_cast<std::size_t>(-4), cudaMemcpyHostToDevice);
-  } else if (mistake == "kind of copy") {
-    cudaMemcpy(a.data, &on_host, sizeof on_host, cudaMemcpyDeviceToHost);
-  } else if (mistake == "memset of the host") {
-    cudaMemset(&on_host, 0, sizeof on_host);
-  } else if (mistake == "free on the host twice") {
-    void* twice;
-    cudaMallocHost(&twice, 10);
-    cudaFreeHost(twice);
-    cudaFreeHost(twice);
-  } else if (mistake == "destroyed stream") {
-    cudaStream_t stream;
-    cudaStreamCreate(&stream);
-    cudaStreamDestroy(stream);
-    write<<<1, 1, 0, stream>>>(a.data, 0);
-  } else if (mistake == "default stream") {
-    cudaStreamDestroy(nullptr);
-  } else if (mistake == "copy bounds") {
-    cudaMemset(a.data, 0, 404);
-  } else if (mistake == "free twice") {
-    void* twice;
-    cudaMalloc(&twice, 10);
-    cudaFree(twice);
-    cudaFree(twice);
-  } else if (mistake == "torn barriers") {
-    torn_barriers<<<1, 32>>>(numbers.data);
-  } else if (mistake == "parted warp") {
-    parted_warp<<<1, 32>>>(numbers.data);
-  } else if (mistake == "other barriers") {
-    other_barriers<<<1, 64>>>();
-  } else if (mistake == "mask") {
-    wrong_mask<<<1, 32>>>(numbers.data);
-  } else if (mistake == "other instruction") {
-    other_instruction<<<1, 32>>>(numbers.data);
-  } else if (mistake == "odd barrier") {
-    odd_barrier<<<1, 64>>>();
-  } else if (mistake == "barrier without all") {
-    barrier_without_all<<<1, 96>>>();
-  } else if (mistake == "recursion") {
-    endless_recursion<<<1, 1>>>(numbers.data);
-  } else if (mistake == "hang") {
-    hang<<<1, 32>>>(numbers.data);
-  } else if (mistake == "assertion") {
-    failing_assertion<<<1, 1>>>(2);
-  } else if (mistake == "trap") {
-    trap<<<1, 1>>>();
-  } else if (mistake == "unknown instruction") {
-    unknown<<<1, 1>>>(reinterpret_cast<unsigned*>(numbers.data));
-  } else if (mistake == "unknown function") {
-    cudaTextureObject_t texture;
-    return cudaCreateTextureObject(&texture, nullptr, nullptr, nullptr) == cudaSuccess ? 0 : 3;
-  } else if (mistake == "large block") {
-    write<<<1, 2000>>>(a.data, 0);
-    return cudaGetLastError() == cudaSuccess ? 0 : 3;
-  } else if (mistake == "bounded block") {
-    bounded<<<1, 65>>>(a.data);
-    return cudaGetLastError() == cudaSuccess ? 0 : 3;
-  } else if (mistake == "shared memory of a launch") {
-    write<<<1, 1, 49153>>>(a.data, 0);
-    return cudaGetLastError() == cudaSuccess ? 0 : 3;
-  } else if (mistake == "default stream and host") {
-    cudaStream_t first;
-    float* pinned;
-    cudaStreamCreate(&first);
-    cudaMallocHost(reinterpret_cast<void**>(&pinned), sizeof(float));
-    *pinned = 0;
-    write<<<1, 1, 0, first>>>(pinned, 0);
-    cudaMemsetAsync(a.data, 0, 400, nullptr); // comes after the kernel; nobody has waited for either
-    return *pinned == 1 ? 0 : 3;
-  } else if (mistake == "unordered streams" || mistake == "unordered host") {
-    cudaStream_t first;
-    cudaStream_t second;
-    float* pinned;
-    cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
-    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
-    cudaMallocHost(reinterpret_cast<void**>(&pinned), sizeof(float));
-    cudaMemset(a.data, 0, 400);
-    cudaDeviceSynchronize();
-    *pinned = 0;
-    write<<<1, 1, 0, first>>>(a.data, 0);
-    if (mistake == "unordered streams") {
-      cudaMemcpyAsync(pinned, a.data, sizeof(float), cudaMemcpyDeviceToHost, second);
-      cudaStreamSynchronize(second);
-    } else {
-      cudaMemcpyAsync(pinned, a.data, sizeof(float), cudaMemcpyDeviceToHost, first);
-    }
-    return *pinned == 1 ? 0 : 3;
-  } else if (mistake == "none") {
-    write<<<1, 1>>>(a.data, 99);
-    read<<<1, 1>>>(a.data + 99, a.data);
-  } else {
-    return 2;
+float* floats;
+int* numbers;
+float on_host = 0;
+bool seen = false; // by the program: a wrong number, or an error that CUDA returns
+
+void unordered(bool other_stream) {
+  cudaStream_t streams[2];
+  float* pinned;
+  for (cudaStream_t& each : streams) {
+    cudaStreamCreateWithFlags(&each, cudaStreamNonBlocking);
   }
+  cudaMallocHost(&pinned, sizeof(float));
+  cudaMemset(floats, 0, 400);
   cudaDeviceSynchronize();
-  return 0;
+  *pinned = 0;
+  write<<<1, 1, 0, streams[0]>>>(floats, 0);
+  cudaMemcpyAsync(pinned, floats, sizeof(float), cudaMemcpyDeviceToHost, streams[other_stream ? 1 : 0]);
+  if (other_stream) {
+    cudaStreamSynchronize(streams[1]);
+  }
+  seen = *pinned != 1;
+}
+
+struct {
+  char const* name;
+  void (*make)();
+} const mistakes[] = {
+    {"bounds", [] { write<<<1, 1>>>(floats, 100); }},
+    {"freed",
+     [] {
+       cudaFree(floats);
+       write<<<1, 1>>>(floats, 0);
+     }},
+    {"unwritten", [] { read<<<1, 1>>>(floats, floats + 1); }},
+    {"unwritten copy", [] { cudaMemcpy(&on_host, floats, sizeof on_host, cudaMemcpyDeviceToHost); }},
+    {"host pointer", [] { read<<<1, 1>>>(&on_host, floats); }},
+    {"device pointer", [] { on_host = *floats; }},
+    {"misaligned", [] { misaligned<<<1, 1>>>(reinterpret_cast<char*>(floats)); }},
+    {"shared bounds", [] { shared_bound<<<1, 1>>>(floats, 100); }},
+    {"shared memory of another kernel",
+     [] {
+       shared_bound<<<1, 1>>>(floats, 30);
+       larger_shared<<<1, 32>>>(floats);
+       shared_bound<<<1, 1>>>(floats, 100);
+     }},
+    {"endless copy", [] { cudaMemcpy(floats, &on_host, static_cast<std::size_t>(-4), cudaMemcpyHostToDevice); }},
+    {"kind of copy", [] { cudaMemcpy(floats, &on_host, sizeof on_host, cudaMemcpyDeviceToHost); }},
+    {"memset of the host", [] { cudaMemset(&on_host, 0, sizeof on_host); }},
+    {"free on the host twice",
+     [] {
+       void* twice;
+       cudaMallocHost(&twice, 10);
+       cudaFreeHost(twice);
+       cudaFreeHost(twice);
+     }},
+    {"destroyed stream",
+     [] {
+       cudaStream_t stream;
+       cudaStreamCreate(&stream);
+       cudaStreamDestroy(stream);
+       write<<<1, 1, 0, stream>>>(floats, 0);
+     }},
+    {"default stream", [] { cudaStreamDestroy(nullptr); }},
+    {"copy bounds", [] { cudaMemset(floats, 0, 404); }},
+    {"free twice",
+     [] {
+       cudaFree(floats);
+       cudaFree(floats);
+     }},
+    {"torn barriers", [] { torn_barriers<<<1, 32>>>(numbers); }},
+    {"parted warp", [] { parted_warp<<<1, 32>>>(numbers); }},
+    {"other barriers", [] { other_barriers<<<1, 64>>>(); }},
+    {"mask", [] { wrong_mask<<<1, 32>>>(numbers); }},
+    {"other instruction", [] { other_instruction<<<1, 32>>>(numbers); }},
+    {"odd barrier", [] { odd_barrier<<<1, 64>>>(); }},
+    {"barrier without all", [] { barrier_without_all<<<1, 96>>>(); }},
+    {"recursion", [] { endless_recursion<<<1, 1>>>(numbers); }},
+    {"hang", [] { hang<<<1, 32>>>(numbers); }},
+    {"assertion", [] { failing_assertion<<<1, 1>>>(2); }},
+    {"trap", [] { trap<<<1, 1>>>(); }},
+    {"unknown instruction", [] { unknown<<<1, 1>>>(reinterpret_cast<unsigned*>(numbers)); }},
+    {"unknown function",
+     [] {
+       cudaTextureObject_t texture;
+       seen = cudaCreateTextureObject(&texture, nullptr, nullptr, nullptr) != cudaSuccess;
+     }},
+    {"large block", [] { write<<<1, 2000>>>(floats, 0); }},
+    {"bounded block", [] { bounded<<<1, 65>>>(floats); }},
+    {"shared memory of a launch", [] { write<<<1, 1, 49153>>>(floats, 0); }},
+    {"default stream and host",
+     [] {
+       cudaStream_t first;
+       float* pinned;
+       cudaStreamCreate(&first);
+       cudaMallocHost(&pinned, sizeof(float));
+       *pinned = 0;
+       write<<<1, 1, 0, first>>>(pinned, 0);
+       cudaMemsetAsync(floats, 0, 400, nullptr); // comes after the kernel; nobody has waited for either
+       seen = *pinned != 1;
+     }},
+    {"unordered streams", [] { unordered(true); }},
+    {"unordered host", [] { unordered(false); }},
+    {"none",
+     [] {
+       write<<<1, 1>>>(floats, 99);
+       read<<<1, 1>>>(floats + 99, floats);
+     }},
+};
+
+int main(int, char** arguments) {
+  cudaMalloc(&floats, 100 * sizeof(float));
+  cudaMalloc(&numbers, 100 * sizeof(int));
+  cudaMemset(numbers, 0, 100 * sizeof(int));
+  for (auto const& each : mistakes) {
+    if (std::string_view(each.name) == arguments[1]) {
+      each.make();
+      seen = seen || cudaGetLastError() != cudaSuccess;
+      cudaDeviceSynchronize();
+      return seen ? 3 : 0;
+    }
+  }
+  return 2;
 }

@@ -6,6 +6,8 @@
 #include "../counts.hpp"
 #include "../ptx/types.hpp"
 
+#include <algorithm>
+
 namespace cuda_emulator {
 
 inline oktopk_cuda_emulator_counts counters{};
@@ -15,29 +17,19 @@ class sector_set {
 public:
   void add(u64 address) {
     u64 const sector = address / 32;
-    if (size_ == 0 || sector > highest_) { // as where lanes touch one after another
-      highest_ = sector;
-    } else if (sector == latest_ || contains(sector)) {
-      return;
+    for (u32 k = size_; k-- > 0 && sector <= highest_;) { // above the highest where lanes touch one after another
+      if (sectors_[k] == sector) {
+        return;
+      }
     }
-    latest_ = sector;
+    highest_ = std::max(highest_, sector);
     sectors_[size_++] = sector;
   }
 
   u32 size() const { return size_; }
 
 private:
-  bool contains(u64 sector) const {
-    for (u32 k = 0; k < size_; ++k) {
-      if (sectors_[k] == sector) {
-        return true;
-      }
-    }
-    return false;
-  }
-
   u64 highest_ = 0;
-  u64 latest_ = 0;
   u32 size_ = 0;
   u64 sectors_[32]; // one for each lane: no access is longer
 };

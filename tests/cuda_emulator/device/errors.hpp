@@ -3,9 +3,22 @@
 
 #pragma once
 
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
 namespace cuda_emulator {
 
 // Says on standard error what is wrong and ends the program by abort(), which test frameworks report.
-[[noreturn]] void stop(char const* format, ...) __attribute__((format(printf, 1, 2)));
+[[noreturn]] __attribute__((format(printf, 1, 2))) inline void stop(char const* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::fputs("\n*** CUDA emulator: ", stderr);
+  std::vfprintf(stderr, format, arguments);
+  std::fputc('\n', stderr);
+  va_end(arguments);
+  std::fflush(stdout);
+  std::abort();
+}
 
 } // namespace cuda_emulator

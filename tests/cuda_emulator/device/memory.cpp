@@ -56,7 +56,7 @@ bool device_memory::prepare() {
   begin_ = reinterpret_cast<u64>(mapped(size_, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE, file_, wanted));
   bytes_ = mapped(size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_);
   shadow_ = mapped(size_ / 16, PROT_READ | PROT_WRITE, own, -1);
-  if (settings::given().uninitialised_reads) {
+  if (settings::uninitialised_reads) {
     written_ = mapped(size_, PROT_READ | PROT_WRITE, own, -1);
   }
   struct sigaction action = {};

@@ -38,17 +38,12 @@ public:
   static bool was_written(u64 address, u64 bytes);
   static void copy_marks(u64 to, u64 from, u64 bytes);
 
-  // Memory of the host that kernels may use: page-locked, as it is or as a program has asked for, or managed.
-  static inline std::map<u64, u64> pinned;
-  static inline std::map<u64, u64> registered;
-  static inline std::map<u64, u64> managed;
-  static bool kernels_may_use(u64 address, u64 bytes) {
-    return lies_in(pinned, address, bytes) || lies_in(registered, address, bytes) || lies_in(managed, address, bytes);
-  }
-  static bool lies_in(std::map<u64, u64> const& ranges, u64 address, u64 bytes);
+  static inline std::map<u64, u64> pinned; // page-locked memory of the host, which kernels may use
+  static bool kernels_may_use(u64 address, u64 bytes) { return lies_in(pinned, address, bytes); }
 
 private:
   static bool prepare();
+  static bool lies_in(std::map<u64, u64> const& ranges, u64 address, u64 bytes);
 
   static inline u64 begin_ = 0;
   static inline u64 const size_ = u64(1) << 37;

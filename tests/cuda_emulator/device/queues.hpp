@@ -27,27 +27,35 @@ struct CUevent_st {
   struct record {
     CUstream_st* stream = nullptr;
     bool done = true;
-    std::uint64_t time = 0;
   };
   std::shared_ptr<record> latest = std::make_shared<record>(); // a wait is for the one that was the latest at its call
 };
 
 namespace cuda_emulator {
 
-// All functions of the runtime hold it.
-std::recursive_mutex& runtime_mutex();
-using runtime_lock = std::lock_guard<std::recursive_mutex>;
+inline thread_local cudaError_t last_error = cudaSuccess;
+inline std::recursive_mutex runtime_mutex;
+
+// A function of the runtime: one runs at a time, and cudaGetLastError() has the error that it gives, where it gives one.
+template <typename Body>
+cudaError_t in_runtime(Body const& body) {
+  std::lock_guard const lock(runtime_mutex);
+  cudaError_t error = cudaSuccess;
+  if constexpr (std::is_void_v<decltype(body())>) {
+    body();
+  } else {
+    error = body();
+  }
+  last_error = error == cudaSuccess || error == cudaErrorNotReady ? last_error : error;
+  return error;
+}
 
 // The default one for its several names. Ends the program where there is no such stream.
 CUstream_st* stream_of(cudaStream_t stream);
-CUstream_st* make_stream(bool blocking);
-void destroy_stream(CUstream_st* stream); // its work is still done
 
 // Runs the work at once, or with settings::lazy when somebody waits for it.
 void enqueue(CUstream_st* stream, std::function<void()> work);
-void run_next(CUstream_st* stream);
 void finish(CUstream_st* stream);
 void finish_all();
-void finish(CUevent_st::record& recorded);
 
 } // namespace cuda_emulator

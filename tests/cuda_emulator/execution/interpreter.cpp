@@ -70,12 +70,11 @@ private:
       }
       instruction const& i = code_[place_];
       u32 lanes = group_;
-      if (i.guard >= 0) {
+      if (i.guard != no_register) {
         u32 const holds = frame_.predicates[i.guard];
         lanes &= i.guard_negated ? ~holds : holds;
       }
       ++warp_.steps;
-      ++counters.warp_instructions;
       counters.thread_instructions += static_cast<u64>(std::popcount(lanes));
       warp_.current_instruction = place_;
       warp_.current = &frame_;
@@ -97,7 +96,7 @@ private:
   bool branch(instruction const& i, u32 lanes) {
     if (i.target <= place_) {
       impatience_ += others_ != 0 ? 1 : 0;
-      if (warp_.steps > settings::given().max_steps) {
+      if (warp_.steps > settings::max_steps) {
         warp_.fail(std::countr_zero(group_), "this warp executed %lu instructions: does it hang?", warp_.steps);
       }
       if (++jumps_back_ % 4096 == 0) {
@@ -155,57 +154,56 @@ private:
     return group_ != 0;
   }
 
-  void call(call_target const& target, u32 lanes) {
-    u32 const place = place_;
-    while (lanes != 0) {
-      function* callee = target.callee;
-      u32 together = lanes;
-      if (callee == nullptr) { // lanes may have pointers to different functions
-        u64 const* const pointers = frame_.values(target.pointer);
-        int const first = std::countr_zero(lanes);
-        together = 0;
-        for_each_lane(lanes, [&](int lane) { together |= u32(pointers[lane] == pointers[first]) << lane; });
-        callee = function_at(pointers[first]);
-        if (callee == nullptr) {
-          warp_.fail(first, "a call of %#lx, where no function of the device is", pointers[first]);
-        }
-      }
-      lanes &= ~together;
-      if (callee->has_body) {
-        call(target, *callee, together);
-      } else {
-        run_device_function(warp_, frame_, target, *callee, together);
-      }
-      warp_.current = &frame_;
-      warp_.current_instruction = place;
+  // Of what has no PTX only that is known which an assertion calls where it does not hold.
+  [[noreturn]] void call_outside(call_target const& target, int lane) {
+    function const& callee = *target.callee;
+    if (callee.name != "__assertfail") {
+      warp_.fail(lane, "a call of %s, which the emulator does not know", callee.name.c_str());
     }
+    auto const argument = [&](std::size_t k) {
+      u64 value = 0;
+      std::memcpy(&value, frame_.parameters_of(lane) + target.arguments.at(k), callee.parameters.at(k).size);
+      return value;
+    };
+    auto const text = [&](std::size_t k) {
+      std::string result;
+      for (u64 at = argument(k); u8 const c = *warp_.translate(lane, at, 1, false, memory_space::generic); ++at) {
+        result += static_cast<char>(c);
+      }
+      return result;
+    };
+    warp_.fail(lane, "an assertion does not hold: %s, %s:%lu, %s", text(0).c_str(), text(1).c_str(), argument(2),
+               text(3).c_str());
   }
 
-  void call(call_target const& target, function& callee, u32 lanes) {
+  void call(call_target const& target, u32 lanes) {
+    function& callee = *target.callee;
+    if (callee.body.empty()) {
+      call_outside(target, std::countr_zero(lanes));
+    }
     u64 const frames_used = warp_.frames_used;
     u32 const local_used = warp_.local_used;
     frame& entered = warp_.enter(callee);
     if (target.arguments.size() != callee.parameters.size()) {
       warp_.fail(std::countr_zero(lanes), "a call of %s with other parameters than it has", callee.name.c_str());
     }
-    auto const parameters = [](frame& f, int lane) {
-      return f.parameters + static_cast<u64>(lane) * f.code->call_bytes;
-    };
     for_each_lane(lanes, [&](int lane) {
       for (std::size_t k = 0; k < callee.parameters.size(); ++k) {
-        std::memcpy(parameters(entered, lane) + callee.parameters[k].offset,
-                    parameters(frame_, lane) + target.arguments[k], callee.parameters[k].size);
+        std::memcpy(entered.parameters_of(lane) + callee.parameters[k].address,
+                    frame_.parameters_of(lane) + target.arguments[k], callee.parameters[k].size);
       }
     });
     warp_.run(entered, lanes);
     if (target.result >= 0 && !callee.results.empty()) {
       for_each_lane(lanes, [&](int lane) {
-        std::memcpy(parameters(frame_, lane) + target.result, parameters(entered, lane) + callee.results[0].offset,
+        std::memcpy(frame_.parameters_of(lane) + target.result, entered.parameters_of(lane) + callee.results[0].address,
                     callee.results[0].size);
       });
     }
     warp_.frames_used = frames_used;
     warp_.local_used = local_used;
+    warp_.current = &frame_;
+    warp_.current_instruction = place_;
   }
 
   // Where only some of the group take part, the others go on.
@@ -267,22 +265,11 @@ private:
       warp_.fail(first, "there is no barrier %u for %u threads", warp_.barrier, warp_.barrier_threads);
     }
     block_barrier& barrier = warp_.in->barriers[warp_.barrier];
-    u32 const where = i.variant != 0 ? frame_.lanes_where(i.sources[2]) & there : 0;
-    barrier.any = barrier.any || where != 0;
-    barrier.all = barrier.all && where == there;
-    barrier.count += static_cast<u32>(std::popcount(where));
+    barrier.any = barrier.any || (i.predicate != no_register && (frame_.lanes_where(i.sources[2]) & there) != 0);
     ++barrier.arrived;
     warp_.state = warp::states::at_barrier;
-    for (u64 const generation = barrier.generation; generation == barrier.generation;) {
-      warp_.give_way();
-    }
-    warp_.state = warp::states::ready;
-    if (i.variant == 1) {
-      for_each_lane(there, [&](int lane) { frame_.registers[i.destinations[0]][lane] = barrier.result_count; });
-    } else if (i.variant != 0) {
-      bool const result = i.variant == 2 ? barrier.result_all : barrier.result_any;
-      frame_.set_predicate(i.destinations[0], result ? all_lanes : 0, there);
-    }
+    warp_.give_way();
+    frame_.set_predicate(i.predicate, warp_.barrier_any ? all_lanes : 0, there);
   }
 
   // All lanes wait. Some may have waited for lanes that have left the kernel since.

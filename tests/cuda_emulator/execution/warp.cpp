@@ -3,9 +3,8 @@
 
 #include "warp.hpp"
 
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
+#include "../device/errors.hpp"
+
 #include <cxxabi.h>
 
 namespace cuda_emulator {
@@ -13,6 +12,7 @@ namespace cuda_emulator {
 namespace {
 
 constexpr u64 line = 64;
+constexpr u32 least_local_bytes = 512; // of a call, which also takes some of the host's stack
 
 u64 whole_lines(u64 bytes) {
   return (bytes + line - 1) / line * line;
@@ -33,11 +33,8 @@ frame& warp::enter(function& entered) {
   u64 const bytes_of_predicates = whole_lines(4 * u64(entered.predicates));
   u64 const bytes = whole_lines(sizeof(frame)) + bytes_of_registers + bytes_of_predicates +
                     whole_lines(u64(entered.call_bytes) * warp_size);
-  local_used = aligned(local_used, 16);
-  constexpr i64 reserve = 1 << 15; // of the host's stack, for what is no call of a kernel's function
-  auto const* const here = static_cast<u8 const*>(__builtin_frame_address(0));
-  if (frames_used + bytes > bytes_for_frames || local_used + entered.local_bytes > local_bytes_per_lane ||
-      here - stack < reserve) {
+  local_used = aligned(local_used + least_local_bytes, 16);
+  if (frames_used + bytes > bytes_for_frames || local_used + entered.local_bytes > local_bytes_per_lane) {
     fail(0, "the stack of the device is full: calls are too deep");
   }
   u8* place = frames + frames_used;
@@ -57,26 +54,25 @@ frame& warp::enter(function& entered) {
 }
 
 void warp::fail(int lane, char const* format, ...) {
+  char said[1000];
   std::va_list arguments;
   va_start(arguments, format);
-  std::fputs("\n*** CUDA emulator: ", stderr);
-  std::vfprintf(stderr, format, arguments);
+  std::vsnprintf(said, sizeof said, format, arguments);
   va_end(arguments);
-  block const& b = *in;
-  u32 const thread = index * warp_size + static_cast<u32>(lane);
-  std::fprintf(stderr, "\n    kernel %s\n    block (%u, %u, %u) of (%u, %u, %u), thread (%u, %u, %u) of (%u, %u, %u)\n",
-               readable(b.kernel->name).c_str(), b.place[0], b.place[1], b.place[2], b.grid[0], b.grid[1], b.grid[2],
-               thread % b.threads[0], thread / b.threads[0] % b.threads[1], thread / b.threads[0] / b.threads[1],
-               b.threads[0], b.threads[1], b.threads[2]);
+  std::string where;
   if (current != nullptr) {
     auto const& code = current->code->code;
-    std::fprintf(stderr, "    function %s\n", readable(current->code->name).c_str());
+    where = "\n    function " + readable(current->code->name);
     for (u32 k = current_instruction - std::min<u32>(current_instruction, 6); k <= current_instruction; ++k) {
-      std::fprintf(stderr, "    %s %5u: %s\n", k == current_instruction ? "=>" : "  ", k, code[k].text.c_str());
+      where += (k == current_instruction ? "\n    => " : "\n       ") + std::to_string(k) + ": " + code[k].text;
     }
   }
-  std::fflush(stdout);
-  std::abort();
+  block const& b = *in;
+  u32 const thread = index * warp_size + static_cast<u32>(lane);
+  stop("%s\n    kernel %s\n    block (%u, %u, %u) of (%u, %u, %u), thread (%u, %u, %u) of (%u, %u, %u)%s", said,
+       readable(b.kernel->name).c_str(), b.place[0], b.place[1], b.place[2], b.grid[0], b.grid[1], b.grid[2],
+       thread % b.threads[0], thread / b.threads[0] % b.threads[1], thread / b.threads[0] / b.threads[1], b.threads[0],
+       b.threads[1], b.threads[2], where.c_str());
 }
 
 u8* warp::translate_other(int lane, u64 address, u32 bytes, bool write, memory_space space) {

@@ -8,6 +8,8 @@
 #include "../device/settings.hpp"
 #include "../ptx/program.hpp"
 
+#include "../../../include/oktopk/comm/fiber.hpp"
+
 #include <bit>
 #include <string>
 
@@ -21,6 +23,8 @@ struct frame {
   u8* parameters = nullptr;  // function::call_bytes for each lane
   u32 carries = 0;           // of add.cc, one bit for each lane
   u32 local_base = 0;
+
+  u8* parameters_of(int lane) const { return parameters + static_cast<u64>(lane) * code->call_bytes; }
 
   u64 const* values(operand const& o) const {
     return o.kind == operand::kinds::constant ? o.values->data() : registers[o.index];
@@ -41,28 +45,27 @@ struct frame {
 };
 
 struct block_barrier {
-  u32 arrived = 0; // warps
-  u64 generation = 0;
-  bool any = false; // of the lanes that arrived, and of the generation before
-  bool all = true;
-  u32 count = 0;
-  bool result_any = false;
-  bool result_all = false;
-  u32 result_count = 0;
+  u32 arrived = 0;  // warps
+  bool any = false; // of the lanes that arrived has a predicate
 };
 
 constexpr u32 barriers_per_block = 16;
 
-struct block {
-  function* kernel = nullptr;
+struct launch_shape {
   u32 grid[3];
   u32 threads[3];
+  u32 dynamic_shared_bytes;
+};
+
+struct block : launch_shape {
+  explicit block(launch_shape const& shape) : launch_shape(shape) {}
+
+  function* kernel = nullptr;
   u32 place[3]; // in the grid
   u32 thread_count = 0;
   u8* shared = nullptr;
   std::vector<range> shared_ranges; // those that it may use
   u32 shared_bytes = 0;             // in all of them
-  u32 dynamic_bytes = 0;
   u8* parameters = nullptr;
   u32 parameter_bytes = 0;
   block_barrier barriers[barriers_per_block];
@@ -84,29 +87,32 @@ constexpr u64 bytes_for_frames = u64(32) << 20;
 struct warp {
   enum class states : u8 { ready, at_barrier, done };
 
+  explicit warp(u32 number);
+
   block* in = nullptr;
-  u32 index = 0;
+  u32 const index;
   u32 alive = 0; // lanes that have not left the kernel
   states state = states::done;
-  u32 barrier = 0;         // where it waits
-  u32 barrier_threads = 0; // as many as the barrier was told, or 0
+  u32 barrier = 0;          // where it waits
+  u32 barrier_threads = 0;  // as many as the barrier was told, or 0
+  bool barrier_any = false; // of the barrier that it has left
   u64 steps = 0;
   u64 random = 1;
 
-  u8* stack = nullptr;
-  void* stack_pointer = nullptr;
-  u8* frames = nullptr;
+  u8* const frames;
   u64 frames_used = 0;
-  u8* local = nullptr; // local_bytes_per_lane each
+  u8* const local; // local_bytes_per_lane each
   u32 local_used = 0;
   lane_values specials[special_count];
 
   frame* current = nullptr; // for messages
   u32 current_instruction = 0;
 
+  oktopk::detail::fiber stack;
+
   frame& enter(function& entered); // a frame for it
   void run(frame& entered, u32 lanes);
-  void give_way(); // to the other warps of the block
+  void give_way() { stack.leave(); } // to the other warps of the block
 
   [[noreturn]] void fail(int lane, char const* format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -131,8 +137,6 @@ private:
   void check_written(int lane, u64 address, u32 bytes, bool write);
 };
 
-void run_device_function(warp& w, frame& caller, call_target const& target, function& callee, u32 lanes);
-
 template <typename Body>
 void for_each_lane(u32 lanes, Body body) {
   for (; lanes != 0; lanes &= lanes - 1) {
@@ -149,12 +153,6 @@ inline u64 next_random(u64& state) {
 }
 
 std::string readable(std::string const& mangled_name);
-
-struct launch_shape {
-  u32 grid[3];
-  u32 threads[3];
-  u32 dynamic_shared_bytes;
-};
 
 void run_kernel(function& kernel, launch_shape const& shape, std::vector<u8>& parameters);
 

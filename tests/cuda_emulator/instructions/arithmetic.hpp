@@ -25,7 +25,7 @@ inline constexpr auto least = []<typename T>(T a, T b) -> T {
       return a != a ? b : a;
     }
     if (a == b) {
-      return std::signbit(static_cast<f64>(a)) ? a : b;
+      return std::signbit(a) ? a : b;
     }
   }
   return a < b ? a : b;
@@ -37,7 +37,7 @@ inline constexpr auto greatest = []<typename T>(T a, T b) -> T {
       return a != a ? b : a;
     }
     if (a == b) {
-      return std::signbit(static_cast<f64>(a)) ? b : a;
+      return std::signbit(a) ? b : a;
     }
   }
   return a > b ? a : b;

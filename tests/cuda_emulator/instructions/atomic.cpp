@@ -57,7 +57,6 @@ void read_modify_write(warp& w, frame& f, instruction const& i, u32 lanes) {
     if (device_memory::owns(address)) {
       counters.bytes_read += sizeof(T);
       counters.bytes_written += sizeof(T);
-      ++counters.atomics;
       sectors.add(address);
     }
   });
@@ -76,8 +75,8 @@ bool decode_atomic(statement const& s, decoder& d, instruction& i) {
   while (wanted < std::size(operation_names) && !s.has(operation_names[wanted])) {
     ++wanted;
   }
-  i.run = for_type<u16, u32, i32, u64, i64, f16, f32, f64>(
-      s.type, []<typename T>() -> handler { return read_modify_write<T>; });
+  i.run =
+      for_type<u16, u32, i32, u64, i64, f32, f64>(s.type, []<typename T>() -> handler { return read_modify_write<T>; });
   std::size_t const first = reads ? 1 : 0;
   std::size_t const count = wanted == cas ? 3 : 2;
   bool const known = wanted < std::size(operation_names) && i.run != nullptr && s.operands.size() == first + count &&

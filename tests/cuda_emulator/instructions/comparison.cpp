@@ -11,44 +11,33 @@ namespace cuda_emulator {
 
 namespace {
 
-enum relation : u8 { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
-constexpr std::string_view relation_names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
-                                               "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+// What two numbers may be to each other, and for which of these a relation holds.
+enum outcome : u8 { less = 1, equal = 2, greater = 4, unordered = 8 };
+struct relation {
+  std::string_view name;
+  u8 holds;
+};
+constexpr relation relations[] = {
+    {"eq", equal},
+    {"ne", less | greater},
+    {"lt", less},
+    {"le", less | equal},
+    {"gt", greater},
+    {"ge", greater | equal},
+    {"lo", less}, // of unsigned numbers
+    {"ls", less | equal},
+    {"hi", greater},
+    {"hs", greater | equal},
+    {"equ", equal | unordered},
+    {"neu", less | greater | unordered},
+    {"ltu", less | unordered},
+    {"leu", less | equal | unordered},
+    {"gtu", greater | unordered},
+    {"geu", greater | equal | unordered},
+    {"num", less | equal | greater},
+    {"nan", unordered},
+};
 enum combination : u8 { none, conjunction, disjunction, exclusion, negation };
-
-template <typename T, typename Holds>
-u32 lanes_where(u64 const* a, u64 const* b, Holds holds) {
-  u32 where = 0;
-  for (int lane = 0; lane < warp_size; ++lane) {
-    where |= u32(holds(from_register<T>(a[lane]), from_register<T>(b[lane]))) << lane;
-  }
-  return where;
-}
-
-// With a NaN the relations of the first line are false, those of the second true.
-template <typename T>
-u32 lanes_where(u8 wanted, u64 const* a, u64 const* b) {
-  switch (wanted) {
-  case eq: return lanes_where<T>(a, b, [](T x, T y) { return x == y; });
-  case ne:
-    if constexpr (std::is_integral_v<T>) {
-      return lanes_where<T>(a, b, [](T x, T y) { return x != y; });
-    }
-    return lanes_where<T>(a, b, [](T x, T y) { return x < y || x > y; });
-  case lt: return lanes_where<T>(a, b, [](T x, T y) { return x < y; });
-  case le: return lanes_where<T>(a, b, [](T x, T y) { return x <= y; });
-  case gt: return lanes_where<T>(a, b, [](T x, T y) { return x > y; });
-  case ge: return lanes_where<T>(a, b, [](T x, T y) { return x >= y; });
-  case equ: return ~lanes_where<T>(ne, a, b);
-  case neu: return ~lanes_where<T>(eq, a, b);
-  case ltu: return ~lanes_where<T>(ge, a, b);
-  case leu: return ~lanes_where<T>(gt, a, b);
-  case gtu: return ~lanes_where<T>(le, a, b);
-  case geu: return ~lanes_where<T>(lt, a, b);
-  case num: return lanes_where<T>(a, b, [](T x, T y) { return x == x && y == y; });
-  default: return ~lanes_where<T>(num, a, b);
-  }
-}
 
 u32 combined(u8 how, u32 a, u32 b) {
   switch (how) {
@@ -62,7 +51,15 @@ u32 combined(u8 how, u32 a, u32 b) {
 
 template <typename T>
 void set_predicates(warp&, frame& f, instruction const& i, u32 lanes) {
-  u32 const where = lanes_where<T>(i.variant, f.values(i.sources[0]), f.values(i.sources[1]));
+  u64 const* const a = f.values(i.sources[0]);
+  u64 const* const b = f.values(i.sources[1]);
+  u32 where = 0;
+  for (int lane = 0; lane < warp_size; ++lane) {
+    T const x = from_register<T>(a[lane]);
+    T const y = from_register<T>(b[lane]);
+    u32 const is = x < y ? less : x > y ? greater : x == y ? equal : unordered;
+    where |= u32((i.variant & is) != 0) << lane;
+  }
   u32 const other = i.combine == none ? 0 : f.lanes_where(i.sources[2]);
   f.set_predicate(i.destinations[0], combined(i.combine, where, other), lanes);
   f.set_predicate(i.predicate, combined(i.combine, ~where, other), lanes);
@@ -86,17 +83,13 @@ u8 combination_of(statement const& s) {
 }
 
 bool decode_setp(statement const& s, decoder& d, instruction& i) {
-  auto const* const found = std::find(std::begin(relation_names), std::end(relation_names), s.modifiers[0]);
-  std::string_view name = s.modifiers[0];
-  if (found == std::end(relation_names)) { // other names for unsigned numbers
-    name = name == "lo" ? "lt" : name == "ls" ? "le" : name == "hi" ? "gt" : name == "hs" ? "ge" : "";
+  for (relation const& each : relations) {
+    i.variant = each.name == s.modifiers[0] ? each.holds : i.variant;
   }
-  auto const* const wanted = std::find(std::begin(relation_names), std::end(relation_names), name);
-  i.variant = static_cast<u8>(wanted - std::begin(relation_names));
   i.combine = combination_of(s);
-  i.run = for_type<u16, i16, u32, i32, u64, i64, f16, f32, f64>(
-      s.type, []<typename T>() -> handler { return set_predicates<T>; });
-  return wanted != std::end(relation_names) && i.run != nullptr && s.operands.size() >= 3 &&
+  i.run = for_type<u16, i16, u32, i32, u64, i64, f32, f64>(s.type,
+                                                           []<typename T>() -> handler { return set_predicates<T>; });
+  return i.variant != 0 && i.run != nullptr && s.operands.size() >= 3 &&
          d.destination_with_predicate(s.operands[0], i) && d.source(s.operands[1], i.sources[0], s.type) &&
          d.source(s.operands[2], i.sources[1], s.type) &&
          (i.combine == none || (s.operands.size() == 4 && d.source(s.operands[3], i.sources[2], ptx_type::predicate)));

@@ -10,16 +10,10 @@ namespace {
 
 constexpr auto minus = []<typename T>(T a, T b) -> T { return a - b; };
 constexpr auto times = []<typename T>(T a, T b) -> T { return a * b; };
-constexpr auto fused = []<typename T>(T a, T b, T c) -> T {
-  if constexpr (sizeof(T) == 2) {
-    return static_cast<T>(std::fma(static_cast<f64>(a), static_cast<f64>(b), static_cast<f64>(c)));
-  } else {
-    return std::fma(a, b, c);
-  }
-};
+constexpr auto fused = []<typename T>(T a, T b, T c) -> T { return std::fma(a, b, c); };
 constexpr auto quotient = []<typename T>(T a, T b) -> T { return a / b; };
 constexpr auto negative = []<typename T>(T a) -> T { return -a; };
-constexpr auto magnitude = []<typename T>(T a) -> T { return static_cast<T>(std::fabs(static_cast<f64>(a))); };
+constexpr auto magnitude = []<typename T>(T a) -> T { return std::fabs(a); };
 constexpr auto with_sign_of = []<typename T>(T sign, T number) -> T { return std::copysign(number, sign); };
 
 // The hardware's approximations are exact here.
@@ -44,10 +38,18 @@ void has_property(warp&, frame& f, instruction const& i, u32 lanes) {
 }
 
 constexpr named_operation operations[] = {
-    {"add", all_floats<plus, 2>, 2},      {"sub", all_floats<minus, 2>, 2},         {"mul", all_floats<times, 2>, 2},
-    {"mad", all_floats<fused, 3>, 3},     {"fma", all_floats<fused, 3>, 3},         {"div", floats<quotient, 2>, 2},
-    {"min", all_floats<least, 2>, 2},     {"max", all_floats<greatest, 2>, 2},      {"neg", all_floats<negative, 1>, 1},
-    {"abs", all_floats<magnitude, 1>, 1}, {"copysign", floats<with_sign_of, 2>, 2}, {"sqrt", floats<root, 1>, 1},
+    {"add", floats<plus, 2>, 2},
+    {"sub", floats<minus, 2>, 2},
+    {"mul", floats<times, 2>, 2},
+    {"mad", floats<fused, 3>, 3},
+    {"fma", floats<fused, 3>, 3},
+    {"div", floats<quotient, 2>, 2},
+    {"min", floats<least, 2>, 2},
+    {"max", floats<greatest, 2>, 2},
+    {"neg", floats<negative, 1>, 1},
+    {"abs", floats<magnitude, 1>, 1},
+    {"copysign", floats<with_sign_of, 2>, 2},
+    {"sqrt", floats<root, 1>, 1},
     {"rcp", floats<inverse, 1>, 1},
 };
 

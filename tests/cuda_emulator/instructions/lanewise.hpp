@@ -4,7 +4,7 @@
 #pragma once
 
 #include "../execution/warp.hpp"
-#include "groups.hpp"
+#include "../ptx/decoder.hpp"
 
 #include <utility>
 
@@ -59,11 +59,6 @@ handler integers(ptx_type type) {
 template <auto Operation, int Count>
 handler floats(ptx_type type) {
   return alike<Operation, Count, f32, f64>(type);
-}
-
-template <auto Operation, int Count>
-handler all_floats(ptx_type type) {
-  return alike<Operation, Count, f16, f32, f64>(type);
 }
 
 struct named_operation {

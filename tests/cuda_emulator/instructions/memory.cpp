@@ -9,22 +9,6 @@ namespace cuda_emulator {
 
 namespace {
 
-// Where the parameters of a call, or those of the kernel, lie for a lane.
-u8* parameters_of(warp& w, frame& f, instruction const& i, int lane, u32 bytes) {
-  if (i.variant == 1) {
-    return f.parameters + static_cast<u64>(lane) * f.code->call_bytes + i.offset;
-  }
-  u64 place = static_cast<u64>(i.offset);
-  if (i.address.kind != operand::kinds::none) {
-    place += f.values(i.address)[lane];
-    place -= place >= parameter_window ? parameter_window : 0;
-  }
-  if (place + bytes > w.in->parameter_bytes) {
-    w.fail(lane, "byte %lu is behind the parameters of the kernel", place);
-  }
-  return w.in->parameters + place;
-}
-
 // Addresses of the lanes of a load or store.
 struct addresses {
   addresses(frame& f, instruction const& i)
@@ -55,7 +39,7 @@ void load(warp& w, frame& f, instruction const& i, u32 lanes) {
   for_each_lane(lanes, [&](int lane) {
     std::array<T, 4> values;
     if (i.space == memory_space::parameter) {
-      std::memcpy(values.data(), parameters_of(w, f, i, lane, bytes), bytes);
+      std::memcpy(values.data(), f.parameters_of(lane) + i.offset, bytes);
     } else {
       u64 const address = checked_place(w, place, lane, bytes);
       for (u32 k = 0; k < i.width; ++k) {
@@ -86,7 +70,7 @@ void store(warp& w, frame& f, instruction const& i, u32 lanes) {
       values[k] = from_register<T>(f.values(i.sources[k])[lane]);
     }
     if (i.space == memory_space::parameter) {
-      std::memcpy(parameters_of(w, f, i, lane, bytes), values.data(), bytes);
+      std::memcpy(f.parameters_of(lane) + i.offset, values.data(), bytes);
       return;
     }
     u64 const address = checked_place(w, place, lane, bytes);
@@ -113,12 +97,9 @@ bool decode_memory(statement const& s, decoder& d, instruction& i) {
   if ((!stores && s.name != "ld" && s.name != "ldu") || s.operands.size() != 2) {
     return false;
   }
-  bool const of_parameters = i.space == memory_space::parameter;
-  ptx_type const type = s.type == ptx_type::f16x2 ? ptx_type::u32 : s.type;
-  i.run = for_type<u8, i8, u16, i16, u32, i32, u64, i64, f16, f32, f64>(
-      type, [stores]<typename T>() -> handler { return load_or_store<T>(stores); });
+  i.run = for_type<u8, i8, u16, i16, u32, i32, u64, i64, f32, f64>(
+      s.type, [stores]<typename T>() -> handler { return load_or_store<T>(stores); });
   return i.run != nullptr && d.address(s.operands[stores ? 0 : 1], i) &&
-         (of_parameters || i.space != memory_space::parameter) &&
          (stores ? d.sources(s.operands[1], i, s.type) : d.destinations(s.operands[0], i));
 }
 

@@ -53,16 +53,8 @@ void add_offset(warp&, frame& f, instruction const& i, u32 lanes) {
   for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = a[lane] + static_cast<u64>(i.offset); });
 }
 
-// There is no time: a clock counts the warp's instructions.
-void clock(warp& w, frame& f, instruction const& i, u32 lanes) {
-  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = w.steps; });
-}
-
 u64 window_of(memory_space space) {
-  return space == memory_space::shared      ? shared_window
-         : space == memory_space::local     ? local_window
-         : space == memory_space::parameter ? parameter_window
-                                            : 0;
+  return space == memory_space::shared ? shared_window : space == memory_space::local ? local_window : 0;
 }
 
 bool decode_mov(statement const& s, decoder& d, instruction& i) {
@@ -81,19 +73,12 @@ bool decode_mov(statement const& s, decoder& d, instruction& i) {
     i.run = pack;
     return d.sources(from, i, s.type) && d.destination(s.operands[0], i.destinations[0]);
   }
-  if (from.substr(0, 6) == "%clock" || from.substr(0, 12) == "%globaltimer") {
-    return d.usual(s, i, clock, 0);
-  }
-  // "%rd1+8", or "name+8" of a local variable; other variables are constants.
-  std::string const in_brackets = "[" + std::string(from) + "]";
   instruction place;
-  if (d.address(in_brackets, place) &&
-      (place.flag || (place.address.kind != operand::kinds::none && place.offset != 0))) {
+  if (d.address(from, place) && place.flag) { // of a local variable, and not of one that is a constant
     i.offset = place.offset;
-    i.sources[0] = place.address;
-    return d.usual(s, i, place.flag ? local_address : add_offset, 0);
+    return d.usual(s, i, local_address, 0);
   }
-  return d.usual(s, i, alike<same, 1, u16, u32, i16, i32, f16, f32, u64, i64, f64>(s.type), 1);
+  return d.usual(s, i, alike<same, 1, u16, u32, i16, i32, f32, u64, i64, f64>(s.type), 1);
 }
 
 } // namespace

@@ -10,8 +10,6 @@ namespace cuda_emulator {
 namespace {
 
 enum shuffle_kind : u8 { up, down, butterfly, index };
-enum vote_kind : u8 { all, any, uniform, ballot };
-
 // sources: value, lane or distance, and a word with the bound (bits 0 to 4) and the mask of segments (8 to 12).
 void shuffle(warp&, frame& f, instruction const& i, u32 lanes) {
   lane_values given;
@@ -39,15 +37,9 @@ void shuffle(warp&, frame& f, instruction const& i, u32 lanes) {
   f.set_predicate(i.predicate, in_range, lanes);
 }
 
-void vote(warp&, frame& f, instruction const& i, u32 lanes) {
+void ballot(warp&, frame& f, instruction const& i, u32 lanes) {
   u32 const where = f.lanes_where(i.sources[0]) & lanes;
-  if (i.variant == ballot) {
-    for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = where; });
-    return;
-  }
-  bool const result =
-      (i.variant != any && where == lanes) || (i.variant == any && where != 0) || (i.variant == uniform && where == 0);
-  f.set_predicate(i.destinations[0], result ? all_lanes : 0, lanes);
+  for_each_lane(lanes, [&](int lane) { f.registers[i.destinations[0]][lane] = where; });
 }
 
 void active_lanes(warp&, frame& f, instruction const& i, u32 lanes) {
@@ -72,14 +64,9 @@ bool decode_warp(statement const& s, decoder& d, instruction& i) {
            d.source(s.operands[1], i.sources[0], s.type) && d.source(s.operands[2], i.sources[1], ptx_type::u32) &&
            d.source(s.operands[3], i.sources[2], ptx_type::u32);
   }
-  if (s.name == "vote") {
-    i.run = vote;
-    i.variant = s.has("all") ? all : s.has("any") ? any : s.has("uni") ? uniform : ballot;
-  } else {
-    return false;
-  }
-  return has_members && s.operands.size() == 3 && d.destination_with_predicate(s.operands[0], i) &&
-         d.source(s.operands[1], i.sources[0], s.type);
+  i.run = ballot;
+  return s.name == "vote" && s.has("ballot") && has_members && s.operands.size() == 3 &&
+         d.destination(s.operands[0], i.destinations[0]) && d.source(s.operands[1], i.sources[0], ptx_type::predicate);
 }
 
 } // namespace cuda_emulator

@@ -4,7 +4,6 @@
 #include "decoder.hpp"
 
 #include "../device/errors.hpp"
-#include "../instructions/groups.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -31,15 +30,30 @@ std::string_view without_brackets(std::string_view text) {
   return trimmed(text.substr(1, text.size() - 2));
 }
 
+// "{%r1, %r2}" or one: read(item, k) for each, of which there are up to four.
+template <typename Read>
+bool read_vector(std::string_view text, u8& width, Read const& read) {
+  if (!text.starts_with('{')) {
+    return read(text, 0);
+  }
+  auto const items = items_of(without_brackets(text));
+  width = static_cast<u8>(items.size());
+  bool known = items.size() <= 4;
+  for (std::size_t k = 0; k < items.size() && known; ++k) {
+    known = read(items[k], k);
+  }
+  return known;
+}
+
 } // namespace
 
 statement::statement(std::string_view text) : type(ptx_type::none) {
   if (text.front() == '@') {
-    std::size_t const end = std::min(text.find_first_of(" \t\r\n"), text.size());
+    std::size_t const end = std::min(text.find_first_of(spaces), text.size());
     guard = text.substr(1, end - 1);
     text = trimmed(text.substr(end));
   }
-  std::size_t const end = std::min(text.find_first_of(" \t\r\n"), text.size());
+  std::size_t const end = std::min(text.find_first_of(spaces), text.size());
   std::string_view head = text.substr(0, end);
   operands = items_of(text.substr(end));
   name = head.substr(0, head.find('.'));
@@ -50,131 +64,71 @@ statement::statement(std::string_view text) : type(ptx_type::none) {
   type = modifiers.empty() ? ptx_type::none : type_named(modifiers.back());
 }
 
-bool statement::has(std::string_view modifier) const {
-  for (std::string_view const each : modifiers) {
-    if (each == modifier) {
-      return true;
-    }
-  }
-  return false;
-}
-
 memory_space statement::space() const {
+  memory_space found = memory_space::generic;
   for (std::string_view const each : modifiers) {
-    std::string_view const word = each.substr(0, each.find("::")); // .shared::cta
-    if (word == "global") {
-      return memory_space::global;
-    }
-    if (word == "shared") {
-      return memory_space::shared;
-    }
-    if (word == "local") {
-      return memory_space::local;
-    }
-    if (word == "const") {
-      return memory_space::constant;
-    }
-    if (word == "param") {
-      return memory_space::parameter;
-    }
+    found = found != memory_space::generic ? found : space_named(each);
   }
-  return memory_space::generic;
+  return found;
 }
 
+// The parameters of a kernel lie where the launch has put them, those of another function in its frame.
 decoder::decoder(function& decoded) : function_(decoded), module_(*decoded.owner) {
-  function_.registers = special_count;
-  scopes_.emplace_back();
-  u32 place = 0;
+  scope& outermost = scopes_.emplace_back();
+  for (std::string_view const name : special_names) {
+    outermost.registers['%' + std::string(name)] = {function_.registers++, false};
+  }
   for (auto* const list : {&function_.results, &function_.parameters}) {
-    for (parameter& each : *list) {
-      if (!is_kernel()) { // in a frame; those of a kernel lie where the launch put them
-        each.offset = aligned(place, std::max<u32>(each.alignment, 8));
-        place = each.offset + each.size;
-      }
-      formal_[each.name] = each;
+    for (variable each : *list) {
+      each.space = is_kernel() ? memory_space::generic : memory_space::parameter;
+      each.address += is_kernel() ? parameter_window : 0;
+      outermost.variables[each.name] = each;
     }
   }
-  scopes_.back().parameter_end = place;
-  function_.call_bytes = place;
+  outermost.parameter_end = is_kernel() ? 0 : function_.parameter_bytes;
+  function_.call_bytes = static_cast<u32>(outermost.parameter_end);
   function_.shared.begin = module_.shared_bytes;
 }
 
-operand decoder::constant(u64 bits) {
-  auto const [place, is_new] = function_.constants.try_emplace(bits);
-  if (is_new) {
-    place->second.fill(bits);
-  }
-  operand result;
-  result.kind = operand::kinds::constant;
-  result.values = &place->second;
-  return result;
-}
-
 bool decoder::find_register(std::string_view name, u32& index, bool& is_predicate) const {
-  if (!name.empty() && name.front() == '%') {
-    for (u32 k = 0; k < std::size(special_names); ++k) {
-      if (name.substr(1) == special_names[k]) {
-        index = k;
-        is_predicate = false;
-        function_.specials_used |= u32(1) << k;
-        return true;
-      }
-    }
+  place_of_register const* const found = in_scopes(&scope::registers, name);
+  if (found == nullptr) {
+    return false;
   }
-  std::size_t digits = name.size();
-  while (digits > 0 && is_digit(name[digits - 1])) {
-    --digits;
-  }
-  std::string const whole(name);
-  std::string const prefix(name.substr(0, digits));
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    auto found = scope->registers.find(whole);
-    u32 number = 0;
-    if (found == scope->registers.end() || found->second.count != 0) {
-      found = scope->registers.find(prefix);
-      number = static_cast<u32>(std::atoi(whole.c_str() + digits));
-      if (found == scope->registers.end() || digits == name.size() || number >= found->second.count) {
-        continue;
-      }
-    }
-    index = found->second.first + number;
-    is_predicate = found->second.is_predicate;
-    return true;
-  }
-  return false;
+  index = found->index;
+  is_predicate = found->is_predicate;
+  function_.specials_used |= !is_predicate && index < special_count ? u32(1) << index : 0;
+  return true;
 }
 
 bool decoder::source(std::string_view text, operand& read_here, ptx_type type) {
   read_here = operand();
-  bool const negated = !text.empty() && text.front() == '!';
-  text = trimmed(text.substr(negated ? 1 : 0));
+  read_here.negated = text.starts_with('!');
+  text = trimmed(text.substr(read_here.negated ? 1 : 0));
   u64 bits = 0;
+  i64 offset = 0;
   bool is_predicate = false;
+  std::string_view base;
   if (find_register(text, read_here.index, is_predicate)) {
     read_here.kind = is_predicate ? operand::kinds::predicate : operand::kinds::value;
-  } else if (read_number(text, type, bits)) {
-    read_here = constant(bits);
-  } else {
-    std::string_view base;
-    i64 offset = 0;
-    if (text.empty() || !splits_offset(text, base, offset)) {
+    return true;
+  }
+  if (!read_number(text, type, bits)) {
+    if (!splits_offset(text, base, offset)) {
       return false;
     }
     variable const* const found = variable_named(base);
-    function const* const callee = function_named(base);
-    auto const formal = formal_.find(std::string(base));
-    if (found != nullptr && found->space != memory_space::local) {
-      bits = address_of(*found);
-    } else if (callee != nullptr) {
-      bits = callee->address;
-    } else if (formal != formal_.end() && is_kernel()) {
-      bits = formal->second.offset;
-    } else {
+    if (found == nullptr || found->space == memory_space::local || found->space == memory_space::parameter) {
       return false;
     }
-    read_here = constant(bits + static_cast<u64>(offset));
+    bits = found->address + static_cast<u64>(offset);
   }
-  read_here.negated = negated;
+  auto const [place, is_new] = function_.constants.try_emplace(bits);
+  if (is_new) {
+    place->second.fill(bits);
+  }
+  read_here.kind = operand::kinds::constant;
+  read_here.values = &place->second;
   return true;
 }
 
@@ -191,57 +145,34 @@ bool decoder::destination_with_predicate(std::string_view text, instruction& i) 
 }
 
 bool decoder::destinations(std::string_view text, instruction& i) const {
-  if (text.front() != '{') {
-    return destination(text, i.destinations[0]);
-  }
-  auto const items = items_of(without_brackets(text));
-  i.width = static_cast<u8>(items.size());
-  for (std::size_t k = 0; k < items.size(); ++k) {
-    if (k == i.destinations.size() || !destination(items[k], i.destinations[k])) {
-      return false;
-    }
-  }
-  return true;
+  return read_vector(text, i.width,
+                     [&](std::string_view item, std::size_t k) { return destination(item, i.destinations[k]); });
 }
 
 bool decoder::sources(std::string_view text, instruction& i, ptx_type type) {
-  if (text.front() != '{') {
-    return source(text, i.sources[0], type);
-  }
-  auto const items = items_of(without_brackets(text));
-  i.width = static_cast<u8>(items.size());
-  for (std::size_t k = 0; k < items.size(); ++k) {
-    if (k == i.sources.size() || !source(items[k], i.sources[k], type)) {
-      return false;
-    }
-  }
-  return true;
+  return read_vector(text, i.width,
+                     [&](std::string_view item, std::size_t k) { return source(item, i.sources[k], type); });
 }
 
-// "[%rd1+8]", "[name]", "[1024]". The offset counts from a register, from 0, or where `flag` says so from the frame's
-// local memory; a parameter of a call has the space parameter and the variant 1.
+// "[%rd1+8]", "[name]". The offset counts from a register, from 0, or where `flag` says so from the frame's local
+// memory. The space parameter is that of calls: the kernel's parameters have generic addresses.
 bool decoder::address(std::string_view text, instruction& i) {
   std::string_view base;
-  if (text.size() < 3 || text.front() != '[' || !splits_offset(without_brackets(text), base, i.offset)) {
+  if (!splits_offset(text.starts_with('[') ? without_brackets(text) : text, base, i.offset)) {
     return false;
   }
   bool is_predicate = false;
-  u32 place = 0;
-  u64 bits = 0;
+  variable const* const found = variable_named(base);
   if (find_register(base, i.address.index, is_predicate)) {
     i.address.kind = operand::kinds::value;
-  } else if (call_parameter(base, place)) {
-    i.offset += place;
-    i.space = memory_space::parameter;
-    i.variant = is_kernel() && formal_.count(std::string(base)) != 0 ? 0 : 1;
-  } else if (variable const* const found = variable_named(base)) {
-    i.offset += static_cast<i64>(address_of(*found));
+  } else if (found != nullptr) {
+    i.offset += static_cast<i64>(found->address);
     i.flag = found->space == memory_space::local;
-  } else if (read_number(base, ptx_type::u64, bits)) {
-    i.offset += static_cast<i64>(bits);
   } else {
     return false;
   }
+  bool const of_call = found != nullptr && found->space == memory_space::parameter;
+  i.space = i.space == memory_space::parameter && !of_call ? memory_space::generic : i.space;
   return true;
 }
 
@@ -259,32 +190,11 @@ bool decoder::usual(statement const& s, instruction& i, handler run, std::size_t
 }
 
 variable const* decoder::variable_named(std::string_view name) const {
-  std::string const key(name);
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    if (auto const found = scope->variables.find(key); found != scope->variables.end()) {
-      return &found->second;
-    }
+  if (variable const* const found = in_scopes(&scope::variables, name)) {
+    return found;
   }
-  auto const found = module_.variables.find(key);
+  auto const found = module_.variables.find(std::string(name));
   return found == module_.variables.end() ? nullptr : &found->second;
-}
-
-u64 decoder::address_of(variable const& found) {
-  bool const sized_by_launch = found.space == memory_space::shared && found.external && found.size == 0;
-  return sized_by_launch ? dynamic_shared : found.address;
-}
-
-bool decoder::call_parameter(std::string_view name, u32& offset) const {
-  std::string const key(name);
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    if (auto const found = scope->parameters.find(key); found != scope->parameters.end()) {
-      offset = found->second;
-      return true;
-    }
-  }
-  auto const found = formal_.find(key);
-  offset = found == formal_.end() ? 0 : found->second.offset;
-  return found != formal_.end();
 }
 
 function* decoder::function_named(std::string_view name) const {
@@ -306,34 +216,32 @@ void decoder::declare_registers(std::string_view text) {
   bool const is_predicate = type == ".pred";
   u32& end = is_predicate ? function_.predicates : function_.registers;
   for (std::string_view const each : items_of(text.substr(text.find(type) + type.size()))) {
-    std::size_t const bracket = each.find('<');
-    bool const is_range = bracket != each.npos;
-    u32 const count = is_range ? static_cast<u32>(std::atoi(std::string(each.substr(bracket + 1)).c_str())) : 0;
-    scopes_.back().registers[std::string(each.substr(0, bracket))] = {end, count, is_predicate};
-    end += is_range ? count : 1;
+    std::size_t const bracket = std::min(each.find('<'), each.size());
+    std::string const name(each.substr(0, bracket));
+    int const count = std::atoi(std::string(each.substr(std::min(bracket + 1, each.size()))).c_str());
+    for (int k = 0; k < std::max(count, 1); ++k) {
+      scopes_.back().registers[count == 0 ? name : name + std::to_string(k)] = {end++, is_predicate};
+    }
   }
 }
 
 void decoder::declare(std::string_view text) {
-  auto const starts = [text](std::string_view word) { return text.substr(0, word.size()) == word; };
-  scope& here = scopes_.back();
-  if (starts(".reg")) {
+  if (text.starts_with(".reg")) {
     declare_registers(text);
-  } else if (starts(".param")) {
-    parameter const found = read_parameter(text);
-    u32 const place = aligned(here.parameter_end, std::max<u32>(found.alignment, 8));
-    here.parameters[found.name] = place;
-    here.parameter_end = place + found.size;
-    function_.call_bytes = std::max(function_.call_bytes, here.parameter_end);
-  } else if (starts(".local")) {
-    variable found = read_variable(text, nullptr);
+    return;
+  }
+  variable found = read_variable(text);
+  scope& here = scopes_.back();
+  place_shared(found, module_);
+  if (found.space == memory_space::parameter) {
+    found.address = aligned(here.parameter_end, std::max<u32>(found.alignment, 8));
+    here.parameter_end = found.address + found.size;
+    function_.call_bytes = std::max(function_.call_bytes, static_cast<u32>(here.parameter_end));
+  } else if (found.space == memory_space::local) {
     found.address = aligned(function_.local_bytes, found.alignment);
     function_.local_bytes = static_cast<u32>(found.address + found.size);
-    here.variables[found.name] = found;
-  } else if (starts(".shared")) {
-    variable const found = read_variable(text, &module_.shared_bytes);
-    here.variables[found.name] = found;
   }
+  here.variables[found.name] = found;
 }
 
 void decoder::add(std::string_view text) {
@@ -350,54 +258,35 @@ void decoder::add(std::string_view text) {
   static constexpr group groups[] = {decode_integer, decode_floating_point, decode_comparison,
                                      decode_move,    decode_memory,         decode_conversion,
                                      decode_control, decode_atomic,         decode_warp};
-  bool known = false;
-  for (group const decode_group : groups) {
+  bool known = std::any_of(std::begin(groups), std::end(groups), [&](group decode_group) {
     i = instruction();
     i.type = s.type;
     i.space = s.space();
-    known = decode_group(s, *this, i);
-    if (known) {
-      break;
-    }
-  }
-  if (!known) {
-    i = instruction();
-    i.step = step_kind::unknown;
-  }
+    return decode_group(s, *this, i);
+  });
   if (!s.guard.empty()) {
     i.guard_negated = s.guard.front() == '!';
-    u32 index = 0;
-    if (!destination(s.guard.substr(i.guard_negated ? 1 : 0), index)) {
-      i.step = step_kind::unknown;
-    } else {
-      i.guard = static_cast<i32>(index);
-    }
+    known = destination(s.guard.substr(i.guard_negated ? 1 : 0), i.guard) && known;
   }
+  i.step = known ? i.step : step_kind::unknown;
   i.text = text;
   function_.code.push_back(std::move(i));
 }
 
-// "$L__BB0_2:", also before the targets of a jump by table and the prototype of a call by pointer.
+// "$L__BB0_2:", also before the targets of a jump by table.
 bool decoder::label(std::string_view& rest) {
-  std::size_t end = 0;
-  while (end < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[end])) != 0 || rest[end] == '_' ||
-                               rest[end] == '$' || rest[end] == '%')) {
-    ++end;
-  }
-  std::string_view const after = trimmed(rest.substr(end));
-  if (end == 0 || after.empty() || after.front() != ':' || after.substr(0, 2) == "::") {
+  std::size_t const end = rest.find_first_of(":; \t\r\n");
+  if (end == rest.npos || rest[end] != ':' || rest.substr(end).starts_with("::")) {
     return false;
   }
   std::string const name(rest.substr(0, end));
-  rest = trimmed(after.substr(1));
+  rest = trimmed(rest.substr(end + 1));
   constexpr std::string_view targets = ".branchtargets";
   std::size_t const stop_here = std::min(rest.find(';'), rest.size());
-  if (rest.substr(0, targets.size()) == targets) {
+  if (rest.starts_with(targets)) {
     for (std::string_view const each : items_of(rest.substr(targets.size(), stop_here - targets.size()))) {
       tables_[name].emplace_back(each);
     }
-    rest.remove_prefix(stop_here + 1);
-  } else if (rest.substr(0, 14) == ".callprototype") {
     rest.remove_prefix(stop_here + 1);
   } else {
     scopes_.back().labels[name] = static_cast<u32>(function_.code.size());
@@ -429,18 +318,16 @@ void decoder::run() {
   std::string_view rest = trimmed(function_.body);
   while (!rest.empty()) {
     if (rest.front() == '{') {
-      u32 const end = scopes_.back().parameter_end;
+      u64 const end = scopes_.back().parameter_end;
       scopes_.emplace_back().parameter_end = end;
       rest.remove_prefix(1);
     } else if (rest.front() == '}') {
       end_scope();
       rest.remove_prefix(1);
-    } else if (rest.substr(0, 4) == ".loc" && is_space(rest[4])) {
-      rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
     } else if (!label(rest)) {
-      std::size_t const end = find_outside_quotes(rest, ';', 0);
+      std::size_t const end = std::min(rest.find(';'), rest.size() - 1);
       add(trimmed(rest.substr(0, end)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+      rest.remove_prefix(end + 1);
     }
     rest = trimmed(rest);
   }
@@ -458,8 +345,8 @@ void decoder::run() {
   if (!jumps_.empty()) {
     stop("no label %s in %s", jumps_.front().label.c_str(), function_.name.c_str());
   }
-  function_.call_bytes = aligned(function_.call_bytes, 16);
-  module_.shared_bytes = aligned(module_.shared_bytes, 16);
+  function_.call_bytes = static_cast<u32>(aligned(function_.call_bytes, 16));
+  module_.shared_bytes = static_cast<u32>(aligned(module_.shared_bytes, 16));
   function_.shared.end = module_.shared_bytes;
   if (module_.shared_bytes > dynamic_shared) {
     stop("the kernels of one translation unit have %u bytes of shared memory, which is too much", module_.shared_bytes);
@@ -481,23 +368,16 @@ std::vector<range> const& shared_memory_of(function& kernel) {
   module& owner = *kernel.owner;
   found.push_back({0, owner.shared_by_all}); // also where that is nothing
   std::vector<function*> reached{&kernel};
-  auto const reach = [&reached](function* callee) {
-    if (callee->has_body && std::find(reached.begin(), reached.end(), callee) == reached.end()) {
-      reached.push_back(callee);
-    }
-  };
   for (std::size_t next = 0; next < reached.size(); ++next) {
     decode(*reached[next]);
     if (reached[next]->shared.begin != reached[next]->shared.end) {
       found.push_back(reached[next]->shared);
     }
     for (instruction const& i : reached[next]->code) {
-      if (i.call != nullptr && i.call->callee != nullptr) {
-        reach(i.call->callee);
-      } else if (i.call != nullptr) { // by a pointer, to any of them
-        for (auto const& [name, each] : owner.functions) {
-          each->is_kernel ? void() : reach(each.get());
-        }
+      function* const callee = i.call != nullptr ? i.call->callee : nullptr;
+      if (callee != nullptr && !callee->body.empty() &&
+          std::find(reached.begin(), reached.end(), callee) == reached.end()) {
+        reached.push_back(callee);
       }
     }
   }

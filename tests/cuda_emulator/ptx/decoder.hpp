@@ -13,7 +13,9 @@ namespace cuda_emulator {
 struct statement {
   explicit statement(std::string_view text);
 
-  bool has(std::string_view modifier) const;
+  bool has(std::string_view modifier) const {
+    return std::find(modifiers.begin(), modifiers.end(), modifier) != modifiers.end();
+  }
   memory_space space() const;
 
   std::string_view guard; // with its '!'
@@ -42,8 +44,6 @@ public:
   bool usual(statement const& s, instruction& i, handler run, std::size_t count);
 
   variable const* variable_named(std::string_view name) const;
-  static u64 address_of(variable const& found);
-  bool call_parameter(std::string_view name, u32& offset) const;
   function* function_named(std::string_view name) const;
   bool is_kernel() const { return function_.is_kernel; }
 
@@ -51,17 +51,15 @@ public:
   void jump_by_table(std::string_view label);
 
 private:
-  struct register_range {
-    u32 first;
-    u32 count; // 0: a single one with this very name
+  struct place_of_register {
+    u32 index;
     bool is_predicate;
   };
   struct scope {
-    std::unordered_map<std::string, register_range> registers;
-    std::unordered_map<std::string, u32> parameters;
-    std::unordered_map<std::string, variable> variables;
+    std::unordered_map<std::string, place_of_register> registers;
+    std::unordered_map<std::string, variable> variables; // and parameters
     std::unordered_map<std::string, u32> labels;
-    u32 parameter_end = 0;
+    u64 parameter_end = 0;
   };
   struct jump {
     u32 from;
@@ -70,7 +68,17 @@ private:
     i32 entry;         // of a table of targets; -1: no table
   };
 
-  operand constant(u64 bits);
+  // Of the innermost scope that has the name.
+  template <typename Value>
+  Value const* in_scopes(std::unordered_map<std::string, Value> scope::*names, std::string_view name) const {
+    for (auto at = scopes_.rbegin(); at != scopes_.rend(); ++at) {
+      auto const& here = (*at).*names;
+      if (auto const found = here.find(std::string(name)); found != here.end()) {
+        return &found->second;
+      }
+    }
+    return nullptr;
+  }
   bool find_register(std::string_view name, u32& index, bool& is_predicate) const;
   void declare(std::string_view text);
   void declare_registers(std::string_view text);
@@ -81,10 +89,20 @@ private:
   function& function_;
   module& module_;
   std::vector<scope> scopes_;
-  std::unordered_map<std::string, parameter> formal_;
   std::unordered_map<std::string, std::vector<std::string>> tables_;
   std::vector<jump> jumps_;
   std::vector<std::pair<u32, std::string>> table_jumps_;
 };
+
+// Each group decodes the instructions it knows, and returns false for others and for forms it does not know.
+bool decode_integer(statement const& s, decoder& d, instruction& i);
+bool decode_floating_point(statement const& s, decoder& d, instruction& i);
+bool decode_comparison(statement const& s, decoder& d, instruction& i);
+bool decode_move(statement const& s, decoder& d, instruction& i);
+bool decode_conversion(statement const& s, decoder& d, instruction& i);
+bool decode_memory(statement const& s, decoder& d, instruction& i);
+bool decode_atomic(statement const& s, decoder& d, instruction& i);
+bool decode_warp(statement const& s, decoder& d, instruction& i);
+bool decode_control(statement const& s, decoder& d, instruction& i);
 
 } // namespace cuda_emulator

@@ -53,8 +53,7 @@ struct operand {
 };
 
 struct call_target {
-  function* callee = nullptr; // none: the address is in `pointer`
-  operand pointer;
+  function* callee = nullptr;
   std::vector<u32> arguments; // where they lie among the caller's parameters
   i64 result = -1;
 };
@@ -62,7 +61,7 @@ struct call_target {
 struct instruction {
   step_kind step = step_kind::next;
   handler run = nullptr;
-  i32 guard = -1; // predicate
+  u32 guard = no_register; // predicate
   bool guard_negated = false;
 
   ptx_type type = ptx_type::none;
@@ -85,22 +84,15 @@ struct instruction {
   std::string text;
 };
 
+// A variable or a parameter.
 struct variable {
   std::string name;
-  memory_space space = memory_space::global;
+  memory_space space = memory_space::generic;
   ptx_type type = ptx_type::none;
-  u64 address = 0;
+  u64 address = 0; // of a parameter of a call: where it lies among the caller's; of a local one: in the frame
   u64 size = 0;
   u32 alignment = 1;
-  bool external = false;
   std::string initial;
-};
-
-struct parameter {
-  std::string name;
-  u32 offset = 0;
-  u32 size = 0;
-  u32 alignment = 1;
 };
 
 // Of addresses.
@@ -113,15 +105,13 @@ struct function {
   module* owner = nullptr;
   std::string name;
   bool is_kernel = false;
-  bool has_body = false;
   bool is_decoded = false;
-  std::string body;
-  std::vector<parameter> parameters;
-  std::vector<parameter> results;
-  u32 parameter_bytes = 0;
+  std::string body; // empty where it is declared alone
+  std::vector<variable> parameters;
+  std::vector<variable> results;
+  u32 parameter_bytes = 0; // of both
   u32 most_threads = 1024; // of a block: .maxntid
   u32 asked_dynamic = 0;   // bytes of shared memory of a launch, where the host has asked for more than usual
-  u64 address = 0;
 
   // Written by decode().
   std::vector<instruction> code;
@@ -155,33 +145,20 @@ constexpr u64 shared_window = 0x710000000000;
 constexpr u64 local_window = 0x720000000000;
 constexpr u64 parameter_window = 0x730000000000;
 
-// Registers that the hardware sets. The first registers of a frame hold those that its function uses.
-// clang-format off
-inline constexpr std::string_view special_names[] = {
-    "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y",
-    "nctaid.z", "laneid", "warpid", "nwarpid", "smid", "nsmid", "lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt",
-    "lanemask_ge", "dynamic_smem_size", "total_smem_size", "gridid"};
-// clang-format on
+// Registers that the hardware sets: the first ones of a frame.
+inline constexpr std::string_view special_names[] = {"tid.x",   "tid.y",    "tid.z",    "ntid.x",
+                                                     "ntid.y",  "ntid.z",   "ctaid.x",  "ctaid.y",
+                                                     "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z"};
 constexpr u32 special_count = std::size(special_names);
-
-// The number of that register.
-consteval u32 special(std::string_view name) {
-  u32 k = 0;
-  while (special_names[k] != name) { // beyond the last one no constant
-    ++k;
-  }
-  return k;
-}
 
 void read(module& read_module);                               // its declarations, when first needed
 void place_variables(module& placed);                         // in device memory, with their initial values
 void decode(function& decoded);                               // its instructions, when first executed
 std::vector<range> const& shared_memory_of(function& kernel); // what it and all that it calls have declared
-function* function_at(u64 address);                           // of a pointer to a function
-parameter read_parameter(std::string_view declaration);
-variable read_variable(std::string_view declaration, u32* shared_bytes);
+variable read_variable(std::string_view declaration);
+void place_shared(variable& placed, module& owner); // behind those that have a place; not one that a launch sizes
 
-inline u32 aligned(u32 place, u32 alignment) {
+inline u64 aligned(u64 place, u64 alignment) {
   return (place + alignment - 1) / alignment * alignment;
 }
 

@@ -13,167 +13,106 @@ namespace cuda_emulator {
 
 namespace {
 
-constexpr u64 first_function = 0x740000000000;
-constexpr u64 function_spacing = 16;
-
-std::vector<function*>& functions_by_address() {
-  static std::vector<function*> functions;
-  return functions;
-}
-
+// Nor with what stands in quotes.
 std::string without_comments(std::string_view text) {
   std::string result;
-  result.reserve(text.size());
-  bool quoted = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    quoted = quoted != (text[at] == '"');
-    std::string_view const two = text.substr(at, 2);
-    if (!quoted && two == "//") {
-      at = text.find('\n', at);
-    } else if (!quoted && two == "/*") {
-      at = text.find("*/", at) + 1;
+    if (text.substr(at, 2) == "//") {
+      at = std::min(text.find('\n', at), text.size());
+      result += '\n';
+    } else if (text[at] == '"') {
+      at = std::min(text.find('"', at + 1), text.size());
     } else {
       result += text[at];
-      continue;
     }
-    if (at >= text.size()) {
-      break;
-    }
-    result += text[at] == '\n' ? '\n' : ' ';
   }
   return result;
-}
-
-// The words of a declaration without its arrays: name, type and alignment.
-struct declaration {
-  std::string name;
-  ptx_type type = ptx_type::none;
-  u32 alignment = 0;
-  u64 elements = 1;
-
-  explicit declaration(std::string_view text) {
-    for (std::size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
-      elements *= std::strtoull(std::string(text.substr(at + 1)).c_str(), nullptr, 0); // 0 where it has no size
-    }
-    auto const words = words_of(text.substr(0, text.find('[')));
-    for (std::size_t at = 0; at < words.size(); ++at) {
-      if (words[at] == ".align") {
-        ++at;
-        alignment = static_cast<u32>(std::atoi(std::string(words[at]).c_str()));
-      } else if (words[at].front() != '.') {
-        name = words[at];
-      } else if (ptx_type const named = type_named(words[at].substr(1)); named != ptx_type::none) {
-        type = named;
-      }
-    }
-  }
-};
-
-std::vector<parameter> read_parameters(std::string_view text) {
-  std::vector<parameter> result;
-  for (std::string_view const each : items_of(text)) {
-    result.push_back(read_parameter(each));
-  }
-  return result;
-}
-
-u32 lay_out(std::vector<parameter>& parameters) {
-  u32 place = 0;
-  for (parameter& each : parameters) {
-    each.offset = aligned(place, each.alignment);
-    place = each.offset + each.size;
-  }
-  return place;
 }
 
 // ".visible .func (.param .b32 result) name (.param .b64 one, .param .b64 other)"
-void read_function(module& owner, std::string_view head, std::string_view const* body) {
+void read_function(module& owner, std::string_view head, std::string_view body) {
   bool const is_kernel = head.find(".entry") != head.npos;
-  head.remove_prefix(is_kernel ? head.find(".entry") + 6 : head.find(".func") + 5);
-  head = trimmed(head);
-  if (head.substr(0, 9) == ".noreturn") {
-    head = trimmed(head.substr(9));
+  head = head.substr(head.find(is_kernel ? ".entry" : ".func"));
+  while (head.starts_with('.')) {
+    head = trimmed(head.substr(std::min(head.find_first_of(spaces), head.size())));
   }
-  std::vector<parameter> results;
-  if (head.front() == '(') {
-    std::size_t const end = closing_bracket(head, 0);
-    results = read_parameters(head.substr(1, end - 1));
-    head = trimmed(head.substr(end + 1));
+  u64 place = 0;
+  auto const list = [&] {
+    std::vector<variable> variables;
+    std::size_t const end = head.starts_with('(') ? closing_bracket(head, 0) : 0;
+    for (std::string_view const each : items_of(head.substr(0, end).substr(end != 0 ? 1 : 0))) {
+      variable& read_here = variables.emplace_back(read_variable(each));
+      read_here.address = aligned(place, std::max<u32>(read_here.alignment, 8));
+      place = read_here.address + read_here.size;
+    }
+    head = trimmed(head.substr(end != 0 ? end + 1 : 0));
+    return variables;
+  };
+  auto const results = list();
+  std::string const name(head.substr(0, head.find_first_of(" \t\r\n(")));
+  head = trimmed(head.substr(name.size()));
+  std::unique_ptr<function>& found = owner.functions[name];
+  if (!found) {
+    found = std::make_unique<function>();
   }
-  std::size_t const end_of_name = std::min(head.find_first_of(" \t\r\n("), head.size());
-  std::string const name(head.substr(0, end_of_name));
-  head = trimmed(head.substr(end_of_name));
-  std::unique_ptr<function>& place = owner.functions[name];
-  if (!place) {
-    place = std::make_unique<function>();
-    place->address = first_function + function_spacing * functions_by_address().size();
-    functions_by_address().push_back(place.get());
-  }
-  function& read_here = *place;
+  function& read_here = *found;
   read_here.owner = &owner;
   read_here.name = name;
   read_here.is_kernel = is_kernel;
   read_here.results = results;
-  read_here.parameters.clear();
-  if (!head.empty() && head.front() == '(') {
-    std::size_t const end = closing_bracket(head, 0);
-    read_here.parameters = read_parameters(head.substr(1, end - 1));
-    head = trimmed(head.substr(end + 1));
-  }
-  read_here.parameter_bytes = lay_out(read_here.parameters);
+  read_here.parameters = list();
+  read_here.parameter_bytes = static_cast<u32>(place);
   constexpr std::string_view most_threads = ".maxntid"; // in up to three directions
-  if (std::size_t const place = head.find(most_threads); place != head.npos) {
-    std::string_view const numbers = head.substr(place + most_threads.size());
+  if (std::size_t const at = head.find(most_threads); at != head.npos) {
+    std::string_view const numbers = head.substr(at + most_threads.size());
     read_here.most_threads = 1;
     for (std::string_view const each : items_of(numbers.substr(0, numbers.find('.')))) {
       read_here.most_threads *= static_cast<u32>(std::atoi(std::string(each).c_str()));
     }
   }
-  if (body != nullptr) {
-    read_here.body = *body;
-    read_here.has_body = true;
+  if (!body.empty()) {
+    read_here.body = body;
   }
 }
 
 } // namespace
 
-function* function_at(u64 address) {
-  u64 const index = (address - first_function) / function_spacing;
-  auto const& all = functions_by_address();
-  return address >= first_function && index < all.size() ? all[index] : nullptr;
-}
-
-// ".param .align 8 .b8 name[104]"; after ".ptr" stands the alignment of what it points to.
-parameter read_parameter(std::string_view text) {
-  declaration const read_here(text);
-  u32 const size = size_of(read_here.type);
-  bool const of_pointee = text.find(".ptr") != text.npos;
-  return {read_here.name, 0, static_cast<u32>(size * read_here.elements),
-          std::max<u32>(1, read_here.alignment != 0 && !of_pointee ? read_here.alignment : size)};
-}
-
-// ".global .align 8 .u64 name[4] = {...}"
-variable read_variable(std::string_view text, u32* shared_bytes) {
-  std::size_t const equals = std::min(text.find('='), text.size());
-  std::string_view const head = text.substr(0, equals);
-  auto const says = [head](std::string_view word) { return head.find(word) != head.npos; };
-  declaration const read_here(head);
+// ".global .align 8 .u64 name[4] = {...}", ".param .u64 .ptr .align 1 name"; after ".ptr" stands the alignment of what it
+// points to.
+variable read_variable(std::string_view text) {
   variable result;
-  result.name = read_here.name;
-  result.space = says(".shared")  ? memory_space::shared
-                 : says(".const") ? memory_space::constant
-                 : says(".local") ? memory_space::local
-                                  : memory_space::global;
-  result.type = read_here.type;
-  result.size = size_of(read_here.type) * read_here.elements;
-  result.alignment = std::max<u32>(1, read_here.alignment != 0 ? read_here.alignment : size_of(read_here.type));
-  result.external = says(".extern");
-  result.initial = equals < text.size() ? text.substr(equals + 1) : "";
-  if (result.space == memory_space::shared && shared_bytes != nullptr && result.size != 0) {
-    result.address = aligned(*shared_bytes, result.alignment);
-    *shared_bytes = static_cast<u32>(result.address + result.size);
+  std::size_t const equals = std::min(text.find('='), text.size());
+  result.initial = text.substr(std::min(equals + 1, text.size()));
+  text = text.substr(0, equals);
+  u64 elements = 1;
+  for (std::size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
+    elements *= std::strtoull(std::string(text.substr(at + 1)).c_str(), nullptr, 0); // 0 where it has no size
   }
+  auto const words = words_of(text.substr(0, text.find('[')));
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    std::string_view const word = words[at];
+    if (word == ".align") {
+      ++at;
+      bool const of_pointee = words[at - 2] == ".ptr";
+      result.alignment = of_pointee ? result.alignment : static_cast<u32>(std::atoi(std::string(words[at]).c_str()));
+    } else if (word.front() != '.') {
+      result.name = word;
+    } else if (memory_space const space = space_named(word.substr(1)); space != memory_space::generic) {
+      result.space = space;
+    } else if (ptx_type const type = type_named(word.substr(1)); type != ptx_type::none) {
+      result.type = type;
+    }
+  }
+  result.size = size_of(result.type) * elements;
+  result.alignment = std::max({1U, result.alignment, size_of(result.type)});
   return result;
+}
+
+void place_shared(variable& placed, module& owner) {
+  if (placed.space == memory_space::shared) {
+    placed.address = placed.size != 0 ? aligned(owner.shared_bytes, placed.alignment) : dynamic_shared;
+    owner.shared_bytes = static_cast<u32>(placed.size != 0 ? placed.address + placed.size : owner.shared_bytes);
+  }
 }
 
 void read(module& read_module) {
@@ -182,39 +121,27 @@ void read(module& read_module) {
   }
   read_module.is_read = true;
   std::string const whole = without_comments(read_module.text);
-  std::string_view rest = trimmed(whole);
-  auto const starts = [&rest](std::string_view word) { return rest.substr(0, word.size()) == word; };
-  while (!rest.empty() && rest.front() != '\0') {
-    if (starts(".version") || starts(".target") || starts(".address_size") || starts(".file")) {
+  for (std::string_view rest = trimmed(whole); !rest.empty(); rest = trimmed(rest)) {
+    if (rest.starts_with(".version") || rest.starts_with(".target") || rest.starts_with(".address_size")) {
       rest.remove_prefix(std::min(rest.find('\n'), rest.size()));
-    } else if (starts(".section")) {
-      rest.remove_prefix(closing_bracket(rest, rest.find('{')) + 1);
+      continue;
+    }
+    std::size_t const first = std::min(rest.find_first_of("{=;"), rest.size() - 1);
+    bool const has_body = rest[first] == '{';
+    std::size_t const end = has_body ? closing_bracket(rest, first) : std::min(rest.find(';'), rest.size() - 1);
+    std::string_view const head = rest.substr(0, first);
+    if (head.find(".func") != head.npos || head.find(".entry") != head.npos) {
+      read_function(read_module, head, has_body ? rest.substr(first + 1, end - first - 1) : "");
     } else {
-      std::size_t const end = std::min(find_outside_quotes(rest, ';', 0), rest.size());
-      std::size_t const brace = std::min(find_outside_quotes(rest, '{', 0), rest.size());
-      bool const is_function = rest.substr(0, std::min(end, brace)).find('=') == rest.npos && brace < end;
-      std::string_view const head = rest.substr(0, is_function ? brace : end);
-      bool const declares_function = head.find(".func") != head.npos || head.find(".entry") != head.npos;
-      if (is_function) {
-        std::size_t const close = closing_bracket(rest, brace);
-        std::string_view const body = rest.substr(brace + 1, close - brace - 1);
-        read_function(read_module, head, &body);
-        rest.remove_prefix(close + 1);
-      } else {
-        if (declares_function) {
-          read_function(read_module, head, nullptr);
-        } else if (!starts(".pragma") && !starts(".alias")) {
-          variable const found = read_variable(head, &read_module.shared_bytes);
-          if (!found.external || read_module.variables.count(found.name) == 0) {
-            read_module.variables[found.name] = found;
-          }
-        }
-        rest.remove_prefix(std::min(end + 1, rest.size()));
+      variable found = read_variable(rest.substr(0, end));
+      place_shared(found, read_module);
+      if (head.find(".extern") == head.npos || read_module.variables.count(found.name) == 0) {
+        read_module.variables[found.name] = found;
       }
     }
-    rest = trimmed(rest);
+    rest.remove_prefix(end + 1);
   }
-  read_module.shared_bytes = read_module.shared_by_all = aligned(read_module.shared_bytes, 16);
+  read_module.shared_bytes = read_module.shared_by_all = static_cast<u32>(aligned(read_module.shared_bytes, 16));
   place_variables(read_module);
 }
 

@@ -5,21 +5,17 @@
 
 #include "types.hpp"
 
-#include <cctype>
-#include <string>
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
 namespace cuda_emulator {
 
-inline bool is_space(char c) {
-  return std::isspace(static_cast<unsigned char>(c)) != 0;
-}
-inline bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
+inline constexpr std::string_view spaces = " \t\r\n";
 
 std::string_view trimmed(std::string_view text);
+
+// What stands between spaces.
 std::vector<std::string_view> words_of(std::string_view text);
 
 // What stands between commas, except within brackets.
@@ -27,9 +23,6 @@ std::vector<std::string_view> items_of(std::string_view text);
 
 // The place of the bracket that closes the one at `place`.
 std::size_t closing_bracket(std::string_view text, std::size_t place);
-
-// The first `what` from `place` on that is not in a quotation; the length of the text where there is none.
-std::size_t find_outside_quotes(std::string_view text, char what, std::size_t place);
 
 // A number as PTX writes it, also 0f3F800000 and 0d3FF0000000000000; those in the bits of `type`.
 bool read_number(std::string_view text, ptx_type type, u64& bits);

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -18,33 +19,28 @@ using i8 = std::int8_t;
 using i16 = std::int16_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
-using f16 = _Float16;
 using f32 = float;
 using f64 = double;
 __extension__ using i128 = __int128;
 __extension__ using u128 = unsigned __int128;
 
 // Types without a sign (.b32) are read as unsigned ones.
-enum class ptx_type : u8 { none, u8, s8, u16, s16, u32, s32, u64, s64, f16, f32, f64, f16x2, bf16, predicate };
+enum class ptx_type : u8 { none, u8, s8, u16, s16, u32, s32, u64, s64, f32, f64, predicate };
 
 enum class memory_space : u8 { generic, global, constant, shared, local, parameter };
 
 ptx_type type_named(std::string_view name);
-u32 size_of(ptx_type type);
+memory_space space_named(std::string_view name); // generic where it is none
+
+constexpr u32 size_of(ptx_type type) {
+  constexpr u8 sizes[] = {0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 1};
+  return sizes[static_cast<u8>(type)];
+}
 
 template <typename T>
-constexpr ptx_type type_of = std::is_same_v<T, u8>    ? ptx_type::u8
-                             : std::is_same_v<T, i8>  ? ptx_type::s8
-                             : std::is_same_v<T, u16> ? ptx_type::u16
-                             : std::is_same_v<T, i16> ? ptx_type::s16
-                             : std::is_same_v<T, u32> ? ptx_type::u32
-                             : std::is_same_v<T, i32> ? ptx_type::s32
-                             : std::is_same_v<T, u64> ? ptx_type::u64
-                             : std::is_same_v<T, i64> ? ptx_type::s64
-                             : std::is_same_v<T, f16> ? ptx_type::f16
-                             : std::is_same_v<T, f32> ? ptx_type::f32
-                             : std::is_same_v<T, f64> ? ptx_type::f64
-                                                      : ptx_type::none;
+constexpr ptx_type type_of =
+    std::is_integral_v<T> ? ptx_type(1 + 2 * std::countr_zero(sizeof(T)) + (std::is_signed_v<T> ? 1 : 0))
+                          : ptx_type(7 + std::countr_zero(sizeof(T)));
 
 // A register of one lane has 64 bits: integers are extended as their type says, others lie in the low bits.
 template <typename T>

@@ -3,38 +3,22 @@
 
 // The one device, errors, and the few functions of the driver that Kokkos calls.
 
+#include "../device/counters.hpp"
+#include "../device/queues.hpp"
 #include "../device/settings.hpp"
-#include "last_error.hpp"
 
 #include <cstdio>
-#include <cstring>
 #include <cuda.h>
-
-namespace cuda_emulator {
-
-namespace {
-
-thread_local cudaError_t last_error = cudaSuccess;
-
-} // namespace
-
-cudaError_t remembered(cudaError_t error) {
-  last_error = error;
-  return error;
-}
-
-} // namespace cuda_emulator
+#include <utility>
 
 using namespace cuda_emulator;
 
-cudaError_t cudaGetLastError() {
-  cudaError_t const error = last_error;
-  last_error = cudaSuccess;
-  return error;
+void oktopk_cuda_emulator_read_counts(oktopk_cuda_emulator_counts* counts) {
+  in_runtime([&] { *counts = counters; });
 }
 
-cudaError_t cudaPeekAtLastError() {
-  return last_error;
+cudaError_t cudaGetLastError() {
+  return std::exchange(last_error, cudaSuccess);
 }
 
 char const* cudaGetErrorString(cudaError_t error) {
@@ -48,12 +32,7 @@ char const* cudaGetErrorName(cudaError_t error) {
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return device == 0 ? cudaSuccess : remembered(cudaErrorInvalidDevice);
-}
-
-cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -66,7 +45,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::strcpy(p.name, "emulated");
   p.major = 7;
   p.minor = 5;
-  p.multiProcessorCount = static_cast<int>(settings::given().multiprocessors);
+  p.multiProcessorCount = settings::multiprocessors;
   p.warpSize = 32;
   p.maxThreadsPerBlock = p.maxThreadsDim[0] = p.maxThreadsDim[1] = p.maxThreadsPerMultiProcessor = 1024;
   p.maxThreadsDim[2] = 64;
@@ -80,39 +59,17 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   p.l2CacheSize = 4 << 20;
   p.memPitch = 2147483647;
   p.memoryBusWidth = 256;
-  p.canMapHostMemory = p.concurrentKernels = p.unifiedAddressing = p.managedMemory = 1;
+  p.canMapHostMemory = p.concurrentKernels = p.unifiedAddressing = 1;
   *properties = p;
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  cudaDeviceProp p;
-  cudaGetDeviceProperties(&p, 0);
-  switch (attribute) {
-  case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-  case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-  case cudaDevAttrWarpSize: *value = p.warpSize; break;
-  case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-  case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-  case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
-  case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(p.sharedMemPerBlockOptin); break;
-  case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-  case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-  case cudaDevAttrClockRate: *value = 1000000; break;
-  case cudaDevAttrUnifiedAddressing: *value = 1; break;
-  default: *value = 0;
-  }
+// Kokkos asks for what it may use besides, as pools of memory: there is none of it.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 0;
   return cudaSuccess;
 }
 
-cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = CUDART_VERSION;
-  return cudaSuccess;
-}
-
-cudaError_t cudaDriverGetVersion(int* version) {
-  return cudaRuntimeGetVersion(version);
-}
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
   *value = 1024;
   return cudaSuccess;

@@ -7,7 +7,6 @@
 #include "../device/modules.hpp"
 #include "../device/queues.hpp"
 #include "../execution/warp.hpp"
-#include "last_error.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -26,7 +25,6 @@ struct configuration {
 // another kernel, so there may be several.
 thread_local std::vector<configuration> pending;
 
-constexpr u32 largest_block = 1024;
 constexpr u32 largest_shared = 65536;
 
 u32 static_shared(function& kernel) {
@@ -45,37 +43,40 @@ u32 most_dynamic(function& kernel) {
 bool possible(configuration const& c, function& kernel) {
   auto const within = [](unsigned value, unsigned most) { return value >= 1 && value <= most; };
   return within(c.grid.x, 2147483647) && within(c.grid.y, 65535) && within(c.grid.z, 65535) &&
-         within(c.threads.x, largest_block) && within(c.threads.y, largest_block) && within(c.threads.z, 64) &&
+         within(c.threads.x, 1024) && within(c.threads.y, 1024) && within(c.threads.z, 64) &&
          u64(c.threads.x) * c.threads.y * c.threads.z <= kernel.most_threads &&
          c.shared_bytes <= most_dynamic(kernel) && c.shared_bytes + static_shared(kernel) <= largest_shared;
 }
 
-registered* kernel_at(void const* host_function) {
-  auto const found = kernels().find(host_function);
-  return found == kernels().end() ? nullptr : &found->second;
+function* kernel_at(void const* host_function) {
+  auto const found = kernels.find(host_function);
+  if (found == kernels.end()) {
+    return nullptr;
+  }
+  read(*found->second.owner);
+  auto const place = found->second.owner->functions.find(found->second.name);
+  if (place == found->second.owner->functions.end()) {
+    stop("no PTX of the kernel %s", found->second.name.c_str());
+  }
+  return place->second.get();
 }
 
-cudaError_t launch(registered* found, configuration const& c, void** arguments) {
-  runtime_lock const lock(runtime_mutex());
+cudaError_t launch(function* found, configuration const& c, void** arguments) {
   if (found == nullptr) {
-    return remembered(cudaErrorInvalidDeviceFunction);
+    return cudaErrorInvalidDeviceFunction;
   }
-  function& kernel = kernel_of(*found);
+  function& kernel = *found;
+  if (!possible(c, kernel)) {
+    std::fprintf(stderr, "*** CUDA emulator: invalid configuration: <<<(%u, %u, %u), (%u, %u, %u), %zu, %p>>> %s\n",
+                 c.grid.x, c.grid.y, c.grid.z, c.threads.x, c.threads.y, c.threads.z, c.shared_bytes,
+                 static_cast<void*>(c.stream), readable(kernel.name).c_str());
+    return cudaErrorInvalidConfiguration;
+  }
   launch_shape const shape = {
       {c.grid.x, c.grid.y, c.grid.z}, {c.threads.x, c.threads.y, c.threads.z}, static_cast<u32>(c.shared_bytes)};
-  bool const is_possible = possible(c, kernel);
-  if (!is_possible || settings::given().trace) {
-    std::fprintf(stderr, "%s: <<<(%u, %u, %u), (%u, %u, %u), %zu, %p>>> %s\n",
-                 is_possible ? "launch" : "*** CUDA emulator: invalid configuration", c.grid.x, c.grid.y, c.grid.z,
-                 c.threads.x, c.threads.y, c.threads.z, c.shared_bytes, static_cast<void*>(c.stream),
-                 readable(kernel.name).c_str());
-    if (!is_possible) {
-      return remembered(cudaErrorInvalidConfiguration);
-    }
-  }
   std::vector<u8> parameters(kernel.parameter_bytes);
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k) {
-    std::memcpy(parameters.data() + kernel.parameters[k].offset, arguments[k], kernel.parameters[k].size);
+    std::memcpy(parameters.data() + kernel.parameters[k].address, arguments[k], kernel.parameters[k].size);
   }
   enqueue(stream_of(c.stream),
           [&kernel, shape, parameters = std::move(parameters)]() mutable { run_kernel(kernel, shape, parameters); });
@@ -106,68 +107,59 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* threads, size_t* shared
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, void const* host_function) {
-  runtime_lock const lock(runtime_mutex());
-  *kernel = reinterpret_cast<cudaKernel_t>(kernel_at(host_function));
-  return *kernel == nullptr ? remembered(cudaErrorInvalidDeviceFunction) : cudaSuccess;
+  return in_runtime([&] {
+    *kernel = reinterpret_cast<cudaKernel_t>(kernel_at(host_function));
+    return *kernel == nullptr ? cudaErrorInvalidDeviceFunction : cudaSuccess;
+  });
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 threads, void** arguments, size_t shared_bytes,
                                cudaStream_t stream) {
-  return launch(reinterpret_cast<registered*>(kernel), {grid, threads, shared_bytes, stream}, arguments);
+  return in_runtime([&] {
+    return launch(reinterpret_cast<function*>(kernel), {grid, threads, shared_bytes, stream}, arguments);
+  });
 }
 
 } // extern "C"
 
 cudaError_t cudaLaunchKernel(void const* host_function, dim3 grid, dim3 threads, void** arguments, size_t shared_bytes,
                              cudaStream_t stream) {
-  return launch(kernel_at(host_function), {grid, threads, shared_bytes, stream}, arguments);
+  return in_runtime([&] { return launch(kernel_at(host_function), {grid, threads, shared_bytes, stream}, arguments); });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t run, void* data) {
-  runtime_lock const lock(runtime_mutex());
-  enqueue(stream_of(stream), [run, data] { run(data); });
-  return cudaSuccess;
+  return in_runtime([&] { enqueue(stream_of(stream), [run, data] { run(data); }); });
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* host_function) {
-  runtime_lock const lock(runtime_mutex());
-  registered* const found = kernel_at(host_function);
-  if (found == nullptr) {
-    return remembered(cudaErrorInvalidDeviceFunction);
-  }
-  *attributes = {};
-  function& kernel = kernel_of(*found);
-  attributes->sharedSizeBytes = static_shared(kernel);
-  attributes->maxThreadsPerBlock = static_cast<int>(kernel.most_threads);
-  attributes->numRegs = 40;
-  attributes->ptxVersion = attributes->binaryVersion = 75;
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(most_dynamic(kernel));
-  attributes->preferredShmemCarveout = -1;
-  return cudaSuccess;
+  return in_runtime([&] {
+    function* const kernel = kernel_at(host_function);
+    if (kernel == nullptr) {
+      return cudaErrorInvalidDeviceFunction;
+    }
+    *attributes = {};
+    attributes->sharedSizeBytes = static_shared(*kernel);
+    attributes->maxThreadsPerBlock = static_cast<int>(kernel->most_threads);
+    attributes->numRegs = 40;
+    attributes->ptxVersion = attributes->binaryVersion = 75;
+    attributes->maxDynamicSharedSizeBytes = static_cast<int>(most_dynamic(*kernel));
+    attributes->preferredShmemCarveout = -1;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaFuncSetAttribute(void const* host_function, cudaFuncAttribute attribute, int value) {
-  runtime_lock const lock(runtime_mutex());
-  registered* const found = kernel_at(host_function);
-  if (found == nullptr) {
-    return remembered(cudaErrorInvalidDeviceFunction);
-  }
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-    function& kernel = kernel_of(*found);
-    if (value < 0 || static_cast<u32>(value) + static_shared(kernel) > largest_shared) {
-      return remembered(cudaErrorInvalidValue);
+  return in_runtime([&] {
+    function* const kernel = kernel_at(host_function);
+    if (kernel == nullptr) {
+      return cudaErrorInvalidDeviceFunction;
     }
-    kernel.asked_dynamic = static_cast<u32>(value);
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void const*, int threads, size_t) {
-  *blocks = std::max(1, static_cast<int>(largest_block) / std::max(1, threads));
-  return cudaSuccess;
-}
-
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, void const* function, int threads,
-                                                                   size_t shared_bytes, unsigned) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared_bytes);
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+      if (value < 0 || static_cast<u32>(value) + static_shared(*kernel) > largest_shared) {
+        return cudaErrorInvalidValue;
+      }
+      kernel->asked_dynamic = static_cast<u32>(value);
+    }
+    return cudaSuccess;
+  });
 }

@@ -8,7 +8,6 @@
 #include "../device/errors.hpp"
 #include "../device/modules.hpp"
 #include "../device/queues.hpp"
-#include "last_error.hpp"
 
 #include <cstdlib>
 
@@ -20,39 +19,23 @@ u64 number_of(void const* pointer) {
   return reinterpret_cast<u64>(pointer);
 }
 
-cudaError_t on_host(void** pointer, u64 bytes, std::map<u64, u64>& list) {
-  constexpr u64 apart = 256;
-  *pointer = bytes <= ~u64(0) - apart ? std::aligned_alloc(apart, (bytes / apart + 1) * apart) : nullptr;
-  if (*pointer == nullptr) {
-    return remembered(cudaErrorMemoryAllocation);
-  }
-  list[number_of(*pointer)] = bytes;
-  return cudaSuccess;
-}
-
 bool pageable(void const* pointer, u64 bytes) {
   return !device_memory::owns(pointer) && !device_memory::kernels_may_use(number_of(pointer), bytes);
 }
 
 void copy_now(void* to, void const* from, u64 bytes) {
-  bool const to_device = device_memory::owns(to);
-  bool const from_device = device_memory::owns(from);
   u8* const target = device_memory::range(to, bytes, "copy");
   u8 const* const source = device_memory::range(from, bytes, "copy");
-  if (to_device && from_device) {
-    ++counters.copies_on_device;
-    counters.bytes_on_device += bytes;
+  if (device_memory::owns(to) || device_memory::owns(from)) {
+    ++counters.copies;
+    counters.bytes_copied += bytes;
+  }
+  if (device_memory::owns(to) && device_memory::owns(from)) {
     device_memory::copy_marks(number_of(to), number_of(from), bytes);
-  } else if (to_device) {
-    ++counters.copies_to_device;
-    counters.bytes_to_device += bytes;
+  } else if (!device_memory::was_written(number_of(from), bytes)) {
+    stop("copy of %lu bytes from %p to the host, and of these some that nobody wrote", bytes, from);
+  } else {
     device_memory::mark_written(number_of(to), bytes);
-  } else if (from_device) {
-    ++counters.copies_to_host;
-    counters.bytes_to_host += bytes;
-    if (!device_memory::was_written(number_of(from), bytes)) {
-      stop("copy of %lu bytes from %p to the host, and of these some that nobody wrote", bytes, from);
-    }
   }
   std::memmove(target, source, bytes);
 }
@@ -85,20 +68,19 @@ void copy(void* to, void const* from, u64 bytes, cudaMemcpyKind kind, cudaStream
   }
   enqueue(queue, [to, from, bytes] { copy_now(to, from, bytes); });
   if (pageable(to, bytes)) {
-    ++counters.blocking_copies;
+    ++counters.host_waits;
     finish(queue);
   }
 }
 
-// Of a __device__ or __constant__ variable; 0 where host code names none.
-u64 address_of(void const* symbol) {
-  auto const found = symbols().find(symbol);
-  if (found == symbols().end()) {
-    return 0;
+// Somewhere in a __device__ or __constant__ variable.
+void* place_in(void const* symbol, size_t offset) {
+  auto const found = symbols.find(symbol);
+  if (found == symbols.end()) {
+    stop("a copy to %p, which is no variable of the device", symbol);
   }
   read(*found->second.owner);
-  auto const place = found->second.owner->variables.find(found->second.name);
-  return place == found->second.owner->variables.end() ? 0 : place->second.address;
+  return reinterpret_cast<void*>(found->second.owner->variables.at(found->second.name).address + offset);
 }
 
 } // namespace
@@ -108,44 +90,31 @@ u64 address_of(void const* symbol) {
 using namespace cuda_emulator;
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  runtime_lock const lock(runtime_mutex());
-  *pointer = bytes != 0 ? reinterpret_cast<void*>(device_memory::allocate(bytes)) : nullptr;
-  return bytes != 0 && *pointer == nullptr ? remembered(cudaErrorMemoryAllocation) : cudaSuccess;
-}
-
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
-  return cudaMalloc(pointer, bytes);
+  return in_runtime([&] {
+    *pointer = bytes != 0 ? reinterpret_cast<void*>(device_memory::allocate(bytes)) : nullptr;
+    return bytes != 0 && *pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  });
 }
 
 cudaError_t cudaFree(void* pointer) {
-  runtime_lock const lock(runtime_mutex());
-  if (pointer != nullptr) {
-    finish_all();
-    if (device_memory::managed.erase(number_of(pointer)) != 0) {
-      std::free(pointer);
-    } else {
+  return in_runtime([&] {
+    if (pointer != nullptr) {
+      finish_all();
       device_memory::release(number_of(pointer));
     }
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  runtime_lock const lock(runtime_mutex());
-  if (pointer != nullptr) {
-    enqueue(stream_of(stream), [pointer] { device_memory::release(number_of(pointer)); });
-  }
-  return cudaSuccess;
-}
-
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
-  runtime_lock const lock(runtime_mutex());
-  return on_host(pointer, bytes, device_memory::managed);
+  });
 }
 
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
-  runtime_lock const lock(runtime_mutex());
-  return on_host(pointer, bytes, device_memory::pinned);
+  return in_runtime([&] {
+    constexpr u64 apart = 256;
+    *pointer = bytes <= ~u64(0) - apart ? std::aligned_alloc(apart, (bytes / apart + 1) * apart) : nullptr;
+    if (*pointer == nullptr) {
+      return cudaErrorMemoryAllocation;
+    }
+    device_memory::pinned[number_of(*pointer)] = bytes;
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
@@ -153,84 +122,49 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
-  runtime_lock const lock(runtime_mutex());
-  if (pointer == nullptr) {
-    return cudaSuccess;
-  }
-  finish_all();
-  if (device_memory::pinned.erase(number_of(pointer)) == 0) {
-    stop("free of %p, which is no page-locked memory that CUDA has given", pointer);
-  }
-  std::free(pointer);
-  return cudaSuccess;
-}
-
-cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
-  runtime_lock const lock(runtime_mutex());
-  device_memory::registered[number_of(pointer)] = bytes;
-  return cudaSuccess;
-}
-
-cudaError_t cudaHostUnregister(void* pointer) {
-  runtime_lock const lock(runtime_mutex());
-  device_memory::registered.erase(number_of(pointer));
-  return cudaSuccess;
+  return in_runtime([&] {
+    if (pointer == nullptr) {
+      return;
+    }
+    finish_all();
+    if (device_memory::pinned.erase(number_of(pointer)) == 0) {
+      stop("free of %p, which is no page-locked memory that CUDA has given", pointer);
+    }
+    std::free(pointer);
+  });
 }
 
 cudaError_t cudaMemcpyAsync(void* to, void const* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  runtime_lock const lock(runtime_mutex());
-  copy(to, from, bytes, kind, stream);
-  return cudaSuccess;
+  return in_runtime([&] { copy(to, from, bytes, kind, stream); });
 }
 
 cudaError_t cudaMemcpy(void* to, void const* from, size_t bytes, cudaMemcpyKind kind) {
-  runtime_lock const lock(runtime_mutex());
-  copy(to, from, bytes, kind, nullptr);
-  counters.blocking_copies += pageable(to, bytes) && bytes != 0 ? 0 : 1; // else it is counted already
-  finish(stream_of(nullptr));
-  return cudaSuccess;
+  return in_runtime([&] {
+    copy(to, from, bytes, kind, nullptr);
+    counters.host_waits += pageable(to, bytes) && bytes != 0 ? 0 : 1; // else it is counted already
+    finish(stream_of(nullptr));
+  });
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(void const* symbol, void const* from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
-  runtime_lock const lock(runtime_mutex());
-  u64 const address = address_of(symbol);
-  return address == 0 ? remembered(cudaErrorInvalidSymbol)
-                      : cudaMemcpyAsync(reinterpret_cast<void*>(address + offset), from, bytes, kind, stream);
+  return in_runtime([&] { copy(place_in(symbol, offset), from, bytes, kind, stream); });
 }
 
 cudaError_t cudaMemcpyToSymbol(void const* symbol, void const* from, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-  runtime_lock const lock(runtime_mutex());
-  u64 const address = address_of(symbol);
-  return address == 0 ? remembered(cudaErrorInvalidSymbol)
-                      : cudaMemcpy(reinterpret_cast<void*>(address + offset), from, bytes, kind);
-}
-
-cudaError_t cudaMemcpyFromSymbol(void* to, void const* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
-  runtime_lock const lock(runtime_mutex());
-  u64 const address = address_of(symbol);
-  return address == 0 ? remembered(cudaErrorInvalidSymbol)
-                      : cudaMemcpy(to, reinterpret_cast<void*>(address + offset), bytes, kind);
-}
-
-cudaError_t cudaGetSymbolAddress(void** pointer, void const* symbol) {
-  runtime_lock const lock(runtime_mutex());
-  *pointer = reinterpret_cast<void*>(address_of(symbol));
-  return *pointer == nullptr ? remembered(cudaErrorInvalidSymbol) : cudaSuccess;
+  return in_runtime([&] { return cudaMemcpy(place_in(symbol, offset), from, bytes, kind); });
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  runtime_lock const lock(runtime_mutex());
-  if (bytes != 0 && pageable(to, bytes)) {
-    stop("memset of %lu bytes at %p, which is no memory of the device; is it the host's?", bytes, to);
-  }
-  enqueue(stream_of(stream), [to, value, bytes] {
-    ++counters.memsets;
-    counters.bytes_set += bytes;
-    std::memset(device_memory::range(to, bytes, "memset"), value, bytes);
-    device_memory::mark_written(number_of(to), bytes);
+  return in_runtime([&] {
+    if (bytes != 0 && pageable(to, bytes)) {
+      stop("memset of %lu bytes at %p, which is no memory of the device; is it the host's?", bytes, to);
+    }
+    enqueue(stream_of(stream), [to, value, bytes] {
+      std::memset(device_memory::range(to, bytes, "memset"), value, bytes);
+      device_memory::mark_written(number_of(to), bytes);
+    });
   });
-  return cudaSuccess;
 }
 
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
@@ -238,21 +172,13 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void const* pointer) {
-  runtime_lock const lock(runtime_mutex());
-  bool const of_device = device_memory::owns(pointer);
-  u64 const address = number_of(pointer);
-  *attributes = {};
-  attributes->devicePointer = const_cast<void*>(pointer);
-  attributes->hostPointer = of_device ? nullptr : const_cast<void*>(pointer);
-  attributes->type = of_device                                                    ? cudaMemoryTypeDevice
-                     : device_memory::lies_in(device_memory::managed, address, 1) ? cudaMemoryTypeManaged
-                     : device_memory::kernels_may_use(address, 1)                 ? cudaMemoryTypeHost
-                                                                                  : cudaMemoryTypeUnregistered;
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
-  *total = size_t(8) << 30;
-  *available = size_t(4) << 30;
-  return cudaSuccess;
+  return in_runtime([&] {
+    bool const of_device = device_memory::owns(pointer);
+    *attributes = {};
+    attributes->devicePointer = const_cast<void*>(pointer);
+    attributes->hostPointer = of_device ? nullptr : const_cast<void*>(pointer);
+    attributes->type = of_device              ? cudaMemoryTypeDevice
+                       : pageable(pointer, 1) ? cudaMemoryTypeUnregistered
+                                              : cudaMemoryTypeHost;
+  });
 }
