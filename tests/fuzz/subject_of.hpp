@@ -44,7 +44,7 @@ subject subject_of(std::string name, family kind) {
   made.about.options = taken_from<typename Algorithm::options>({}).second;
   made.make = &make_participant<Algorithm, Base>;
   made.file = [](bool of_sgd) {
-    typename oktopk::sgd<Algorithm>::state_type const state;
+    typename oktopk::sgd<Algorithm>::state_type const state{};
     return of_sgd ? saved(state) : saved(state.allreduce);
   };
   return made;
