@@ -5,35 +5,118 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 namespace oktopk_fuzz {
 
+/// What a bad option is put into.
+struct spoilt {
+  options& how;
+  double& learning_rate;
+  fuzz_case const& what;
+  draws& draw;
+
+  void size(std::optional<std::int64_t> k, std::optional<double> density) const {
+    how.k = k;
+    how.density = density;
+  }
+  template <class... T>
+  auto one_of(T... choices) const {
+    return draw.one_of<std::common_type_t<T...>>({choices...});
+  }
+};
+
+/// What is wrong with the options of an object that must not be made.
+struct bad_option {
+  char const* name;
+  oktopk::fault code;
+  char const* of; ///< the option that an algorithm must have for it, if any
+  void (*spoil)(spoilt at);
+  bool (*fits)(facts const& about, fuzz_case const& what) = nullptr;
+
+  bool of_one_rank() const { return code == oktopk::fault::ranks_disagree; }
+};
+
 namespace {
 
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
+
+void spoil_band(spoilt a, double& low, double& high) {
+  if (a.draw.chance(0.5)) {
+    low = a.one_of(-0.1, 1.1, nan);
+  } else {
+    high = a.one_of(0.9, nan);
+  }
+}
+
+using enum oktopk::fault;
+
+bad_option const bad_option_list[] = {
+    {"negative length", option_out_of_range, nullptr,
+     [](spoilt a) {
+       a.how.length = -a.draw.between(1, 10);
+       a.size({}, 0.5); // no k fits
+     }},
+    {"negative k", k_out_of_range, "k", [](spoilt a) { a.size(-a.draw.between(1, 5), {}); }},
+    {"k beyond the length", k_out_of_range, "k",
+     [](spoilt a) { a.size(a.how.length + a.one_of(1, 1000, most_int64 - a.how.length), {}); }},
+    {"k and density", k_out_of_range, "k", [](spoilt a) { a.size(0, 0.5); }},
+    {"no k", k_out_of_range, "k", [](spoilt a) { a.size({}, {}); }},
+    {"density that is no number", density_out_of_range, "k", [](spoilt a) { a.size({}, nan); }},
+    {"density of 0 or less", density_out_of_range, "k", [](spoilt a) { a.size({}, a.one_of(0.0, -0.5, -infinity)); }},
+    {"density beyond 1", density_out_of_range, "k", [](spoilt a) { a.size({}, a.one_of(1.0000001, 50.0, infinity)); }},
+    {"length beyond the index", index_overflow, nullptr,
+     [](spoilt a) { a.how.length = std::numeric_limits<std::int32_t>::max() + a.draw.between(1, 1000); },
+     [](facts const& about, fuzz_case const&) { return about.index_bytes == 4; }},
+    {"tau", option_out_of_range, "tau", [](spoilt a) { a.how.tau = a.one_of(0, -3); }},
+    {"rounds", option_out_of_range, "rounds", [](spoilt a) { a.how.rounds = -1; }},
+    {"bucket", option_out_of_range, "bucket", [](spoilt a) { a.how.bucket = a.one_of(0, -4); }},
+    {"ratio", option_out_of_range, "ratio", [](spoilt a) { a.how.ratio = a.one_of(0.5, nan, -1.0); }},
+    {"local tau'", option_out_of_range, "local_tau_prime", [](spoilt a) { a.how.local_tau_prime = a.one_of(0, -1); }},
+    {"local band", option_out_of_range, "local_low",
+     [](spoilt a) { spoil_band(a, a.how.local_low, a.how.local_high); }},
+    {"global tau'", option_out_of_range, "global_tau_prime",
+     [](spoilt a) { a.how.global_tau_prime = a.one_of(0, -1); }},
+    {"global band", option_out_of_range, "global_low",
+     [](spoilt a) { spoil_band(a, a.how.global_low, a.how.global_high); }},
+    {"codec rate", option_out_of_range, "codec_rate",
+     [](spoilt a) { a.how.codec_rate = a.one_of(3, 17, 0, -8, 1000); }},
+    {"segment", option_out_of_range, "segment", [](spoilt a) { a.how.segment = a.one_of(0, -1); }},
+    {"chunks", option_out_of_range, "chunk_bytes",
+     [](spoilt a) { (a.draw.chance(0.5) ? a.how.chunk_bytes = 3 : a.how.ahead = 0); }},
+    {"learning rate", option_out_of_range, nullptr, [](spoilt a) { a.learning_rate = a.one_of(nan, infinity); },
+     [](facts const&, fuzz_case const& what) { return what.calls_made != way::bare; }},
+    {"other length", ranks_disagree, nullptr, [](spoilt a) { a.how.length += 1; }},
+    {"other k", ranks_disagree, "k", [](spoilt a) { a.size(a.what.k > 0 ? a.what.k - 1 : 1, {}); },
+     [](facts const&, fuzz_case const& what) { return what.how.length > 1; }},
+    {"other tau", ranks_disagree, "tau", [](spoilt a) { a.how.tau = a.how.tau == 1 ? 2 : 1; }},
+    {"other bucket", ranks_disagree, "bucket", [](spoilt a) { a.how.bucket = a.how.bucket == 1 ? 2 : 1; },
+     [](facts const& about, fuzz_case const&) { return about.kind == family::ok_topk; }},
+    {"other codec rate", ranks_disagree, "codec_rate",
+     [](spoilt a) { a.how.codec_rate = a.how.codec_rate == 8 ? 9 : 8; }},
+};
+
+// Whether it can be put into a case of this algorithm.
+bool fits(bad_option const& one, facts const& about, fuzz_case const& what) {
+  return (one.of == nullptr || about.has(one.of)) && (what.ranks > 1 || !one.of_one_rank()) &&
+         (one.fits == nullptr || one.fits(about, what));
+}
 
 int draw_ranks(draws& draw) {
   double const at = draw.real(0, 1);
-  if (at < 0.7) {
-    return static_cast<int>(draw.between(1, 5));
-  }
-  return static_cast<int>(at < 0.9 ? draw.between(6, 13) : draw.between(14, 33));
+  return static_cast<int>(at < 0.7 ? draw.between(1, 5) : at < 0.9 ? draw.between(6, 13) : draw.between(14, 33));
 }
 
 std::int64_t draw_length(draws& draw, int ranks) {
   double const at = draw.real(0, 1);
-  if (at < 0.4) {
-    return draw.between(0, 40);
-  }
-  if (at < 0.7) {
-    return draw.between(41, 400);
-  }
-  if (at < 0.93) {
-    return draw.one_of({draw.between(401, 2500), std::int64_t(64) * ranks * draw.between(1, 12)});
-  }
-  return draw.between(2500, 20000);
+  return at < 0.4    ? draw.between(0, 40)
+         : at < 0.7  ? draw.between(41, 400)
+         : at < 0.93 ? draw.one_of({draw.between(401, 2500), std::int64_t(64) * ranks * draw.between(1, 12)})
+                     : draw.between(2500, 20000);
 }
 
 std::int64_t draw_k(draws& draw, std::int64_t length, int ranks) {
@@ -79,58 +162,27 @@ void draw_options(draws& draw, options& how) {
   how.ahead = draw.one_of<std::int64_t>({1, 2, 4, 100, most_int64});
 }
 
-shape draw_shape(draws& draw) {
-  return static_cast<shape>(draw.between(0, static_cast<std::int64_t>(shape::all_exponents)));
+shape const& shape_named(std::string_view name) {
+  return *std::find_if(shapes().begin(), shapes().end(), [&](shape const& each) { return each.name == name; });
 }
 
 void draw_calls(draws& draw, fuzz_case& what) {
   bool const mixed_shapes = draw.chance(0.35);
   bool const poisoned = draw.chance(0.4);
-  shape const theme = draw_shape(draw);
+  shape const* const theme = &draw.one_of(shapes());
   // The k-th sum is a high power of two, and then sums overflow.
   bool const ladder = draw.chance(0.05);
   int step = 0;
   for (planned_call& each : what.calls) {
-    each.gradient = mixed_shapes ? draw_shape(draw) : theme;
+    each.gradient = mixed_shapes ? &draw.one_of(shapes()) : theme;
     if (ladder) {
-      each.gradient = step++ % 2 == 0 ? shape::one_power : shape::near_overflow;
+      each.gradient = &shape_named(step++ % 2 == 0 ? "one_power" : "near_overflow");
     }
     if (poisoned && draw.chance(0.35)) {
       each.spoilt = static_cast<poison>(draw.between(1, static_cast<std::int64_t>(poison::wrong_weights)));
     }
     each.scale = draw.chance(0.1) ? draw.one_of({1e-3, 10.0, 1e3}) : 1;
   }
-}
-
-// What an object must refuse, of what the algorithm has.
-bad_option draw_bad_option(draws& draw, facts const& about, fuzz_case const& what) {
-  using enum bad_option;
-  option_names const& has = about.has;
-  std::vector<bad_option> possible{length_negative};
-  auto const add = [&](bool there, std::initializer_list<bad_option> some) {
-    possible.insert(possible.end(), some.begin(), there ? some.end() : some.begin());
-  };
-  add(has.k, {k_negative, k_beyond, k_and_density, no_k, density_not_a_number, density_zero, density_beyond});
-  add(about.index_bytes == 4, {length_beyond_index});
-  add(has.tau, {tau});
-  add(has.rounds, {rounds});
-  add(has.bucket, {bucket});
-  add(has.ratio, {ratio});
-  add(has.local_tau_prime, {local_tau_prime});
-  add(has.local_band, {local_band});
-  add(has.global_tau_prime, {global_tau_prime});
-  add(has.global_band, {global_band});
-  add(has.codec_rate, {rate});
-  add(has.segment, {segment});
-  add(has.chunks, {chunk});
-  add(what.calls_made != way::bare, {learning_rate});
-  bool const many = what.ranks > 1;
-  add(many, {other_length});
-  add(many && has.k && what.how.length > 1, {other_k});
-  add(many && has.tau, {other_tau});
-  add(many && has.bucket && about.kind == family::ok_topk, {other_bucket});
-  add(many && has.codec_rate, {other_rate});
-  return draw.one_of(possible);
 }
 
 // A case must not take long, however many ranks it has.
@@ -143,44 +195,38 @@ void keep_small(draws& draw, fuzz_case& what, bool many_calls) {
   }
 }
 
-void apply(limits const& within, fuzz_case& what) {
-  auto const has = [&](char const* name) {
-    return std::find(within.without.begin(), within.without.end(), name) != within.without.end();
+void apply(limits const& within, facts const& about, fuzz_case& what) {
+  auto const limit = [&](char const* name, std::int64_t drawn) {
+    auto const at = within.find(name);
+    return at == within.end() ? drawn : at->second;
   };
-  what.ranks = within.ranks > 0 ? within.ranks : what.ranks;
-  if (within.calls > 0) {
-    what.calls.resize(std::min(what.calls.size(), static_cast<std::size_t>(within.calls)));
-  }
-  if (has("options")) {
-    options const defaults;
-    options const drawn = what.how;
-    what.how = defaults;
+  auto const without = [&](char const* part) { return within.contains(part); };
+  what.ranks = static_cast<int>(limit("ranks", what.ranks));
+  auto const calls = static_cast<std::int64_t>(what.calls.size());
+  what.calls.resize(static_cast<std::size_t>(std::min(calls, limit("calls", calls))));
+  if (without("options")) {
+    options const drawn = std::exchange(what.how, {});
     what.how.length = drawn.length;
     what.how.k = drawn.k;
     what.how.density = drawn.density;
     what.how.return_dropped = drawn.return_dropped;
   }
-  if (within.length >= 0 || within.k >= 0) {
-    what.how.length = within.length >= 0 ? within.length : what.how.length;
-    what.k = std::min(within.k >= 0 ? within.k : what.k, what.how.length);
+  if (within.contains("length") || within.contains("k")) {
+    what.how.length = limit("length", what.how.length);
+    what.k = std::min(limit("k", what.k), what.how.length);
     what.how.k = what.k;
     what.how.density.reset();
   }
-  if (has("sgd")) {
-    what.calls_made = way::bare;
+  what.calls_made = without("sgd") ? way::bare : what.calls_made;
+  what.feedback = what.feedback && !without("feedback");
+  if (what.refused_first != nullptr && (without("refusal") || !fits(*what.refused_first, about, what))) {
+    what.refused_first = nullptr;
   }
-  if (has("feedback")) {
-    what.feedback = false;
-  }
-  if (has("refusal") || (what.ranks == 1 && what.refused_first >= bad_option::other_k) ||
-      (what.calls_made == way::bare && what.refused_first == bad_option::learning_rate)) {
-    what.refused_first = bad_option::none;
-  }
-  what.replica_before = has("replica") ? -1 : what.replica_before;
-  what.damage_before = has("damage") ? -1 : what.damage_before;
-  what.file_before = has("file") ? -1 : what.file_before;
+  what.replica_before = without("replica") ? -1 : what.replica_before;
+  what.damage_before = without("damage") ? -1 : what.damage_before;
+  what.file_before = without("file") ? -1 : what.file_before;
   for (planned_call& each : what.calls) {
-    each.spoilt = has("poison") ? poison::none : each.spoilt;
+    each.spoilt = without("poison") ? poison::none : each.spoilt;
   }
 }
 
@@ -193,6 +239,7 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
     what.seed = mixed({what.seed, static_cast<std::uint64_t>(letter)});
   }
   draws draw(what.seed);
+  what.values = about.values;
   what.far = far;
   what.ranks = draw_ranks(draw);
   what.how.length = draw_length(draw, what.ranks);
@@ -229,116 +276,52 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
   what.damage_before = some_call(0.2);
   what.file_before = some_call(0.2);
   bool const refusal = draw.chance(0.1);
-  bad_option const which = draw_bad_option(draw, about, what);
-  what.refused_first = refusal ? which : bad_option::none;
+  std::vector<bad_option const*> possible;
+  for (bad_option const& each : bad_option_list) {
+    if (fits(each, about, what)) {
+      possible.push_back(&each);
+    }
+  }
+  bad_option const* const which = draw.one_of(possible);
+  what.refused_first = refusal ? which : nullptr;
   what.refused_on_one_rank = draw.chance(0.5);
-  apply(within, what);
+  apply(within, about, what);
   return what;
 }
 
 std::string in_words(fuzz_case const& what) {
+  constexpr char const* ways[] = {"each for itself", "by sgd", "by sgd with a hook", "by sgd, strided"};
   std::ostringstream text;
   text << what.ranks << " ranks" << (what.far ? " (staged)" : "") << ", n " << what.how.length << ", k " << what.k
-       << ", " << what.calls.size() << " calls ";
-  switch (what.calls_made) {
-  case way::bare: text << (what.feedback ? "with residuals" : "each for itself"); break;
-  case way::fused: text << "by sgd"; break;
-  case way::hooked: text << "by sgd with a hook"; break;
-  case way::strided: text << "by sgd, strided"; break;
+       << ", " << what.calls.size() << " calls "
+       << (what.feeds_back() ? "with residuals" : ways[static_cast<int>(what.calls_made)]) << " at rate "
+       << what.learning_rate;
+  for (auto const& [name, before] : {std::pair("new rate", what.new_rate_before),
+                                     {"replica", what.replica_before},
+                                     {"altered state", what.damage_before},
+                                     {"damaged file", what.file_before}}) {
+    text << (before < 0 ? "" : std::string(", ") + name + " before call " + std::to_string(before));
   }
-  if (what.calls_made != way::bare) {
-    text << " at rate " << what.learning_rate;
+  if (what.refused_first != nullptr) {
+    text << ", bad " << what.refused_first->name << (what.refused_on_one_rank ? " on one rank" : " on all ranks");
   }
-  auto const event = [&](char const* name, int before) {
-    if (before >= 0) {
-      text << ", " << name << " before call " << before;
-    }
-  };
-  event("new rate", what.new_rate_before);
-  event("replica", what.replica_before);
-  event("altered state", what.damage_before);
-  event("damaged file", what.file_before);
-  if (what.refused_first != bad_option::none) {
-    text << ", bad option " << static_cast<int>(what.refused_first)
-         << (what.refused_on_one_rank ? " on one rank" : " on all ranks");
-  }
-  options const& how = what.how;
-  text << "; tau " << how.tau << ", rounds " << how.rounds << ", bucket " << how.bucket << ", ratio " << how.ratio
-       << (how.bound_sent ? ", bounded" : "") << ", message " << how.message_entries << ", local tau' "
-       << how.local_tau_prime << " band " << how.local_low << " to " << how.local_high << ", global tau' "
-       << how.global_tau_prime << " band " << how.global_low << " to " << how.global_high
-       << (how.return_dropped ? "" : ", dropped are lost") << ", codec rate " << how.codec_rate
-       << (how.by_message ? " by message" : "") << ", segment " << how.segment << ", cutoff " << how.cutoff_bytes
-       << ", chunk " << how.chunk_bytes << ", ahead " << how.ahead << "; shapes";
+#define OKTOPK_FUZZ_TELL(type, name, value, member) text << ", " #name " " << what.how.name;
+  OKTOPK_FUZZ_EACH_OPTION(OKTOPK_FUZZ_TELL)
+#undef OKTOPK_FUZZ_TELL
+  text << (what.how.by_message ? ", coded by message" : "") << "; shapes";
   for (planned_call const& each : what.calls) {
-    text << " " << static_cast<int>(each.gradient);
-    if (each.spoilt != poison::none) {
-      text << "!" << static_cast<int>(each.spoilt);
-    }
+    text << " " << each.gradient->name << (each.spoilt == poison::none ? "" : "!");
   }
   return text.str();
 }
 
 bad_options refused_options(fuzz_case const& what, int rank) {
-  using enum bad_option;
-  using oktopk::fault;
-  bad_option const which = what.refused_first;
-  bad_options made{what.how, what.learning_rate,
-                   which >= other_k                                           ? fault::ranks_disagree
-                   : which == length_beyond_index                             ? fault::index_overflow
-                   : which >= k_negative && which <= no_k                     ? fault::k_out_of_range
-                   : which >= density_not_a_number && which <= density_beyond ? fault::density_out_of_range
-                                                                              : fault::option_out_of_range};
+  bad_option const& which = *what.refused_first;
+  bad_options made{what.how, what.learning_rate, which.code};
   draws draw(mixed({what.seed, 4}));
-  if ((what.refused_on_one_rank || which >= other_k) && rank != static_cast<int>(draw.between(0, what.ranks - 1))) {
-    return made;
-  }
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  options& how = made.how;
-  auto const size = [&](std::optional<std::int64_t> k, std::optional<double> density) {
-    how.k = k;
-    how.density = density;
-  };
-  switch (which) {
-  case none: break;
-  case k_negative: size(-draw.between(1, 5), {}); break;
-  case k_beyond: size(how.length + draw.one_of<std::int64_t>({1, 1000, most_int64 - how.length}), {}); break;
-  case k_and_density: size(0, 0.5); break;
-  case no_k: size({}, {}); break;
-  case density_not_a_number: size({}, nan); break;
-  case density_zero: size({}, draw.one_of({0.0, -0.5, -infinity})); break;
-  case density_beyond: size({}, draw.one_of({1.0000001, 50.0, infinity})); break;
-  case length_negative:
-    how.length = -draw.between(1, 10);
-    size({}, 0.5); // no k fits
-    break;
-  case length_beyond_index: how.length = std::numeric_limits<std::int32_t>::max() + draw.between(1, 1000); break;
-  case tau: how.tau = draw.one_of<std::int64_t>({0, -3}); break;
-  case rounds: how.rounds = -1; break;
-  case bucket: how.bucket = draw.one_of({0, -4}); break;
-  case ratio: how.ratio = draw.one_of({0.5, nan, -1.0}); break;
-  case local_tau_prime: how.local_tau_prime = draw.one_of<std::int64_t>({0, -1}); break;
-  case global_tau_prime: how.global_tau_prime = draw.one_of<std::int64_t>({0, -1}); break;
-  case local_band:
-  case global_band: {
-    bool const local = which == local_band;
-    if (draw.chance(0.5)) {
-      (local ? how.local_low : how.global_low) = draw.one_of({-0.1, 1.1, nan});
-    } else {
-      (local ? how.local_high : how.global_high) = draw.one_of({0.9, nan});
-    }
-    break;
-  }
-  case rate: how.codec_rate = draw.one_of({3, 17, 0, -8, 1000}); break;
-  case segment: how.segment = draw.one_of<std::int64_t>({0, -1}); break;
-  case chunk: draw.chance(0.5) ? how.chunk_bytes = 3 : how.ahead = 0; break;
-  case learning_rate: made.learning_rate = draw.one_of({nan, infinity}); break;
-  case other_k: size(what.k > 0 ? what.k - 1 : 1, {}); break;
-  case other_length: how.length += 1; break;
-  case other_tau: how.tau = how.tau == 1 ? 2 : 1; break;
-  case other_bucket: how.bucket = how.bucket == 1 ? 2 : 1; break;
-  case other_rate: how.codec_rate = how.codec_rate == 8 ? 9 : 8; break;
+  if ((!what.refused_on_one_rank && !which.of_one_rank()) ||
+      rank == static_cast<int>(draw.between(0, what.ranks - 1))) {
+    which.spoil({made.how, made.learning_rate, what, draw});
   }
   return made;
 }

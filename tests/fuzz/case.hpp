@@ -3,43 +3,154 @@
 #pragma once
 
 #include "fuzz/draws.hpp"
-#include "fuzz/options.hpp"
+#include "support/set_if_there.hpp"
 
-#include <cstdint>
+#include <oktopk/codec/concept.hpp>
+#include <oktopk/core/error.hpp>
+#include <oktopk/dense/coded_wire.hpp>
+
+#include <cmath>
+#include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace oktopk_fuzz {
 
-/// What a gradient is like, on all ranks in one call.
-enum class shape {
-  normal,
-  lasting, ///< much the same in every call, large in the same places on all ranks
-  heavy_tailed,
-  zeros,
-  signed_zeros,
-  equal,         ///< one value everywhere
-  nearly_equal,  ///< neighbours in the last bits
-  few_values,    ///< ties
-  whole_numbers, ///< sums are exact
-  few_nonzero,
-  denormal,
-  near_overflow, ///< sums may overflow
-  large,         ///< sums just do not overflow
-  half_way_up,   ///< squares overflow, sums do not
-  one_rank_all,  ///< all others have zeros
-  disjoint,      ///< each rank is large in a stretch of its own
-  next_region,   ///< each rank is large in another one's stretch
-  moving_peaks,
-  crowded,       ///< all mass in a few neighbours
-  jumping,       ///< up and down by 1e20 from call to call
-  cancelling,    ///< ranks in pairs whose sums are zero
-  powers_of_two, ///< of all exponents
-  top_powers,    ///< of the highest exponents
-  one_power,     ///< the same high power everywhere, so that the sums are one
-  all_exponents,
+enum class family { ok_topk, topk_a, topk_dsa, gtopk, dense };
+
+/// How entries are chosen.
+enum class choice {
+  none,      ///< all of them
+  exact,     ///< the k largest
+  reused,    ///< a threshold that is evaluated anew when it is due or its count leaves a band
+  unguarded, ///< the same without the band
+  gathered,  ///< a threshold from a gather of all candidates
+  gaussian,  ///< a threshold from mean and standard deviation
 };
+
+enum class rounding { none, bfloat16, block_float, zfp };
+
+/// A type of values. All that is drawn and checked is held in doubles, which is the same: a sum, product or quotient of
+/// two floats that is rounded to a double and then to a float is the float that their own arithmetic gives.
+struct value_type {
+  int bytes = 4;
+  double epsilon = 0;
+  double least = 0; ///< normal number
+  double denormal = 0;
+  double most = 0;
+  int least_exponent = 0; ///< of a denormal number
+  int most_exponent = 0;
+
+  /// The neighbour above.
+  double next(double x) const {
+    return bytes == 4
+               ? static_cast<double>(std::nextafter(static_cast<float>(x), std::numeric_limits<float>::infinity()))
+               : std::nextafter(x, std::numeric_limits<double>::infinity());
+  }
+  double rounded(double x) const { return bytes == 4 ? static_cast<double>(static_cast<float>(x)) : x; }
+};
+
+template <class Value>
+constexpr value_type type_of() {
+  using limit = std::numeric_limits<Value>;
+  return {sizeof(Value),          limit::epsilon(), limit::min(),
+          limit::denorm_min(),    limit::max(),     limit::min_exponent - limit::digits,
+          limit::max_exponent - 1};
+}
+
+/// Each option behind the length and k: its type, its name here, its default, and the member that it is of the options of
+/// an algorithm.
+#define OKTOPK_FUZZ_EACH_OPTION(X)                                                                                     \
+  X(std::int64_t, tau, 64, partition.tau)                                                                              \
+  X(int, rounds, 2, partition.rounds)                                                                                  \
+  X(int, bucket, 4, schedule.bucket)                                                                                   \
+  X(double, ratio, 4, gather.ratio)                                                                                    \
+  X(bool, bound_sent, true, gather.bound_sent)                                                                         \
+  X(std::int64_t, message_entries, 2048, gather.message_entries)                                                       \
+  X(std::int64_t, local_tau_prime, 32, local_select.tau_prime)                                                         \
+  X(double, local_low, 2.0 / 3, local_select.low)                                                                      \
+  X(double, local_high, 1.5, local_select.high)                                                                        \
+  X(std::int64_t, global_tau_prime, 32, global_select.tau_prime)                                                       \
+  X(double, global_low, 2.0 / 3, global_select.low)                                                                    \
+  X(double, global_high, 1.5, global_select.high)                                                                      \
+  X(bool, return_dropped, true, return_dropped)                                                                        \
+  X(int, codec_rate, 8, reduce.codec.rate)                                                                             \
+  X(std::int64_t, segment, std::int64_t(1) << 19, reduce.segment)                                                      \
+  X(std::int64_t, cutoff_bytes, 0, reduce.cutoff_bytes)                                                                \
+  X(std::int64_t, chunk_bytes, std::int64_t(1) << 20, reduce.chunk_bytes)                                              \
+  X(std::int64_t, ahead, 4, reduce.ahead)
+
+/// The options of all algorithms and policies together; each takes those that it has.
+struct options {
+  std::int64_t length = 0;
+  std::optional<std::int64_t> k = 0;
+  std::optional<double> density;
+  bool by_message = false;
+#define OKTOPK_FUZZ_DECLARE(type, name, value, member) type name = value;
+  OKTOPK_FUZZ_EACH_OPTION(OKTOPK_FUZZ_DECLARE)
+#undef OKTOPK_FUZZ_DECLARE
+};
+
+/// The options of one algorithm, and the names of those that it has, so that they can be spoilt.
+template <class Options>
+std::pair<Options, std::set<std::string>> taken_from(options const& from) {
+  std::pair<Options, std::set<std::string>> taken;
+  Options& how = taken.first;
+  how.length = from.length;
+  SET_IF_THERE(how.density, from.density);
+  SET_IF_THERE(how.reduce.level, from.by_message ? oktopk::codec_level::message : oktopk::codec_level::collective);
+#define OKTOPK_FUZZ_TAKE(type, name, value, member)                                                                    \
+  if constexpr (requires { how.member; }) {                                                                            \
+    how.member = from.name;                                                                                            \
+    taken.second.insert(#name);                                                                                        \
+  }
+  OKTOPK_FUZZ_TAKE(, k, , k)
+  OKTOPK_FUZZ_EACH_OPTION(OKTOPK_FUZZ_TAKE)
+#undef OKTOPK_FUZZ_TAKE
+  return taken;
+}
+
+/// What is promised of an algorithm with its policies, as far as the checks need to know.
+struct facts {
+  std::string name;
+  family kind = family::dense;
+  choice local = choice::none;
+  choice global = choice::none;
+  bool uniform_regions = false;
+  bool paper_gather = false;   ///< balances above 4 x the mean and not otherwise
+  bool sums_round_once = true; ///< of a codec: each rank rounds a value once, not once a step
+  rounding codec = rounding::none;
+  value_type values;
+  int index_bytes = 4;
+  bool exact_size = true; ///< of the format: `entry_words()` times the entries is what a message holds
+  /// The most bytes of so many entries of a gradient of this length, in one message.
+  std::int64_t (*most_bytes)(std::int64_t entries, std::int64_t length) = nullptr;
+  std::int64_t piece_bytes = 0; ///< the most that a message takes more for each piece that it is cut into
+  std::string state_type;
+  std::set<std::string> options;
+
+  bool has(char const* option) const { return options.contains(option); }
+  double entry_words() const { return (values.bytes + index_bytes) / 4.0; }
+  bool lossless() const { return codec == rounding::none; }
+  /// Whether all that is selected contributes.
+  bool all_contribute() const { return kind == family::topk_a || kind == family::topk_dsa || kind == family::dense; }
+};
+
+using numbers = std::vector<double>;
+
+struct moment;
+
+/// What a gradient is like, on all ranks in one call.
+struct shape {
+  char const* name;
+  void (*fill)(moment& of);
+};
+
+/// All there are.
+std::vector<shape> const& shapes();
 
 /// How the input of a call is spoilt on some ranks.
 enum class poison {
@@ -51,39 +162,8 @@ enum class poison {
   wrong_weights,
 };
 
-/// What is wrong with the options of an object that must not be made.
-enum class bad_option {
-  none,
-  k_negative,
-  k_beyond,
-  k_and_density,
-  no_k,
-  density_not_a_number,
-  density_zero,
-  density_beyond,
-  length_negative,
-  length_beyond_index,
-  tau,
-  rounds,
-  bucket,
-  ratio,
-  local_tau_prime,
-  local_band,
-  global_tau_prime,
-  global_band,
-  rate,
-  segment,
-  chunk,
-  learning_rate,
-  other_k, ///< on one rank: the ranks disagree
-  other_length,
-  other_tau,
-  other_bucket,
-  other_rate,
-};
-
 struct planned_call {
-  shape gradient = shape::normal;
+  shape const* gradient = nullptr;
   poison spoilt = poison::none;
   double scale = 1;
 };
@@ -96,9 +176,12 @@ enum class way {
   strided, ///< through `sgd` with a gradient and weights that are not contiguous
 };
 
+struct bad_option;
+
 /// One case: all that is decided beforehand. Gradients follow from the seed.
 struct fuzz_case {
   std::uint64_t seed = 0;
+  value_type values;
   int ranks = 1;
   bool far = false; ///< whether the communicator reaches no memory
   options how;
@@ -106,8 +189,8 @@ struct fuzz_case {
   way calls_made = way::bare;
   bool feedback = true; ///< of bare calls: what is left over goes into the next accumulator
   double learning_rate = 0.1;
-  int new_rate_before = -1; ///< call before which the learning rate changes
-  bad_option refused_first = bad_option::none;
+  int new_rate_before = -1;                  ///< call before which the learning rate changes
+  bad_option const* refused_first = nullptr; ///< of an object that must not be made
   bool refused_on_one_rank = false;
   int replica_before = -1; ///< call before which a replica is made of a checkpoint
   int damage_before = -1;  ///< call before which an altered state is restored
@@ -117,14 +200,9 @@ struct fuzz_case {
   bool feeds_back() const { return calls_made == way::bare && feedback; }
 };
 
-/// What may be changed about a drawn case, to make it smaller.
-struct limits {
-  int ranks = -1;
-  int calls = -1;
-  std::int64_t length = -1;
-  std::int64_t k = -1;
-  std::vector<std::string> without; ///< of: replica, damage, file, refusal, sgd, options, poison, feedback
-};
+/// What is changed about a drawn case, to make it smaller: `ranks`, `calls`, `length` and `k`, and 0 for the parts that
+/// it shall not have: `replica`, `damage`, `file`, `refusal`, `options`, `poison`, `sgd`, `feedback`.
+using limits = std::map<std::string, std::int64_t>;
 
 /// Draws the case of a number.
 fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number, bool far, limits const& within);
@@ -133,15 +211,13 @@ fuzz_case draw_case(facts const& about, std::uint64_t seed, std::uint64_t number
 std::string in_words(fuzz_case const& what);
 
 /// What a rank hands over in a call: a gradient, which may be spoilt, and the length of its weights.
-template <class Value>
 struct handed_over {
-  std::vector<Value> gradient;
+  numbers gradient;
   std::int64_t weights = 0;
 };
 
 /// The same for the same arguments. A smaller case has the same first elements.
-template <class Value>
-handed_over<Value> gradient_of(fuzz_case const& what, int rank, int call);
+handed_over gradient_of(fuzz_case const& what, int rank, int call);
 
 /// Options and learning rate with something wrong, and the error that every rank must get.
 struct bad_options {

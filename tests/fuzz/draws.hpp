@@ -12,31 +12,28 @@
 namespace oktopk_fuzz {
 
 /// What is drawn by chance: the same for a seed on every machine.
-class draws {
+class draws : private oktopk_tests::seeded {
 public:
-  explicit draws(std::uint64_t seed) : from_(seed) {}
+  using seeded::seeded;
 
-  std::uint64_t bits() { return from_.next(); }
-  bool chance(double p) { return from_.uniform() < p; }
+  std::uint64_t bits() { return next(); }
+  bool chance(double p) { return uniform() < p; }
 
   /// In [low, high].
-  std::int64_t between(std::int64_t low, std::int64_t high) { return low + from_.below(high - low + 1); }
+  std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
 
   /// In [low, high).
-  double real(double low, double high) { return low + (high - low) * from_.uniform(); }
+  double real(double low, double high) { return low + (high - low) * uniform(); }
 
   template <class T>
   T one_of(std::initializer_list<T> choices) {
-    return choices.begin()[from_.below(static_cast<std::int64_t>(choices.size()))];
+    return choices.begin()[below(static_cast<std::int64_t>(choices.size()))];
   }
 
   template <class T>
   T const& one_of(std::vector<T> const& choices) {
-    return choices[static_cast<std::size_t>(from_.below(static_cast<std::int64_t>(choices.size())))];
+    return choices[static_cast<std::size_t>(below(static_cast<std::int64_t>(choices.size())))];
   }
-
-private:
-  oktopk_tests::seeded from_;
 };
 
 /// A seed that depends on all of these.

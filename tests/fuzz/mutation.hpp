@@ -4,95 +4,89 @@
 
 #include "fuzz/record.hpp"
 
-#include <bit>
 #include <cstdlib>
-#include <map>
-#include <string>
 
 namespace oktopk_fuzz {
 
-/// A defect that is put in on purpose, to see that the checks find it.
-enum class mutation {
-  none,
-  drops_entry,     ///< the update lacks its last entry, on all ranks
-  flips_bit,       ///< the last bit of a sum is another, on all ranks
-  differs,         ///< the last bit of a sum is another on one rank
-  forgets,         ///< something that contributed is not told of
-  sends_more,      ///< a rank sends a million words more
-  is_silent,       ///< an error does not come
-  says_other,      ///< one rank words an error otherwise
-  blames_other,    ///< all ranks blame the rank behind the last
-  moves,           ///< a call that throws counts as an iteration
-  replica_differs, ///< what goes on from a checkpoint goes another way
-  takes_any_state, ///< an impossible state is taken
-  crashes,         ///< the process ends
-  hangs,           ///< and here it does not
+/// What a rank has seen of a call.
+struct mutable_call {
+  int rank;
+  int ranks;
+  bool of_replica;
+  value_type values;
+  call_record& seen;
+
+  bool is_last() const { return ranks > 1 && rank == ranks - 1; }
+  // Makes a sum its neighbour. Says whether there was one.
+  bool change_sum(std::size_t at) const {
+    bool const there = at < seen.update.values.size();
+    if (there) {
+      seen.update.values[at] = values.next(seen.update.values[at]);
+    }
+    return there;
+  }
 };
 
-inline std::map<std::string, mutation> const mutations = {{"drops_entry", mutation::drops_entry},
-                                                          {"flips_bit", mutation::flips_bit},
-                                                          {"differs", mutation::differs},
-                                                          {"forgets", mutation::forgets},
-                                                          {"sends_more", mutation::sends_more},
-                                                          {"is_silent", mutation::is_silent},
-                                                          {"says_other", mutation::says_other},
-                                                          {"blames_other", mutation::blames_other},
-                                                          {"moves", mutation::moves},
-                                                          {"replica_differs", mutation::replica_differs},
-                                                          {"takes_any_state", mutation::takes_any_state},
-                                                          {"crashes", mutation::crashes},
-                                                          {"hangs", mutation::hangs}};
-
-/// Puts it into what a rank has seen of a call. Says whether there was anything to put it into.
-template <class Value>
-bool put_in(mutation what, int rank, int ranks, bool of_replica, call_record<Value>& record) {
-  bool const threw = record.said.code != oktopk::fault::none;
-  auto& values = record.update.values;
-  auto const last = [](auto& list) { // takes the last element away
-    bool const there = !list.empty();
-    list.resize(list.size() - (there ? 1 : 0));
-    return there;
-  };
-  auto const flip = [&](bool there, std::size_t at) { // the last bit of a value
-    there = there && !values.empty();
-    if (there) {
-      Value& x = values[at];
-      x = std::bit_cast<Value>(static_cast<pattern_of<Value>>(std::bit_cast<pattern_of<Value>>(x) ^ 1));
-    }
-    return there;
-  };
-  switch (what) {
-  case mutation::drops_entry:
-    if (of_replica || !last(values)) {
-      return false;
-    }
-    record.statistics.global_selected -= 1;
-    return last(record.update.indices);
-  case mutation::flips_bit: return flip(!of_replica, 0);
-  case mutation::differs: return flip(!of_replica && rank == ranks - 1 && ranks > 1, 0);
-  case mutation::forgets: return !of_replica && last(record.contributed);
-  case mutation::sends_more: record.traffic[0].bytes_sent += of_replica ? 0 : 4'000'000; return !of_replica && !threw;
-  case mutation::is_silent: record.said = {}; return threw;
-  case mutation::says_other:
-    record.said.text += threw && rank == ranks - 1 && ranks > 1 ? " " : "";
-    return threw && ranks > 1;
-  case mutation::blames_other:
-    if (auto const at = record.said.text.find("rank "); threw && at != std::string::npos) {
-      record.said.text.replace(at, record.said.text.find(':', at) - at, "rank " + std::to_string(ranks));
-      return true;
-    }
-    return false;
-  case mutation::moves: record.after.iteration += threw ? 1 : 0; return threw;
-  case mutation::replica_differs: return flip(of_replica, values.size() - 1);
-  case mutation::crashes: std::abort();
-  case mutation::hangs:
-    for (bool volatile forever = true; forever;) {
-    }
-    return true;
-  case mutation::none:
-  case mutation::takes_any_state: break;
-  }
-  return false;
+/// Takes the last element away. Says whether there was one.
+template <class List>
+bool take_last(List& list) {
+  bool const there = !list.empty();
+  list.resize(list.size() - (there ? 1 : 0));
+  return there;
 }
+
+/// Defects that are put in on purpose, to see that the checks find them. Each says whether there was anything to put it
+/// into.
+inline std::map<std::string, bool (*)(mutable_call)> const mutations = {
+    {"drops_entry", // the update lacks its last entry, on all ranks
+     [](mutable_call of) {
+       bool const there = !of.of_replica && take_last(of.seen.update.values);
+       of.seen.statistics.global_selected -= there ? 1 : 0;
+       return there && take_last(of.seen.update.indices);
+     }},
+    {"flips_bit", // a sum is its neighbour, on all ranks
+     [](mutable_call of) { return !of.of_replica && of.change_sum(0); }},
+    {"differs", // the same on one rank
+     [](mutable_call of) { return !of.of_replica && of.is_last() && of.change_sum(0); }},
+    {"forgets", // something that contributed is not told of
+     [](mutable_call of) { return !of.of_replica && take_last(of.seen.contributed); }},
+    {"sends_more", // a rank sends a million words more
+     [](mutable_call of) {
+       of.seen.traffic[0].bytes_sent += of.of_replica ? 0 : 4'000'000;
+       return !of.of_replica && !of.seen.threw();
+     }},
+    {"is_silent", // an error does not come
+     [](mutable_call of) { return std::exchange(of.seen.said, {}).code != oktopk::fault::none; }},
+    {"says_other", // one rank words an error otherwise
+     [](mutable_call of) {
+       of.seen.said.text += of.seen.threw() && of.is_last() ? " " : "";
+       return of.seen.threw() && of.ranks > 1;
+     }},
+    {"blames_other", // all ranks blame the rank behind the last
+     [](mutable_call of) {
+       auto& text = of.seen.said.text;
+       auto const at = text.find("rank ");
+       bool const blames = of.seen.threw() && at != std::string::npos;
+       if (blames) {
+         text.replace(at, text.find(':', at) - at, "rank " + std::to_string(of.ranks));
+       }
+       return blames;
+     }},
+    {"moves", // a call that throws counts as an iteration
+     [](mutable_call of) {
+       of.seen.after.iteration += of.seen.threw() ? 1 : 0;
+       return of.seen.threw();
+     }},
+    {"replica_differs", // what goes on from a checkpoint goes another way
+     [](mutable_call of) { return of.of_replica && of.change_sum(of.seen.update.values.size() - 1); }},
+    {"takes_any_state", [](mutable_call) { return false; }}, // an impossible one: put in where states are restored
+    {"crashes", [](mutable_call) -> bool { std::abort(); }},
+    {"hangs",
+     [](mutable_call) {
+       for (bool volatile forever = true; forever;) {
+       }
+       return true;
+     }},
+};
 
 } // namespace oktopk_fuzz

@@ -12,21 +12,19 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
+#include <exception>
+#include <iomanip>
 #include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
+#include <sstream>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 namespace oktopk_fuzz {
 
-/// A promise that was not kept.
+/// A promise that was not kept. Checks throw it.
 struct finding {
   std::string check; ///< a short name of the promise
   std::string text;
@@ -34,118 +32,148 @@ struct finding {
 
 using verdict = std::optional<finding>;
 
-template <class Value>
-using pattern_of = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+/// What some checks find.
+template <class Check>
+verdict found_by(Check const& check) {
+  try {
+    check();
+  } catch (finding const& wrong) {
+    return wrong;
+  }
+  return {};
+}
+
+/// Words and numbers, with all digits, behind each other.
+template <class... Parts>
+std::string text_of(Parts const&... parts) {
+  std::ostringstream text;
+  text << std::setprecision(17);
+  (text << ... << parts);
+  return text.str();
+}
+
+template <class... Parts>
+void expect(bool holds, char const* check, Parts const&... parts) {
+  if (!holds) {
+    throw finding{check, text_of(parts...)};
+  }
+}
+
+/// Makes a check; what it finds says where.
+template <class Check>
+void check_at(std::string const& where, Check const& check) {
+  try {
+    check();
+  } catch (finding const& wrong) {
+    throw finding{wrong.check, where + ": " + wrong.text};
+  }
+}
+
+/// Checks what each rank has: `check(of_rank, rank)`.
+template <class Each, class Check>
+void check_each(std::vector<Each> const& ranks, Check const& check) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    check_at("rank " + std::to_string(rank), [&] { check(ranks[rank], rank); });
+  }
+}
+
+/// Checks that a rank of a world threw nothing.
+inline void expect_nothing_thrown(std::exception_ptr const& thrown, std::size_t = 0) {
+  try {
+    if (thrown) {
+      std::rethrow_exception(thrown);
+    }
+  } catch (std::exception const& caught) {
+    throw finding{"threw", caught.what()};
+  }
+}
 
 /// Equality that tells -0 from 0, and takes a NaN for itself.
-template <class Value>
-bool same_bits(Value a, Value b) {
-  return std::bit_cast<pattern_of<Value>>(a) == std::bit_cast<pattern_of<Value>>(b);
+template <class Number>
+bool same_bits(Number a, Number b) {
+  return std::memcmp(&a, &b, sizeof(Number)) == 0;
 }
 
-template <class Value>
-bool same_bits(std::vector<Value> const& a, std::vector<Value> const& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Value)) == 0);
+template <class Number>
+bool same_bits(std::vector<Number> const& a, std::vector<Number> const& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0);
 }
 
-template <class Value>
-bool is_negative_zero(Value x) {
-  return x == 0 && std::signbit(x);
+using entries = oktopk_tests::sparse_vector<double>;
+using oktopk_tests::outcome;
+
+inline bool same_bits(entries const& a, entries const& b) {
+  return a.indices == b.indices && same_bits(a.values, b.values);
 }
-
-/// A number in words, with its bits where it has few digits to be told by.
-std::string in_words(double x);
-
-template <class Value>
-using entries = oktopk_tests::sparse_vector<Value>;
 
 /// What a selector carries, whichever it is.
-template <class Value>
 struct selector_numbers {
   bool has_threshold = false;
-  Value threshold = 0;
+  double threshold = 0;
   std::int64_t evaluated = -1;
   bool has_guess = false;
-  Value prefilter = 0; // the guess of one rank
-  Value magnitude = 0; // that of several ranks
+  double prefilter = 0; // the guess of one rank
+  double magnitude = 0; // that of several ranks
   std::int64_t bits = 0;
 };
 
 /// The state of an algorithm, whichever it is, or of `sgd` over one.
-template <class Value>
 struct state_numbers {
   std::int64_t iteration = 0;
-  selector_numbers<Value> local;
-  selector_numbers<Value> global;
+  selector_numbers local;
+  selector_numbers global;
   bool has_boundaries = false;
   std::vector<std::int64_t> boundaries;
   bool of_sgd = false;
   double learning_rate = 0;
-  std::vector<Value> residual;
+  numbers residual;
 };
 
-/// The first number that is another in the other one, in words; empty where none is.
-template <class Value>
-std::string difference(selector_numbers<Value> const& a, selector_numbers<Value> const& b) {
-  auto const differ = [](char const* name, double x, double y) {
-    return std::string(name) + " " + in_words(x) + " and " + in_words(y);
+/// Two states are the same; `shared`: what must be the same on all ranks is.
+inline void expect_same(char const* check, state_numbers const& a, state_numbers const& b, bool shared = false) {
+  auto const compare = [check](std::string const& name, auto const& x, auto const& y) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(x)>>) {
+      expect(same_bits(x, y), check, "another state: ", name, " ", x, " and ", y);
+    } else {
+      expect(same_bits(x, y), check, "another state: ", name);
+    }
   };
-  if (!same_bits(a.threshold, b.threshold)) {
-    return differ("threshold", static_cast<double>(a.threshold), static_cast<double>(b.threshold));
+  auto const compare_selectors = [&](std::string const& which, selector_numbers const& x, selector_numbers const& y) {
+    compare(which + "threshold", x.threshold, y.threshold);
+    compare(which + "evaluation", x.evaluated, y.evaluated);
+    compare(which + "guess of one rank", x.prefilter, y.prefilter);
+    compare(which + "guess", x.magnitude, y.magnitude);
+    compare(which + "range of the guess", x.bits, y.bits);
+  };
+  compare("iteration", a.iteration, b.iteration);
+  compare_selectors("global ", a.global, b.global);
+  compare("boundaries", a.boundaries, b.boundaries);
+  if (!shared) {
+    compare_selectors("local ", a.local, b.local);
+    compare("learning rate", a.learning_rate, b.learning_rate);
+    compare("residual", a.residual, b.residual);
   }
-  if (a.evaluated != b.evaluated) {
-    return "evaluated in " + std::to_string(a.evaluated) + " and " + std::to_string(b.evaluated);
-  }
-  if (!same_bits(a.prefilter, b.prefilter)) {
-    return differ("guess of one rank", static_cast<double>(a.prefilter), static_cast<double>(b.prefilter));
-  }
-  if (!same_bits(a.magnitude, b.magnitude)) {
-    return differ("guess", static_cast<double>(a.magnitude), static_cast<double>(b.magnitude));
-  }
-  return a.bits == b.bits ? "" : "range of the guess " + std::to_string(a.bits) + " and " + std::to_string(b.bits);
 }
-
-template <class Value>
-std::string difference(state_numbers<Value> const& a, state_numbers<Value> const& b) {
-  if (a.iteration != b.iteration) {
-    return "iteration " + std::to_string(a.iteration) + " and " + std::to_string(b.iteration);
-  }
-  if (auto const text = difference(a.local, b.local); !text.empty()) {
-    return "local " + text;
-  }
-  if (auto const text = difference(a.global, b.global); !text.empty()) {
-    return "global " + text;
-  }
-  if (a.boundaries != b.boundaries) {
-    return "boundaries";
-  }
-  if (!same_bits(a.learning_rate, b.learning_rate)) {
-    return "learning rate " + in_words(a.learning_rate) + " and " + in_words(b.learning_rate);
-  }
-  return same_bits(a.residual, b.residual) ? "" : "residual";
-}
-
-using oktopk_tests::outcome;
 
 /// One call of one rank, as it could be seen from outside.
-template <class Value>
 struct call_record {
-  std::vector<Value> input;   ///< what was handed over: the accumulator, or the gradient of a step
+  numbers input;              ///< what was handed over: the accumulator, or the gradient of a step
   std::int64_t weights = 0;   ///< length of the weights, of a step
   outcome said;               ///< what it threw
   bool input_changed = false; ///< though it is only read
-  entries<Value> update;
+  entries update;
   std::vector<std::int64_t> contributed;
-  entries<Value> returned;
+  entries returned;
   oktopk::call_statistics statistics;
   std::array<oktopk::traffic, oktopk::phase_count> traffic{};
   double bound_words = 0;
-  state_numbers<Value> before;
-  state_numbers<Value> after;
-  std::optional<std::vector<Value>> hooked; ///< the accumulator that the hook of a step was shown
-  std::vector<Value> weights_before;
-  std::vector<Value> weights_after;
+  state_numbers before;
+  state_numbers after;
+  std::optional<numbers> hooked; ///< the accumulator that the hook of a step was shown
+  numbers weights_before;
+  numbers weights_after;
 
+  bool threw() const { return said.code != oktopk::fault::none; }
   double words() const {
     double sum = 0;
     for (auto const& each : traffic) {
@@ -156,44 +184,44 @@ struct call_record {
 };
 
 /// One rank's algorithm, whichever it is, and `sgd` over it unless the way is bare.
-template <class Value>
 class participant {
 public:
   participant() = default;
-  participant(participant const&) = delete;
-  participant& operator=(participant const&) = delete;
+  participant& operator=(participant&&) = delete;
   virtual ~participant() = default;
 
   virtual std::int64_t k() const = 0;
-
-  /// One iteration; writes down all but the states. Steps change `weights`.
-  virtual void call(std::vector<Value> const& input, std::vector<Value>& weights, call_record<Value>& record) = 0;
-
+  /// One iteration. Steps change `weights`.
+  virtual call_record call(handed_over const& given, numbers& weights) = 0;
   virtual void set_learning_rate(double rate) = 0;
   /// Meets all ranks at a barrier of its communicator.
   virtual void meet() = 0;
-  virtual state_numbers<Value> state() const = 0;
+  virtual state_numbers state() const = 0;
   /// Restores its state with these numbers in it. Collective; throws.
-  virtual void restore(state_numbers<Value> const& numbers) = 0;
+  virtual void restore(state_numbers const& wanted) = 0;
   /// The bytes of a checkpoint.
   virtual std::string save() const = 0;
-  /// Reads a checkpoint and keeps it aside; gives its numbers. Throws.
-  virtual state_numbers<Value> load(std::string const& bytes) = 0;
-  /// Restores the checkpoint that was read. Collective; throws.
-  virtual void restore_loaded() = 0;
+  /// Restores a checkpoint. Throws where it cannot be read; collective, and throws, where it can.
+  virtual void load(std::string const& bytes) = 0;
 };
 
 /// An algorithm with its policies: what it promises, and how a rank gets one.
-template <class Value>
 struct subject {
   facts about;
-  std::unique_ptr<participant<Value>> (*make)(oktopk::in_process_communicator comm, bool far, options const& how,
-                                              way calls, double learning_rate) = nullptr;
+  std::unique_ptr<participant> (*make)(oktopk::in_process_communicator comm, bool far, options const& how, way calls,
+                                       double learning_rate) = nullptr;
+  /// A checkpoint of a state of its type, or of that of `sgd` over it.
+  std::string (*file)(bool of_sgd) = nullptr;
 };
 
+/// The algorithms and policies that are tried, in a fixed order; each kind in a file of its own under `subjects/`.
+std::vector<subject> const& subjects();
+
+/// The one of this name; or all that have it in their names.
+std::vector<subject const*> chosen_of(std::vector<subject> const& all, std::string const& name);
+
 /// What is left of an accumulator: what contributed is cleared, what was returned is added.
-template <class Value>
-std::vector<Value> left_over(call_record<Value> const& mine, std::vector<Value> accumulator) {
+inline numbers left_over(fuzz_case const& what, call_record const& mine, numbers accumulator) {
   auto const inside = [&](std::int64_t i) { return i >= 0 && i < static_cast<std::int64_t>(accumulator.size()); };
   for (std::int64_t const i : mine.contributed) {
     if (inside(i)) {
@@ -202,27 +230,26 @@ std::vector<Value> left_over(call_record<Value> const& mine, std::vector<Value> 
   }
   for (std::size_t i = 0; i < mine.returned.indices.size(); ++i) {
     if (inside(mine.returned.indices[i])) {
-      accumulator[static_cast<std::size_t>(mine.returned.indices[i])] += mine.returned.values[i];
+      double& left = accumulator[static_cast<std::size_t>(mine.returned.indices[i])];
+      left = what.values.rounded(left + mine.returned.values[i]);
     }
   }
   return accumulator;
 }
 
 /// One call on all ranks, with what went into the allreduce by our own arithmetic.
-template <class Value>
 struct seen_call {
   facts const& about;
   fuzz_case const& what;
-  std::vector<call_record<Value>> ranks;
-  std::vector<std::vector<Value>> accumulators; ///< of each rank; empty where the lengths do not fit
-  std::vector<std::vector<Value>> residuals;    ///< what is left over, after a call that returned
+  std::vector<call_record> ranks;
+  std::vector<numbers> accumulators; ///< of each rank; its input where the lengths do not fit
+  std::vector<numbers> residuals;    ///< what is left over, after a call that returned
 
-  seen_call(facts const& some_facts, fuzz_case const& some_case, std::vector<call_record<Value>> records)
+  seen_call(facts const& some_facts, fuzz_case const& some_case, std::vector<call_record> records)
       : about(some_facts), what(some_case), ranks(std::move(records)) {
-    for (auto const& mine : ranks) {
+    for (call_record const& mine : ranks) {
       accumulators.push_back(accumulator_of(mine));
-      residuals.push_back(mine.said.code == oktopk::fault::none ? left_over(mine, accumulators.back())
-                                                                : std::vector<Value>());
+      residuals.push_back(mine.threw() ? numbers() : left_over(what, mine, accumulators.back()));
     }
   }
 
@@ -238,64 +265,42 @@ struct seen_call {
   }
 
 private:
-  std::vector<Value> accumulator_of(call_record<Value> const& mine) const {
-    if (what.calls_made == way::bare || mine.before.residual.size() != mine.input.size()) {
-      return mine.input;
-    }
-    auto const rate = static_cast<Value>(mine.before.learning_rate);
-    std::vector<Value> sum(mine.input.size());
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      sum[i] = mine.before.residual[i] + rate * mine.input[i];
+  numbers accumulator_of(call_record const& mine) const {
+    numbers sum = mine.input;
+    if (what.calls_made != way::bare && mine.before.residual.size() == sum.size()) {
+      double const rate = what.values.rounded(mine.before.learning_rate);
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        sum[i] = what.values.rounded(mine.before.residual[i] + what.values.rounded(rate * sum[i]));
+      }
     }
     return sum;
   }
 };
 
 /// The weights before the first step, the same on all ranks.
-template <class Value>
-std::vector<Value> first_weights(fuzz_case const& what) {
-  std::vector<Value> weights(static_cast<std::size_t>(what.how.length));
+inline numbers first_weights(fuzz_case const& what) {
+  numbers weights(static_cast<std::size_t>(what.how.length));
   draws draw(mixed({what.seed, 6}));
-  for (Value& x : weights) {
-    x = static_cast<Value>(draw.real(-1, 1));
+  for (double& x : weights) {
+    x = what.values.rounded(draw.real(-1, 1));
   }
   return weights;
 }
 
-/// The learning rate from the call on before which it changes.
-inline double new_rate(fuzz_case const& what) {
-  return draws(mixed({what.seed, 7})).one_of({0.5, -2.0, 1e-2});
+/// The learning rate in a call.
+inline double rate_in(fuzz_case const& what, int call) {
+  return what.new_rate_before >= 0 && call >= what.new_rate_before
+             ? draws(mixed({what.seed, 7})).one_of({0.5, -2.0, 1e-2})
+             : what.learning_rate;
 }
 
 /// What a rank hands over; with what is left over of the calls before, where the case has feedback.
-template <class Value>
-handed_over<Value> input_of(fuzz_case const& what, int rank, int call, std::vector<Value> const& residual) {
-  handed_over<Value> given = gradient_of<Value>(what, rank, call);
+inline handed_over input_of(fuzz_case const& what, int rank, int call, numbers const& residual) {
+  handed_over given = gradient_of(what, rank, call);
   for (std::size_t i = 0; what.feeds_back() && given.gradient.size() == residual.size() && i < residual.size(); ++i) {
-    given.gradient[i] += residual[i];
+    given.gradient[i] = what.values.rounded(given.gradient[i] + residual[i]);
   }
   return given;
-}
-
-/// Makes a call and writes down all of it. Steps change `weights`.
-template <class Value>
-call_record<Value> recorded_call(participant<Value>& who, handed_over<Value> const& given,
-                                 std::vector<Value>& weights) {
-  call_record<Value> record;
-  record.before = who.state();
-  record.weights_before = weights;
-  std::vector<Value> misfit(static_cast<std::size_t>(given.weights), Value(1));
-  who.call(given.gradient, misfit.size() == weights.size() ? weights : misfit, record);
-  record.after = who.state();
-  record.weights_after = weights;
-  return record;
-}
-
-/// The subject of this name.
-template <class Value>
-subject<Value> const& named(std::vector<subject<Value>> const& all, std::string const& name) {
-  auto const at = std::find_if(all.begin(), all.end(), [&](auto const& each) { return each.about.name == name; });
-  return at == all.end() ? throw std::invalid_argument("there is no subject " + name) : *at;
 }
 
 } // namespace oktopk_fuzz

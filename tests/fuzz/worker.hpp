@@ -2,14 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuzz/run_case.hpp"
-
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
+#include "fuzz/record.hpp"
 
 namespace oktopk_fuzz {
+
+/// What was done.
+struct counts {
+  std::int64_t cases = 0;
+  std::int64_t calls = 0;      ///< on all ranks together each, of replicas too
+  std::int64_t rank_calls = 0; ///< the same on each rank
+  std::int64_t threw = 0;      ///< calls that threw as promised
+  std::int64_t refusals = 0;   ///< objects, states and files that were refused as promised
+};
+
+struct case_result {
+  verdict wrong;
+  bool mutated = false; ///< whether the mutation could be put in
+};
+
+/// Runs a case of a subject on ranks of this process, and adds what it does. Puts in the mutation of this name.
+case_result run_case(subject const& of, fuzz_case const& what, counts& done, std::string const& mutation = {});
 
 /// What is asked of the program.
 struct plan {
@@ -22,27 +34,27 @@ struct plan {
   bool staged = false;
   bool shrinks = true; ///< whether cases with findings are made smaller
   limits within;
-  mutation on_purpose = mutation::none;
-  std::vector<facts> subjects; ///< case i is of subject i modulo their number
+  std::string on_purpose;             ///< name of a mutation
+  std::vector<subject const*> chosen; ///< case i is of subject i modulo their number
 
-  facts const& subject_of(std::uint64_t number) const { return subjects[number % subjects.size()]; }
-  fuzz_case drawn(std::uint64_t number) const { return draw_case(subject_of(number), seed, number, staged, within); }
+  subject const& subject_of(std::uint64_t number) const { return *chosen[number % chosen.size()]; }
+  fuzz_case drawn(std::uint64_t number) const {
+    return draw_case(subject_of(number).about, seed, number, staged, within);
+  }
 };
 
 /// How a worker ended.
 struct work_done {
-  counts done;
   verdict wrong;
   std::uint64_t at_case = 0; ///< the case with the finding
-  int at_call = -1;
 };
 
 /// Runs cases in a process of its own, one after the other, until one has a finding: so a case that crashes, that a
-/// sanitizer ends or that hangs is a finding like any other.
-work_done work(plan const& all, double seconds, bool quiet);
+/// sanitizer ends or that hangs is a finding like any other. `quiet`: what it complains of is not printed.
+work_done work(plan const& all, double seconds, bool quiet = false);
 
-/// The same in this process, for a debugger.
-work_done work_here(plan const& all);
+/// What all workers have done.
+counts const& work_in_all();
 
 /// The command that runs a case again.
 std::string command_of(plan const& all, std::uint64_t number);

@@ -14,8 +14,7 @@ void run(std::span<std::byte const> input) {
   using execution = Kokkos::DefaultHostExecutionSpace;
   drawn from(input);
   std::int64_t const length = from.up_to(300);
-  bytes const rest = from.rest();
-  std::string const text(reinterpret_cast<char const*>(rest.data()), rest.size());
+  std::string const text = from.text();
   try {
     auto allreduce =
         oktopk::make_allreduce(execution(), oktopk::self_communicator(), text, {.length = length, .density = 0.1});

@@ -36,14 +36,13 @@ using plain = oktopk::ok_topk<execution, comm>;
 using any = oktopk::any_allreduce<execution, comm>;
 
 // A file whose parts are these bytes, as far as their number and their checksum tell.
-std::string sealed(std::span<std::byte const> parts) {
+std::string sealed(std::string const& parts) {
   oktopk::detail::checkpoint_header header;
   oktopk::detail::fnv1a digest;
   digest.add(parts.data(), parts.size());
   header.bytes = parts.size();
   header.digest = digest.value();
-  std::string file(reinterpret_cast<char const*>(&header), sizeof header);
-  return file.append(reinterpret_cast<char const*>(parts.data()), parts.size());
+  return std::string(reinterpret_cast<char const*>(&header), sizeof header) + parts;
 }
 
 template <class State>
@@ -69,107 +68,87 @@ vector ramp(std::int64_t size) {
   return made;
 }
 
-// Each subject: `file()`, a checkpoint of it after a step, and `go_on(file)`, which restores and makes a step.
+// Each subject has a state and makes steps.
 template <class Optimizer, class Allreduce>
 struct trained {
-  template <class AllreduceOptions, class OptimizerOptions>
-  trained(AllreduceOptions const& size, OptimizerOptions const& how)
-      : allreduce(execution(), comm(), size), optimizer(allreduce, how), weights("weights", length),
-        gradient(ramp(length)) {}
+  using state_type = typename Optimizer::state_type;
 
-  std::string file() {
-    optimizer.step(weights, gradient);
-    return saved(optimizer.state());
-  }
-  void go_on(std::string const& from) {
-    optimizer.restore(loaded<typename Optimizer::state_type>(from));
-    optimizer.step(weights, gradient);
-  }
+  state_type state() const { return optimizer.state(); }
+  void restore(state_type const& from) { optimizer.restore(from); }
+  void step() { optimizer.step(weights, gradient); }
 
   Allreduce allreduce;
   Optimizer optimizer;
-  vector weights;
-  vector gradient;
-};
-
-template <class Allreduce>
-struct called {
-  called() : allreduce(execution(), comm(), {.length = length, .k = 7}), accumulator(ramp(length)) {}
-
-  std::string file() {
-    allreduce(accumulator);
-    return saved(allreduce.state());
-  }
-  void go_on(std::string const& from) {
-    allreduce.restore(loaded<typename Allreduce::state_type>(from));
-    allreduce(accumulator);
-  }
-
-  Allreduce allreduce;
-  vector accumulator;
-};
-
-struct in_buckets {
-  in_buckets()
-      : buckets(
-            execution(), comm(), lengths,
-            [](oktopk::bucket const& of) { return plain(execution(), comm(), {.length = of.length, .density = 0.1}); },
-            {.plan = {.bucket_bytes = 4 * 50}, .feedback = {.momentum = 0.5}}) {}
-
-  std::string file() {
-    step();
-    return saved(buckets.state());
-  }
-  void go_on(std::string const& from) {
-    buckets.restore(loaded<oktopk::bucketed<plain>::state_type>(from));
-    step();
-  }
-  void step() {
-    for (std::size_t i = lengths.size(); i-- > 0;) {
-      buckets.ready(static_cast<int>(i), ramp(lengths[i]));
-    }
-    buckets.wait();
-  }
-
-  oktopk::bucketed<plain> buckets;
-};
-
-// The state of one inside a state: `inner` has its checkpoint damaged, the other what is around it.
-template <bool Inner>
-struct by_name {
-  by_name() : allreduce(std::in_place_type<reused>, execution(), comm(), {.length = length, .k = 7}) {}
-
-  std::string file() {
-    allreduce(ramp(length));
-    oktopk::any_state const state = allreduce.state();
-    return Inner ? std::string(state.checkpoint.begin(), state.checkpoint.end()) : saved(state);
-  }
-  void go_on(std::string const& from) {
-    if constexpr (Inner) {
-      oktopk::any_state state = allreduce.state();
-      state.checkpoint.assign(from.begin(), from.end());
-      allreduce.restore(state);
-    } else {
-      allreduce.restore(loaded<oktopk::any_state>(from));
-    }
-    allreduce(ramp(length));
-  }
-
-  any allreduce;
+  vector weights{"weights", length};
+  vector gradient = ramp(length);
 };
 
 struct sgd_of_reused : trained<oktopk::sgd<reused>, reused> {
   sgd_of_reused()
-      : trained(reused::options{.length = length, .k = 7},
-                oktopk::sgd<reused>::options{.learning_rate = 0.1, .feedback = {.momentum = 0.9}}) {}
+      : trained{reused(execution(), comm(), {.length = length, .k = 7}),
+                oktopk::sgd<reused>(allreduce, {.learning_rate = 0.1, .feedback = {.momentum = 0.9}})} {}
 };
 
 struct adam_of_plain : trained<oktopk::adam<plain>, plain> {
-  adam_of_plain() : trained(plain::options{.length = length, .k = 7}, oktopk::adam<plain>::options{}) {}
+  adam_of_plain()
+      : trained{plain(execution(), comm(), {.length = length, .k = 7}), oktopk::adam<plain>(allreduce, {})} {}
 };
 
+template <class Allreduce>
+struct called : Allreduce {
+  called() : Allreduce(execution(), comm(), {.length = length, .k = 7}) {}
+  void step() { (*this)(ramp(length)); }
+};
+
+struct in_buckets : oktopk::bucketed<plain> {
+  in_buckets()
+      : bucketed(
+            execution(), comm(), lengths,
+            [](oktopk::bucket const& of) { return plain(execution(), comm(), {.length = of.length, .density = 0.1}); },
+            {.plan = {.bucket_bytes = 4 * 50}, .feedback = {.momentum = 0.5}}) {}
+  void step() {
+    for (std::size_t i = lengths.size(); i-- > 0;) {
+      ready(static_cast<int>(i), ramp(lengths[i]));
+    }
+    wait();
+  }
+};
+
+struct by_name : any {
+  using state_type = oktopk::any_state;
+
+  by_name() : any(std::in_place_type<reused>, execution(), comm(), {.length = length, .k = 7}) {}
+  void step() { (*this)(ramp(length)); }
+};
+
+// The state of one inside a state: this has its checkpoint damaged, `by_name` what is around it.
+struct inside_by_name : by_name {};
+
+template <class Subject>
+std::string file_of(Subject& subject) {
+  subject.step();
+  if constexpr (std::is_same_v<Subject, inside_by_name>) {
+    auto const state = subject.state();
+    return {state.checkpoint.begin(), state.checkpoint.end()};
+  } else {
+    return saved(subject.state());
+  }
+}
+
+template <class Subject>
+void go_on(Subject& subject, std::string const& from) {
+  if constexpr (std::is_same_v<Subject, inside_by_name>) {
+    auto state = subject.state();
+    state.checkpoint.assign(from.begin(), from.end());
+    subject.restore(state);
+  } else {
+    subject.restore(loaded<typename Subject::state_type>(from));
+  }
+  subject.step();
+}
+
 using all_subjects = std::tuple<sgd_of_reused, adam_of_plain, called<oktopk::gaussian_k<execution, comm>>,
-                                called<oktopk::topk_dsa<execution, comm>>, in_buckets, by_name<false>, by_name<true>>;
+                                called<oktopk::topk_dsa<execution, comm>>, in_buckets, by_name, inside_by_name>;
 
 template <std::size_t Which = 0, class Visit>
 void with_subject(std::uint8_t which, Visit const& visit) {
@@ -192,11 +171,10 @@ void run(std::span<std::byte const> input) {
   drawn from(input);
   auto const which = static_cast<std::uint8_t>(from.number<std::uint8_t>() % subjects);
   bool const whole = from.number<std::uint8_t>() % 2 == 0;
-  bytes const rest = from.rest();
-  std::string const file = whole ? std::string(reinterpret_cast<char const*>(rest.data()), rest.size()) : sealed(rest);
+  std::string const file = whole ? from.text() : sealed(from.text());
   with_subject(which, [&](auto& subject) {
     try {
-      subject.go_on(file);
+      go_on(subject, file);
     } catch (oktopk::error const&) {
     }
   });
@@ -206,8 +184,8 @@ std::vector<bytes> seeds() {
   std::vector<bytes> made;
   for (std::uint8_t which = 0; which < subjects; ++which) {
     with_subject(which, [&](auto& subject) {
-      std::string const file = subject.file();
-      subject.go_on(file); // a seed that is refused would test nothing
+      std::string const file = file_of(subject);
+      go_on(subject, file); // a seed that is refused would test nothing
       made.push_back(written().number(which).number(std::uint8_t(0)).text(file));
       made.push_back(
           written().number(which).number(std::uint8_t(1)).text(file.substr(sizeof(oktopk::detail::checkpoint_header))));

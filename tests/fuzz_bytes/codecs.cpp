@@ -11,8 +11,6 @@
 #include <oktopk/codec/zfp.hpp>
 #endif
 
-#include <initializer_list>
-
 namespace oktopk_fuzz {
 namespace {
 
@@ -39,43 +37,32 @@ void decode(Codec const& codec, drawn& from) {
   exec.fence();
 }
 
-template <class Codec>
-void decode_either(Codec const& codec, drawn& from) {
-  if (from.number<std::uint8_t>() % 2 == 0) {
-    decode<float>(codec, from);
-  } else {
-    decode<double>(codec, from);
-  }
-}
-
 template <class Value, class Codec>
-void seed(Codec const& codec, std::uint8_t which, std::uint8_t option, std::vector<bytes>& made) {
-  for (std::int64_t const count : {3, 200}) {
-    std::vector<Value> values;
-    for (std::int64_t i = 0; i < count; ++i) {
-      values.push_back(static_cast<Value>(0.01 * static_cast<double>(i * i % 101 - 50)));
-    }
-    bytes out(static_cast<std::size_t>(codec.template encoded_bytes<Value>(count)));
-    execution const exec;
-    codec.encode(exec, values.data(), count, out.data(), static_cast<Value*>(nullptr));
-    exec.fence();
-    made.push_back(written()
-                       .number(which)
-                       .number(option)
-                       .number(std::uint8_t(sizeof(Value) == 4 ? 0 : 1))
-                       .number(static_cast<std::uint64_t>(count))
-                       .rest(out));
+bytes encoded(Codec const& codec, std::int64_t count) {
+  std::vector<Value> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<Value>(0.01 * static_cast<double>(i * i % 101 - 50)));
   }
+  bytes out(static_cast<std::size_t>(codec.template encoded_bytes<Value>(count)));
+  execution const exec;
+  codec.encode(exec, values.data(), count, out.data(), static_cast<Value*>(nullptr));
+  exec.fence();
+  return out;
 }
 
-template <class Codec>
-void seed_both(Codec const& codec, std::uint8_t which, std::uint8_t option, std::vector<bytes>& made) {
-  seed<float>(codec, which, option, made);
-  seed<double>(codec, which, option, made);
-}
-
-int rate_of(std::uint8_t option) {
-  return 4 + option % 13;
+template <class Use>
+void with_codec(std::uint8_t which, std::uint8_t option, Use const& use) {
+  int const rate = 4 + option % 13;
+  switch (which % 4) {
+  case 0: return use(oktopk::bfloat16());
+  case 1: return use(oktopk::identity());
+  case 2: return use(oktopk::block_float({.rate = rate}));
+  default:
+#ifdef OKTOPK_TESTS_WITH_ZFP
+    return use(oktopk::zfp({.rate = rate}));
+#endif
+    break;
+  }
 }
 
 } // namespace
@@ -83,28 +70,28 @@ int rate_of(std::uint8_t option) {
 void run(std::span<std::byte const> input) {
   drawn from(input);
   auto const which = from.number<std::uint8_t>();
-  auto const option = from.number<std::uint8_t>();
-  switch (which % 4) {
-  case 0: decode_either(oktopk::bfloat16(), from); break;
-  case 1: decode_either(oktopk::identity(), from); break;
-  case 2: decode_either(oktopk::block_float({.rate = rate_of(option)}), from); break;
-  default:
-#ifdef OKTOPK_TESTS_WITH_ZFP
-    decode_either(oktopk::zfp({.rate = rate_of(option)}), from);
-#endif
-    break;
-  }
+  with_codec(which, from.number<std::uint8_t>(), [&](auto const& codec) {
+    from.number<std::uint8_t>() % 2 == 0 ? decode<float>(codec, from) : decode<double>(codec, from);
+  });
 }
 
 std::vector<bytes> seeds() {
   std::vector<bytes> made;
-  seed_both(oktopk::bfloat16(), 0, 0, made);
-  seed_both(oktopk::identity(), 1, 0, made);
-  for (std::uint8_t const option : std::initializer_list<std::uint8_t>{0, 1, 4, 12}) {
-    seed_both(oktopk::block_float({.rate = rate_of(option)}), 2, option, made);
-#ifdef OKTOPK_TESTS_WITH_ZFP
-    seed_both(oktopk::zfp({.rate = rate_of(option)}), 3, option, made);
-#endif
+  for (std::uint8_t which = 0; which < 4; ++which) {
+    for (std::uint8_t const option : std::initializer_list<std::uint8_t>{0, 1, 4, 12}) {
+      with_codec(which, option, [&](auto const& codec) {
+        for (std::int64_t const count : {3, 200}) {
+          for (bool const wide : {false, true}) {
+            made.push_back(written()
+                               .number(which)
+                               .number(option)
+                               .number(std::uint8_t(wide))
+                               .number(static_cast<std::uint64_t>(count))
+                               .rest(wide ? encoded<double>(codec, count) : encoded<float>(codec, count)));
+          }
+        }
+      });
+    }
   }
   return made;
 }

@@ -11,35 +11,17 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <string_view>
 
 namespace oktopk_fuzz {
 
-void found(std::string const& what) {
-  std::fprintf(stderr, "finding: %s\n", what.c_str());
-  std::abort();
-}
-
-namespace {
-
-constexpr std::string_view write_seeds_option = "--write-seeds";
-
-int write_seeds(std::filesystem::path const& folder) {
-  std::filesystem::create_directories(folder);
-  std::size_t number = 0;
-  for (bytes const& seed : seeds()) {
-    std::ofstream out(folder / ("seed" + std::to_string(number++)), std::ios::binary);
-    out.write(reinterpret_cast<char const*>(seed.data()), static_cast<std::streamsize>(seed.size()));
-    if (!out.flush()) {
-      std::fprintf(stderr, "%s: a seed could not be written\n", folder.c_str());
-      return 1;
-    }
+void require(bool holds, char const* what) {
+  if (!holds) {
+    std::fprintf(stderr, "finding: %s\n", what);
+    std::abort();
   }
-  return 0;
 }
 
 void start_kokkos() {
@@ -47,18 +29,26 @@ void start_kokkos() {
   std::atexit([] { Kokkos::finalize(); });
 }
 
-} // namespace
-
 } // namespace oktopk_fuzz
 
 #ifdef OKTOPK_WITH_LIBFUZZER
 
-extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
   oktopk_fuzz::start_kokkos();
-  if (*argc == 3 && (*argv)[1] == oktopk_fuzz::write_seeds_option) {
-    std::exit(oktopk_fuzz::write_seeds((*argv)[2]));
-  }
   return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+// Now and then a seed comes in the place of what was to be changed.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned draw) {
+  static std::vector<oktopk_fuzz::bytes> const seeds = oktopk_fuzz::seeds();
+  oktopk_fuzz::bytes const& seed = seeds[draw / 16 % seeds.size()];
+  if (draw % 16 != 0 || seed.size() > most) {
+    return LLVMFuzzerMutate(data, size, most);
+  }
+  std::memcpy(data, seed.data(), seed.size());
+  return seed.size();
 }
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
@@ -71,53 +61,42 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
 namespace oktopk_fuzz {
 namespace {
 
-bytes contents(std::filesystem::path const& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::vector<char> const read{std::istreambuf_iterator<char>(in), {}};
-  auto const view = std::as_bytes(std::span(read));
-  return {view.begin(), view.end()};
-}
-
 // One to eight bytes changed, taken out or put in, or the end cut off.
 void damage(bytes& input, std::mt19937_64& draw) {
   for (auto left = draw() % 8 + 1; left > 0; --left) {
     auto const at = static_cast<std::ptrdiff_t>(input.empty() ? 0 : draw() % input.size());
     auto const byte = static_cast<std::byte>(draw());
-    switch (input.empty() ? 6 : draw() % 8) {
+    switch (input.empty() ? 3 : draw() % 8) {
     case 0: input[static_cast<std::size_t>(at)] ^= static_cast<std::byte>(1U << (draw() % 8)); break;
-    case 1:
-    case 2:
-    case 3: input[static_cast<std::size_t>(at)] = byte; break;
-    case 4: input[static_cast<std::size_t>(at)] = draw() % 2 == 0 ? std::byte(0xff) : std::byte(0); break;
-    case 5: input.erase(input.begin() + at); break;
-    case 6: input.insert(input.begin() + at, byte); break;
-    default: input.resize(draw() % 4 == 0 ? static_cast<std::size_t>(at) : input.size()); break;
+    case 1: input[static_cast<std::size_t>(at)] = draw() % 2 == 0 ? std::byte(0xff) : std::byte(0); break;
+    case 2: input.erase(input.begin() + at); break;
+    case 3: input.insert(input.begin() + at, byte); break;
+    case 4: input.resize(draw() % 4 == 0 ? static_cast<std::size_t>(at) : input.size()); break;
+    default: input[static_cast<std::size_t>(at)] = byte; break;
     }
   }
 }
 
-// The number behind an option of libFuzzer; the others mean nothing here.
-std::int64_t number_of(std::vector<std::string> const& arguments, std::string_view option) {
-  for (std::string const& each : arguments) {
-    if (each.starts_with(option)) {
-      return std::stoll(each.substr(option.size()));
-    }
-  }
-  return 0;
-}
+} // namespace
+} // namespace oktopk_fuzz
 
-int replay(std::vector<std::string> const& arguments) {
+// Takes files, and of the options of libFuzzer two; the others mean nothing here.
+int main(int argc, char** argv) {
+  using namespace oktopk_fuzz;
   using clock = std::chrono::steady_clock;
-  auto const end = clock::now() + std::chrono::seconds(number_of(arguments, "-max_total_time="));
-  std::int64_t const least = number_of(arguments, "-runs=");
+  start_kokkos();
+  auto end = clock::now();
+  std::int64_t least = 0;
   std::vector<bytes> inputs = seeds();
-  for (std::string const& each : arguments) {
-    if (std::filesystem::is_directory(each)) {
-      for (auto const& entry : std::filesystem::directory_iterator(each)) {
-        inputs.push_back(contents(entry.path()));
-      }
+  for (std::string const& each : std::vector<std::string>(argv + 1, argv + argc)) {
+    auto const number = each.substr(each.find('=') + 1);
+    if (each.starts_with("-max_total_time=")) {
+      end += std::chrono::seconds(std::stoll(number));
+    } else if (each.starts_with("-runs=")) {
+      least = std::stoll(number);
     } else if (!each.starts_with("-")) {
-      inputs.push_back(contents(each));
+      std::ifstream in(each, std::ios::binary);
+      inputs.push_back(written().text({std::istreambuf_iterator<char>(in), {}}));
     }
   }
   run({});
@@ -132,19 +111,6 @@ int replay(std::vector<std::string> const& arguments) {
     run(input);
   }
   std::printf("%zu inputs and %lld damaged ones\n", inputs.size(), static_cast<long long>(runs));
-  return 0;
-}
-
-} // namespace
-} // namespace oktopk_fuzz
-
-int main(int argc, char** argv) {
-  oktopk_fuzz::start_kokkos();
-  std::vector<std::string> const arguments(argv + 1, argv + argc);
-  if (arguments.size() == 2 && arguments[0] == oktopk_fuzz::write_seeds_option) {
-    return oktopk_fuzz::write_seeds(arguments[1]);
-  }
-  return oktopk_fuzz::replay(arguments);
 }
 
 #endif

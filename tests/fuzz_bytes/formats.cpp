@@ -16,25 +16,12 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <tuple>
-#include <utility>
+#include <vector>
 
 namespace oktopk_fuzz {
 namespace {
 
 using execution = Kokkos::DefaultHostExecutionSpace;
-
-using all_formats =
-    std::tuple<oktopk::coo<>, oktopk::coo<double, std::int64_t>, oktopk::coo<float, std::int64_t>,
-               oktopk::coo<double, std::int32_t>, oktopk::coo_or_dense<>, oktopk::coo_or_dense<double, std::int64_t>,
-               oktopk::packed<>, oktopk::packed<double, std::int64_t>,
-               oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>,
-               oktopk::packed<float, std::int32_t, oktopk::fixed_values<8>>,
-               oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>,
-               oktopk::packed<float, std::int32_t, oktopk::fixed_values<3>>,
-               oktopk::packed<float, std::int64_t, oktopk::fixed_values<2>>,
-               oktopk::packed<float, std::int32_t, oktopk::sign_values>, oktopk::gap16<>,
-               oktopk::gap16<double, std::int64_t>>;
 
 constexpr std::int64_t most_entries = 1024;
 
@@ -72,11 +59,10 @@ void decode(drawn& from) {
   }
 }
 
-template <std::size_t Which>
-void seed(std::vector<bytes>& made) {
-  using format = std::tuple_element_t<Which, all_formats>;
-  using index_type = typename format::index_type;
-  using value_type = typename format::value_type;
+template <class Format>
+void seed(std::uint8_t which, std::vector<bytes>& made) {
+  using index_type = typename Format::index_type;
+  using value_type = typename Format::value_type;
   struct {
     std::uint8_t kind;
     std::int64_t width, count;
@@ -89,15 +75,15 @@ void seed(std::vector<bytes>& made) {
       values.push_back(static_cast<value_type>((i % 2 == 0 ? 1 : -1) * (1 + 0.01 * static_cast<double>(i * i % 97))));
     }
     oktopk::region const where{5, 5 + shape.width};
-    format const codec;
+    Format const codec;
     bytes out(static_cast<std::size_t>(codec.max_encoded_bytes(shape.count, where)) + 8);
     execution const exec;
     std::int64_t const size = codec.encode(
-        exec, oktopk::entries_of<format, execution>(indices.data(), values.data(), shape.count), where, out.data());
+        exec, oktopk::entries_of<Format, execution>(indices.data(), values.data(), shape.count), where, out.data());
     exec.fence();
     out.resize(static_cast<std::size_t>(size));
     made.push_back(written()
-                       .number(static_cast<std::uint8_t>(Which))
+                       .number(which)
                        .number(shape.kind)
                        .number(static_cast<std::uint64_t>(shape.width - 1))
                        .number(std::uint8_t(1))
@@ -107,28 +93,41 @@ void seed(std::vector<bytes>& made) {
   }
 }
 
-template <std::size_t... Which>
-void run_one(std::size_t which, drawn& from, std::index_sequence<Which...>) {
-  ((which == Which ? decode<std::tuple_element_t<Which, all_formats>>(from) : void()), ...);
+// What there is for each format.
+struct target {
+  void (*decode)(drawn& from);
+  void (*seed)(std::uint8_t which, std::vector<bytes>& made);
+};
+
+template <class... Format>
+std::vector<target> targets_of() {
+  return {{&decode<Format>, &seed<Format>}...};
 }
 
-template <std::size_t... Which>
-void seed_all(std::vector<bytes>& made, std::index_sequence<Which...>) {
-  (seed<Which>(made), ...);
-}
-
-using every_format = std::make_index_sequence<std::tuple_size_v<all_formats>>;
+auto const targets =
+    targets_of<oktopk::coo<>, oktopk::coo<double, std::int64_t>, oktopk::coo<float, std::int64_t>,
+               oktopk::coo<double, std::int32_t>, oktopk::coo_or_dense<>, oktopk::coo_or_dense<double, std::int64_t>,
+               oktopk::packed<>, oktopk::packed<double, std::int64_t>,
+               oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>,
+               oktopk::packed<float, std::int32_t, oktopk::fixed_values<8>>,
+               oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>,
+               oktopk::packed<float, std::int32_t, oktopk::fixed_values<3>>,
+               oktopk::packed<float, std::int64_t, oktopk::fixed_values<2>>,
+               oktopk::packed<float, std::int32_t, oktopk::sign_values>, oktopk::gap16<>,
+               oktopk::gap16<double, std::int64_t>>();
 
 } // namespace
 
 void run(std::span<std::byte const> input) {
   drawn from(input);
-  run_one(from.number<std::uint8_t>() % std::tuple_size_v<all_formats>, from, every_format());
+  targets[from.number<std::uint8_t>() % targets.size()].decode(from);
 }
 
 std::vector<bytes> seeds() {
   std::vector<bytes> made;
-  seed_all(made, every_format());
+  for (std::size_t which = 0; which < targets.size(); ++which) {
+    targets[which].seed(static_cast<std::uint8_t>(which), made);
+  }
   return made;
 }
 

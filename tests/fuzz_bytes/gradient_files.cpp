@@ -14,7 +14,7 @@ namespace oktopk_fuzz {
 
 void run(std::span<std::byte const> input) {
   auto const size = static_cast<std::int64_t>(input.size());
-  std::istringstream file(std::string(reinterpret_cast<char const*>(input.data()), input.size()));
+  std::istringstream file(drawn(input).text());
   try {
     auto const layout = oktopk_bench::read_npy_layout(file, size, "gradient.npy");
     require(layout.length > 0 && layout.length <= size, "a NumPy file with more values than bytes");

@@ -7,45 +7,32 @@
 
 #include "train_fashion_mnist/idx_file.hpp"
 
-#include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 namespace oktopk_fuzz {
 namespace {
 
-// A file without a place on a disk.
-class memory_file {
-public:
-  memory_file() : number_(memfd_create("idx", 0)) { require(number_ >= 0, "no file in memory"); }
-  memory_file(memory_file const&) = delete;
-  memory_file& operator=(memory_file const&) = delete;
-  ~memory_file() { close(number_); }
+// The one file that is written and read over and over.
+std::string const& path() {
+  static std::string const name = std::filesystem::temp_directory_path() / ("oktopk_idx_" + std::to_string(getpid()));
+  static bool const removed = std::atexit([] { std::filesystem::remove(name); }) == 0;
+  require(removed, "a file that stays");
+  return name;
+}
 
-  void write(std::span<std::byte const> content) {
-    require(::write(number_, content.data(), content.size()) == static_cast<ssize_t>(content.size()), "a short write");
-  }
-
-  std::string path() const { return "/proc/self/fd/" + std::to_string(number_); }
-
-private:
-  int number_;
-};
-
-bytes compressed(std::span<std::byte const> content) {
-  z_stream stream{};
-  require(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK, "no zlib");
-  bytes out(deflateBound(&stream, content.size()) + 64);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  require(deflate(&stream, Z_FINISH) == Z_STREAM_END, "zlib");
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
+bytes compressed(bytes const& content) {
+  gzFile const out = gzopen(path().c_str(), "wb1");
+  require(gzwrite(out, content.data(), static_cast<unsigned>(content.size())) >= 0 && gzclose(out) == Z_OK, "zlib");
+  std::ifstream in(path(), std::ios::binary);
+  std::string const read{std::istreambuf_iterator<char>(in), {}};
+  return written().text(read);
 }
 
 bytes idx(std::uint8_t rank, std::vector<std::uint32_t> const& extents, std::size_t size) {
@@ -62,10 +49,9 @@ bytes idx(std::uint8_t rank, std::vector<std::uint32_t> const& extents, std::siz
 void run(std::span<std::byte const> input) {
   drawn from(input);
   int const rank = from.number<std::uint8_t>() % 2 == 0 ? 1 : 3;
-  memory_file file;
-  file.write(from.rest());
+  std::ofstream(path(), std::ios::binary) << from.text();
   try {
-    auto const read = fashion::read_idx(file.path(), rank);
+    auto const read = fashion::read_idx(path(), rank);
     std::int64_t product = 1;
     for (std::int64_t const extent : read.dimensions) {
       product *= extent;

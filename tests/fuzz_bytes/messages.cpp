@@ -43,8 +43,8 @@ struct change {
 struct plan {
   std::map<std::uint8_t, change> changes;
   std::uint8_t sent = 0;
-  bool from_the_start = false; // also what ranks agree on when an object is made
-  std::deque<bytes> held;      // what is sent in place of other bytes
+  bool damages = false;   // from the start: also what ranks agree on when an object is made
+  std::deque<bytes> held; // what is sent in place of other bytes
 };
 
 /// In-process ranks whose messages are damaged on the way.
@@ -54,7 +54,7 @@ public:
 
   request isend(std::span<std::byte const> out, int peer, oktopk::phase use) {
     auto const found = plan_->changes.find(plan_->sent++);
-    if (found == plan_->changes.end() || plan_->held.size() > 64) {
+    if (!plan_->damages || found == plan_->changes.end() || plan_->held.size() > 64) {
       return inner().isend(out, peer, use);
     }
     change const& how = found->second;
@@ -90,13 +90,8 @@ vector accumulator_of(int rank) {
 // The library's own counts and indices of an update that a call returned: what a caller would write by.
 template <class Allreduce>
 void call(damaging comm, std::int64_t k, plan& changes) {
-  std::map<std::uint8_t, change> planned;
-  if (!changes.from_the_start) {
-    planned = std::exchange(changes.changes, {});
-  }
   Allreduce allreduce(execution(), comm, {.length = length, .k = k});
-  changes.changes.insert(planned.begin(), planned.end());
-  if (comm.rank() == 0 && !changes.from_the_start) {
+  if (comm.rank() == 0 && !std::exchange(changes.damages, true)) {
     changes.sent = 0;
   }
   vector const accumulator = accumulator_of(comm.rank());
@@ -133,7 +128,7 @@ void run(std::span<std::byte const> input) {
   drawn from(input);
   auto const which = from.number<std::uint8_t>();
   plan changes;
-  changes.from_the_start = which >= 128;
+  changes.damages = which >= 128;
   for (int i = 0; i < 6 && !from.empty(); ++i) {
     auto const message = from.number<std::uint8_t>();
     change one;

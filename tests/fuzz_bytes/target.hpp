@@ -21,14 +21,8 @@ void run(std::span<std::byte const> input);
 /// Inputs that decoders accept, to begin with: made here, so that they follow when a format changes.
 std::vector<bytes> seeds();
 
-/// Aborts, which a fuzzer reports as a finding.
-[[noreturn]] void found(std::string const& what);
-
-inline void require(bool holds, char const* what) {
-  if (!holds) {
-    found(what);
-  }
-}
+/// Aborts where something does not hold, which a fuzzer reports as a finding.
+void require(bool holds, char const* what);
 
 /// Takes numbers from the front of an input, zeros where it has ended.
 class drawn {
@@ -56,6 +50,7 @@ public:
 
   /// What is left, in memory of its own and of its size, so that a byte read behind it is noticed.
   bytes rest() const { return {left_.begin(), left_.end()}; }
+  std::string text() const { return {reinterpret_cast<char const*>(left_.data()), left_.size()}; }
 
 private:
   std::span<std::byte const> left_;

@@ -12,104 +12,33 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
-#include <cstdint>
-#include <fstream>
 #include <iostream>
-#include <sstream>
-#include <stdexcept>
-#include <string>
+#include <numeric>
 
 namespace {
 
 using namespace oktopk_simulate;
-using clock_type = std::chrono::steady_clock;
-
-double seconds_since(clock_type::time_point start) {
-  return std::chrono::duration<double>(clock_type::now() - start).count();
-}
 
 std::string command_of(plan const& all, std::uint64_t seed) {
-  std::ostringstream text;
-  text << all.program << " --seeds 1 --first-seed " << seed << (all.faults ? " --faults" : "")
-       << (all.damage ? " --damage" : "") << (all.checked ? " --checked" : "");
-  if (all.deadline != plan().deadline) {
-    text << " --deadline " << std::chrono::duration<double>(all.deadline).count();
-  }
-  if (!all.only.empty()) {
-    text << " --only " << all.only;
-  }
-  return text.str();
+  using oktopk_fuzz::text_of;
+  double const deadline = std::chrono::duration<double>(all.deadline).count();
+  return text_of(all.program, " --seeds 1 --first-seed ", seed, all.faults ? " --faults" : "",
+                 all.damage ? " --damage" : "", all.checked ? " --checked" : "",
+                 all.deadline == plan().deadline ? "" : text_of(" --deadline ", deadline),
+                 all.only.empty() ? "" : " --only " + all.only);
 }
 
-class teller {
-public:
-  explicit teller(plan const& all) : all_(all) {}
-
-  void add(scenario const& of, seed_result const& result) {
-    sum_ += result.done;
-    if (result.wrong) {
-      violations_ += 1;
-      std::cout << "seed " << of.seed << ": [" << result.wrong->check << "] " << result.wrong->text << "\n  "
-                << of.text() << "\n";
-      if (!result.faults.empty()) {
-        std::cout << "  " << result.faults << "\n";
-      }
-      std::cout << "  " << command_of(all_, of.seed) << std::endl;
-    } else if (all_.verbose) {
-      std::cout << "seed " << of.seed << ": " << of.text() << (result.faults.empty() ? "" : "; ") << result.faults
-                << std::endl;
-    }
-    if (seconds_since(last_) > 10) {
-      last_ = clock_type::now();
-      std::cout << "... " << sums() << std::endl;
-    }
-  }
-
-  /// Gives the program's exit status.
-  int finish() const {
-    std::cout << sums() << std::endl;
-    return violations_ == 0 && sum_.seeds > 0 ? 0 : 1;
-  }
-
-private:
-  std::string sums() const {
-    std::ostringstream text;
-    text << sum_.seeds << " seeds, " << sum_.calls << " calls, " << sum_.events << " events, " << sum_.faulty
-         << " runs with faults (" << sum_.broken << " broken, " << sum_.resumed << " resumed by survivors), "
-         << violations_ << " violations, " << static_cast<std::int64_t>(seconds_since(start_)) << " s";
-    return text.str();
-  }
-
-  plan const& all_;
-  counts sum_;
-  std::int64_t violations_ = 0;
-  clock_type::time_point start_ = clock_type::now();
-  clock_type::time_point last_ = start_;
-};
-
-void run_one(plan const& all, std::uint64_t seed, double seconds, teller& out) {
+// Gives whether all promises were kept.
+bool run_one(plan const& all, std::uint64_t seed, double seconds, counts& done) {
   watch_seed(seed, seconds, command_of(all, seed));
   scenario const of = draw_scenario(all, seed);
-  out.add(of, run_seed(all, of));
+  auto const wrong = run_seed(all, of, done);
   end_watch();
-}
-
-// One seed a line, "faults" behind it where it needs them; what follows # is for people.
-void run_file(plan all, std::string const& name, double seconds, teller& out) {
-  std::ifstream file(name);
-  if (!file) {
-    throw std::invalid_argument("there is no file " + name);
+  if (wrong) {
+    std::cout << "seed " << seed << ": [" << wrong->check << "] " << wrong->text << "\n  " << of.of->about.name << ": "
+              << oktopk_fuzz::in_words(of.what) << "\n  " << command_of(all, seed) << std::endl;
   }
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::uint64_t seed = 0;
-    std::string faults;
-    if (words >> seed) {
-      words >> faults;
-      all.faults = faults == "faults";
-      run_one(all, seed, seconds, out);
-    }
-  }
+  return !wrong;
 }
 
 } // namespace
@@ -119,7 +48,7 @@ int main(int argc, char** argv) {
   all.program = argv[0];
   double deadline = std::chrono::duration<double>(all.deadline).count();
   double seed_seconds = 100; // a long seed takes 4, and under sanitizers 40
-  std::string regressions;
+  std::vector<std::uint64_t> seeds;
 
   CLI::App app{"Runs the algorithms of oktopk in simulated worlds, and checks what is promised of them."};
   app.add_option("--seeds", all.seeds, "how many")->capture_default_str();
@@ -136,28 +65,35 @@ int main(int argc, char** argv) {
   app.add_option("--seed-seconds", seed_seconds, "seconds of processor time after which a seed counts as hanging")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--regressions", regressions, "a file of seeds to run instead");
-  app.add_flag("--verbose", all.verbose, "says what every seed stands for");
+  app.add_option("--only-seeds", seeds, "these instead");
   CLI11_PARSE(app, argc, argv);
   all.deadline = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(deadline));
 
   all.faults = all.faults || all.damage;
 
+  if (seeds.empty()) {
+    seeds.resize(all.seeds);
+    std::iota(seeds.begin(), seeds.end(), all.first);
+  }
+
   // Not our own arguments, which Kokkos would look through.
   int no_arguments = 0;
   Kokkos::ScopeGuard const kokkos(no_arguments, nullptr);
-  teller out(all);
+  auto const start = std::chrono::steady_clock::now();
+  counts sum;
+  std::int64_t violations = 0;
   try {
-    if (!regressions.empty()) {
-      run_file(all, regressions, seed_seconds, out);
-    } else {
-      for (std::uint64_t i = 0; i < all.seeds; ++i) {
-        run_one(all, all.first + i, seed_seconds, out);
-      }
+    for (std::uint64_t const seed : seeds) {
+      violations += run_one(all, seed, seed_seconds, sum) ? 0 : 1;
     }
   } catch (std::exception const& caught) {
     std::cerr << all.program << ": " << caught.what() << "\n";
     return 2;
   }
-  return out.finish();
+  std::cout << sum.seeds << " seeds, " << sum.calls << " calls, " << sum.events << " events, " << sum.faulty
+            << " runs with faults (" << sum.broken << " broken, " << sum.resumed << " resumed by survivors), "
+            << violations << " violations, "
+            << std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count()
+            << " s" << std::endl;
+  return violations == 0 && sum.seeds > 0 ? 0 : 1;
 }

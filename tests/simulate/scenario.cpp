@@ -3,8 +3,6 @@
 
 #include "simulate/scenario.hpp"
 
-#include "fuzz/subjects.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 
@@ -13,7 +11,6 @@ namespace oktopk_simulate {
 using oktopk::in_process::injected_fault;
 using oktopk::in_process::planned_fault;
 using oktopk_fuzz::draws;
-using oktopk_fuzz::facts;
 using oktopk_fuzz::mixed;
 
 namespace {
@@ -23,42 +20,25 @@ int draw_ranks(draws& draw) {
   return static_cast<int>(at < 0.6 ? draw.between(1, 4) : at < 0.9 ? draw.between(5, 8) : draw.between(9, 16));
 }
 
-facts const& draw_subject(draws& draw, plan const& all) {
-  std::vector<facts const*> chosen;
-  auto const add = [&](facts const& each) {
-    if (each.name.find(all.only) != std::string::npos) {
-      chosen.push_back(&each);
-    }
-  };
-  if (all.checked) {
-    for (auto const& each : checked_subjects()) {
-      add(each.about);
-    }
-  } else {
-    std::for_each(oktopk_fuzz::all_facts().begin(), oktopk_fuzz::all_facts().end(), add);
-  }
-  if (chosen.empty()) {
-    throw std::invalid_argument("there is no algorithm with \"" + all.only + "\" in its name");
-  }
-  return *draw.one_of(chosen);
-}
-
 } // namespace
 
 scenario draw_scenario(plan const& all, std::uint64_t seed) {
   draws draw(mixed({seed, std::uint64_t(0x73696d)}));
   scenario drawn;
   drawn.seed = seed;
-  drawn.about = &draw_subject(draw, all);
-  oktopk_fuzz::limits within;
-  within.ranks = draw_ranks(draw);
-  // The order of events is what is tried here, and short gradients have as many events as long ones.
-  within.length = draw.chance(0.9) ? draw.between(0, 300) : draw.between(301, 2000);
-  within.without = {"replica", "damage", "file", "refusal"};
-  if (all.checked) {
-    within.without.emplace_back("sgd");
+  auto const chosen = oktopk_fuzz::chosen_of(all.checked ? checked_subjects() : oktopk_fuzz::subjects(), all.only);
+  if (chosen.empty()) {
+    throw std::invalid_argument("there is no algorithm with \"" + all.only + "\" in its name");
   }
-  drawn.what = oktopk_fuzz::draw_case(*drawn.about, seed, 0, draw.chance(0.2), within);
+  drawn.of = draw.one_of(chosen);
+  oktopk_fuzz::limits within{{"replica", 0}, {"damage", 0}, {"file", 0}, {"refusal", 0}};
+  within["ranks"] = draw_ranks(draw);
+  // The order of events is what is tried here, and short gradients have as many events as long ones.
+  within["length"] = draw.chance(0.9) ? draw.between(0, 300) : draw.between(301, 2000);
+  if (all.checked) {
+    within["sgd"] = 0;
+  }
+  drawn.what = oktopk_fuzz::draw_case(drawn.of->about, seed, 0, draw.chance(0.2), within);
   return drawn;
 }
 

@@ -2,16 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuzz/case.hpp"
-#include "fuzz/draws.hpp"
 #include "fuzz/record.hpp"
 
 #include <oktopk/comm/simulation.hpp>
 
 #include <chrono>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 namespace oktopk_simulate {
 
@@ -25,21 +20,18 @@ struct plan {
   bool checked = false; ///< over checked communicators
   std::chrono::nanoseconds deadline = std::chrono::seconds(10); ///< time limit of every wait, in virtual time
   std::string only;                                             ///< part of the names of the algorithms to run
-  bool verbose = false;
 };
 
 /// What a seed stands for: an algorithm with its policies and options, and what is put into it.
 struct scenario {
   std::uint64_t seed = 0;
-  oktopk_fuzz::facts const* about = nullptr;
+  oktopk_fuzz::subject const* of = nullptr;
   oktopk_fuzz::fuzz_case what;
-
-  std::string text() const { return about->name + ": " + oktopk_fuzz::in_words(what); }
 };
 
 /// The algorithms that are tried over checked communicators, which is a part of those of `tests/fuzz`, under the same
 /// names; none where xxHash is missing.
-std::vector<oktopk_fuzz::subject<float>> const& checked_subjects();
+std::vector<oktopk_fuzz::subject> const& checked_subjects();
 
 scenario draw_scenario(plan const& all, std::uint64_t seed);
 
@@ -67,27 +59,12 @@ struct counts {
   std::int64_t calls = 0;   ///< simulated, on all ranks together each
   std::int64_t events = 0;  ///< choices of what comes next
   std::int64_t faulty = 0;  ///< runs in which a planned fault happened
-  std::int64_t broken = 0;  ///< of these, runs in which the survivors had to hear of it
+  std::int64_t broken = 0;  ///< of these, runs in which the survivors heard of it
   std::int64_t resumed = 0; ///< of these, runs in which they made a further call
-
-  counts& operator+=(counts const& other) {
-    seeds += other.seeds;
-    calls += other.calls;
-    events += other.events;
-    faulty += other.faulty;
-    broken += other.broken;
-    resumed += other.resumed;
-    return *this;
-  }
 };
 
-struct seed_result {
-  oktopk_fuzz::verdict wrong;
-  std::string faults; ///< that were planned, in words
-  counts done;
-};
-
-/// Runs what a seed stands for: once in turn, twice in other orders of events, and once with faults where asked.
-seed_result run_seed(plan const& all, scenario const& of);
+/// Runs what a seed stands for: once in turn, twice in other orders of events, and once with faults where asked. Adds what
+/// it does.
+oktopk_fuzz::verdict run_seed(plan const& all, scenario const& of, counts& done);
 
 } // namespace oktopk_simulate

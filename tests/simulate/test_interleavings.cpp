@@ -11,7 +11,6 @@
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/simulation.hpp>
 
-#include <cstdio>
 #include <set>
 #include <unordered_set>
 
@@ -30,34 +29,23 @@ using numbers = std::vector<double>;
 /// the same in the same state, unless they look at what they have not waited for and tell nobody.
 class every_order final : public oktopk::in_process::event_order {
 public:
-  /// Until `from`, in number of events, there is only one order.
-  explicit every_order(std::int64_t from = 0) : from_(from) { open_.emplace_back(); }
-
-  bool is_done() const { return open_.empty(); }
-  std::int64_t states() const { return static_cast<std::int64_t>(known_.size()); }
-  std::int64_t runs() const { return runs_; }
-  std::int64_t complete() const { return complete_; }
-
-  /// Before each run.
-  void begin() {
+  /// Before each run: whether there is an order left.
+  bool begin() {
+    if (open_.empty()) {
+      return false;
+    }
     path_ = std::move(open_.back());
     open_.pop_back();
     at_ = 0;
     cut_ = false;
-    runs_ += 1;
+    return true;
   }
 
   /// After it: whether it came to its end.
-  bool finish() {
-    complete_ += cut_ ? 0 : 1;
-    return !cut_;
-  }
+  bool is_complete() const { return !cut_; }
 
   std::size_t next(std::size_t possible, std::uint64_t state) override {
-    if (at_ < path_.size()) {
-      return path_[at_++];
-    }
-    if (static_cast<std::int64_t>(at_) >= from_) {
+    if (at_ == path_.size()) {
       if (!known_.insert(state).second) {
         cut_ = true;
         return end;
@@ -66,100 +54,80 @@ public:
         open_.push_back(path_);
         open_.back().push_back(static_cast<std::uint8_t>(other));
       }
+      path_.push_back(0);
     }
-    path_.push_back(0);
-    at_ += 1;
-    return 0;
+    return path_[at_++];
   }
 
 private:
-  std::int64_t from_;
-  std::vector<std::vector<std::uint8_t>> open_; // choices that lead to where none was taken
+  std::vector<std::vector<std::uint8_t>> open_{
+      std::vector<std::uint8_t>()}; // choices that lead to where none was taken
   std::unordered_set<std::uint64_t> known_;
   std::vector<std::uint8_t> path_;
   std::size_t at_ = 0;
   bool cut_ = false;
-  std::int64_t runs_ = 0;
-  std::int64_t complete_ = 0;
 };
 
-/// Runs `body(comm)`, which gives what a rank has computed, in every order of events; calls `see(results)` for each run
-/// that came to its end, and where a rank threw rethrows it.
-template <class Result, class Body, class See>
-void explore(every_order& order, int ranks, bool yields_at_messages, Body const& body, See const& see) {
+/// Runs `body(comm)`, which gives what a rank has computed, in every order of events, and gives what came out of the
+/// runs that came to their end; where a rank threw rethrows it.
+template <class Result, class Body>
+std::set<std::vector<Result>> explore(int ranks, bool yields_at_messages, Body const& body) {
+  every_order order;
+  std::set<std::vector<Result>> seen;
   oktopk::in_process::options how;
   how.stack_bytes = std::size_t(1) << 20;
   how.simulated = oktopk::in_process::simulation{.order = &order, .yields_at_messages = yields_at_messages};
-  while (!order.is_done()) {
+  while (order.begin()) {
     std::vector<Result> results(static_cast<std::size_t>(ranks));
-    order.begin();
     oktopk::in_process::run(
-        ranks,
-        [&](oktopk::in_process_communicator comm) { results[static_cast<std::size_t>(comm.rank())] = body(comm); },
-        how);
-    if (order.finish()) {
-      see(results);
+        ranks, [&](in_process_communicator comm) { results[static_cast<std::size_t>(comm.rank())] = body(comm); }, how);
+    if (order.is_complete()) {
+      seen.insert(results);
     }
   }
-}
-
-template <class Algorithm>
-numbers call_it(in_process_communicator& comm, int calls) {
-  typename Algorithm::options how{.length = 24, .k = 6};
-  how.gather.ratio = 1; // balances
-  Algorithm allreduce(E(), comm, how);
-  numbers found;
-  for (int call = 0; call < calls; ++call) {
-    auto const& update = allreduce(seeded_accumulator<float>(24, comm.rank(), call));
-    for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
-      found.push_back(update.indices()(i));
-      found.push_back(static_cast<double>(update.values()(i)));
-    }
-  }
-  return found;
+  return seen;
 }
 
 template <class Algorithm = oktopk::ok_topk<E, in_process_communicator>>
 void explore_ok_topk(int ranks, int calls, bool yields_at_messages) {
-  every_order order;
-  std::set<std::vector<numbers>> seen;
-  explore<numbers>(
-      order, ranks, yields_at_messages, [&](in_process_communicator comm) { return call_it<Algorithm>(comm, calls); },
-      [&](std::vector<numbers> const& results) { seen.insert(results); });
-  CHECK(seen.size() == 1);
-  CHECK(order.complete() >= 1);
+  auto const seen = explore<numbers>(ranks, yields_at_messages, [&](in_process_communicator comm) {
+    typename Algorithm::options how{.length = 24, .k = 6};
+    how.gather.ratio = 1; // balances
+    Algorithm allreduce(E(), comm, how);
+    numbers found;
+    for (int call = 0; call < calls; ++call) {
+      auto const& update = allreduce(seeded_accumulator<float>(24, comm.rank(), call));
+      for (std::size_t i = 0; i < update.indices().extent(0); ++i) {
+        found.push_back(update.indices()(i));
+        found.push_back(static_cast<double>(update.values()(i)));
+      }
+    }
+    return found;
+  });
+  REQUIRE(seen.size() == 1);
   CHECK_FALSE(seen.begin()->front().empty());
   for (numbers const& each : *seen.begin()) {
     CHECK(each == seen.begin()->front());
   }
-  std::printf("ok_topk, %d ranks, %d calls, %s: %lld states, %lld runs, %lld of them to the end\n", ranks, calls,
-              yields_at_messages ? "ranks yield at each message" : "ranks yield where they wait",
-              static_cast<long long>(order.states()), static_cast<long long>(order.runs()),
-              static_cast<long long>(order.complete()));
 }
 
 } // namespace
 
 TEST_CASE("every order of two messages that do not depend on each other is seen") {
-  every_order order;
-  std::set<std::vector<int>> seen;
-  explore<int>(
-      order, 3, false,
-      [&](in_process_communicator comm) {
-        if (comm.rank() > 0) {
-          send_number(comm, comm.rank(), 0, oktopk::phase::reduce);
-          return 0;
-        }
-        int first = 0;
-        int second = 0;
-        in_process_communicator::request both[2] = {comm.irecv(space_in(first), 1, oktopk::phase::reduce),
-                                                    comm.irecv(space_in(second), 2, oktopk::phase::reduce)};
-        comm.wait_all(std::span(both, 1));
-        int const other = second; // what is there of a message that was not waited for depends on the order
-        comm.wait_all(both);
-        return 10 * first + other;
-      },
-      [&](std::vector<int> const& results) { seen.insert(results); });
+  auto const seen = explore<int>(3, false, [&](in_process_communicator comm) {
+    if (comm.rank() > 0) {
+      send_number(comm, comm.rank(), 0, oktopk::phase::reduce);
+      return 0;
+    }
+    int first = 0;
+    int second = 0;
+    in_process_communicator::request both[2] = {comm.irecv(space_in(first), 1, oktopk::phase::reduce),
+                                                comm.irecv(space_in(second), 2, oktopk::phase::reduce)};
+    comm.wait_all(std::span(both, 1));
+    int const other = second; // what is there of a message that was not waited for depends on the order
+    comm.wait_all(both);
+    return 10 * first + other;
+  });
   CHECK(seen == std::set<std::vector<int>>{{10, 0, 0}, {12, 0, 0}});
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -79,10 +80,10 @@ Value smallest(sparse_vector<Value> const& entries) {
 }
 
 /// Sums of sparse vectors, one per rank, added in the order the library documents: at the owner of a region first its
-/// own entry, then that of the rank below, and so on round the ring.
-template <class Value>
+/// own entry, then that of the rank below, and so on round the ring. `add` gives a sum of two values.
+template <class Value, class Add = std::plus<Value>>
 sparse_vector<Value> sum_by_regions(std::vector<sparse_vector<Value>> const& parts,
-                                    std::vector<std::int64_t> const& boundaries) {
+                                    std::vector<std::int64_t> const& boundaries, Add const& add = {}) {
   std::size_t const ranks = parts.size();
   sparse_vector<Value> sums;
   for (std::size_t owner = 0; owner < ranks; ++owner) {
@@ -93,8 +94,9 @@ sparse_vector<Value> sum_by_regions(std::vector<sparse_vector<Value>> const& par
       sparse_vector<Value> const& part = parts[(owner + ranks - step) % ranks];
       for (std::size_t i = 0; i < part.indices.size(); ++i) {
         if (part.indices[i] >= begin && part.indices[i] < boundaries[owner + 1]) {
-          region[static_cast<std::size_t>(part.indices[i] - begin)] += part.values[i];
-          touched[static_cast<std::size_t>(part.indices[i] - begin)] = true;
+          auto const at = static_cast<std::size_t>(part.indices[i] - begin);
+          region[at] = add(region[at], part.values[i]);
+          touched[at] = true;
         }
       }
     }

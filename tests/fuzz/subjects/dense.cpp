@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fuzz/subject_of.hpp"
-#include "fuzz/subjects.hpp"
 
 #include <oktopk/algorithm/dense_family.hpp>
 
@@ -21,9 +20,17 @@ template <class Value, class Index, class Codec>
 using coded_doubling =
     oktopk::dense_recursive_doubling<execution, communicator, Value, Index, oktopk::coded_wire<Codec>>;
 
+template <class Algorithm>
+subject dense_subject(std::string name, rounding codec = rounding::none, bool sums_round_once = true) {
+  subject made = subject_of<Algorithm>(std::move(name), family::dense);
+  made.about.codec = codec;
+  made.about.sums_round_once = sums_round_once;
+  return made;
+}
+
 } // namespace
 
-std::vector<subject<float>> dense_of_floats() {
+std::vector<subject> dense_allreduces() {
   using namespace oktopk;
   using i32 = std::int32_t;
   using i64 = std::int64_t;
@@ -42,14 +49,6 @@ std::vector<subject<float>> dense_of_floats() {
 #ifdef OKTOPK_TESTS_WITH_ZFP
       dense_subject<coded_ring<float, i32, zfp>>("dense.coded_ring.zfp.f32", rounding::zfp),
 #endif
-  };
-}
-
-std::vector<subject<double>> dense_of_doubles() {
-  using namespace oktopk;
-  using i32 = std::int32_t;
-  using i64 = std::int64_t;
-  return {
       dense_subject<dense<execution, communicator, double, i64>>("dense.f64"),
       dense_subject<dense_bfloat16<execution, communicator, double, i32>>("dense.bfloat16.f64", rounding::bfloat16),
       dense_subject<dense_ring_chunked<execution, communicator, double, i32>>("dense.ring_chunked.f64"),

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "fuzz/subject_of.hpp"
-#include "fuzz/subjects.hpp"
 
 namespace oktopk_fuzz {
 
-std::vector<subject<float>> ok_topk_of_floats() {
+std::vector<subject> ok_topk_of_floats() {
   using namespace oktopk;
   using entry = coo<float, std::int32_t>;
+  using wide = coo<float, std::int64_t>;
+  using mixed = coo_or_dense<float, std::int32_t>;
   return {
       ok_topk_subject<entry, exact, exact, evened>("f32_i32.exact.exact.evened"),
       ok_topk_subject<entry, exact, exact, oktopk::balanced>("f32_i32.exact.exact.balanced"),
@@ -25,6 +26,11 @@ std::vector<subject<float>> ok_topk_of_floats() {
           "f32_i32.paper"),
       ok_topk_subject<entry, gaussian, exact, evened>("f32_i32.gaussian.exact.evened"),
       ok_topk_subject<entry, gaussian, reused_threshold, uniform>("f32_i32.gaussian.reused.uniform"),
+      ok_topk_subject<wide, exact, exact, evened>("f32_i64.exact.exact.evened"),
+      ok_topk_subject<wide, reused_threshold, unguarded_threshold, uniform>("f32_i64.reused.unguarded.uniform"),
+      ok_topk_subject<packed<float, std::int32_t>, exact, exact, evened>("f32_i32_packed.exact.exact.evened"),
+      ok_topk_subject<mixed, exact, exact, evened>("f32_i32_or_dense.exact.exact.evened"),
+      ok_topk_subject<mixed, reused_threshold, reused_threshold, uniform>("f32_i32_or_dense.reused.reused.uniform"),
   };
 }
 
