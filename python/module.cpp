@@ -49,8 +49,7 @@ public:
     });
   }
 
-  worker(worker const&) = delete;
-  worker& operator=(worker const&) = delete;
+  worker& operator=(worker&&) = delete;
 
   /// After the jobs that have come.
   ~worker() {
@@ -124,7 +123,7 @@ class native_averager {
   using averager = oktopk::detail::tensor_averager<Value>;
 
 public:
-  native_averager(c10d::ProcessGroup& group, std::string const& text, oktopk::error_feedback_options const& how,
+  native_averager(c10d::ProcessGroup& group, std::string const& text, oktopk::detail::error_feedback_options const& how,
                   std::vector<std::int64_t> const& lengths, bool skips, std::string const& fault) {
     // The type of the pointer that Python holds differs between releases of torch.
     auto const counted = c10::intrusive_ptr<c10d::ProcessGroup>::unsafe_reclaim_from_nonowning(&group);
@@ -133,8 +132,7 @@ public:
     });
   }
 
-  native_averager(native_averager const&) = delete;
-  native_averager& operator=(native_averager const&) = delete;
+  native_averager& operator=(native_averager&&) = delete;
 
   ~native_averager() {
     if (the_worker) {
@@ -158,7 +156,7 @@ public:
   /// Makes the class of Python.
   static void define(py::module& module, char const* name) {
     py::class_<native_averager>(module, name)
-        .def(py::init<c10d::ProcessGroup&, std::string const&, oktopk::error_feedback_options const&,
+        .def(py::init<c10d::ProcessGroup&, std::string const&, oktopk::detail::error_feedback_options const&,
                       std::vector<std::int64_t> const&, bool, std::string const&>())
         .def("start", &native_averager::start)
         .def("backward_ended", &native_averager::backward_ended)
@@ -215,9 +213,9 @@ private:
 PYBIND11_MODULE(_native, module) {
   using namespace oktopk_torch;
   error_type = py::register_exception<oktopk::error>(module, "Error", PyExc_RuntimeError).ptr();
-  py::class_<oktopk::error_feedback_options>(module, "Feedback")
+  py::class_<oktopk::detail::error_feedback_options>(module, "Feedback")
       .def(py::init([](double momentum, bool nesterov, double clip_norm, double residual_decay) {
-        return oktopk::error_feedback_options{momentum, nesterov, true, clip_norm, residual_decay};
+        return oktopk::detail::error_feedback_options{momentum, nesterov, true, clip_norm, residual_decay};
       }));
   py::class_<oktopk::density_schedule>(module, "density_schedule",
                                        "`density` after a `warm_up` of so many steps, which goes down from "

@@ -4,14 +4,11 @@
 
 /// Adam over a sparse allreduce, as the paper trains BERT (section 5.1).
 
-#include <oktopk/algorithm/concept.hpp>
-#include <oktopk/comm/agreement.hpp>
 #include <oktopk/error_feedback.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <vector>
 
 namespace oktopk {
 
@@ -132,9 +129,7 @@ public:
         mean_of_squares_(vector("oktopk::adam::mean_of_squares")),
         average_(vector("oktopk::adam::average", Kokkos::WithoutInitializing)) {
     agreement terms("adam");
-    if (std::string const sentence = problem_of(how); !sentence.empty()) {
-      terms.note(fault::option_out_of_range, sentence);
-    }
+    terms.note(fault::option_out_of_range, problem_of(how));
     terms.fact("learning rate", how.learning_rate).fact("beta1", how.beta1).fact("beta2", how.beta2);
     terms.fact("epsilon", how.epsilon).fact("weight decay", how.weight_decay).fact("length", allreduce.length());
     terms.check_on(allreduce.comm());

@@ -4,19 +4,15 @@
 
 /// The front door: algorithms, their policies, and the communicators that need no MPI.
 
-#include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/comm/self.hpp>
-#include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/partition/balanced.hpp>
 #include <oktopk/partition/uniform.hpp>

@@ -4,31 +4,21 @@
 
 /// Several tensors: buckets of gradients, reduced while the backward pass still computes others.
 
-#include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/options.hpp>
-#include <oktopk/comm/agreement.hpp>
-#include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/training/bucket_engine.hpp>
 #include <oktopk/training/communication_thread.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
-#include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
 /// Options of `bucketed`; the same on all ranks.
 struct bucketed_options {
-  detail::bucket_options plan{};     ///< which tensors are reduced together
-  error_feedback_options feedback{}; ///< of each bucket
-  bool overlap = true;               ///< reduces in the background where communicator and Kokkos allow it
+  detail::bucket_options plan{};             ///< which tensors are reduced together
+  detail::error_feedback_options feedback{}; ///< of each bucket
+  bool overlap = true;                       ///< reduces in the background where communicator and Kokkos allow it
 };
 
 namespace detail {
@@ -179,8 +169,7 @@ public:
     thread_.reset();
   }
 
-  bucketed(bucketed const&) = delete;
-  bucketed& operator=(bucketed const&) = delete;
+  bucketed& operator=(bucketed&&) = delete;
 
   detail::bucket_plan const& plan() const { return engine_.plan(); }
   /// Calls are made in the background.
@@ -216,12 +205,10 @@ public:
   /// on every rank where one of them is out of range or differs.
   void set_density(int bucket, double density) {
     agreement terms("bucketed::set_density");
-    std::int64_t k = 0;
-    if (std::string const sentence = detail::number_fault("bucket", bucket, gradients_.size()); !sentence.empty()) {
-      terms.note(fault::option_out_of_range, sentence);
-    } else {
-      k = detail::resolve_k(allreduce(bucket).length(), std::nullopt, density, terms);
-    }
+    std::string const fault_of_number = detail::number_fault("bucket", bucket, gradients_.size());
+    terms.note(fault::option_out_of_range, fault_of_number);
+    std::int64_t const length = fault_of_number.empty() ? allreduce(bucket).length() : 0;
+    std::int64_t const k = detail::resolve_k(length, std::nullopt, density, terms);
     terms.fact("bucket", bucket).fact("density", density).check_on(engine_.comm());
     allreduce(bucket).set_k(k);
   }
@@ -357,10 +344,8 @@ private:
   // (Options of `feedback` are compared by `error_feedback`.)
   void agree_on(std::span<std::int64_t const> lengths, bucketed_options const& how) {
     agreement terms("bucketed");
-    std::string const sentence = detail::problem_of(lengths, how.plan);
-    if (std::string const said = sentence.empty() ? how.feedback.problem() : sentence; !said.empty()) {
-      terms.note(fault::option_out_of_range, said);
-    }
+    terms.note(fault::option_out_of_range, detail::problem_of(lengths, how.plan));
+    terms.note(fault::option_out_of_range, how.feedback.problem());
     terms.fact("tensors", lengths.size()).fact("bucket_bytes", how.plan.bucket_bytes);
     for (std::int64_t const length : lengths) {
       terms.fact("length of a tensor", length);

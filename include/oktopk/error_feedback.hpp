@@ -7,7 +7,6 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/select/kernel/source.hpp>
 #include <oktopk/training/feedback.hpp>
 #include <oktopk/training/norm.hpp>
 
@@ -16,7 +15,6 @@
 #include <exception>
 #include <functional>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -50,6 +48,7 @@ public:
   /// For reading alone: counts no references, which two threads must not do at once.
   using const_vector_type = Kokkos::View<value_type const*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
+  using options = detail::error_feedback_options;
 
   /// All that is carried from one call to the next, on the host; a plain value.
   struct state_type {
@@ -80,13 +79,11 @@ public:
         accumulator_(vector("oktopk::error_feedback::accumulator", Kokkos::WithoutInitializing)) {}
 
   /// The same with options. Collective; on every rank `option_out_of_range` or `ranks_disagree` for them.
-  error_feedback(execution_space exec, Allreduce& allreduce, error_feedback_options const& how)
+  error_feedback(execution_space exec, Allreduce& allreduce, detail::error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
     agreement terms("error_feedback");
-    std::string const decay = detail::decay_fault<value_type>("the momentum", how.momentum);
-    if (std::string const said = how.problem(); !said.empty() || !decay.empty()) {
-      terms.note(fault::option_out_of_range, said.empty() ? decay : said);
-    }
+    terms.note(fault::option_out_of_range, how.problem());
+    terms.note(fault::option_out_of_range, detail::decay_fault<value_type>("the momentum", how.momentum));
     terms.fact("momentum", how.momentum).fact("nesterov", how.nesterov).fact("factor masking", how.factor_masking);
     terms.fact("clip_norm", how.clip_norm).fact("residual_decay", how.residual_decay).check_on(allreduce.comm());
     options_ = how;
@@ -96,11 +93,10 @@ public:
     }
   }
 
-  error_feedback(Allreduce& allreduce, error_feedback_options const& how)
+  error_feedback(Allreduce& allreduce, detail::error_feedback_options const& how)
       : error_feedback(allreduce.execution(), allreduce, how) {}
 
-  error_feedback(error_feedback const&) = delete;
-  error_feedback& operator=(error_feedback const&) = delete;
+  error_feedback& operator=(error_feedback&&) = delete;
 
   Allreduce& allreduce() { return *allreduce_; }
   execution_space const& execution() const { return exec_; }
@@ -324,7 +320,7 @@ private:
   vector_type residual_;
   vector_type accumulator_;
   std::function<void(const_vector_type)> hook_;
-  error_feedback_options options_;
+  options options_;
   vector_type velocity_;      // empty without momentum, as the next one
   vector_type next_velocity_; // beside it, so that a call that fails leaves the velocity as it was
   detail::norm_in_order<execution_space, value_type> norm_;

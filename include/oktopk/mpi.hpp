@@ -8,10 +8,7 @@
 #error "oktopk: <mpi.h> was not found; link oktopk::mpi, of find_package(oktopk COMPONENTS mpi), or compile by mpicxx"
 #endif
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/revocation.hpp>
-#include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <mpi.h>
@@ -350,9 +347,6 @@ public:
 
   /// Collective over `comm`.
   static mpi_communicator duplicate(MPI_Comm comm) { return mpi_communicator(comm); }
-
-  int rank() const { return shared_->rank; }
-  int size() const { return shared_->size; }
 
   /// True if MPI was initialised for threads: MPI_THREAD_SERIALIZED at least.
   bool takes_other_threads() const {

@@ -4,11 +4,8 @@
 
 /// The NCCL adapter; the only header that includes <nccl.h> (or RCCL's <rccl/rccl.h>).
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/paired.hpp>
 #include <oktopk/comm/revocation.hpp>
-#include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
 #if __has_include(<nccl.h>)
@@ -241,6 +238,7 @@ public:
 
   static constexpr bool tells_sizes = false;
   static constexpr bool ordered_by_instance = true;
+  using nccl_bulk::limited_communicator::rank;
 
   /// Collective over `control`, whose ranks it has. `exec` is the instance of `allreduce`.
   template <control_communicator Control>
@@ -259,8 +257,6 @@ public:
   }
 #endif
 
-  int rank() const { return shared_->rank; }
-  int size() const { return shared_->size; }
   /// NCCL sets the device of its communicator by itself.
   bool takes_other_threads() const { return true; }
 

@@ -4,11 +4,8 @@
 
 /// Algorithm 2 of the paper: SGD with a sparse allreduce and error feedback.
 
-#include <oktopk/algorithm/concept.hpp>
-#include <oktopk/comm/agreement.hpp>
 #include <oktopk/error_feedback.hpp>
 
-#include <functional>
 #include <utility>
 
 namespace oktopk {
@@ -65,9 +62,7 @@ public:
   sgd(execution_space exec, Allreduce& allreduce, detail::sgd_options const& how)
       : feedback_(std::move(exec), allreduce, how.feedback) {
     agreement terms("sgd");
-    if (std::string const sentence = problem_of(how.learning_rate); !sentence.empty()) {
-      terms.note(fault::option_out_of_range, sentence);
-    }
+    terms.note(fault::option_out_of_range, problem_of(how.learning_rate));
     terms.fact("learning rate", how.learning_rate).fact("length", allreduce.length()).check_on(allreduce.comm());
     learning_rate_ = how.learning_rate;
   }

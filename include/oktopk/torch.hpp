@@ -7,7 +7,6 @@
 
 #include <oktopk/bucketed.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/comm/agreement.hpp>
 #include <oktopk/dense/broadcast.hpp>
 #include <oktopk/torch/process_group.hpp>
 #include <oktopk/torch/view.hpp>
@@ -20,18 +19,13 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <concepts>
-#include <cstdint>
-#include <functional>
 #include <iterator>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
+
+namespace detail {
 
 /// Options of `data_parallel`; the same on all ranks.
 struct data_parallel_options {
@@ -41,8 +35,6 @@ struct data_parallel_options {
   /// another one; only with overlap, several buckets and an empty order.
   bool order_from_first_step = true;
 };
-
-namespace detail {
 
 /// Copies a tensor of rank 0 to all ranks, as bits, whatever its type and device. Collective; size and type are the
 /// same on all ranks. Broadcasts the bytes by way of an array of the same size on the execution space's device.
@@ -106,8 +98,7 @@ public:
               return outputs;
             }))) {}
 
-  gradient_hook(gradient_hook const&) = delete;
-  gradient_hook& operator=(gradient_hook const&) = delete;
+  gradient_hook& operator=(gradient_hook&&) = delete;
   ~gradient_hook() { accumulator_->del_post_hook(key_); }
 
 private:
@@ -157,7 +148,7 @@ public:
   using communicator_type = typename Allreduce::communicator_type;
   using memory_space = typename execution_space::memory_space;
   using state_type = typename bucketed<Allreduce>::state_type;
-  using options = data_parallel_options;
+  using options = detail::data_parallel_options;
 
   /// Collective. `make(bucket)` gives the allreduce of one bucket; a copy of it is kept, and may be called again in the
   /// first `wait` and in `restore`. An `error` on every rank where the modules differ or have parameters of another
@@ -165,7 +156,7 @@ public:
   template <class Make>
     requires std::same_as<std::invoke_result_t<Make const&, bucket const&>, Allreduce> && std::copy_constructible<Make>
   data_parallel(torch::nn::Module& module, communicator_type comm, Make const& make,
-                data_parallel_options const& how = {}, execution_space exec = {})
+                detail::data_parallel_options const& how = {}, execution_space exec = {})
       : exec_(std::move(exec)), comm_(std::move(comm)), make_(make) {
     std::vector<at::Tensor> const all = detail::agreed_parameters<memory_space>(module, comm_);
     std::copy_if(all.begin(), all.end(), std::back_inserter(parameters_),
@@ -196,7 +187,7 @@ public:
 
   /// The same with an algorithm of the catalogue by its name, such as `ok_topk(format=packed)`.
   data_parallel(torch::nn::Module& module, communicator_type comm, std::string_view text,
-                data_parallel_options const& how = {}, execution_space exec = {})
+                detail::data_parallel_options const& how = {}, execution_space exec = {})
     requires std::same_as<Allreduce, any_allreduce<execution_space, communicator_type>>
       : data_parallel(
             module, comm,
@@ -205,8 +196,7 @@ public:
             },
             how, exec) {}
 
-  data_parallel(data_parallel const&) = delete;
-  data_parallel& operator=(data_parallel const&) = delete;
+  data_parallel& operator=(data_parallel&&) = delete;
 
   /// Gradients that lie in the memory of buckets are copied out of it.
   ~data_parallel() {
@@ -353,12 +343,12 @@ private:
 };
 
 template <communicator Comm>
-data_parallel(torch::nn::Module&, Comm, std::string_view, data_parallel_options = {})
+data_parallel(torch::nn::Module&, Comm, std::string_view, detail::data_parallel_options = {})
     -> data_parallel<any_allreduce<Kokkos::DefaultHostExecutionSpace, Comm>>;
 
 template <communicator Comm, class Make>
   requires std::invocable<Make const&, bucket const&>
-data_parallel(torch::nn::Module&, Comm, Make, data_parallel_options = {})
+data_parallel(torch::nn::Module&, Comm, Make, detail::data_parallel_options = {})
     -> data_parallel<std::invoke_result_t<Make const&, bucket const&>>;
 
 } // namespace oktopk

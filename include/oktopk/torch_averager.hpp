@@ -4,9 +4,7 @@
 
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
-#include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/counted.hpp>
-#include <oktopk/core/checkpoint.hpp>
 #include <oktopk/error_feedback.hpp>
 #include <oktopk/torch/process_group.hpp>
 #include <oktopk/torch/view.hpp>
@@ -16,21 +14,11 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <numeric>
-#include <optional>
-#include <span>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace oktopk::detail {
 
@@ -101,15 +89,12 @@ public:
     error_feedback<allreduce> const of_trial(space(), *of_whole, how_);
   }
 
-  tensor_averager(tensor_averager const&) = delete;
-  tensor_averager& operator=(tensor_averager const&) = delete;
+  tensor_averager& operator=(tensor_averager&&) = delete;
 
   /// Collective. Adds a tensor by its key, and gives its number.
   int add(std::string const& key, std::int64_t length, std::string const& fault) {
     agreement terms("oktopk_torch: average");
-    if (!fault.empty()) {
-      terms.note(fault::option_out_of_range, fault);
-    }
+    terms.note(fault::option_out_of_range, fault);
     terms.fact("key", key).fact("length", length).check_on(comm_);
     lengths_.push_back(length);
     used_.push_back(0);

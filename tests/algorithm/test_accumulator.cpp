@@ -17,7 +17,7 @@ namespace {
 using making = oktopk::detail::accumulation<std::int32_t, float, memory>;
 using vector = Kokkos::View<float*, memory>;
 
-static_assert(oktopk::is_accumulation<making> && !oktopk::is_accumulation<vector>);
+static_assert(oktopk::detail::is_accumulation<making> && !oktopk::detail::is_accumulation<vector>);
 static_assert(oktopk::accumulator_input<making, std::int32_t, float, execution>);
 static_assert(oktopk::accumulator_input<vector, std::int32_t, float, execution>);
 static_assert(oktopk::accumulator_input<Kokkos::View<float const*, memory>, std::int32_t, float, execution>);

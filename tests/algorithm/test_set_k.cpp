@@ -8,8 +8,8 @@
 #include "support/caught.hpp"
 #include "support/policies.hpp"
 
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
-#include <oktopk/algorithm/local_selection.hpp>
 #include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>

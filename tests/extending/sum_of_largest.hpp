@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/local_selection.hpp>
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/concept.hpp>

@@ -16,9 +16,9 @@
 
 using namespace oktopk_tests;
 using oktopk::error_feedback;
-using oktopk::error_feedback_options;
 using oktopk::fault;
 using oktopk::in_process_communicator;
+using oktopk::detail::error_feedback_options;
 
 namespace {
 

@@ -95,8 +95,8 @@ void touch_without_reducing(Parallel& parallel, torch::Tensor const& weight) {
   parallel.set_reducing(true);
 }
 
-oktopk::data_parallel_options in_buckets(std::int64_t bytes) {
-  oktopk::data_parallel_options how;
+oktopk::detail::data_parallel_options in_buckets(std::int64_t bytes) {
+  oktopk::detail::data_parallel_options how;
   how.density = 0.2;
   how.buckets.plan.bucket_bytes = bytes;
   return how;
@@ -222,7 +222,7 @@ struct disordered : torch::nn::Module {
   torch::nn::Linear right{10, 8};
 };
 
-std::string trained(oktopk::data_parallel_options const& how, bool left_first, std::vector<int>& order) {
+std::string trained(oktopk::detail::data_parallel_options const& how, bool left_first, std::vector<int>& order) {
   auto const comm = connected();
   torch::manual_seed(6);
   disordered model;

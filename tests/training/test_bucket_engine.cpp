@@ -123,7 +123,7 @@ TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
 
 TEST_CASE("tensors that come one by one have buckets that each clip to the whole norm") {
   oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    oktopk::error_feedback_options how;
+    oktopk::detail::error_feedback_options how;
     how.clip_norm = 5;
     engine buckets(execution(), comm, {}, how);
     for (int const number : {0, 1}) {
@@ -141,7 +141,7 @@ TEST_CASE("tensors that come one by one have buckets that each clip to the whole
 TEST_CASE("a residual that decays has its share in the next call, and stays as it was where that fails") {
   bool const nesterov = GENERATE(false, true);
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    oktopk::error_feedback_options how;
+    oktopk::detail::error_feedback_options how;
     how.residual_decay = 0.5;
     how.momentum = nesterov ? 0.5 : 0;
     how.nesterov = nesterov;

@@ -110,7 +110,7 @@ private:
   int count() { return static_cast<int>(parallel_.buckets().plan().buckets.size()); }
 
   oktopk::data_parallel<scheme> made() {
-    oktopk::data_parallel_options with;
+    oktopk::data_parallel<scheme>::options with;
     with.density = how_.density;
     with.buckets.overlap = how_.overlaps();
     with.order_from_first_step = false; // the networks have their parameters in order, and all steps count alike

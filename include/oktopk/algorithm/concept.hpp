@@ -3,20 +3,17 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/select/kernel/source.hpp>
 
 namespace oktopk {
+
+namespace detail {
 
 template <class Input>
 inline constexpr bool is_accumulation = false;
 
 template <class Index, class Value, class MemorySpace>
-inline constexpr bool is_accumulation<detail::accumulation<Index, Value, MemorySpace>> = true;
-
-namespace detail {
+inline constexpr bool is_accumulation<accumulation<Index, Value, MemorySpace>> = true;
 
 template <class Input>
 concept vector_or_accumulation = kokkos_vector<Input> || is_accumulation<Input>;

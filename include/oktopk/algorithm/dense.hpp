@@ -3,15 +3,9 @@
 #pragma once
 
 #include <oktopk/algorithm/base.hpp>
-#include <oktopk/algorithm/concept.hpp>
-#include <oktopk/algorithm/options.hpp>
-#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/cost.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/select/kernel/source.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -57,13 +51,12 @@ struct index_numbering {
 /// the result, and only then do they ask whose it is.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
-  requires dense_allreduce<Reduce, E, Comm, Value>
+  requires detail::dense_allreduce<Reduce, E, Comm, Value>
 class dense : public detail::algorithm_base<E, Comm, Index, Value, detail::dense_state> {
   using base = detail::algorithm_base<E, Comm, Index, Value, detail::dense_state>;
 
 public:
   using typename base::memory_space;
-  using typename base::state_type;
   using typename base::update_type;
 
   struct options {
@@ -132,7 +125,7 @@ public:
   /// Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    return base::make_call("oktopk::dense", [&](call_context<E, Comm>& call, state_type&) {
+    return base::make_call("oktopk::dense", [&](call_context<E, Comm>& call, typename base::state_type&) {
       call.note(detail::check_accumulator(accumulator, length_));
       array_ref<Value, memory_space> const sums(sums_.data(), static_cast<std::size_t>(length_));
       Value const* own = sums_.data();

@@ -10,10 +10,6 @@
 #include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
-#include <oktopk/dense/wire.hpp>
-
-#include <cstdint>
-#include <string_view>
 
 // The textbook's dense allreduces as algorithms for gradients: the sum of the accumulators, exact over a plain wire.
 // See the headers under dense/ for steps and words. Over a coded wire, `coded_wire<Codec>`, the values that a lossy

@@ -2,19 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/local_selection.hpp>
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/comm/call_context.hpp>
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/exchange/concept.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace oktopk {
@@ -305,7 +301,6 @@ class gtopk : detail::checked_selection<E, Comm, Policies>, public selecting_bas
 public:
   using typename base::entries_type;
   using typename base::index_type;
-  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
 
@@ -335,7 +330,9 @@ public:
 
   /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
   /// of header a message.
-  double bound_words() const { return reduction_tree_.bound_words(comm_.size(), length_, k_).total(); }
+  double bound_words() const {
+    return reduction_tree_.bound_words(base::comm_.size(), base::length_, base::k_).total();
+  }
 
   /// The work of a steady call.
   static call_cost expected_cost(options const& how, int ranks) {
@@ -347,8 +344,8 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    return base::make_call("oktopk::gtopk", [&](call_context<E, Comm>& call, state_type& next) {
-      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+    return base::make_call("oktopk::gtopk", [&](call_context<E, Comm>& call, typename base::state_type& next) {
+      entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
       auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
       auto const tree = reduction_tree_.run(call, selection, own, return_dropped_);
       // As published, what is dropped is lost; what messages rounded off the result is not.
@@ -360,11 +357,6 @@ public:
   }
 
 private:
-  using base::comm_;
-  using base::k_;
-  using base::length_;
-  using base::local_selection_;
-
   bool return_dropped_;
   detail::reduction_tree<E, Comm, format_type> reduction_tree_;
   detail::contributed_indices<E, index_type> contributed_indices_;

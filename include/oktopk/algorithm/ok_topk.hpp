@@ -2,18 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/local_selection.hpp>
-#include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/partition/balanced.hpp>
 
-#include <cstdint>
-#include <optional>
 #include <utility>
 
 namespace oktopk {
@@ -44,7 +40,6 @@ class ok_topk : detail::checked_policies<E, Comm, Policies>,
 
 public:
   using typename base::index_type;
-  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
 
@@ -88,7 +83,7 @@ public:
   /// 2k + 4k(P-1)/P and P-1 entries of rounding. A selection that nothing bounds beforehand counts as in the last call
   /// where it was more than k. For a format of another size: the most that it takes for as many entries and messages.
   double bound_words() const {
-    int const ranks = comm_.size();
+    int const ranks = base::comm_.size();
     double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
     return (split_and_reduce_.bound_words(ranks, length_, to_others, !local_selection_.selector().bounded()) +
             global_selection_.bound_words(ranks, length_, k_) +
@@ -118,7 +113,6 @@ protected:
   ok_topk(E exec, Comm comm, options const& how, char const* name);
 
 private:
-  using base::comm_;
   using base::k_;
   using base::length_;
   using base::local_selection_;
@@ -160,7 +154,7 @@ ok_topk<E, Comm, Policies>::~ok_topk() = default;
 template <class E, class Comm, class Policies>
 template <class Input>
 auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_type const& {
-  return base::make_call("oktopk::ok_topk", [&](call_context<E, Comm>& call, state_type& next) {
+  return base::make_call("oktopk::ok_topk", [&](call_context<E, Comm>& call, typename base::state_type& next) {
     // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
     auto const local_topk = local_selection_.run(call, accumulator, next.local);
     // Lines 5 to 7: space_repartition.

@@ -3,16 +3,12 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <sstream>
-#include <string>
 
 namespace oktopk::detail {
 
@@ -58,9 +54,7 @@ void check_length(std::int64_t length, agreement& terms) {
 /// Notes what a policy says is wrong with its options, and writes the policy down for the ranks to compare.
 template <class Policy>
 void check_policy(char const* role, Policy const& policy, agreement& terms) {
-  if (std::string const sentence = policy.problem(); !sentence.empty()) {
-    terms.note(fault::option_out_of_range, sentence);
-  }
+  terms.note(fault::option_out_of_range, policy.problem());
   terms.fact(role, policy.describe());
 }
 

@@ -5,7 +5,6 @@
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/partition/balanced.hpp>
-#include <oktopk/select/concept.hpp>
 #include <oktopk/select/exact.hpp>
 #include <oktopk/select/kernel/compact.hpp>
 #include <oktopk/select/reused_threshold.hpp>

@@ -2,30 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/local_selection.hpp>
-#include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
-#include <oktopk/comm/revocation.hpp>
-#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/native_allreduce.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/select/kernel/source.hpp>
 #include <oktopk/select/random_k.hpp>
 
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace oktopk {
-
-namespace detail {
-
-template <class Policies>
-struct mask_policies : Policies {
-  using local_selector = random_k;
-};
-
-} // namespace detail
 
 /// Random mask (Konečný et al. 2016, "Federated learning: strategies for improving communication efficiency"; Random-k
 /// with a seed that all ranks share, Stich et al. 2018, and GRACE, Xu et al. 2021): all ranks draw the same k places of
@@ -42,13 +28,11 @@ struct mask_policies : Policies {
 /// ask whose it is. Types of values and indices are those of `Policies::format`; no other policy is used.
 template <class E, class Comm, class Policies = default_policies>
 class random_mask : detail::checked_selection<E, Comm, Policies>,
-                    public selecting_base<E, Comm, detail::mask_policies<Policies>> {
-  using base = selecting_base<E, Comm, detail::mask_policies<Policies>>;
+                    public selecting_base<E, Comm, detail::with_local_selector<random_k, Policies>> {
+  using base = selecting_base<E, Comm, detail::with_local_selector<random_k, Policies>>;
 
 public:
   using typename base::entries_type;
-  using typename base::index_type;
-  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
 
@@ -76,14 +60,14 @@ public:
   }
 
   /// One iteration. Collective. The accumulator is only read.
-  template <accumulator_input<index_type, value_type, E> Input>
+  template <accumulator_input<typename base::index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    return base::make_call("oktopk::random_mask", [&](call_context<E, Comm>& call, state_type& next) {
+    return base::make_call("oktopk::random_mask", [&](call_context<E, Comm>& call, typename base::state_type& next) {
       {
         detail::cancel_on_unwind const alone(comm_); // memory may be missing on one rank
         sums_.reserve(exec_, k_);
       }
-      entries_type const selection = local_selection_.run(call, accumulator, next.local);
+      entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
       if (call.faults) {
         detail::fill_array("oktopk::random_mask::fill", exec_, sums_.data(), k_,
                            std::numeric_limits<value_type>::quiet_NaN());
@@ -98,7 +82,7 @@ public:
       }
       entries_type const sums(selection.indices.data(), sums_.data(), k_);
       if (overflows) {
-        throw detail::non_finite_in(exec_, sums, detail::fault_subject::sum).as_error(base::name_, 0, length_);
+        throw detail::non_finite_in(exec_, sums, detail::fault_subject::sum).as_error(base::name_, 0, base::length_);
       }
       return update_type(sums, selection.indices, {});
     });
@@ -108,8 +92,6 @@ private:
   using base::comm_;
   using base::exec_;
   using base::k_;
-  using base::length_;
-  using base::local_selection_;
 
   native_allreduce<E, Comm, value_type> sum_everywhere_;
   detail::count_gathering<Comm> gather_counts_;

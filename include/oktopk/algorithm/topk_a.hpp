@@ -2,17 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/local_selection.hpp>
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/select/gaussian.hpp>
 #include <oktopk/sparse/arithmetic.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace oktopk {
@@ -31,7 +29,6 @@ class topk_a : detail::checked_selection<E, Comm, Policies>, public selecting_ba
 public:
   using typename base::entries_type;
   using typename base::index_type;
-  using typename base::state_type;
   using typename base::update_type;
   using typename base::value_type;
 
@@ -56,7 +53,7 @@ public:
   /// is no multiple of 8 bytes. Where nothing bounds a selection beforehand, for the largest that a rank made in the
   /// last call in place of k, which is 0 before the first one.
   double bound_words() const {
-    std::int64_t const most = local_selection_.selector().bounded() ? k_ : largest_selection_;
+    std::int64_t const most = local_selection_.selector().bounded() ? base::k_ : largest_selection_;
     return (detail::count_gathering<Comm>::bound_words(comm_.size()) +
             allgatherv_.bound_words(comm_.size(), most, {0, length_}))
         .total();
@@ -76,7 +73,7 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<index_type, value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    return base::make_call("oktopk::topk_a", [&](call_context<E, Comm>& call, state_type& next) {
+    return base::make_call("oktopk::topk_a", [&](call_context<E, Comm>& call, typename base::state_type& next) {
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       std::span<std::int64_t const> const sizes = gather_counts_.run(call, selection.size());
       largest_selection_ = *std::max_element(sizes.begin(), sizes.end());
@@ -93,7 +90,6 @@ protected:
 
 private:
   using base::comm_;
-  using base::k_;
   using base::length_;
   using base::local_selection_;
 
@@ -117,23 +113,14 @@ private:
   detail::region_sum<index_type, value_type, E> sum_;
 };
 
-namespace detail {
-
-template <class Format>
-struct gaussian_policies : with_format<Format> {
-  using local_selector = gaussian;
-};
-
-} // namespace detail
-
 /// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in distributed deep learning"): a threshold from
 /// mean and standard deviation, then as `topk_a`.
 ///
 /// The update is the exact sum of what the ranks selected, which may be far from k each: the cost is that of `topk_a`
 /// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
 template <class E, class Comm, class Format = coo<>>
-class gaussian_k : public topk_a<E, Comm, detail::gaussian_policies<Format>> {
-  using base = topk_a<E, Comm, detail::gaussian_policies<Format>>;
+class gaussian_k : public topk_a<E, Comm, detail::with_local_selector<gaussian, with_format<Format>>> {
+  using base = topk_a<E, Comm, detail::with_local_selector<gaussian, with_format<Format>>>;
 
 public:
   using options = typename base::options;

@@ -2,31 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/algorithm/local_selection.hpp>
-#include <oktopk/algorithm/options.hpp>
+#include <oktopk/algorithm/base.hpp>
 #include <oktopk/algorithm/policies.hpp>
 #include <oktopk/core/cost.hpp>
 #include <oktopk/exchange/allgatherv.hpp>
-#include <oktopk/exchange/concept.hpp>
 #include <oktopk/exchange/split_and_reduce.hpp>
 #include <oktopk/format/coo_or_dense.hpp>
 #include <oktopk/partition/uniform.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
-
-namespace detail {
-
-/// The default policies of `topk_dsa`.
-struct topk_dsa_policies : default_policies {
-  using format = coo_or_dense<>;
-};
-
-} // namespace detail
 
 /// TopkDSA: SparCML's dynamic sparse allreduce (Renggli et al. 2019, DSAR_Split_allgather; Table 1 of the paper).
 ///
@@ -35,17 +22,14 @@ struct topk_dsa_policies : default_policies {
 /// evenly over the regions each rank sends between 4k(P-1)/P words (selections that overlap fully) and (2k+n)(P-1)/P
 /// (dense regions), in P-1 + ceil(log2 P) messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
 /// P.
-template <class E, class Comm, class Policies = detail::topk_dsa_policies>
+template <class E, class Comm, class Policies = with_format<coo_or_dense<>>>
 class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
   using base = selecting_base<E, Comm, Policies>;
   using typename base::format_type;
 
 public:
   using typename base::entries_type;
-  using typename base::index_type;
-  using typename base::state_type;
   using typename base::update_type;
-  using typename base::value_type;
 
   struct options {
     std::int64_t length = 0;         ///< of the accumulators
@@ -103,9 +87,9 @@ public:
   }
 
   /// One iteration. Collective. The accumulator is only read.
-  template <accumulator_input<index_type, value_type, E> Input>
+  template <accumulator_input<typename base::index_type, typename base::value_type, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    return base::make_call("oktopk::topk_dsa", [&](call_context<E, Comm>& call, state_type& next) {
+    return base::make_call("oktopk::topk_dsa", [&](call_context<E, Comm>& call, typename base::state_type& next) {
       entries_type const selection = local_selection_.run(call, accumulator, next.local);
       auto const reduced =
           split_and_reduce_.run(call, selection, boundaries_, local_selection_.most_selected(k_, length_));

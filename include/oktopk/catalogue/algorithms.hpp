@@ -14,18 +14,10 @@
 #include <oktopk/catalogue/automatic.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
-#include <oktopk/dense/swing.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 /// The algorithms that a text can name. Each kind of them `visit`s an algorithm's type and options as a reader has
 /// them: `sink(type_identity<Allreduce>, options)`, for each alternative where it makes a list.
@@ -41,18 +33,17 @@ inline constexpr bool runs_over<Comm, dense<E, Comm, Value, Index, Reduce>> =
 
 /// Offers a reader the options of an algorithm and of its policies.
 struct policy_reader {
-  oktopk::detail::option_reader& in;
+  detail::option_reader& in;
 
   template <class T, class... About>
   void operator()(std::string_view key, T& value, std::string_view about, About const&... more) {
     if constexpr (requires { alternatives_of(value); }) {
       auto const& list = alternatives_of(value);
-      in.choose(key, list, std::get<0>(list).name, about,
-                [&]<class Policy>(oktopk::detail::alternative<Policy> const&) {
-                  oktopk::detail::choice_of<Policy> choice;
-                  in.within(key, [&] { read(choice.options); });
-                  value.chosen = choice;
-                });
+      in.choose(key, list, std::get<0>(list).name, about, [&]<class Policy>(detail::alternative<Policy> const&) {
+        detail::choice_of<Policy> choice;
+        in.within(key, [&] { read(choice.options); });
+        value.chosen = choice;
+      });
     } else if constexpr (requires { value.values().chosen; }) {
       in.within(key, [&] { read_values(value); });
     } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
@@ -78,13 +69,10 @@ private:
   template <class Format>
   void read_values(Format& format) {
     auto values = format.values();
-    std::int32_t position = 0;
-    std::vector<oktopk::detail::option_reader::choice> list;
-    for (std::string const& name : oktopk::detail::names_of(value_codecs)) {
-      list.push_back({name, [&values, position] { values.chosen = position; }});
-      position += 1;
-    }
-    in.choose("values", list, list.front().name, "values of a packed format");
+    auto const names = detail::names_of(value_codecs);
+    in.choose("values", value_codecs, names.front(), "values of a packed format", [&](auto const& each) {
+      values.chosen = static_cast<std::int32_t>(std::ranges::find(names, each.name) - names.begin());
+    });
     format = Format(values);
   }
 };
@@ -94,10 +82,10 @@ template <class Options>
 std::string policies_of(Options const& how) {
   std::string text;
   if constexpr (requires { how.local_select.chosen; }) {
-    text += "local_select=" + oktopk::detail::names_of(local_selectors)[how.local_select.chosen.index()];
+    text += "local_select=" + detail::names_of(local_selectors)[how.local_select.chosen.index()];
   }
   if constexpr (requires { how.global_select.chosen; }) {
-    text += ", global_select=" + oktopk::detail::names_of(global_selectors)[how.global_select.chosen.index()];
+    text += ", global_select=" + detail::names_of(global_selectors)[how.global_select.chosen.index()];
   }
   return text;
 }
@@ -114,7 +102,7 @@ struct making {
     if constexpr (runs_over<Comm, Allreduce>) {
       make = [how](E const& exec, Comm const& comm, std::string_view text) {
         return any(std::in_place_type<Allreduce>, exec, comm, how,
-                   oktopk::detail::any_description{std::string(text), policies_of(how)});
+                   detail::any_description{std::string(text), policies_of(how)});
       };
     }
   }
@@ -122,41 +110,43 @@ struct making {
 
 /// Gives whether the request has a density. `automatic` takes `fit(30ms, least=0.001, most=0.05)` as well.
 template <class Options>
-bool read_density(oktopk::detail::option_reader& in, Options& how) {
+bool read_density(detail::option_reader& in, Options& how) {
   constexpr std::string_view about = "share of the entries to select, in place of the program's";
   if constexpr (requires { how.fit; }) {
     std::string text;
     if (in("density", text, about) && text.starts_with("fit(")) {
       std::size_t const comma = std::min(text.find(','), text.size() - 1);
-      std::string const time = oktopk::detail::trimmed(std::string_view(text).substr(4, comma - 4));
+      std::string const time = detail::trimmed(std::string_view(text).substr(4, comma - 4));
       std::string const others = text[comma] == ',' ? ", " + text.substr(comma + 1) : ")";
-      auto request = oktopk::detail::allreduce_request::parse(
+      auto request = detail::allreduce_request::parse(
           "fit(ms=" + (time.ends_with("ms") ? time.substr(0, time.size() - 2) : time + "?") + others, "a density");
-      oktopk::detail::option_reader of_fit(std::move(request));
-      auto const read = [](oktopk::detail::option_reader& from, density_fit& fit) {
+      detail::option_reader of_fit(std::move(request));
+      auto const read = [](detail::option_reader& from, density_fit& fit) {
         from("ms", fit.milliseconds, "milliseconds of a call");
         from("least", fit.least, "least density");
         from("most", fit.most, "largest density");
       };
       read(of_fit, how.fit.emplace());
-      of_fit.finish([&](oktopk::detail::option_reader& all) { read(all, *how.fit); });
+      of_fit.finish([&](detail::option_reader& all) { read(all, *how.fit); });
       return true;
     }
   }
   return in("density", how.density, about);
 }
 
-/// Visits an algorithm that selects, which takes k or a density in place of the program's.
+/// Visits an algorithm; one that selects takes k or a density in place of the program's.
 template <class Allreduce, class Sink>
-void visit_sparse(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) {
+void visit_options(detail::option_reader& in, gradient_size const& size, Sink&& sink) {
   typename Allreduce::options how{};
   how.length = size.length;
   policy_reader{in}.read(how);
-  bool const has_density = read_density(in, how);
-  bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
-  if (!has_density && !has_k) {
-    how.k = size.k;
-    how.density = size.density;
+  if constexpr (requires { how.k; }) {
+    bool const has_density = read_density(in, how);
+    bool const has_k = in("k", how.k, "entries to select, in place of the program's number or share");
+    if (!has_density && !has_k) {
+      how.k = size.k;
+      how.density = size.density;
+    }
   }
   sink(std::type_identity<Allreduce>(), how);
 }
@@ -170,25 +160,17 @@ struct sparse_scheme {
   std::string_view format = "coo"; ///< by default
 
   template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
+  void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
     using with_coo = Type<E, Comm, Policies<coo<Value, Index>>>;
     if constexpr (requires(typename with_coo::options how) { how.format; }) {
       in.choose("format", formats, format, "entries on the wire", [&]<class Format>(Format const&) {
-        visit_sparse<Type<E, Comm, Policies<typename Format::template type<Value, Index>>>>(in, size, sink);
+        visit_options<Type<E, Comm, Policies<typename Format::template type<Value, Index>>>>(in, size, sink);
       });
     } else {
-      visit_sparse<with_coo>(in, size, sink);
+      visit_options<with_coo>(in, size, sink);
     }
   }
 };
-
-template <class Allreduce, class Sink>
-void visit_dense(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) {
-  typename Allreduce::options how{};
-  how.length = size.length;
-  policy_reader{in}.read(how);
-  sink(std::type_identity<Allreduce>(), how);
-}
 
 /// An algorithm that sums whole gradients by one of `dense/`: `dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>`.
 template <template <execution_space, communicator, gradient_value> class Reduce>
@@ -197,8 +179,8 @@ struct dense_scheme {
   std::string_view about;
 
   template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    visit_dense<dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>>(in, size, sink);
+  void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
+    visit_options<dense<E, Comm, Value, Index, Reduce<E, Comm, Value>>>(in, size, sink);
   }
 };
 
@@ -206,7 +188,7 @@ struct dense_scheme {
 template <class E, class Comm, class Value, class Index>
 struct added_codec {
   std::string name;
-  void (*visit)(std::string_view scheme, oktopk::detail::option_reader& in, gradient_size const& size,
+  void (*visit)(std::string_view scheme, detail::option_reader& in, gradient_size const& size,
                 making<E, Comm, Value, Index>& sink);
 
   static std::vector<added_codec>& all() {
@@ -222,10 +204,10 @@ struct coded_scheme {
   std::string_view about;
 
   template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    std::vector<oktopk::detail::option_reader::choice> list{
-        {"none", [&] { visit_over<oktopk::detail::plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
-    auto const add = [&]<class Codec>(oktopk::detail::alternative<Codec> const& each) {
+  void visit(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
+    std::vector<detail::option_reader::choice> list{
+        {"none", [&] { visit_over<detail::plain_wire, E, Comm, Value, Index>(in, size, sink); }}};
+    auto const add = [&]<class Codec>(detail::alternative<Codec> const& each) {
       list.push_back(
           {std::string(each.name), [&] { visit_over<coded_wire<Codec>, E, Comm, Value, Index>(in, size, sink); }});
     };
@@ -245,19 +227,8 @@ struct coded_scheme {
   static constexpr bool is_coded = true;
 
   template <class Wire, class E, class Comm, class Value, class Index, class Sink>
-  void visit_over(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    in.within("codec", [&] { visit_dense<Type<E, Comm, Value, Index, Wire>>(in, size, sink); });
-  }
-};
-
-/// `automatic`, which chooses among all others.
-struct automatic_scheme {
-  std::string_view name;
-  std::string_view about;
-
-  template <class E, class Comm, class Value, class Index, class Sink>
-  void visit(oktopk::detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
-    visit_sparse<automatic<E, Comm, Value, Index>>(in, size, sink);
+  void visit_over(detail::option_reader& in, gradient_size const& size, Sink&& sink) const {
+    in.within("codec", [&] { visit_options<Type<E, Comm, Value, Index, Wire>>(in, size, sink); });
   }
 };
 
@@ -280,6 +251,9 @@ using paper_with = with_format<Format, paper_policies>;
 
 template <sparse_format Format>
 using format_alone = Format;
+
+template <class E, class Comm, class Format>
+using automatic_of = automatic<E, Comm, typename Format::value_type, typename Format::index_type>;
 
 template <execution_space E, communicator Comm, gradient_value Value>
 using rabenseifner_of_bfloat16 = rabenseifner<E, Comm, Value, coded_wire<bfloat16, 0>>;
@@ -304,7 +278,8 @@ inline constexpr std::tuple algorithms{
     coded_scheme<dense_recursive_doubling>{"recursive_doubling", "whole vectors between pairs"},
     dense_scheme<swing>{"swing", "halving and doubling between neighbours of a ring"},
     sparse_scheme<random_mask, default_with>{"random_mask", "sums at k places that all ranks draw alike; no indices"},
-    automatic_scheme{"automatic", "the scheme that takes least time here: predicted, tried, and looked at again"},
+    sparse_scheme<automatic_of, format_alone>{
+        "automatic", "the scheme that takes least time here: predicted, tried, and looked at again"},
 };
 
 /// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.
@@ -314,17 +289,17 @@ void with_algorithm(std::string_view name, Visit const& visit) {
       std::apply([&](auto const&... each) { return ((each.name == name && (visit(each), true)) || ...); }, algorithms);
   if (!found) {
     throw error(fault::option_out_of_range, "there is no algorithm \"" + std::string(name) + "\"; there are " +
-                                                oktopk::detail::joined(oktopk::detail::names_of(algorithms)));
+                                                detail::joined(detail::names_of(algorithms)));
   }
 }
 
 /// Visits the algorithm and options that a request asks for. Throws where it has a name, key or value that is unknown.
 template <class E, class Comm, class Value, class Index, class Sink>
-void visit_request(oktopk::detail::allreduce_request request, gradient_size const& size, Sink&& sink) {
-  oktopk::detail::option_reader in(std::move(request));
+void visit_request(detail::allreduce_request request, gradient_size const& size, Sink&& sink) {
+  detail::option_reader in(std::move(request));
   with_algorithm(in.name(), [&](auto const& scheme) {
     scheme.template visit<E, Comm, Value, Index>(in, size, sink);
-    in.finish([&](oktopk::detail::option_reader& all) {
+    in.finish([&](detail::option_reader& all) {
       scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {});
     });
   });
@@ -335,23 +310,23 @@ template <class E, class Comm, class Value, class Index, class Scheme>
 std::vector<std::string> variants_of(Scheme const& scheme) {
   std::string const name(scheme.name);
   std::vector<std::string> texts{name};
-  oktopk::detail::option_reader in;
+  detail::option_reader in;
   scheme.template visit<E, Comm, Value, Index>(in, gradient_size{}, [](auto const&...) {});
   bool const has_format = std::ranges::any_of(in.known(), [](auto const& option) { return option.key == "format"; });
   auto const add = [&](std::string const& option) { texts.push_back(name + "(" + option + ")"); };
   if constexpr (requires { scheme.format; }) {
-    for (std::string const& format : oktopk::detail::names_of(formats)) {
+    for (std::string const& format : detail::names_of(formats)) {
       if (has_format && format != scheme.format) {
         add("format=" + format);
       }
     }
-    for (std::string const& values : oktopk::detail::names_of(value_codecs)) {
+    for (std::string const& values : detail::names_of(value_codecs)) {
       if (has_format) {
         add("format=packed(values=" + values + ")");
       }
     }
   } else if constexpr (requires { Scheme::is_coded; }) {
-    for (std::string const& codec : oktopk::detail::names_of(codecs)) {
+    for (std::string const& codec : detail::names_of(codecs)) {
       add("codec=" + codec);
     }
   }
@@ -373,7 +348,7 @@ struct forecasting {
       found.cost = Allreduce::expected_cost(how, ranks);
       if constexpr (requires { how.format; }) {
         found.format = how.format.name();
-        found.rounded = oktopk::detail::is_lossy(how.format);
+        found.rounded = detail::is_lossy(how.format);
         found.exact = !found.rounded && text.starts_with("ok_topk");
       } else {
         found.format = Allreduce::coding();
@@ -402,7 +377,7 @@ std::vector<forecast> forecast_all(gradient_size const& size, int ranks) {
   std::vector<forecast> all;
   auto const add = [&](auto const& scheme) {
     for (std::string const& text : catalogue::variants_of<E, Comm, Value, Index>(scheme)) {
-      catalogue::visit_request<E, Comm, Value, Index>(oktopk::detail::allreduce_request::parse(text), size,
+      catalogue::visit_request<E, Comm, Value, Index>(detail::allreduce_request::parse(text), size,
                                                       catalogue::forecasting<E, Comm>{ranks, all, text});
     }
   };

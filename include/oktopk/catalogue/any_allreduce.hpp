@@ -5,14 +5,10 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/core/checkpoint.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/sparse.hpp>
 
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -143,9 +139,7 @@ private:
   using making_type = detail::accumulation<Index, Value, memory_space>;
 
   struct holder_base {
-    holder_base() = default;
-    holder_base(holder_base const&) = delete;
-    holder_base& operator=(holder_base const&) = delete;
+    holder_base& operator=(holder_base&&) = delete;
     virtual ~holder_base() = default;
 
     virtual std::int64_t length() const = 0;
@@ -222,9 +216,7 @@ private:
     void restore(std::vector<char> const& checkpoint, std::string const& fault) override {
       agreement terms("any_allreduce::restore");
       typename Allreduce::state_type saved;
-      if (!fault.empty()) {
-        terms.note(fault::bad_state, fault);
-      }
+      terms.note(fault::bad_state, fault);
       try {
         saved = read(checkpoint);
       } catch (error const& found) {

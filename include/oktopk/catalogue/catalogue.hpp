@@ -4,11 +4,6 @@
 
 #include <oktopk/catalogue/any_allreduce.hpp>
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace oktopk {
 
 namespace detail {

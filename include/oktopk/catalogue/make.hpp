@@ -6,11 +6,8 @@
 #include <oktopk/catalogue/catalogue.hpp>
 #include <oktopk/comm/self.hpp>
 
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/error.hpp>
 #include <oktopk/exchange/global_selection.hpp>
 #include <oktopk/format/values/concept.hpp>
 #include <oktopk/partition/concept.hpp>
@@ -11,7 +10,6 @@
 #include <tuple>
 #include <utility>
 #include <variant>
-#include <vector>
 
 /// Policies that are one of several, chosen at run time: an algorithm that takes them is compiled once and not once for
 /// each. Results, messages and bounds are those of the chosen one.

@@ -3,21 +3,15 @@
 #pragma once
 
 #include <oktopk/catalogue/any_allreduce.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/options.hpp>
 
 #include <algorithm>
 #include <charconv>
-#include <concepts>
-#include <cstddef>
 #include <functional>
 #include <list>
-#include <optional>
 #include <system_error>
 #include <tuple>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace oktopk::detail {
 
@@ -45,11 +39,12 @@ inline bool is_closed_at_end(std::string_view text) {
   return false;
 }
 
-/// Names separated by commas, or by something else.
-inline std::string joined(std::vector<std::string> const& names, char const* separator = ", ") {
+/// The names of a list, as `name_of` gives them, separated by commas, or by something else.
+template <class List, class Name = std::identity>
+std::string joined(List const& list, char const* separator = ", ", Name const& name_of = {}) {
   std::string text;
-  for (std::string const& each : names) {
-    text += (text.empty() ? "" : separator) + each;
+  for (auto const& each : list) {
+    text += (text.empty() ? "" : separator) + std::invoke(name_of, each);
   }
   return text;
 }
@@ -295,13 +290,7 @@ private:
     std::string text() const { return key + "=" + request.name; }
   };
 
-  static std::string names_of(std::vector<choice> const& list) {
-    std::vector<std::string> names;
-    for (choice const& each : list) {
-      names.push_back(each.name);
-    }
-    return detail::joined(names);
-  }
+  static std::string names_of(std::vector<choice> const& list) { return joined(list, ", ", &choice::name); }
 
   choice const& find_choice(std::string_view key, std::vector<choice> const& list, std::string const& name) const {
     auto const found = std::find_if(list.begin(), list.end(), [&](choice const& each) { return each.name == name; });

@@ -27,30 +27,27 @@
 namespace oktopk::catalogue {
 
 inline constexpr std::tuple local_selectors{
-    oktopk::detail::alternative<exact>{"exact", "exactly k entries, the largest"},
-    oktopk::detail::alternative<reused_threshold>{
-        "reused", "about k: an exact threshold every tau' iterations, reused in between"},
-    oktopk::detail::alternative<unguarded_threshold>{"unguarded",
-                                                     "the same without a band around k: the paper to the letter"},
-    oktopk::detail::alternative<gaussian>{"gaussian", "the threshold of a normal distribution"},
-    oktopk::detail::alternative<chunked>{"chunked", "the largest of every chunk of 4,096 values, k in all"},
-    oktopk::detail::alternative<random_k>{"random", "k entries at random places, the same on all ranks"},
+    detail::alternative<exact>{"exact", "exactly k entries, the largest"},
+    detail::alternative<reused_threshold>{"reused",
+                                          "about k: an exact threshold every tau' iterations, reused in between"},
+    detail::alternative<unguarded_threshold>{"unguarded", "the same without a band around k: the paper to the letter"},
+    detail::alternative<gaussian>{"gaussian", "the threshold of a normal distribution"},
+    detail::alternative<chunked>{"chunked", "the largest of every chunk of 4,096 values, k in all"},
+    detail::alternative<random_k>{"random", "k entries at random places, the same on all ranks"},
 };
 
 inline constexpr std::tuple global_selectors{
-    oktopk::detail::alternative<exact>{"exact", "exactly k entries, the largest"},
-    oktopk::detail::alternative<reused_threshold>{
-        "reused", "about k: an exact threshold every tau' iterations, reused in between"},
-    oktopk::detail::alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
-    oktopk::detail::alternative<gathered_threshold>{"gathered",
-                                                    "the same from a gather of all sums: the paper to the letter"},
+    detail::alternative<exact>{"exact", "exactly k entries, the largest"},
+    detail::alternative<reused_threshold>{"reused",
+                                          "about k: an exact threshold every tau' iterations, reused in between"},
+    detail::alternative<unguarded_threshold>{"unguarded", "the same without a band around k"},
+    detail::alternative<gathered_threshold>{"gathered", "the same from a gather of all sums: the paper to the letter"},
 };
 
 inline constexpr std::tuple partitioners{
-    oktopk::detail::alternative<evened>{"evened",
-                                        "regions of about the same number of entries, as far as counts can tell"},
-    oktopk::detail::alternative<balanced>{"balanced", "averages of the ranks' own boundaries: the paper's"},
-    oktopk::detail::alternative<uniform>{"uniform", "regions of the same width"},
+    detail::alternative<evened>{"evened", "regions of about the same number of entries, as far as counts can tell"},
+    detail::alternative<balanced>{"balanced", "averages of the ranks' own boundaries: the paper's"},
+    detail::alternative<uniform>{"uniform", "regions of the same width"},
 };
 
 /// A sparse format for any value and index type.
@@ -64,16 +61,16 @@ struct format_alternative {
 
 /// Values of a packed format.
 inline constexpr std::tuple value_codecs{
-    oktopk::detail::alternative<exact_values>{"exact", "as they are, exponents packed"},
-    oktopk::detail::alternative<bfloat16_values>{"bfloat16", "7 bits of mantissa, exponents packed"},
-    oktopk::detail::alternative<fixed_values<8>>{"fixed8", "255 levels a block"},
-    oktopk::detail::alternative<fixed_values<4>>{"fixed4", "15 levels a block"},
-    oktopk::detail::alternative<fixed_values<2>>{"fixed2", "two magnitudes a block"},
-    oktopk::detail::alternative<sign_values>{"sign", "one magnitude a block"},
-    oktopk::detail::alternative<float16_values>{"float16", "10 bits of mantissa, 65504 at most, exponents packed"},
+    detail::alternative<exact_values>{"exact", "as they are, exponents packed"},
+    detail::alternative<bfloat16_values>{"bfloat16", "7 bits of mantissa, exponents packed"},
+    detail::alternative<fixed_values<8>>{"fixed8", "255 levels a block"},
+    detail::alternative<fixed_values<4>>{"fixed4", "15 levels a block"},
+    detail::alternative<fixed_values<2>>{"fixed2", "two magnitudes a block"},
+    detail::alternative<sign_values>{"sign", "one magnitude a block"},
+    detail::alternative<float16_values>{"float16", "10 bits of mantissa, 65504 at most, exponents packed"},
 };
 
-using any_values = detail::one_of_list<oktopk::detail::one_of_values, decltype(value_codecs)>::type;
+using any_values = detail::one_of_list<detail::one_of_values, decltype(value_codecs)>::type;
 
 /// `packed` with values that are chosen at run time.
 template <gradient_value Value, gradient_index Index>
@@ -88,15 +85,15 @@ inline constexpr std::tuple formats{
 
 /// The codecs of dense messages that need no other library.
 inline constexpr std::tuple codecs{
-    oktopk::detail::alternative<identity>{"identity", "values as they are"},
-    oktopk::detail::alternative<bfloat16>{"bfloat16", "16 bits a value"},
-    oktopk::detail::alternative<block_float>{"block_float", "rate bits a value, and an exponent of 64 values"},
-    oktopk::detail::alternative<float16>{"float16", "16 bits a value, 65504 at most"},
+    detail::alternative<identity>{"identity", "values as they are"},
+    detail::alternative<bfloat16>{"bfloat16", "16 bits a value"},
+    detail::alternative<block_float>{"block_float", "rate bits a value, and an exponent of 64 values"},
+    detail::alternative<float16>{"float16", "16 bits a value, 65504 at most"},
 };
 
-using any_local_selector = detail::one_of_list<oktopk::detail::one_of_selectors, decltype(local_selectors)>::type;
-using any_global_selector = detail::one_of_list<oktopk::detail::one_of_selectors, decltype(global_selectors)>::type;
-using any_partitioner = detail::one_of_list<oktopk::detail::one_of_partitioners, decltype(partitioners)>::type;
+using any_local_selector = detail::one_of_list<detail::one_of_selectors, decltype(local_selectors)>::type;
+using any_global_selector = detail::one_of_list<detail::one_of_selectors, decltype(global_selectors)>::type;
+using any_partitioner = detail::one_of_list<detail::one_of_partitioners, decltype(partitioners)>::type;
 
 constexpr auto const& alternatives_of(any_local_selector::options const&) {
   return local_selectors;

@@ -3,19 +3,13 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/integers.hpp>
 #include <oktopk/core/version.hpp>
-
-#include <Kokkos_Core.hpp>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <sstream>
-#include <vector>
 
 namespace oktopk {
 
@@ -48,9 +42,9 @@ public:
     return *this;
   }
 
-  /// Notes what this rank found wrong; the first fault counts.
+  /// Notes what this rank found wrong, unless the sentence is empty; the first fault counts.
   void note(fault code, std::string const& sentence) {
-    if (code_ == fault::none) {
+    if (code_ == fault::none && !sentence.empty()) {
       code_ = code;
       sentence_ = sentence;
     }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/core/sparse.hpp>
 
@@ -66,6 +65,19 @@ private:
   }
 
   std::uint32_t bits_;
+};
+
+/// Adds the time until it goes out of scope to a figure in seconds.
+class stopwatch {
+public:
+  explicit stopwatch(double& seconds) : seconds_(seconds), start_(clock::now()) {}
+  stopwatch& operator=(stopwatch&&) = delete;
+  ~stopwatch() { seconds_ += std::chrono::duration<double>(clock::now() - start_).count(); }
+
+private:
+  using clock = std::chrono::steady_clock;
+  double& seconds_;
+  clock::time_point start_;
 };
 
 } // namespace detail
@@ -131,20 +143,4 @@ struct call_context {
   void throw_if_faulty() const { faults.throw_if_any(algorithm, length); }
 };
 
-namespace detail {
-
-/// Adds the time until it goes out of scope to a figure in seconds.
-class stopwatch {
-public:
-  explicit stopwatch(double& seconds) : seconds_(seconds), start_(clock::now()) {}
-  stopwatch& operator=(stopwatch&&) = delete;
-  ~stopwatch() { seconds_ += std::chrono::duration<double>(clock::now() - start_).count(); }
-
-private:
-  using clock = std::chrono::steady_clock;
-  double& seconds_;
-  clock::time_point start_;
-};
-
-} // namespace detail
 } // namespace oktopk

@@ -5,10 +5,7 @@
 /// Checksums for every message; the only header that includes <xxhash.h>.
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
-#include <oktopk/comm/revocation.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #define XXH_INLINE_ALL
@@ -17,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -132,10 +128,8 @@ public:
   using request = checked_request<typename Comm::request>;
   using bulk_request = checked_request<typename Comm::bulk_request>;
   using decorator::rank;
-  using decorator::size;
-  using decorator::tells_sizes;
 
-  explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(size())) {}
+  explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(decorator::size())) {}
 
   /// The messages of these ranks are checked.
   auto survivors()
@@ -274,7 +268,7 @@ private:
   template <class Request>
   void verify(Request const& message) {
     std::span<std::byte const> arrived = message.target_;
-    if constexpr (tells_sizes) {
+    if constexpr (decorator::tells_sizes) {
       arrived = arrived.first(message.bytes_.bytes());
     }
     auto const expected = detail::checksum_trailer::of(arrived, message.number_, message.use_, shared_->during);

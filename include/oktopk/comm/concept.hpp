@@ -166,6 +166,27 @@ concept bulk_communicator =
 template <class C>
 concept communicator = control_communicator<C> && bulk_communicator<C>;
 
+/// Leaves all ranks of a communicator for a reason that this rank alone may have found: it can use the communicator no
+/// more, and a communicator that can tells the others why. Not collective.
+template <class Comm>
+void leave(Comm& comm, error const& why) noexcept {
+  if constexpr (requires { comm.abort(why); }) {
+    comm.abort(why);
+  }
+  comm.cancel(std::span<typename Comm::request>());
+}
+
+/// Starts a group of bulk messages as single ones: `start` for communicators whose transport runs on the host.
+template <class Comm>
+void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
+                      std::span<typename Comm::bulk_request> requests) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    bulk_message const& each = messages[i];
+    requests[i] = each.receives ? comm.irecv(each.bytes, each.peer, each.use)
+                                : comm.isend(std::span<std::byte const>(each.bytes), each.peer, each.use);
+  }
+}
+
 namespace detail {
 
 /// Tells a communicator what its messages are for from now on, where it wants to know: it then has a member of this
@@ -180,7 +201,7 @@ void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1
 /// True if calls of a communicator may come from another thread than the one that has made it, one at a time.
 ///
 /// Asks its member `takes_other_threads()`; a communicator without one takes none.
-template <detail::ranked Comm>
+template <ranked Comm>
 bool takes_other_threads([[maybe_unused]] Comm const& comm) {
   if constexpr (requires { comm.takes_other_threads(); }) {
     return comm.takes_other_threads();
@@ -188,20 +209,6 @@ bool takes_other_threads([[maybe_unused]] Comm const& comm) {
     return false;
   }
 }
-
-} // namespace detail
-
-/// Leaves all ranks of a communicator for a reason that this rank alone may have found: it can use the communicator no
-/// more, and a communicator that can tells the others why. Not collective.
-template <class Comm>
-void leave(Comm& comm, error const& why) noexcept {
-  if constexpr (requires { comm.abort(why); }) {
-    comm.abort(why);
-  }
-  comm.cancel(std::span<typename Comm::request>());
-}
-
-namespace detail {
 
 /// `leave`; throws the reason.
 template <class Comm>
@@ -211,16 +218,4 @@ template <class Comm>
 }
 
 } // namespace detail
-
-/// Starts a group of bulk messages as single ones: `start` for communicators whose transport runs on the host.
-template <class Comm>
-void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
-                      std::span<typename Comm::bulk_request> requests) {
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    bulk_message const& each = messages[i];
-    requests[i] = each.receives ? comm.irecv(each.bytes, each.peer, each.use)
-                                : comm.isend(std::span<std::byte const>(each.bytes), each.peer, each.use);
-  }
-}
-
 } // namespace oktopk

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/decorator.hpp>
 #include <oktopk/core/integers.hpp>
 
@@ -74,7 +73,6 @@ public:
 
   using request = counted_request<typename Comm::request>;
   using bulk_request = counted_request<typename Comm::bulk_request>;
-  using decorator::rank;
   using decorator::size;
 
   explicit counted(Comm comm) : decorator(std::move(comm)), counters_(std::make_shared<counters>()) {}

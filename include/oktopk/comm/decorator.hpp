@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
 
 #include <utility>
 #include <vector>
@@ -62,5 +61,4 @@ private:
 };
 
 } // namespace detail
-
 } // namespace oktopk

@@ -2,18 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/in_process_group.hpp>
-#include <oktopk/comm/revocation.hpp>
-#include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 
 #include <algorithm>
-#include <exception>
-#include <functional>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -26,27 +19,12 @@ namespace oktopk {
 class in_process_communicator : public detail::limited_communicator<in_process_communicator, detail::in_process_member,
                                                                     detail::in_process_member*> {
 public:
-  class request : public detail::reported_request {
-  public:
-    request() = default;
-    bool active() const { return message_ != nullptr; }
-    std::size_t bytes() const { return bytes_; }
-
-  private:
-    friend in_process_communicator;
-    explicit request(detail::in_process_message* message)
-        : reported_request(message->receive, message->peer, message->use), message_(message) {}
-
-    detail::in_process_message* message_ = nullptr;
-    std::size_t bytes_ = 0;
-  };
-
+  using request = detail::held_request<in_process_communicator, detail::in_process_message*>;
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
 
   explicit in_process_communicator(detail::in_process_member& member) : limited_communicator(&member) {}
 
-  int rank() const { return shared_->rank; }
   int size() const { return group().size(); }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
@@ -77,7 +55,7 @@ public:
     group().note_cancelled(*shared_);
     for (request& each : requests) {
       if (each.active()) {
-        group().release(take(each));
+        group().release(each.take());
       }
     }
   }
@@ -103,24 +81,18 @@ public:
 private:
   detail::in_process_group& group() const { return *shared_->group; }
 
-  request post(bool receive, int peer, phase use, std::byte* data, std::size_t size) {
+  request post(bool receives, int peer, phase use, std::byte* data, std::size_t size) {
     if (peer < 0 || peer >= group().size() || peer == rank()) {
       throw error(fault::communication, "rank " + std::to_string(rank()) + " has no peer " + std::to_string(peer));
     }
     return request(
-        group().post({.receive = receive, .owner = rank(), .peer = peer, .use = use, .data = data, .size = size}));
-  }
-
-  // A message that is over is in no report any more.
-  static detail::in_process_message* take(request& finished) noexcept {
-    finished.peer_ = -1;
-    return std::exchange(finished.message_, nullptr);
+        group().post({.receives = receives, .owner = rank(), .peer = peer, .use = use, .data = data, .size = size}));
   }
 
   void complete(request& finished) {
     detail::in_process_message const message = *finished.message_;
     finished.bytes_ = message.arrived;
-    group().release(take(finished));
+    group().release(finished.take());
     if (message.truncated) {
       throw detail::exceeds_room(message.arrived, message.peer, message.size);
     }

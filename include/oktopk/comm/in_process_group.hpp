@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/fiber.hpp>
 #include <oktopk/comm/revocation.hpp>
-#include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <algorithm>
@@ -197,7 +194,7 @@ inline void in_process_events::run(in_process_schedule& ranks) {
 
 /// One side of a message: what a rank sends, or its room for what it receives.
 struct in_process_message {
-  bool receive = false;
+  bool receives = false;
   bool done = false;
   bool truncated = false;
   int owner = 0;
@@ -218,7 +215,7 @@ struct in_process_message {
 class in_process_line {
 public:
   bool empty() const { return last_ == nullptr; }
-  bool receives() const { return last_->receive; }
+  bool receives() const { return last_->receives; }
   int owner() const { return last_->owner; }
   void clear() { last_ = nullptr; }
 
@@ -303,15 +300,15 @@ public:
   /// Joins a message and its other side, or lets it wait for that.
   in_process_message* meet(in_process_message const& message) {
     in_process_message* const added = keep(message);
-    in_process_line& waiting = message.receive ? line(message.peer, message.owner, message.use)
-                                               : line(message.owner, message.peer, message.use);
-    if (waiting.empty() || waiting.receives() == message.receive) {
+    in_process_line& waiting = message.receives ? line(message.peer, message.owner, message.use)
+                                                : line(message.owner, message.peer, message.use);
+    if (waiting.empty() || waiting.receives() == message.receives) {
       waiting.push(added);
       return added;
     }
     in_process_message* const other = waiting.pop();
-    in_process_message& from = message.receive ? *other : *added;
-    in_process_message& to = message.receive ? *added : *other;
+    in_process_message& from = message.receives ? *other : *added;
+    in_process_message& to = message.receives ? *added : *other;
     schedule_.events().launch(from, &to);
     return added;
   }

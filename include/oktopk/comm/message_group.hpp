@@ -2,11 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/revocation.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/core/sparse.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <cstring>
@@ -113,10 +109,6 @@ private:
   buffer<std::byte, wire_space> wire_;
   bool staged_ = false;
 };
-
-} // namespace oktopk::detail
-
-namespace oktopk::detail {
 
 /// Knowledge of the receiver of a message about its size, before it arrives.
 enum class message_size : std::uint8_t {

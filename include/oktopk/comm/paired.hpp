@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 
 #include <utility>
 

@@ -4,7 +4,6 @@
 
 #include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 
 #include <exception>
 #include <memory>
@@ -129,6 +128,9 @@ public:
   std::chrono::nanoseconds time_limit() const { return shared_->time_limit; }
   void begin_operation(std::string_view name, std::int64_t number) { shared_->during.begin(name, number); }
 
+  int rank() const { return shared_->rank; }
+  int size() const { return shared_->size; }
+
   template <execution_space E, class C = Communicator>
   void start(E const&, std::span<bulk_message const> messages, std::span<typename C::bulk_request> requests) {
     start_one_by_one(static_cast<C&>(*this), messages, requests);
@@ -161,6 +163,29 @@ protected:
   int peer_ = -1; // none yet
   bool receives_ = false;
   phase use_ = phase::control;
+};
+
+/// A request of a transport that keeps the message itself, which `Pointer` leads to, until it is over.
+template <class Communicator, class Pointer>
+class held_request : public reported_request {
+public:
+  held_request() = default;
+  bool active() const { return message_ != nullptr; }
+  std::size_t bytes() const { return bytes_; }
+
+private:
+  friend Communicator;
+  explicit held_request(Pointer message)
+      : reported_request(message->receives, message->peer, message->use), message_(std::move(message)) {}
+
+  // A message that is over is in no report any more.
+  Pointer take() noexcept {
+    peer_ = -1;
+    return std::exchange(message_, nullptr);
+  }
+
+  Pointer message_ = nullptr;
+  std::size_t bytes_ = 0;
 };
 
 /// The messages of a wait, complete or not: for its error, where it was in vain.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
 
 namespace oktopk {
 

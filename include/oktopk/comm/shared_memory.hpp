@@ -6,10 +6,6 @@
 /// sleep and whose locks of files go with the process that holds them.
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/concept.hpp>
-#include <oktopk/comm/revocation.hpp>
-#include <oktopk/comm/time_limit.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <fcntl.h>
@@ -25,7 +21,6 @@
 #include <cstring>
 #include <deque>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -128,8 +123,7 @@ public:
   }
 
   ~shared_ranks() { unmap({}); }
-  shared_ranks(shared_ranks const&) = delete;
-  shared_ranks& operator=(shared_ranks const&) = delete;
+  shared_ranks& operator=(shared_ranks&&) = delete;
 
   std::shared_ptr<shared_message> post(shared_message const& what) {
     broken.throw_if_happened();
@@ -304,21 +298,7 @@ private:
 class shared_memory_communicator
     : public detail::limited_communicator<shared_memory_communicator, detail::shared_ranks> {
 public:
-  class request : public detail::reported_request {
-  public:
-    request() = default;
-    bool active() const { return message_ != nullptr; }
-    std::size_t bytes() const { return bytes_; }
-
-  private:
-    friend shared_memory_communicator;
-    explicit request(std::shared_ptr<detail::shared_message> message)
-        : reported_request(message->receives, message->peer, message->use), message_(std::move(message)) {}
-
-    std::shared_ptr<detail::shared_message> message_;
-    std::size_t bytes_ = 0;
-  };
-
+  using request = detail::held_request<shared_memory_communicator, std::shared_ptr<detail::shared_message>>;
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
 
@@ -328,8 +308,6 @@ public:
                              std::chrono::nanoseconds limit = usual_time_limit)
       : limited_communicator(std::make_shared<detail::shared_ranks>(name, rank, size, limit)) {}
 
-  int rank() const { return shared_->rank; }
-  int size() const { return shared_->size; }
   bool takes_other_threads() const { return true; }
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
@@ -351,7 +329,7 @@ public:
       shared_->sleep_until(are_over, needs, [&] { return detail::wait_report(requests, is_done); });
     }
     for (request& each : requests) {
-      if (auto const m = take(each); m != nullptr) {
+      if (auto const m = each.take(); m != nullptr) {
         each.bytes_ = m->size;
         if (m->size > m->capacity) { // its end will stay in the ring
           oktopk::detail::abort(*this, detail::exceeds_room(m->size, m->peer, m->capacity));
@@ -378,12 +356,6 @@ public:
 
 private:
   request post(detail::shared_message const& what) { return request(shared_->post(what)); }
-
-  // A message that is over is in no report any more.
-  static std::shared_ptr<detail::shared_message> take(request& finished) {
-    finished.peer_ = -1;
-    return std::move(finished.message_);
-  }
 };
 
 } // namespace oktopk

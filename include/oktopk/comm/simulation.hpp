@@ -6,18 +6,11 @@
 /// planned faults happen where they were planned.
 
 #include <oktopk/comm/in_process.hpp>
-#include <oktopk/comm/in_process_group.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/integers.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
 #include <deque>
-#include <exception>
 #include <limits>
-#include <memory>
-#include <vector>
 
 namespace oktopk::in_process {
 
@@ -71,8 +64,6 @@ struct fault_plan {
     }
     return all.empty() ? "no faults" : all;
   }
-
-  bool operator==(fault_plan const&) const = default;
 };
 
 /// The events of a simulated world, counted.
@@ -187,7 +178,7 @@ public:
 
   in_process_message* post(in_process_group& group, in_process_message message) override {
     message.number = static_cast<std::uint64_t>(run_.messages[index(message.fiber)]);
-    message.hit = message.receive ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
+    message.hit = message.receives ? nullptr : inject(message.fiber, [&](in_process::injected_fault what) {
       return !hits_rank(what) && (message.size > 0 || what != in_process::injected_fault::bit_flip);
     });
     if (is_hit_by(message, in_process::injected_fault::loss)) {

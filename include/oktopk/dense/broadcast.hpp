@@ -2,13 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/message_group.hpp>
 #include <oktopk/dense/wire.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 namespace oktopk::detail {
 

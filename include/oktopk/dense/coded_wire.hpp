@@ -3,11 +3,6 @@
 #pragma once
 
 #include <oktopk/codec/concept.hpp>
-#include <oktopk/comm/message_group.hpp>
-#include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/core/options.hpp>
-#include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 #include <oktopk/dense/wire.hpp>
 

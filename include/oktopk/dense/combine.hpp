@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/concept.hpp>
-#include <oktopk/core/error.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/reduce.hpp>
 

@@ -4,9 +4,7 @@
 
 #include <oktopk/comm/concept.hpp>
 
-namespace oktopk {
-
-namespace detail {
+namespace oktopk::detail {
 
 template <class T>
 struct options_of {
@@ -39,8 +37,6 @@ std::string problem_of_policy(T const& policy) {
   }
 }
 
-} // namespace detail
-
 /// A collective that sums dense vectors, one algorithm a header.
 ///
 /// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`; `count` is
@@ -69,8 +65,6 @@ concept dense_allreduce = std::default_initializable<D> &&
                             { algorithm.bound_words(count, 1) } -> std::same_as<double>;
                           };
 
-namespace detail {
-
 /// A dense allreduce that can read its input from another vector than the result's.
 ///
 /// 1. `run_from(exec, comm, own, values, lost, count)` does what `run` does with a copy of `own` in `values`. `own` is
@@ -93,5 +87,4 @@ concept dense_reduction =
       { algorithm.run(exec, comm, values, values, count, op) } -> std::same_as<void>;
     };
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/integers.hpp>
 #include <oktopk/dense/combine.hpp>
 #include <oktopk/dense/concept.hpp>

@@ -3,15 +3,9 @@
 #pragma once
 
 #include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/message_group.hpp>
-#include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <array>
-#include <cstdint>
-#include <span>
-#include <string>
 
 namespace oktopk {
 

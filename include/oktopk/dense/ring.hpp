@@ -2,16 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/revocation.hpp>
-#include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/dense/wire.hpp>
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace oktopk::detail {
 

@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/comm/message_group.hpp>
-#include <oktopk/comm/revocation.hpp>
 #include <oktopk/core/integers.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/options.hpp>
 #include <oktopk/dense/combine.hpp>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
 
 #include <ATen/core/Tensor.h>

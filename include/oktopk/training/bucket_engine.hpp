@@ -3,22 +3,15 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/core/error.hpp>
-#include <oktopk/core/kokkos_ext/concepts.hpp>
-#include <oktopk/core/kokkos_ext/execution.hpp>
-#include <oktopk/core/workspace.hpp>
 #include <oktopk/training/feedback.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <memory>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -402,9 +395,7 @@ public:
     bool const same_plan = has_plan_of(saved);
     agreement terms("bucketed::restore");
     terms.fact("the same plan", same_plan);
-    if (std::string const sentence = fault_of(saved, same_plan); !sentence.empty()) {
-      terms.note(fault::bad_state, sentence);
-    }
+    terms.note(fault::bad_state, fault_of(saved, same_plan));
     terms.check_on(comm_);
     std::vector<decltype(std::declval<Feedback&>().state())> before;
     for (auto const& each : parts_) {

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <oktopk/comm/agreement.hpp>
-#include <oktopk/comm/collectives.hpp>
-#include <oktopk/comm/concept.hpp>
 #include <oktopk/training/norm.hpp>
 
 #include <algorithm>
@@ -12,7 +10,6 @@
 #include <limits>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace oktopk {
 
@@ -64,8 +61,6 @@ struct density_schedule {
   std::int64_t k(std::int64_t iteration, std::int64_t length) const {
     return detail::entries_at(at(iteration), length);
   }
-
-  bool operator==(density_schedule const&) const = default;
 };
 
 /// A density that follows training: high in critical phases, low between them (Agarwal et al., Accordion, MLSys 2021,

@@ -7,16 +7,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
-#include <cstdint>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
-namespace oktopk {
+namespace oktopk::detail {
 
 /// Options of `error_feedback`: momentum and clipping, before the residual takes a gradient. The same on all ranks.
 struct error_feedback_options {
@@ -42,11 +39,7 @@ struct error_feedback_options {
     }
     return {};
   }
-
-  bool operator==(error_feedback_options const&) const = default;
 };
-
-namespace detail {
 
 /// Entries [begin, end) of a gradient.
 struct entry_range {
@@ -237,5 +230,4 @@ void apply_averages(char const* label, E const& exec, Update const& update, Valu
   Kokkos::parallel_for(label, index_range<E>(exec, 0, static_cast<std::int64_t>(indices.extent(0))), kernel);
 }
 
-} // namespace detail
-} // namespace oktopk
+} // namespace oktopk::detail

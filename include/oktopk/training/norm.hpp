@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <oktopk/core/kokkos_ext/execution.hpp>
 #include <oktopk/core/workspace.hpp>
 
 #include <cmath>
