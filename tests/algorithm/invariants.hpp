@@ -26,18 +26,18 @@ std::string form_fault(Record const& call) {
   if (call.indices.size() != call.values.size()) {
     return "as many values as indices are expected";
   }
-  for (std::size_t i = 0; i < call.indices.size(); ++i) {
-    if (call.indices[i] < 0 || call.indices[i] >= length || (i > 0 && call.indices[i] <= call.indices[i - 1])) {
-      return "the indices are not ascending in [0, length) at " + std::to_string(call.indices[i]);
-    }
-    if (!std::isfinite(call.values[i])) {
-      return "the value at index " + std::to_string(call.indices[i]) + " is not finite";
+  for (auto const* const indices : {&call.indices, &call.contributed}) {
+    for (std::size_t i = 0; i < indices->size(); ++i) {
+      auto const index = (*indices)[i];
+      if (index < 0 || index >= length || (i > 0 && index <= (*indices)[i - 1])) {
+        return std::string(indices == &call.indices ? "the indices are" : "what contributed is") +
+               " not ascending in [0, length) at " + std::to_string(index);
+      }
     }
   }
-  for (std::size_t i = 0; i < call.contributed.size(); ++i) {
-    if (call.contributed[i] < 0 || call.contributed[i] >= length ||
-        (i > 0 && call.contributed[i] <= call.contributed[i - 1])) {
-      return "what contributed is not ascending in [0, length) at " + std::to_string(call.contributed[i]);
+  for (std::size_t i = 0; i < call.indices.size(); ++i) {
+    if (!std::isfinite(call.values[i])) {
+      return "the value at index " + std::to_string(call.indices[i]) + " is not finite";
     }
   }
   if (call.statistics.global_selected != static_cast<std::int64_t>(call.indices.size())) {
@@ -161,6 +161,19 @@ std::string repetition_fault(Run const& once, Run const& again) {
     }
   }
   return {};
+}
+
+/// Two runs had the same results, whatever was sent for them.
+template <class Run>
+std::string results_fault(Run once, Run again) {
+  for (Run* const all : {&once, &again}) {
+    for (auto& rank : *all) {
+      for (auto& call : rank) {
+        call.traffic = {};
+      }
+    }
+  }
+  return repetition_fault(once, again);
 }
 
 /// All that every subject promises of a run: the first thing that is wrong.

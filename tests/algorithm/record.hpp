@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,7 +19,7 @@
 // A subject is an algorithm with its policies, as the suite sees it:
 //   value_type, index_type
 //   algorithm<Comm>            the algorithm on a communicator
-//   communicator               a counted one of its own, where it is not to run on `counting` (optional)
+//   communicator               counted: `counting`, or one of its own
 //   options(length, k)         short periods, so that a few iterations see all of them
 //   rounds                     whether messages round values: then whole numbers do not stay whole (optional)
 //   volume_fault(...)          what is wrong with the words of one call, or nothing (optional)
@@ -58,33 +59,19 @@ using record_of = call_record<typename Subject::value_type, typename Subject::in
 template <class Subject>
 using run_of = std::vector<std::vector<record_of<Subject>>>;
 
-namespace detail {
-
+/// Ranks that a subject runs on.
 template <class Subject>
-struct communicator_of {
-  using type = counting;
-};
-
-template <class Subject>
-  requires requires { typename Subject::communicator; }
-struct communicator_of<Subject> {
-  using type = typename Subject::communicator;
-};
-
-} // namespace detail
-
-/// Ranks that a subject runs on: its own choice, or those that count.
-template <class Subject>
-using communicator_of = typename detail::communicator_of<Subject>::type;
+using communicator_of = typename Subject::communicator;
 
 template <class Subject>
 using algorithm_of = typename Subject::template algorithm<communicator_of<Subject>>;
 
 /// An algorithm of a subject on the ranks of a process.
 template <class Subject>
-algorithm_of<Subject> made(oktopk::in_process_communicator comm, std::int64_t length, std::int64_t k) {
+std::unique_ptr<algorithm_of<Subject>> made(oktopk::in_process_communicator comm, std::int64_t length, std::int64_t k) {
   using transport = std::remove_cvref_t<decltype(std::declval<communicator_of<Subject>&>().inner())>;
-  return algorithm_of<Subject>(execution(), communicator_of<Subject>(transport(comm)), Subject::options(length, k));
+  return std::make_unique<algorithm_of<Subject>>(execution(), communicator_of<Subject>(transport(comm)),
+                                                 Subject::options(length, k));
 }
 
 /// One call, and what it left behind.
@@ -132,11 +119,12 @@ struct shape {
   int iterations = 1;
 };
 
-/// A base of subjects: their types, and the bound that the algorithm states.
+/// A base of subjects: their types, ranks that count, and the bound that the algorithm states.
 template <class Value = float, class Index = std::int32_t>
 struct subject_of {
   using value_type = Value;
   using index_type = Index;
+  using communicator = counting;
 
   static std::string volume_fault(call_record<Value, Index> const& call, int, shape) {
     return call.total().words_sent() <= call.bound_words ? std::string() : "more words than the bound";
@@ -154,17 +142,25 @@ std::vector<Value> accumulator_of(moment when, std::vector<Value> const& residua
   return accumulator;
 }
 
-/// Iterations with error feedback, as `sgd` does it, all written down. `gradient(moment, vector)` fills the vector.
-template <class Subject, class Gradient>
-run_of<Subject> run(int ranks, shape what, Gradient const& gradient) {
-  using value_type = typename Subject::value_type;
+struct nothing_before {
+  template <class Allreduce, class Value>
+  void operator()(Allreduce&, moment, std::vector<Value> const&) const {}
+};
+
+/// Iterations with error feedback, as `sgd` does it, all written down. `gradient(moment, vector)` fills the vector;
+/// `before(allreduce, moment, accumulator)` sees each call before it is made, and may put another object in place.
+template <class Subject, class Gradient, class Before = nothing_before>
+run_of<Subject> run(int ranks, shape what, Gradient const& gradient, Before const& before = {}) {
   run_of<Subject> all(static_cast<std::size_t>(ranks));
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-    algorithm_of<Subject> allreduce = made<Subject>(comm, what.length, what.k);
+    auto allreduce = made<Subject>(comm, what.length, what.k);
     auto& mine = all[static_cast<std::size_t>(comm.rank())];
-    std::vector<value_type> residual(static_cast<std::size_t>(what.length), value_type(0));
+    std::vector<typename Subject::value_type> residual(static_cast<std::size_t>(what.length), 0);
     for (int iteration = 0; iteration < what.iterations; ++iteration) {
-      mine.push_back(observe(allreduce, accumulator_of({comm.rank(), ranks, iteration}, residual, gradient)));
+      moment const now{comm.rank(), ranks, iteration};
+      auto const accumulator = accumulator_of(now, residual, gradient);
+      before(allreduce, now, accumulator);
+      mine.push_back(observe(*allreduce, accumulator));
       residual = mine.back().residual;
     }
   });

@@ -5,6 +5,7 @@
 #include "algorithm/record.hpp"
 #include "support/reference.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -49,6 +50,38 @@ std::string update_fault(Record const& call, sparse_vector<Value> const& expecte
     return "iteration " + std::to_string(iteration) + ": other values than the reference";
   }
   return {};
+}
+
+/// The sums of whatever every rank selected, region by region; where there are no boundaries, of all of it in the order
+/// of the ranks. The first difference, or nothing.
+template <class Subject>
+std::string sums_fault(run_of<Subject> const& run, shape what, std::vector<std::int64_t> boundaries = {}) {
+  bool const in_order = boundaries.empty();
+  if (in_order) { // all belongs to the last, who adds its own part first and then downwards
+    boundaries.assign(run.size(), 0);
+    boundaries.push_back(what.length);
+  }
+  for (std::size_t i = 0; i < run[0].size(); ++i) {
+    auto parts = contributions<Subject>(run, i);
+    if (in_order) {
+      std::reverse(parts.begin(), parts.end());
+    }
+    if (auto const fault = update_fault(run[0][i], sum_by_regions(parts, boundaries), i); !fault.empty()) {
+      return fault;
+    }
+  }
+  return {};
+}
+
+/// The same where the k largest are selected.
+template <class Subject>
+std::string top_sums_fault(run_of<Subject> const& run, shape what, std::vector<std::int64_t> const& boundaries = {}) {
+  for (std::size_t i = 0; i < run[0].size(); ++i) {
+    if (contributions<Subject>(run, i) != top_of_each<Subject>(run, i, what.k)) {
+      return "not the k largest contributed";
+    }
+  }
+  return sums_fault<Subject>(run, what, boundaries);
 }
 
 } // namespace oktopk_tests

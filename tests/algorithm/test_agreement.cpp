@@ -18,41 +18,39 @@ using in_process = oktopk::in_process_communicator;
 using usual = oktopk::ok_topk<execution, in_process, reused_policies>;
 using usual_options = usual::options;
 
-/// Every rank makes an ok_topk with `options(rank)`; what is wrong with what they say, or nothing.
-template <class Options>
-std::string made(int ranks, Options const& options, fault code, std::string const& words) {
+/// Every rank makes an object with `options(rank)`, and all hear this.
+template <class Algorithm, class Options>
+void check_made(int ranks, Options const& options, fault code, std::string const& words) {
+  CAPTURE(ranks, words);
   auto const said =
-      failures_of(ranks, [&](in_process comm) { usual const made_of_it(execution(), comm, options(comm.rank())); });
-  return unlike(said, code, words);
+      failures_of(ranks, [&](in_process comm) { Algorithm const made_of_it(execution(), comm, options(comm.rank())); });
+  CHECK(unlike(said, code, words) == "");
 }
 
 /// A bad option on one rank, on each in turn, and on all.
 void check_bad_option(usual_options const& bad, fault code, std::string const& words) {
-  CAPTURE(words);
   usual_options const good{.length = 100, .k = 10};
   for (int const ranks : {1, 2, 3, 5}) {
-    CHECK(made(
-              ranks, [&](int) { return bad; }, code, words) == "");
+    check_made<usual>(
+        ranks, [&](int) { return bad; }, code, words);
     for (int bad_rank = 0; bad_rank < ranks; ++bad_rank) {
-      CHECK(made(
-                ranks, [&](int rank) { return rank == bad_rank ? bad : good; }, code,
-                ranks == 1 ? words : "rank " + std::to_string(bad_rank) + ": " + words) == "");
+      auto const options = [&](int rank) { return rank == bad_rank ? bad : good; };
+      check_made<usual>(ranks, options, code, ranks == 1 ? words : "rank " + std::to_string(bad_rank) + ": " + words);
     }
   }
 }
 
 void check_good_option(usual_options const& good) {
-  CHECK(made(
-            3, [&](int) { return good; }, fault::none, "") == "");
+  check_made<usual>(
+      3, [&](int) { return good; }, fault::none, "");
 }
 
 /// One rank differs from the others, each in turn.
 void check_disagreement(usual_options const& one, usual_options const& other, std::string const& words) {
-  CAPTURE(words);
   for (int const ranks : {2, 3, 5}) {
     for (int odd_one = 0; odd_one < ranks; ++odd_one) {
-      CHECK(made(
-                ranks, [&](int rank) { return rank == odd_one ? other : one; }, fault::ranks_disagree, words) == "");
+      check_made<usual>(
+          ranks, [&](int rank) { return rank == odd_one ? other : one; }, fault::ranks_disagree, words);
     }
   }
 }
@@ -94,14 +92,12 @@ TEST_CASE("a length that is negative or does not fit the index type is the same 
   std::int64_t const too_long = std::int64_t(1) << 31;
   check_bad_option({.length = -1, .k = 0}, fault::option_out_of_range, "length = -1 is negative");
   check_bad_option({.length = too_long, .k = 10}, fault::index_overflow, "length = 2147483648 does not fit");
-  auto const said = failures_of(3, [&](in_process comm) {
-    oktopk::dense<execution, in_process> const made_of_it(execution(), comm, {.length = too_long});
-  });
-  CHECK(unlike(said, fault::index_overflow, "length = 2147483648 does not fit") == "");
-  auto const negative = failures_of(3, [&](in_process comm) {
-    oktopk::dense<execution, in_process> const made_of_it(execution(), comm, {.length = -5});
-  });
-  CHECK(unlike(negative, fault::option_out_of_range, "length = -5 is negative") == "");
+  using dense = oktopk::dense<execution, in_process>;
+  check_made<dense>(
+      3, [&](int) { return dense::options{.length = too_long}; }, fault::index_overflow,
+      "length = 2147483648 does not fit");
+  check_made<dense>(
+      3, [&](int) { return dense::options{.length = -5}; }, fault::option_out_of_range, "length = -5 is negative");
   // A longer gradient is what wider indices are for; nothing of its length is allocated before the first call.
   auto const make_wide = [](std::int64_t length) {
     return failures_of(3, [length](in_process comm) {
@@ -144,10 +140,7 @@ TEST_CASE("options at the edge of their range are taken") {
 
 TEST_CASE("density becomes a rounded k of at least one") {
   auto const k_of = [](std::int64_t length, double density) {
-    std::int64_t k = -1;
-    oktopk::in_process::run(
-        2, [&](in_process comm) { k = usual(execution(), comm, {.length = length, .density = density}).k(); });
-    return k;
+    return oktopk::ok_topk(execution(), oktopk::self_communicator(), {.length = length, .density = density}).k();
   };
   CHECK(k_of(1000, 0.01) == 10);
   CHECK(k_of(1049, 0.01) == 10);
@@ -172,9 +165,9 @@ TEST_CASE("ranks that disagree on an option are told so, all of them") {
   check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.ratio = 3}}, "ratio 3");
   check_disagreement(usual_ones, {.length = 100, .k = 10, .gather = {.bound_sent = false}}, "balanced_allgatherv");
   // The same k said in another way is no disagreement.
-  CHECK(made(
-            3, [&](int rank) { return rank == 1 ? usual_options{.length = 100, .density = 0.1} : usual_ones; },
-            fault::none, "") == "");
+  check_made<usual>(
+      3, [&](int rank) { return rank == 1 ? usual_options{.length = 100, .density = 0.1} : usual_ones; }, fault::none,
+      "");
 }
 
 TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
@@ -207,18 +200,16 @@ TEST_CASE("ranks that disagree on types or policies are told so, all of them") {
 }
 
 TEST_CASE("topk_dsa checks the options of its schedule, and compares them") {
-  using algorithm = oktopk::topk_dsa<execution, in_process>;
-  auto const made_with = [](auto const& bucket_of) {
-    return failures_of(3, [&](in_process comm) {
-      algorithm const made_of_it(execution(), comm,
-                                 {.length = 100, .k = 10, .schedule = {.bucket = bucket_of(comm.rank())}});
-    });
+  auto const check = [](auto const& bucket_of, fault code, std::string const& words) {
+    using algorithm = oktopk::topk_dsa<execution, in_process>;
+    auto const options = [&](int rank) {
+      return algorithm::options{.length = 100, .k = 10, .schedule = {.bucket = bucket_of(rank)}};
+    };
+    check_made<algorithm>(3, options, code, words);
   };
-  CHECK(unlike(made_with([](int) { return 0; }), fault::option_out_of_range, "bucket = 0 of rotated is not positive") ==
-        "");
-  CHECK(unlike(made_with([](int rank) { return rank == 1 ? -3 : 4; }), fault::option_out_of_range,
-               "rank 1: bucket = -3") == "");
-  CHECK(unlike(made_with([](int rank) { return rank == 2 ? 5 : 4; }), fault::ranks_disagree, "schedule") == "");
+  check([](int) { return 0; }, fault::option_out_of_range, "bucket = 0 of rotated is not positive");
+  check([](int rank) { return rank == 1 ? -3 : 4; }, fault::option_out_of_range, "rank 1: bucket = -3");
+  check([](int rank) { return rank == 2 ? 5 : 4; }, fault::ranks_disagree, "schedule");
 }
 
 TEST_CASE("only the paper's own policies together go by the paper's name") {

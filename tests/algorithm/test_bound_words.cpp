@@ -9,7 +9,6 @@
 #include "support/collect.hpp"
 #include "support/strict_gap16.hpp"
 
-#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
 #include <oktopk/algorithm/ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
@@ -58,21 +57,20 @@ void check_bounds() {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("topk_a and gaussian_k keep their bounds", "", twelve_bytes, oktopk::coo<>, strict_gap16) {
-  check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<TestType>>>();
+TEMPLATE_TEST_CASE("bounds hold in any format", "", twelve_bytes, oktopk::coo<>) {
+  using policies = oktopk::with_format<TestType>;
+  check_bounds<oktopk::topk_a<execution, counting, policies>>();
   check_bounds<oktopk::gaussian_k<execution, counting, TestType>>();
+  check_bounds<oktopk::topk_dsa<execution, counting, policies>>();
+  check_bounds<oktopk::gtopk<execution, counting, policies>>();
+  check_bounds<oktopk::ok_topk<execution, counting, policies>>();
 }
 
-TEMPLATE_TEST_CASE("topk_dsa keeps its bound in any format", "", twelve_bytes, oktopk::coo<>, oktopk::coo_or_dense<>) {
-  check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<TestType>>>();
-}
-
-TEMPLATE_TEST_CASE("gtopk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>, strict_gap16) {
-  check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<TestType>>>();
-}
-
-TEMPLATE_TEST_CASE("ok_topk keeps its bound in any format", "", twelve_bytes, oktopk::coo<>) {
-  check_bounds<oktopk::ok_topk<execution, counting, oktopk::with_format<TestType>>>();
+TEST_CASE("bounds hold in formats whose size is not known before") {
+  check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<strict_gap16>>>();
+  check_bounds<oktopk::gaussian_k<execution, counting, strict_gap16>>();
+  check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<oktopk::coo_or_dense<>>>>();
+  check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<strict_gap16>>>();
 }
 
 TEST_CASE("the bound of ok_topk's default policies is the documented one") {
@@ -100,18 +98,6 @@ TEST_CASE("ok_topk keeps its bound however often regions are evened") {
     for (int const rounds : {0, 1, 2, 5, 17}) {
       CAPTURE(ranks, rounds);
       CHECK(excess<algorithm>(ranks, {.length = 400, .k = 40, .partition = {.tau = 1, .rounds = rounds}}) <= 0);
-    }
-  }
-}
-
-TEST_CASE("dense algorithms keep their bounds, of no elements too") {
-  for (int const ranks : rank_counts) {
-    for (std::int64_t const length : {0, 1, 2, 40}) {
-      CAPTURE(ranks, length);
-      CHECK(excess<oktopk::dense<execution, counting>>(ranks, {.length = length}) <= 0);
-      CHECK(excess<oktopk::dense_rabenseifner<execution, counting>>(ranks, {.length = length}) <= 0);
-      CHECK(excess<oktopk::dense_ring_chunked<execution, counting>>(ranks, {.length = length}) <= 0);
-      CHECK(excess<oktopk::dense_recursive_doubling<execution, counting>>(ranks, {.length = length}) <= 0);
     }
   }
 }

@@ -3,8 +3,7 @@
 
 // A state with any number that no call can have left behind is refused, on every rank, whoever has it.
 
-#include "algorithm/continuation.hpp"
-#include "support/catch.hpp"
+#include "algorithm/suite.hpp"
 #include "support/policies.hpp"
 
 #include <oktopk/algorithm/dense.hpp>
@@ -16,7 +15,6 @@
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
 
-#include <functional>
 #include <sstream>
 #include <type_traits>
 
@@ -27,13 +25,11 @@ namespace {
 
 constexpr shape some_calls{120, 12, 5};
 
-template <class Subject>
-using state_of = typename algorithm_of<Subject>::state_type;
-
 template <template <class> class Algorithm>
 struct subject {
   using value_type = float;
   using index_type = std::int32_t;
+  using communicator = counting;
   template <class Comm>
   using algorithm = Algorithm<Comm>;
 
@@ -55,102 +51,79 @@ using topk_dsa = oktopk::topk_dsa<execution, Comm, policies_of<oktopk::coo_or_de
 template <class Comm>
 using gtopk = oktopk::gtopk<execution, Comm, policies_of<oktopk::coo<>, oktopk::reused_threshold>>;
 
-template <class Part>
-using damage = std::pair<std::string, std::function<void(Part&)>>;
-
-template <class Guess>
-std::vector<damage<Guess>> damages_of_guess() {
-  float const infinity = std::numeric_limits<float>::infinity();
-  return {
-      {"a magnitude that is NaN", [](Guess& guess) { guess.prefilter.magnitude = std::nanf(""); }},
-      {"an infinite magnitude", [=](Guess& guess) { guess.prefilter.magnitude = infinity; }},
-      {"a negative magnitude", [](Guess& guess) { guess.prefilter.magnitude = -1; }},
-      {"a middle that is NaN", [](Guess& guess) { guess.bracket.magnitude = std::nanf(""); }},
-      {"an infinite middle", [=](Guess& guess) { guess.bracket.magnitude = infinity; }},
-      {"a negative middle", [](Guess& guess) { guess.bracket.magnitude = -1; }},
-      {"a range wider than any", [](Guess& guess) { guess.bracket.bits = 25; }},
-      {"a range of all magnitudes", [](Guess& guess) { guess.bracket.bits = 31; }},
-      {"the widest range", [](Guess& guess) { guess.bracket.bits = std::numeric_limits<std::int32_t>::max(); }},
-      {"a negative range", [](Guess& guess) { guess.bracket.bits = -1; }},
-  };
-}
-
-template <class Threshold>
-std::vector<damage<Threshold>> damages_of_threshold() {
-  std::vector<damage<Threshold>> all = {
-      {"a threshold that is NaN", [](Threshold& state) { state.threshold = std::nanf(""); }},
-      {"an infinite threshold", [](Threshold& state) { state.threshold = std::numeric_limits<float>::infinity(); }},
-      {"a negative threshold", [](Threshold& state) { state.threshold = -0.5F; }},
-      {"an evaluation in the future", [](Threshold& state) { state.evaluated = 1'000'000'000; }},
-      {"an evaluation in the iteration that is to come", [](Threshold& state) { state.evaluated = 2; }},
-      {"an evaluation before the first", [](Threshold& state) { state.evaluated = -2; }},
-  };
-  for (auto const& [name, spoil] : damages_of_guess<decltype(Threshold::guess)>()) {
-    all.push_back({name, [spoil = spoil](Threshold& state) { spoil(state.guess); }});
+/// Spoils a part of the state by `spoil(part(state))` on one rank, on each in turn, and on all; it is the state of
+/// iteration 2.
+template <class Subject, class Part, class Spoil>
+void check_damage(Part const& part, Spoil const& spoil) {
+  for (int bad_rank = -1; bad_rank < 3; ++bad_rank) {
+    CAPTURE(bad_rank);
+    auto const on_rank = [&](auto& state, int rank, int) {
+      if (bad_rank < 0 || rank == bad_rank) {
+        spoil(part(state));
+      }
+    };
+    CHECK(bad_state_fault<Subject>(3, some_calls, on_rank, fault::bad_state) == "");
   }
-  return all;
 }
 
-/// Spoils a part of the state on one rank, on each in turn, and on all; the state is that of iteration 2.
+/// Magnitudes that are none, and ranges wider than any, of all magnitudes, the widest, and a negative one.
 template <class Subject, class Part>
-void check_damages(std::vector<damage<Part>> const& damages, std::function<Part&(state_of<Subject>&)> const& part) {
-  for (auto const& [name, spoil] : damages) {
-    CAPTURE(name);
-    for (int bad_rank = -1; bad_rank < 3; ++bad_rank) {
-      auto const on_rank = [&](auto& state, int rank, int) {
-        if (bad_rank < 0 || rank == bad_rank) {
-          spoil(part(state));
-        }
-      };
-      CHECK(bad_state_fault<Subject>(3, some_calls, on_rank, fault::bad_state) == "");
-    }
+void check_damaged_guess(Part const& guess_of) {
+  for (float const bad : {std::nanf(""), std::numeric_limits<float>::infinity(), -1.0F}) {
+    CAPTURE(bad);
+    check_damage<Subject>(guess_of, [=](auto& guess) { guess.prefilter.magnitude = bad; });
+    check_damage<Subject>(guess_of, [=](auto& guess) { guess.bracket.magnitude = bad; });
+  }
+  for (int const bits : {25, 31, std::numeric_limits<std::int32_t>::max(), -1}) {
+    CAPTURE(bits);
+    check_damage<Subject>(guess_of, [=](auto& guess) { guess.bracket.bits = bits; });
   }
 }
+
+/// The same, thresholds that are none, and evaluations in the future, in the iteration to come and before the first.
+template <class Subject, class Part>
+void check_damaged_threshold(Part const& part) {
+  for (float const bad : {std::nanf(""), std::numeric_limits<float>::infinity(), -0.5F}) {
+    CAPTURE(bad);
+    check_damage<Subject>(part, [=](auto& state) { state.threshold = bad; });
+  }
+  for (std::int64_t const bad : {1'000'000'000, 2, -2}) {
+    CAPTURE(bad);
+    check_damage<Subject>(part, [=](auto& state) { state.evaluated = bad; });
+  }
+  check_damaged_guess<Subject>([=](auto& all) -> auto& { return part(all).guess; });
+}
+
+auto const local = [](auto& all) -> auto& { return all.local; };
+auto const global = [](auto& all) -> auto& { return all.global; };
 
 } // namespace
 
 TEST_CASE("ok_topk refuses a damaged guess, local or global") {
-  using state = state_of<subject<exact>>;
-  using guess = decltype(state::local.guess);
-  check_damages<subject<exact>, guess>(damages_of_guess<guess>(), [](state& all) -> guess& { return all.local.guess; });
-  check_damages<subject<exact>, guess>(damages_of_guess<guess>(),
-                                       [](state& all) -> guess& { return all.global.guess; });
+  check_damaged_guess<subject<exact>>([](auto& all) -> auto& { return all.local.guess; });
+  check_damaged_guess<subject<exact>>([](auto& all) -> auto& { return all.global.guess; });
 }
 
 TEMPLATE_TEST_CASE("thresholds that are reused refuse a damaged state", "", subject<reusing>, subject<paper>) {
-  using state = state_of<TestType>;
-  using threshold = decltype(state::local);
-  check_damages<TestType, threshold>(damages_of_threshold<threshold>(),
-                                     [](state& all) -> threshold& { return all.local; });
-  check_damages<TestType, threshold>(damages_of_threshold<threshold>(),
-                                     [](state& all) -> threshold& { return all.global; });
+  check_damaged_threshold<TestType>(local);
+  check_damaged_threshold<TestType>(global);
 }
 
 TEMPLATE_TEST_CASE("schemes that only select locally refuse a damaged state", "", subject<topk_a>, subject<topk_dsa>,
                    subject<gtopk>) {
-  using state = state_of<TestType>;
-  using threshold = decltype(state::local);
-  check_damages<TestType, threshold>(damages_of_threshold<threshold>(),
-                                     [](state& all) -> threshold& { return all.local; });
+  check_damaged_threshold<TestType>(local);
 }
 
 TEST_CASE("a global state that is sound but not the same on all ranks is refused") {
-  auto const differs = [](auto const& change) {
-    return [=](auto& state, int rank, int) {
-      if (rank == 1) {
-        change(state.global);
-      }
-    };
+  auto const check = [](auto of, auto const& change) { // on rank 1 alone
+    auto const spoil = [&](auto& state, int rank, int) { rank == 1 ? change(state.global) : void(); };
+    CHECK(bad_state_fault<decltype(of)>(3, some_calls, spoil, fault::ranks_disagree) == "");
   };
-  auto const other_magnitude = differs([](auto& global) { global.guess.bracket.magnitude += 1; });
-  auto const other_range = differs([](auto& global) { global.guess.bracket.bits = 7; });
-  auto const other_threshold = differs([](auto& global) { global.threshold += 1; });
-  auto const other_time = differs([](auto& global) { global.evaluated -= 1; });
-  CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_magnitude, fault::ranks_disagree) == "");
-  CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_range, fault::ranks_disagree) == "");
-  CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_magnitude, fault::ranks_disagree) == "");
-  CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_threshold, fault::ranks_disagree) == "");
-  CHECK(bad_state_fault<subject<reusing>>(3, some_calls, other_time, fault::ranks_disagree) == "");
+  check(subject<exact>(), [](auto& global) { global.guess.bracket.magnitude += 1; });
+  check(subject<exact>(), [](auto& global) { global.guess.bracket.bits = 7; });
+  check(subject<reusing>(), [](auto& global) { global.guess.bracket.magnitude += 1; });
+  check(subject<reusing>(), [](auto& global) { global.threshold += 1; });
+  check(subject<reusing>(), [](auto& global) { global.evaluated -= 1; });
   auto const other_regions = [](auto& state, int rank, int) { state.boundaries[1] += rank == 1 ? 1 : 0; };
   auto const no_regions = [](auto& state, int rank, int) { state.boundaries.resize(rank == 1 ? 0 : 4); };
   CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_regions, fault::ranks_disagree) == "");
@@ -158,17 +131,15 @@ TEST_CASE("a global state that is sound but not the same on all ranks is refused
 }
 
 TEST_CASE("ok_topk refuses damaged boundaries") {
-  using state = state_of<subject<exact>>;
-  using boundaries = std::vector<std::int64_t>;
-  std::vector<damage<boundaries>> const damages = {
-      {"one too few", [](boundaries& b) { b.pop_back(); }},
-      {"one too many", [](boundaries& b) { b.push_back(b.back()); }},
-      {"a first that is not 0", [](boundaries& b) { b.front() = 1; }},
-      {"a last that is not the length", [](boundaries& b) { b.back() += 1; }},
-      {"one that descends", [](boundaries& b) { b[1] = b[2] + 1; }},
-      {"a negative one", [](boundaries& b) { b[1] = -5; }},
+  auto const check = [](auto const& spoil) {
+    check_damage<subject<exact>>([](auto& all) -> auto& { return all.boundaries; }, spoil);
   };
-  check_damages<subject<exact>, boundaries>(damages, [](state& all) -> boundaries& { return all.boundaries; });
+  check([](auto& b) { b.pop_back(); });
+  check([](auto& b) { b.push_back(b.back()); });
+  check([](auto& b) { b.front() = 1; });
+  check([](auto& b) { b.back() += 1; });
+  check([](auto& b) { b[1] = b[2] + 1; });
+  check([](auto& b) { b[1] = -5; });
 }
 
 TEST_CASE("a checkpoint of one scheme is not read as that of another") {
@@ -195,18 +166,4 @@ TEST_CASE("a checkpoint of one scheme is not read as that of another") {
             std::string::npos);
     }
   });
-}
-
-TEST_CASE("sgd refuses a residual that is not finite") {
-  using comm = oktopk::in_process_communicator;
-  for (float const bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
-    auto const heard = failures_of(3, [&](comm ranks) {
-      exact<comm> allreduce(execution(), ranks, {.length = 100, .k = 10});
-      oktopk::sgd<exact<comm>> optimizer(execution(), allreduce, {});
-      auto saved = optimizer.state();
-      saved.residual[7] = ranks.rank() == 1 ? bad : 0;
-      optimizer.restore(saved);
-    });
-    CHECK(unlike(heard, fault::bad_state, "rank 1: ") == "");
-  }
 }

@@ -13,6 +13,7 @@ namespace {
 struct subject {
   using value_type = float;
   using index_type = std::int32_t;
+  using communicator = counting;
   template <class Comm>
   using algorithm = oktopk::dense<execution, Comm>;
 
@@ -50,69 +51,49 @@ struct subject {
   }
 };
 
-/// Leaves what is no number on one rank alone, as a codec may that loses again in every message.
-template <class E, class Comm, class Value>
+/// Leaves on rank 1 alone what is no number: as sums, as a codec may that loses again in every message; or, where it loses
+/// values, as a loss that no residual can hold.
+template <class E, class Comm, class Value, bool Lossless>
 class overflows_on_rank_1 {
 public:
-  static constexpr bool lossless = true;
+  static constexpr bool lossless = Lossless;
   static std::string name() { return "overflows on rank 1"; }
-  static bool ranks_may_differ() { return true; }
+  static bool ranks_may_differ() { return Lossless; }
+  static bool losses_may_overflow(int) { return !Lossless; }
   static double bound_words(std::int64_t, int) { return 0; }
-  static void run(E const& exec, Comm& comm, Value* values, Value*, std::int64_t count) {
+  static void run(E const& exec, Comm& comm, Value* values, Value* lost, std::int64_t count) {
+    using array = oktopk::array_ref<Value, typename E::memory_space>;
+    auto const all = static_cast<std::size_t>(count);
+    if (!Lossless) {
+      Kokkos::deep_copy(exec, array(lost, all), Value(0));
+    }
     if (comm.rank() == 1) {
-      oktopk::array_ref<Value, typename E::memory_space> const all(values, static_cast<std::size_t>(count));
-      Kokkos::deep_copy(exec, all, std::numeric_limits<Value>::infinity());
+      Kokkos::deep_copy(exec, Lossless ? array(values, all) : array(lost + count - 1, 1),
+                        std::numeric_limits<Value>::infinity());
     }
   }
 };
 
-/// Sums nothing, and loses on rank 1 what no residual can hold.
-template <class E, class Comm, class Value>
-class loses_too_much_on_rank_1 {
-public:
-  static constexpr bool lossless = false;
-  static std::string name() { return "loses too much on rank 1"; }
-  static bool losses_may_overflow(int) { return true; }
-  static double bound_words(std::int64_t, int) { return 0; }
-  static void run(E const& exec, Comm& comm, Value*, Value* lost, std::int64_t count) {
-    oktopk::array_ref<Value, typename E::memory_space> const all(lost, static_cast<std::size_t>(count));
-    Kokkos::deep_copy(exec, all, Value(0));
-    if (comm.rank() == 1) {
-      oktopk::array_ref<Value, typename E::memory_space> const last(lost + count - 1, 1);
-      Kokkos::deep_copy(exec, last, std::numeric_limits<Value>::infinity());
-    }
-  }
-};
-
-} // namespace
-
-TEST_CASE("dense ends on all ranks where what one of them has lost overflows") {
-  using algorithm =
-      oktopk::dense<execution, counting, float, std::int32_t, loses_too_much_on_rank_1<execution, counting, float>>;
+template <bool Lossless>
+void check_overflow_on_rank_1(std::string const& words) {
+  using reduction = overflows_on_rank_1<execution, counting, float, Lossless>;
   auto const failures = failures_of(3, [](oktopk::in_process_communicator inner) {
     counting comm(inner);
-    algorithm allreduce(execution(), comm, {.length = 10});
-    Kokkos::View<float*, execution::memory_space> const accumulator("accumulator", 10);
+    oktopk::dense<execution, counting, float, std::int32_t, reduction> allreduce(execution(), comm, {.length = 10});
     comm.reset();
-    auto const heard = failure_of([&] { allreduce(Kokkos::View<float const*, execution::memory_space>(accumulator)); });
+    auto const heard = failure_of([&] { allreduce(to_view(std::vector<float>(10))); });
     CHECK(allreduce.state().iteration == 0);
     CHECK(comm.total().words_sent() <= allreduce.bound_words());
     throw oktopk::error(heard.code, heard.text);
   });
-  CHECK(unlike(failures, oktopk::fault::non_finite,
-               "rank 1: the residual at index 9 overflows with what is returned to it") == "");
+  CHECK(unlike(failures, oktopk::fault::non_finite, words) == "");
 }
 
-TEST_CASE("dense ends on all ranks where one of them sees an overflow") {
-  using comm_type = oktopk::in_process_communicator;
-  using algorithm =
-      oktopk::dense<execution, comm_type, float, std::int32_t, overflows_on_rank_1<execution, comm_type, float>>;
-  auto const failures = failures_of(3, [](comm_type comm) {
-    algorithm allreduce(execution(), comm, {.length = 10});
-    Kokkos::View<float*, execution::memory_space> const accumulator("accumulator", 10);
-    allreduce(Kokkos::View<float const*, execution::memory_space>(accumulator));
-  });
-  CHECK(unlike(failures, oktopk::fault::non_finite, "a sum or partial sum at index 0 overflows") == "");
+} // namespace
+
+TEST_CASE("dense ends on all ranks where one of them sees an overflow, of a sum or of what it has lost") {
+  check_overflow_on_rank_1<true>("a sum or partial sum at index 0 overflows");
+  check_overflow_on_rank_1<false>("rank 1: the residual at index 9 overflows with what is returned to it");
 }
 
 TEST_CASE("dense passes the suite of algorithms") {

@@ -19,8 +19,6 @@
 #include <oktopk/sgd.hpp>
 
 #include <bit>
-#include <cstring>
-#include <memory>
 
 using namespace oktopk_tests;
 using oktopk::in_process_communicator;
@@ -61,8 +59,11 @@ TEMPLATE_TEST_CASE("sums that overflow after sums near the largest power of two 
   }
 }
 
-TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, double) {
-  using value = TestType;
+namespace {
+
+template <class Algorithm>
+void check_nan() {
+  using value = typename Algorithm::value_type;
   using bits_type = oktopk::detail::bits_of<value>;
   constexpr std::int64_t length = 20000;
   auto const infinity = oktopk::detail::infinity_bits<value>;
@@ -72,57 +73,38 @@ TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, dou
   for (std::int64_t i = 0; i < length; ++i) {
     gradient.push_back(static_cast<value>(100 * heavy_tailed(noise(1, static_cast<std::uint64_t>(i)))));
   }
-  auto const check = [&](auto const& make) {
-    for (bits_type const pattern :
-         {static_cast<bits_type>(~bits_type(0)), static_cast<bits_type>(~sign), quiet,
-          static_cast<bits_type>(quiet + (quiet - infinity) / 2), static_cast<bits_type>(infinity + 1), infinity}) {
-      for (std::int64_t const many : {1, 150, 1324, 1400, 5000}) {
-        CAPTURE(pattern, many);
-        auto allreduce = make();
-        allreduce->operator()(to_view(gradient));
-        allreduce->operator()(to_view(gradient));
-        auto spoiled = gradient;
-        for (std::int64_t i = 0; i < many; ++i) {
-          spoiled[static_cast<std::size_t>(5000 + i)] = std::bit_cast<value>(pattern);
-        }
-        auto const heard = failure_of([&] { allreduce->operator()(to_view(spoiled)); });
-        REQUIRE(heard.code == oktopk::fault::non_finite);
-        // Of several that are alike some one is named, which really is not finite.
-        auto const at = heard.text.find("the value at index ");
-        REQUIRE(at != std::string::npos);
-        int const index = std::stoi(heard.text.substr(at + 19));
-        CHECK((index >= 5000 && index < 5000 + many));
-        allreduce->operator()(to_view(gradient)); // and nothing has happened
-      }
+  for (bits_type const pattern :
+       {static_cast<bits_type>(~bits_type(0)), static_cast<bits_type>(~sign), quiet,
+        static_cast<bits_type>(quiet + (quiet - infinity) / 2), static_cast<bits_type>(infinity + 1), infinity}) {
+    for (std::int64_t const many : {1, 150, 1324, 1400, 5000}) {
+      CAPTURE(pattern, many);
+      Algorithm allreduce(execution(), {}, {.length = length, .k = 100});
+      allreduce(to_view(gradient));
+      allreduce(to_view(gradient));
+      auto spoiled = gradient;
+      std::fill_n(spoiled.begin() + 5000, many, std::bit_cast<value>(pattern));
+      auto const heard = failure_of([&] { allreduce(to_view(spoiled)); });
+      REQUIRE(heard.code == oktopk::fault::non_finite);
+      // Of several that are alike some one is named, which really is not finite.
+      auto const at = heard.text.find("the value at index ");
+      REQUIRE(at != std::string::npos);
+      int const index = std::stoi(heard.text.substr(at + 19));
+      CHECK((index >= 5000 && index < 5000 + many));
+      allreduce(to_view(gradient)); // and nothing has happened
     }
-  };
+  }
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, double) {
   using self = oktopk::self_communicator;
-  using format = oktopk::coo<value>;
-  SECTION("ok_topk") {
-    using algorithm = oktopk::ok_topk<execution, self, oktopk::with_format<format>>;
-    check([] {
-      return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
-    });
-  }
-  SECTION("ok_topk with reused thresholds") {
-    using algorithm =
-        oktopk::ok_topk<execution, self, policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>>;
-    check([] {
-      return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
-    });
-  }
-  SECTION("topk_a") {
-    using algorithm = oktopk::topk_a<execution, self, oktopk::with_format<format>>;
-    check([] {
-      return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
-    });
-  }
-  SECTION("gaussian_k") {
-    using algorithm = oktopk::gaussian_k<execution, self, format>;
-    check([] {
-      return std::make_unique<algorithm>(execution(), self(), typename algorithm::options{.length = length, .k = 100});
-    });
-  }
+  using format = oktopk::coo<TestType>;
+  using reusing = policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>;
+  check_nan<oktopk::ok_topk<execution, self, oktopk::with_format<format>>>();
+  check_nan<oktopk::ok_topk<execution, self, reusing>>();
+  check_nan<oktopk::topk_a<execution, self, oktopk::with_format<format>>>();
+  check_nan<oktopk::gaussian_k<execution, self, format>>();
 }
 
 TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank, and nothing has happened") {

@@ -6,26 +6,9 @@
 
 #include <oktopk/algorithm/gtopk.hpp>
 
-#include <map>
-
 using namespace oktopk_tests;
 
 namespace {
-
-/// The sum of two nodes, cut to the k largest.
-sparse_vector<float> merged(sparse_vector<float> const& a, sparse_vector<float> const& b, std::int64_t k) {
-  std::map<std::int64_t, float> sums;
-  for (auto const* part : {&a, &b}) {
-    for (std::size_t i = 0; i < part->indices.size(); ++i) {
-      sums[part->indices[i]] += part->values[i];
-    }
-  }
-  sparse_vector<float> all;
-  for (auto const& [index, value] : sums) {
-    all.push_back(index, value);
-  }
-  return top(all, k);
-}
 
 template <bool ReturnDropped>
 struct subject : subject_of<> {
@@ -42,7 +25,8 @@ struct subject : subject_of<> {
       auto nodes = top_of_each<subject>(run, i, what.k);
       for (std::size_t distance = 1; distance < nodes.size(); distance *= 2) {
         for (std::size_t rank = 0; rank + distance < nodes.size(); rank += 2 * distance) {
-          nodes[rank] = merged(nodes[rank], nodes[rank + distance], what.k);
+          auto const sums = sum_by_regions<float>({nodes[rank], nodes[rank + distance]}, {0, what.length, what.length});
+          nodes[rank] = top(sums, what.k);
         }
       }
       if (auto const fault = update_fault(run[0][i], nodes[0], i); !fault.empty()) {

@@ -9,10 +9,8 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject : ok_topk_subject<subject> {
+struct subject : ok_topk_subject<subject, reused_policies> {
   static constexpr ok_topk_rules rules{rule::guarded, rule::guarded, false, 4, 5};
-  template <class Comm>
-  using algorithm = oktopk::ok_topk<execution, Comm, reused_policies>;
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length,
@@ -24,28 +22,18 @@ struct subject : ok_topk_subject<subject> {
 };
 
 /// With the periods of the paper.
-struct with_defaults : subject {
+struct with_defaults : ok_topk_subject<with_defaults, reused_policies> {
+  static constexpr ok_topk_rules rules{rule::guarded, rule::guarded, false, 32, 64};
+
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
     return {.length = length, .k = k};
-  }
-
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
-    return ok_topk_reference_fault<subject>(run, what, {rule::guarded, rule::guarded, false, 32, 64});
   }
 };
 
 } // namespace
 
-TEST_CASE("ok_topk with reused thresholds keeps the invariants") {
-  check_invariants<subject>();
-}
-
-TEST_CASE("ok_topk with reused thresholds refuses bad accumulators") {
-  check_bad_accumulators<subject>();
-}
-
-TEST_CASE("ok_topk with reused thresholds goes on from a saved state") {
-  check_continuation<subject>();
+TEST_CASE("ok_topk with reused thresholds passes the suite of algorithms") {
+  check_algorithm<subject>();
 }
 
 TEST_CASE("ok_topk with reused thresholds keeps its bound where selections are even") {
@@ -58,5 +46,5 @@ TEST_CASE("ok_topk with reused thresholds keeps everything over the default peri
     auto const once = run<with_defaults>(ranks, what, correlated{23, 90});
     CHECK(run_fault<with_defaults>(once, what, false) == "");
   }
-  check_bound<with_defaults>(4, {10000, 1000, 70}, correlated{19, 35}, [](auto const&) { return true; });
+  check_bound<with_defaults>(4, {10000, 1000, 70}, correlated{19, 35});
 }

@@ -36,6 +36,8 @@ struct transport_subject {
   using communicator = Comm;
   template <class C>
   using algorithm = Algorithm<C>;
+  template <class C>
+  using over = transport_subject<Algorithm, C>;
 
   static typename Algorithm<Comm>::options options(std::int64_t length, std::int64_t k) {
     typename Algorithm<Comm>::options how;
@@ -53,40 +55,6 @@ struct transport_subject {
                : "more words than the bound";
   }
 };
-
-template <class Run>
-void forget_traffic(Run& all) {
-  for (auto& rank : all) {
-    for (auto& call : rank) {
-      call.traffic = {};
-    }
-  }
-}
-
-/// Everything over `Comm`, whose traffic is counted; the results have the same bits as over `in_process`.
-template <class Comm, template <class> class Algorithm>
-void check_over() {
-  using here = transport_subject<Algorithm, Comm>;
-  SECTION("invariants") {
-    check_invariants<here>();
-  }
-  SECTION("bad accumulators") {
-    check_bad_accumulators<here>();
-  }
-  SECTION("continuation") {
-    check_continuation<here>();
-  }
-  SECTION("the same bits") {
-    for (int const ranks : {1, 2, 3, 5, 8}) {
-      shape const what{1700, 50, 6};
-      auto expected = run<transport_subject<Algorithm, counting>>(ranks, what, correlated{3, 8});
-      auto got = run<here>(ranks, what, correlated{3, 8});
-      forget_traffic(expected); // sizes travel ahead
-      forget_traffic(got);
-      CHECK(repetition_fault(got, expected) == "");
-    }
-  }
-}
 
 template <class Comm>
 using ok_topk = oktopk::ok_topk<execution, Comm>;
@@ -125,46 +93,26 @@ using rabenseifner = oktopk::dense_rabenseifner<execution, Comm>;
 
 } // namespace
 
-TEST_CASE("every algorithm passes its suite over a transport that runs groups of messages in order") {
-  SECTION("ok_topk") {
-    check_over<ordered, ok_topk>();
-  }
-  SECTION("ok_topk with a format of open sizes") {
-    check_over<ordered, ok_topk_of_open_sizes>();
-  }
-  SECTION("paper_ok_topk") {
-    check_over<ordered, paper_ok_topk>();
-  }
-  SECTION("topk_a") {
-    check_over<ordered, topk_a>();
-  }
-  SECTION("topk_dsa") {
-    check_over<ordered, topk_dsa>();
-  }
-  SECTION("gtopk") {
-    check_over<ordered, gtopk>();
-  }
-  SECTION("dense") {
-    check_over<ordered, dense>();
+TEMPLATE_TEST_CASE("every algorithm passes its suite over a transport that runs groups of messages in order", "",
+                   (transport_subject<ok_topk, ordered>), (transport_subject<ok_topk_of_open_sizes, ordered>),
+                   (transport_subject<paper_ok_topk, ordered>), (transport_subject<topk_a, ordered>),
+                   (transport_subject<topk_dsa, ordered>), (transport_subject<gtopk, ordered>),
+                   (transport_subject<dense, ordered>)) {
+  check_algorithm<TestType>();
+  SECTION("the same bits as over in_process") {
+    for (int const ranks : {1, 2, 3, 5, 8}) {
+      shape const what{1700, 50, 6};
+      auto const expected = run<typename TestType::template over<counting>>(ranks, what, correlated{3, 8});
+      CHECK(results_fault(run<TestType>(ranks, what, correlated{3, 8}), expected) == ""); // sizes travel ahead
+    }
   }
 }
 
-TEST_CASE("the textbook allreduces keep the invariants over such a transport") {
-  SECTION("ring") {
-    check_invariants<transport_subject<ring, foreign>>();
-  }
-  SECTION("ring_chunked") {
-    check_invariants<transport_subject<ring_chunked, foreign>>();
-  }
-  SECTION("halving_doubling") {
-    check_invariants<transport_subject<halving_doubling, foreign>>();
-  }
-  SECTION("recursive_doubling") {
-    check_invariants<transport_subject<recursive_doubling, foreign>>();
-  }
-  SECTION("rabenseifner") {
-    check_invariants<transport_subject<rabenseifner, foreign>>();
-  }
+TEMPLATE_TEST_CASE("the textbook allreduces keep the invariants over a transport that tells no sizes", "",
+                   (transport_subject<ring, foreign>), (transport_subject<ring_chunked, foreign>),
+                   (transport_subject<halving_doubling, foreign>), (transport_subject<recursive_doubling, foreign>),
+                   (transport_subject<rabenseifner, foreign>)) {
+  check_invariants<TestType>();
 }
 
 TEST_CASE("a transport that runs groups in order tells ranks whose orders do not fit") {

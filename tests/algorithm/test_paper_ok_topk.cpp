@@ -9,7 +9,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject : ok_topk_subject<subject> {
+struct subject : ok_topk_subject<subject, oktopk::paper_policies> {
   static constexpr volume_terms terms{.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false};
   static constexpr ok_topk_rules rules{rule::unguarded, rule::unguarded, true, 4, 5};
   template <class Comm>

@@ -7,13 +7,7 @@
 #include <oktopk/algorithm/random_mask.hpp>
 #include <oktopk/comm/self.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <set>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 
@@ -28,7 +22,7 @@ struct subject : subject_of<typename Format::value_type, typename Format::index_
     return {.length = length, .k = k, .local_select = {.seed = 8}}; // draws the place whose sum the suite lets overflow
   }
 
-  /// Exactly k places, the same on all ranks, and nothing but the sums there.
+  /// Exactly k places, the same on all ranks; that the update is the sum there follows from conservation.
   static std::string reference_fault(run_of<subject> const& run, shape what) {
     for (std::size_t i = 0; i < run[0].size(); ++i) {
       auto const parts = contributions<subject>(run, i);
@@ -39,17 +33,6 @@ struct subject : subject_of<typename Format::value_type, typename Format::index_
       }
       if (std::vector<std::int64_t>(run[0][i].indices.begin(), run[0][i].indices.end()) != parts[0].indices) {
         return "another update than what contributed";
-      }
-      for (std::size_t place = 0; place < parts[0].values.size(); ++place) {
-        double sum = 0;
-        double magnitude = 0;
-        for (auto const& part : parts) {
-          sum += static_cast<double>(part.values[place]);
-          magnitude += std::fabs(static_cast<double>(part.values[place]));
-        }
-        if (std::fabs(static_cast<double>(run[0][i].values[place]) - sum) > 1e-5 * magnitude) {
-          return "far from the sum";
-        }
       }
     }
     return {};
@@ -74,20 +57,12 @@ std::vector<std::vector<std::int32_t>> drawn(std::int64_t seed, std::int64_t k, 
 
 } // namespace
 
-TEST_CASE("random_mask keeps the invariants") {
-  check_invariants<of_float>();
+TEST_CASE("random_mask passes the suite of algorithms") {
+  check_algorithm<of_float>();
 }
 
 TEST_CASE("random_mask keeps the invariants with 64-bit values and indices") {
   check_invariants<of_double>();
-}
-
-TEST_CASE("random_mask refuses bad accumulators") {
-  check_bad_accumulators<of_float>();
-}
-
-TEST_CASE("random_mask goes on from a saved state") {
-  check_continuation<of_float>();
 }
 
 TEST_CASE("random_mask draws other places for each call and seed, and every place in the long run") {
@@ -104,15 +79,13 @@ TEST_CASE("random_mask draws other places for each call and seed, and every plac
   CHECK(seen.size() == 1000); // one is missing with a probability of 1000 * 0.9^100 = 3 %: not with this seed
 }
 
-TEST_CASE("random_mask sends k values and no indices") {
-  oktopk::in_process::run(4, [](oktopk::in_process_communicator inner) {
-    counting comm(inner);
-    oktopk::random_mask<execution, counting> allreduce(execution(), comm, {.length = 1000, .k = 100});
-    auto const before = comm.total();
-    allreduce(to_view(std::vector<float>(1000, 1.0F)));
-    CHECK(comm.total().words_sent() - before.words_sent() == 2.0 * 100 * 3 / 4);
-    CHECK(allreduce.bound_words() == 2.0 * 100 * 3 / 4);
-  });
+TEST_CASE_ON(inner, 4, "random_mask sends k values and no indices") {
+  counting comm(inner);
+  oktopk::random_mask<execution, counting> allreduce(execution(), comm, {.length = 1000, .k = 100});
+  auto const before = comm.total();
+  allreduce(to_view(std::vector<float>(1000, 1.0F)));
+  CHECK(comm.total().words_sent() - before.words_sent() == 2.0 * 100 * 3 / 4);
+  CHECK(allreduce.bound_words() == 2.0 * 100 * 3 / 4);
 }
 
 TEST_CASE("random_mask is refused where ranks have other seeds") {

@@ -18,22 +18,8 @@ struct subject : subject_of<> {
     return {.length = length, .k = k};
   }
 
-  /// The exact sum of all that the ranks selected, in the order of the ranks.
   static std::string reference_fault(run_of<subject> const& run, shape what) {
-    for (std::size_t i = 0; i < run[0].size(); ++i) {
-      auto const parts = top_of_each<subject>(run, i, what.k);
-      if (contributions<subject>(run, i) != parts) {
-        return "not the k largest contributed";
-      }
-      std::vector<sparse_vector<float>> const in_order(parts.rbegin(),
-                                                       parts.rend()); // the owner's first, then downwards
-      std::vector<std::int64_t> boundaries(run.size() + 1, what.length);
-      std::fill(boundaries.begin(), boundaries.end() - 1, 0);
-      if (auto const fault = update_fault(run[0][i], sum_by_regions(in_order, boundaries), i); !fault.empty()) {
-        return fault;
-      }
-    }
-    return {};
+    return top_sums_fault<subject>(run, what);
   }
 };
 
@@ -45,18 +31,8 @@ struct gaussian_subject : subject_of<> {
     return {.length = length, .k = k};
   }
 
-  /// The exact sum of whatever was selected.
   static std::string reference_fault(run_of<gaussian_subject> const& run, shape what) {
-    for (std::size_t i = 0; i < run[0].size(); ++i) {
-      auto const parts = contributions<gaussian_subject>(run, i);
-      std::vector<sparse_vector<float>> const in_order(parts.rbegin(), parts.rend());
-      std::vector<std::int64_t> boundaries(run.size() + 1, what.length);
-      std::fill(boundaries.begin(), boundaries.end() - 1, 0);
-      if (auto const fault = update_fault(run[0][i], sum_by_regions(in_order, boundaries), i); !fault.empty()) {
-        return fault;
-      }
-    }
-    return {};
+    return sums_fault<gaussian_subject>(run, what);
   }
 };
 

@@ -13,6 +13,7 @@ namespace {
 struct subject {
   using value_type = float;
   using index_type = std::int32_t;
+  using communicator = counting;
   template <class Comm>
   using algorithm = oktopk::topk_dsa<execution, Comm>;
 
@@ -36,16 +37,7 @@ struct subject {
     for (std::int64_t r = 0; r <= ranks; ++r) {
       boundaries.push_back(what.length / ranks * r + std::min(r, what.length % ranks));
     }
-    for (std::size_t i = 0; i < run[0].size(); ++i) {
-      auto const parts = top_of_each<subject>(run, i, what.k);
-      if (contributions<subject>(run, i) != parts) {
-        return "not the k largest contributed";
-      }
-      if (auto const fault = update_fault(run[0][i], sum_by_regions(parts, boundaries), i); !fault.empty()) {
-        return fault;
-      }
-    }
-    return {};
+    return top_sums_fault<subject>(run, what, boundaries);
   }
 };
 

@@ -57,72 +57,64 @@ template <class Partitioner>
 using coo_or_dense_in = oktopk::ok_topk<execution, in_process_communicator,
                                         policies_of<oktopk::coo_or_dense<>, oktopk::exact, oktopk::exact, Partitioner>>;
 
-template <class Update>
-void check_all_ones(Update const& update, std::int64_t length, int ranks) {
-  auto const values = to_vector(update.values());
-  CHECK(static_cast<std::int64_t>(values.size()) == length);
-  CHECK(std::count(values.begin(), values.end(), static_cast<float>(ranks)) == length);
+/// Ones on all ranks: every sum is the number of ranks. `prepare(allreduce)` comes before the first call.
+template <class Algorithm, class Prepare>
+void check_all_ones(int ranks, typename Algorithm::options const& how, bool balanced, Prepare const& prepare) {
+  CAPTURE(ranks);
+  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+    Algorithm allreduce(execution(), comm, how);
+    prepare(allreduce);
+    for (int call = 0; call < 3; ++call) {
+      auto const& update = allreduce(to_view(std::vector<float>(static_cast<std::size_t>(how.length), 1.0F)));
+      CHECK(to_vector(update.values()) ==
+            std::vector<float>(static_cast<std::size_t>(how.length), static_cast<float>(ranks)));
+      CHECK(allreduce.last_call().balanced == balanced);
+    }
+  });
 }
+
+auto const as_it_is = [](auto const&) {};
 
 } // namespace
 
 TEST_CASE("a format whose pieces take more than the whole is balanced without running out of room") {
-  std::int64_t const length = 8000;
   for (int const ranks : {2, 3, 8, 13}) {
-    CAPTURE(ranks);
-    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      coo_or_dense_in<last_owns> allreduce(execution(), comm, {.length = length, .k = length});
-      check_all_ones(allreduce(to_view(std::vector<float>(length, 1.0F))), length, ranks);
-      CHECK(allreduce.last_call().balanced);
-    });
+    check_all_ones<coo_or_dense_in<last_owns>>(ranks, {.length = 8000, .k = 8000}, true, as_it_is);
   }
 }
 
 TEST_CASE("restored boundaries that leave all entries to one rank are served") {
-  std::int64_t const length = 8000;
   for (int const ranks : {2, 3, 8}) {
-    CAPTURE(ranks);
-    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-      coo_or_dense_in<oktopk::evened> allreduce(execution(), comm, {.length = length, .k = length});
+    check_all_ones<coo_or_dense_in<oktopk::evened>>(ranks, {.length = 8000, .k = 8000}, true, [&](auto& allreduce) {
       auto state = allreduce.state();
       state.iteration = 1;
       state.boundaries.assign(static_cast<std::size_t>(ranks) + 1, 0);
-      state.boundaries.back() = length;
+      state.boundaries.back() = 8000;
       allreduce.restore(state);
-      check_all_ones(allreduce(to_view(std::vector<float>(length, 1.0F))), length, ranks);
     });
   }
 }
 
 TEST_CASE("balancing that is worth no message is never done, and the widest options are served") {
-  std::int64_t const length = 8000;
-  oktopk::in_process::run(8, [&](in_process_communicator comm) {
-    using algorithm = oktopk::ok_topk<execution, in_process_communicator,
-                                      policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, last_owns>>;
-    algorithm allreduce(execution(), comm,
-                        {.length = length,
-                         .k = length,
-                         .schedule = {.bucket = std::numeric_limits<int>::max()},
-                         .gather = {.ratio = 1e9, .bound_sent = false, .message_entries = never}});
-    check_all_ones(allreduce(to_view(std::vector<float>(length, 1.0F))), length, 8);
-    CHECK(!allreduce.last_call().balanced);
-  });
+  using algorithm = oktopk::ok_topk<execution, in_process_communicator,
+                                    policies_of<oktopk::coo<>, oktopk::exact, oktopk::exact, last_owns>>;
+  check_all_ones<algorithm>(8,
+                            {.length = 8000,
+                             .k = 8000,
+                             .schedule = {.bucket = std::numeric_limits<int>::max()},
+                             .gather = {.ratio = 1e9, .bound_sent = false, .message_entries = never}},
+                            false, as_it_is);
 }
 
 TEST_CASE("periods and rounds without end are served") {
-  std::int64_t const length = 500;
-  using algorithm = oktopk::ok_topk<execution, in_process_communicator, reused_policies>;
-  oktopk::in_process::run(5, [&](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm,
-                        {.length = length,
-                         .k = length,
-                         .local_select = {.tau_prime = never},
-                         .global_select = {.tau_prime = never},
-                         .partition = {.tau = never, .rounds = std::numeric_limits<int>::max()}});
-    for (int call = 0; call < 3; ++call) {
-      check_all_ones(allreduce(to_view(std::vector<float>(length, 1.0F))), length, 5);
-    }
-  });
+  check_all_ones<oktopk::ok_topk<execution, in_process_communicator, reused_policies>>(
+      5,
+      {.length = 500,
+       .k = 500,
+       .local_select = {.tau_prime = never},
+       .global_select = {.tau_prime = never},
+       .partition = {.tau = never, .rounds = std::numeric_limits<int>::max()}},
+      false, as_it_is);
 }
 
 TEST_CASE("coded segments without end are served") {
@@ -130,9 +122,6 @@ TEST_CASE("coded segments without end are served") {
                                                oktopk::coded_wire<oktopk::block_float>>;
   for (std::int64_t const segment : {std::int64_t(1), std::int64_t(1000), never - 1, never}) {
     CAPTURE(segment);
-    oktopk::in_process::run(3, [&](in_process_communicator comm) {
-      algorithm allreduce(execution(), comm, {.length = 1000, .reduce = {.segment = segment, .cutoff_bytes = 0}});
-      check_all_ones(allreduce(to_view(std::vector<float>(1000, 1.0F))), 1000, 3);
-    });
+    check_all_ones<algorithm>(3, {.length = 1000, .reduce = {.segment = segment, .cutoff_bytes = 0}}, false, as_it_is);
   }
 }

@@ -28,11 +28,7 @@ struct subject {
   using algorithm = oktopk::halving_doubling<execution, Comm, Value>;
 
   static sent expected(int rank, int ranks, std::int64_t count) {
-    sent all;
-    auto const message = [&](std::int64_t width) {
-      all.messages += width > 0 ? 1 : 0;
-      all.values += width;
-    };
+    sent message;
     int base = 0;
     int before = 0; // the size of the block before
     for (int bit = 1 << 20; bit > 0; bit /= 2) {
@@ -57,7 +53,7 @@ struct subject {
       }
       break;
     }
-    return all;
+    return message;
   }
 };
 
@@ -70,35 +66,13 @@ struct cut_subject {
   };
 };
 
-template <class Subject>
-std::string unlike_uncut() {
-  for (int const ranks : rank_counts) {
-    for (std::int64_t const count : lengths(ranks)) {
-      auto const inputs = rough_inputs<float>(ranks, count);
-      auto const whole = run<subject>(inputs, reduction::sum);
-      auto const cut = run<Subject>(inputs, reduction::sum);
-      for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
-        std::string const where =
-            std::to_string(ranks) + " ranks, " + std::to_string(count) + " values, rank " + std::to_string(rank);
-        if (bits(whole.results[rank]) != bits(cut.results[rank])) {
-          return where + ": other bits";
-        }
-        if (whole.traffic[rank].bytes_sent != cut.traffic[rank].bytes_sent) {
-          return where + ": other bytes";
-        }
-      }
-    }
-  }
-  return {};
-}
-
 } // namespace
 
 TEST_CASE("halving_doubling cuts long messages, and gives the same bits in the same bytes") {
-  CHECK(unlike_uncut<cut_subject<40, 4>>() == "");
-  CHECK(unlike_uncut<cut_subject<4, 1>>() == "");
-  CHECK(unlike_uncut<cut_subject<300, 3>>() == "");
-  CHECK(unlike_uncut<cut_subject<1000, 1000>>() == "");
+  CHECK(unlike_other<subject, cut_subject<40, 4>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<subject, cut_subject<4, 1>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<subject, cut_subject<300, 3>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<subject, cut_subject<1000, 1000>, float>(all_rank_counts, true) == "");
   CHECK(wrong_results<cut_subject<64, 2>, double>() == "");
   CHECK(special_values_lost<cut_subject<40, 4>>() == "");
   CHECK(wrong_when_staged<cut_subject<40, 4>, float>() == "");
@@ -114,11 +88,7 @@ TEST_CASE("halving_doubling sends as many more messages as pieces are cut") {
 }
 
 TEST_CASE("halving_doubling says what is wrong with its options") {
-  using algorithm = oktopk::halving_doubling<execution, counting, double>;
-  CHECK(algorithm().problem() == "");
-  CHECK(algorithm({.chunk_bytes = 7}).problem() == "chunk_bytes = 7 of halving_doubling is less than a value");
-  CHECK(algorithm({.ahead = 0}).problem() == "ahead = 0 of halving_doubling is not positive");
-  CHECK(algorithm({.ahead = 9}).describe() != algorithm().describe());
+  check_cut_options<oktopk::halving_doubling<execution, counting, double>>("halving_doubling");
 }
 
 TEST_CASE("halving_doubling reduces, in the messages and bytes it says") {

@@ -6,22 +6,12 @@
 #include <oktopk/dense/rabenseifner.hpp>
 
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 using namespace oktopk_tests;
 using namespace oktopk_tests::dense;
 using pairs = oktopk::detail::swing_pairs;
 
 namespace {
-
-int log2_of(int places) {
-  int steps = 0;
-  while (1 << (steps + 1) <= places) {
-    steps += 1;
-  }
-  return steps;
-}
 
 /// The sets of blocks are formed from the pairs alone, as the paper has it: what a place reaches in later steps.
 std::vector<int> reached(int place, int step, int steps) {
@@ -41,30 +31,7 @@ struct raw {
 
   static sent expected(int rank, int ranks, std::int64_t count) {
     sent all;
-    auto const message = [&](std::int64_t values) {
-      all.messages += values > 0 ? 1 : 0;
-      all.values += values;
-    };
-    int const steps = log2_of(ranks);
-    int const core = 1 << steps;
-    int const folded = ranks - core;
-    bool const in_pair = rank < 2 * folded;
-    if (in_pair) {
-      message(count);
-    }
-    if (in_pair && rank % 2 == 1) {
-      return all;
-    }
-    int const place = in_pair ? rank / 2 : rank - folded;
-    std::int64_t begin = 0;
-    std::int64_t end = count;
-    for (int step = 0; step < steps; ++step) {
-      std::int64_t const middle = begin + (end - begin) / 2;
-      bool const lower = pairs::keeps_lower(place, step, steps);
-      message(lower ? end - middle : middle - begin);
-      (lower ? end : begin) = middle;
-      message(end - begin); // on the way back
-    }
+    each_halving_message(rank, ranks, count, 1, pairs::keeps_lower, all);
     return all;
   }
 };

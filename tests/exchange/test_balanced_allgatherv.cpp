@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "exchange/gather_suite.hpp"
-#include "exchange/parts.hpp"
-#include "support/catch.hpp"
-#include "support/generators.hpp"
 
 #include <oktopk/exchange/allgatherv.hpp>
 
+#include <bit>
 #include <numeric>
 
 using namespace oktopk_tests;
@@ -15,34 +13,50 @@ using oktopk::balanced_allgatherv;
 
 namespace {
 
-using format = oktopk::coo<>;
+constexpr balanced_allgatherv::options never{.ratio = 1e9, .bound_sent = false, .message_entries = -1};
 
 struct gather_outcome {
-  std::vector<double> words_sent;
+  std::vector<oktopk::traffic> sent; // of each rank
   bool balanced = false;
 };
 
-/// Gathers parts of these sizes, checks the result, and tells what was sent.
+/// Gathers parts of these sizes, checks the result, and what is sent where parts are not balanced; tells what was sent.
+template <class Format = oktopk::coo<>>
 gather_outcome gather(std::vector<std::int64_t> const& sizes, balanced_allgatherv::options how, std::uint64_t seed) {
   INFO("sizes " << Catch::Detail::stringify(sizes));
-  auto const parts = random_parts<float>(sizes, seed);
+  auto const parts = random_parts<typename Format::value_type>(sizes, seed);
   auto const everything = joined(parts);
-  gather_outcome outcome{std::vector<double>(sizes.size()), false};
+  gather_outcome outcome{std::vector<oktopk::traffic>(sizes.size()), false};
   oktopk::in_process::run(static_cast<int>(sizes.size()), [&](oktopk::in_process_communicator comm) {
     auto const rank = static_cast<std::size_t>(comm.rank());
     counting counted(comm);
-    balanced_allgatherv::step<execution, counting, format> step{balanced_allgatherv(how)};
-    device_part<format> const mine(parts[rank]);
+    balanced_allgatherv::step<execution, counting, Format> step{balanced_allgatherv(how)};
+    device_part<Format> const mine(parts[rank]);
     auto call = call_on(counted, length_of_parts);
     auto const all = step.run(call, mine.entries, sizes);
     CHECK((entries_of(all.entries) == everything));
-    outcome.words_sent[rank] = counted.total().words_sent();
-    CHECK(outcome.words_sent[rank] ==
-          counted.of_phase(oktopk::phase::balance).words_sent() + counted.of_phase(oktopk::phase::gather).words_sent());
-    CHECK((counted.of_phase(oktopk::phase::balance).messages_sent == 0 || all.balanced));
+    auto const balance = counted.of_phase(oktopk::phase::balance);
+    auto const gather = counted.of_phase(oktopk::phase::gather);
+    outcome.sent[rank] = counted.total();
     outcome.balanced = all.balanced;
+    CHECK(outcome.sent[rank].bytes_sent == balance.bytes_sent + gather.bytes_sent);
+    CHECK((all.balanced || balance.messages_sent == 0));
+    CHECK(gather.messages_sent <= static_cast<std::int64_t>(std::bit_width(sizes.size() - 1)));
+    if constexpr (Format::exact_size) { // parts start at multiples of 8 bytes, which every entry of these formats takes
+      CHECK((all.balanced ||
+             gather.bytes_sent == oktopk::detail::allgatherv_entries_sent(sizes, rank) * Format::entry_bytes));
+    }
   });
   return outcome;
+}
+
+/// The most words that a rank sends.
+double most_sent(gather_outcome const& outcome) {
+  double most = 0;
+  for (oktopk::traffic const& each : outcome.sent) {
+    most = std::max(most, each.words_sent());
+  }
+  return most;
 }
 
 /// 4k(P-1)/P words, and P-1 entries for parts that differ by one.
@@ -68,7 +82,27 @@ bool wants_balance(balanced_allgatherv const& policy, std::vector<std::int64_t> 
 TEST_CASE("balanced_allgatherv keeps the contract of a gather, whenever it balances") {
   check_gather<balanced_allgatherv>();
   check_gather<balanced_allgatherv>({.ratio = 1, .bound_sent = false, .message_entries = 0});
-  check_gather<balanced_allgatherv>({.ratio = 1e9, .bound_sent = false, .message_entries = -1});
+  check_gather<balanced_allgatherv>(never);
+}
+
+TEST_CASE("parts that are not balanced are forwarded in the messages and entries that are said") {
+  for (std::uint64_t seed = 100; seed < 160; ++seed) {
+    auto const sizes = random_sizes(seed);
+    auto const coo = gather(sizes, never, seed);
+    auto const packed = gather<oktopk::packed<>>(sizes, never, seed); // sizes travel with the parts
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+      CHECK(packed.sent[rank].messages_sent == coo.sent[rank].messages_sent);
+    }
+  }
+  for (int const ranks : rank_counts) {
+    auto const count = static_cast<std::size_t>(ranks);
+    gather(std::vector<std::int64_t>(count, 0), never, 2);
+    gather<oktopk::coo<double, std::int64_t>>(one_has_all(count, count / 2, 33), never, 3);
+    // Even parts cost each rank all parts but its own.
+    for (auto const& each : gather(std::vector<std::int64_t>(count, 7), never, 1).sent) {
+      CHECK(each.bytes_sent == 7 * (ranks - 1) * oktopk::coo<>::entry_bytes);
+    }
+  }
 }
 
 TEST_CASE("balanced_allgatherv balances when the largest part exceeds the ratio") {
@@ -112,9 +146,7 @@ TEST_CASE("balanced_allgatherv sends at most 4k(P-1)/P words whatever the parts 
   for (std::uint64_t seed = 300; seed < 400; ++seed) {
     auto const sizes = random_sizes(seed);
     gather_outcome const outcome = gather(sizes, {}, seed);
-    for (double const words : outcome.words_sent) {
-      CHECK(words <= most_words(sizes));
-    }
+    CHECK(most_sent(outcome) <= most_words(sizes));
     balanced += outcome.balanced ? 1 : 0;
   }
   CHECK(balanced > 20); // both ways were taken
@@ -127,17 +159,13 @@ TEST_CASE("balanced_allgatherv keeps its bound where one rank has everything, or
     for (std::size_t who = 0; who < count; ++who) {
       for (std::int64_t const k : {1, 2, 1000}) {
         auto const sizes = one_has_all(count, who, k);
-        for (double const words : gather(sizes, {}, 1).words_sent) {
-          CHECK(words <= most_words(sizes));
-        }
+        CHECK(most_sent(gather(sizes, {}, 1)) <= most_words(sizes));
       }
       // Two neighbours that hold as much as goes unbalanced.
       std::vector<std::int64_t> sizes(count, 10);
       sizes[who] = 60;
       sizes[(who + 1) % count] = 60;
-      for (double const words : gather(sizes, {}, 2).words_sent) {
-        CHECK(words <= most_words(sizes));
-      }
+      CHECK(most_sent(gather(sizes, {}, 2)) <= most_words(sizes));
     }
   }
 }

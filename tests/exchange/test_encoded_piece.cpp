@@ -4,6 +4,7 @@
 // Pieces of encoded entries follow each other in a message: each is rounded up to 8 bytes, all of which are written.
 
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 #include "support/collect.hpp"
 #include "support/unreachable.hpp"
 
@@ -73,4 +74,23 @@ TEST_CASE("pieces in any format end with zeros up to a multiple of 8 bytes") {
   check_near_and_far<oktopk::coo<>>();
   check_near_and_far<oktopk::coo_or_dense<>>();
   check_near_and_far<oktopk::packed<>>();
+}
+
+TEST_CASE("encoded pieces that cannot be as long as they say are an error") {
+  using packed = oktopk::packed<>;
+  execution const exec;
+  oktopk::detail::message_buffer<execution> buffer("buffer");
+  buffer.reserve(exec, oktopk::self_communicator(), 64);
+  oktopk::detail::encoded_pieces<execution, packed> const pieces{packed()};
+  oktopk::region const where{0, 1000};
+  auto const heard = [&](std::uint64_t stated, std::int64_t available) {
+    buffer.put(exec, 0, stated);
+    return outcome_of([&] { pieces.encoded_bytes(exec, 2, where, buffer, 0, available); }).code;
+  };
+  auto const damaged = oktopk::fault::damaged_message;
+  CHECK(heard(24, 32) == oktopk::fault::none);
+  CHECK(heard(25, 32) == damaged);                // the message is shorter
+  CHECK(heard(~std::uint64_t(0), 64) == damaged); // no size at all
+  CHECK(heard(static_cast<std::uint64_t>(packed().max_encoded_bytes(2, where)) + 1, 64) == damaged); // two take less
+  CHECK(heard(0, 4) == damaged); // no room for the header
 }

@@ -38,13 +38,6 @@ TEST_CASE("rotated: in each step everybody sends to somebody else, and over all 
   }
 }
 
-TEST_CASE("rotated says what is wrong with its bucket") {
-  CHECK(oktopk::rotated({.bucket = 1}).problem().empty());
-  CHECK(oktopk::rotated({.bucket = 0}).problem() == "bucket = 0 of rotated is not positive");
-  CHECK(oktopk::rotated().bucket() == 4);
-  CHECK(oktopk::rotated({.bucket = 7}).describe() != oktopk::rotated({.bucket = 8}).describe());
-}
-
 TEST_CASE("a fault report survives the wire") {
   for (fault const code : {fault::none, fault::length_mismatch, fault::not_contiguous, fault::non_finite,
                            fault::k_out_of_range, fault::bad_file}) {

@@ -56,44 +56,17 @@ struct half_of_float {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("over all ranks residuals and averages add up to the gradients", "", algorithm, dropping,
-                   (oktopk::topk_a<execution, in_process_communicator>),
-                   (oktopk::topk_dsa<execution, in_process_communicator>)) {
-  std::vector<double> went_in(static_cast<std::size_t>(length));
-  std::vector<double> came_out(static_cast<std::size_t>(length));
-  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    TestType allreduce(execution(), comm, {.length = length, .k = 20});
-    error_feedback feedback(allreduce);
-    auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length), -7));
-    for (int iteration = 0; iteration < iterations; ++iteration) {
-      auto const gradient = gradient_of(comm.rank(), iteration);
-      auto const& update = feedback(to_view(gradient), 0.5);
-      feedback.average(update, average);
-      auto const averages = to_vector(average);
-      for (std::size_t i = 0; i < averages.size(); ++i) {
-        went_in[i] += 0.5 * static_cast<double>(gradient[i]);
-        came_out[i] += static_cast<double>(averages[i]); // P ranks hold a P-th of the sum each
-      }
-    }
-    auto const residual = to_vector(feedback.residual());
-    for (std::size_t i = 0; i < residual.size(); ++i) {
-      came_out[i] += static_cast<double>(residual[i]);
-    }
-  });
-  for (std::size_t i = 0; i < went_in.size(); ++i) {
-    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-5));
-  }
-}
-
-TEMPLATE_TEST_CASE("withheld ranges take no part: residual and velocity stay there, and the rest loses nothing", "",
-                   algorithm, dropping,
+TEMPLATE_TEST_CASE("residuals and averages add up to the gradients, of which withheld ranges take no part", "",
+                   algorithm, dropping, (oktopk::topk_a<execution, in_process_communicator>),
+                   (oktopk::topk_dsa<execution, in_process_communicator>),
                    (oktopk::ok_topk<execution, in_process_communicator, oktopk::with_format<rounding_to_signs>>)) {
   std::vector<oktopk::detail::entry_range> const withheld{{100, 180}, {180, 181}, {590, length}};
   std::vector<double> went_in(static_cast<std::size_t>(length));
   std::vector<double> came_out(static_cast<std::size_t>(length));
   double const momentum = GENERATE(0.0, 0.9);
+  std::int64_t const k = GENERATE(20, 590); // or so many that zeros are selected as well
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    TestType allreduce(execution(), comm, {.length = length, .k = 590}); // so many that zeros are selected as well
+    TestType allreduce(execution(), comm, {.length = length, .k = k});
     error_feedback feedback(allreduce, {.momentum = momentum, .factor_masking = false});
     auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
     std::vector<double> velocity(static_cast<std::size_t>(length));
@@ -108,20 +81,20 @@ TEMPLATE_TEST_CASE("withheld ranges take no part: residual and velocity stay the
         gradient[150] = std::numeric_limits<float>::quiet_NaN(); // counts for nothing
       }
       auto const before = feedback.state();
-      feedback.average(feedback(to_view(gradient), 1, withholds ? withheld : decltype(withheld)()), average);
+      feedback.average(feedback(to_view(gradient), 0.5, withholds ? withheld : decltype(withheld)()), average);
       if (iteration == 3) { // a call that is taken back, and made again
         feedback.undo();
         REQUIRE(bits(feedback.state().residual) == bits(before.residual));
         REQUIRE(bits(feedback.state().velocity) == bits(before.velocity));
-        feedback.average(feedback(to_view(gradient), 1, withheld), average);
+        feedback.average(feedback(to_view(gradient), 0.5, withheld), average);
       }
       auto const after = feedback.state();
       auto const averages = to_vector(average);
       for (std::size_t i = 0; i < averages.size(); ++i) {
         if (takes_part[i]) {
           velocity[i] = momentum * velocity[i] + static_cast<double>(gradient[i]);
-          went_in[i] += velocity[i];
-          came_out[i] += static_cast<double>(averages[i]);
+          went_in[i] += 0.5 * velocity[i];
+          came_out[i] += static_cast<double>(averages[i]); // P ranks hold a P-th of the sum each
         } else {
           REQUIRE(after.residual[i] == before.residual[i]);
           REQUIRE((momentum == 0 || after.velocity[i] == before.velocity[i]));
@@ -138,25 +111,30 @@ TEMPLATE_TEST_CASE("withheld ranges take no part: residual and velocity stay the
   }
 }
 
-TEST_CASE_ON(comm, ranks, "a step of sgd is a call of error feedback and a subtraction of the averages") {
+TEST_CASE_ON(comm, ranks, "a step of sgd is a call of error feedback and a subtraction of the averages, at any rate") {
   algorithm one(execution(), comm, {.length = length, .k = 20});
   algorithm other(execution(), comm, {.length = length, .k = 20});
-  oktopk::sgd optimizer(one, {.learning_rate = 0.25});
+  oktopk::sgd optimizer(one, {.learning_rate = 7});
   error_feedback feedback(other);
   auto const weights = to_view(std::vector<float>(static_cast<std::size_t>(length), 1));
   std::vector<float> expected(static_cast<std::size_t>(length), 1);
   auto const average = to_view(std::vector<float>(static_cast<std::size_t>(length)));
   for (int iteration = 0; iteration < iterations; ++iteration) {
     auto const gradient = to_view(gradient_of(comm.rank(), iteration));
+    double const rate = iteration < 3 ? 0.25 : 0.125;
+    optimizer.set_learning_rate(rate);
     optimizer.step(weights, gradient);
-    feedback.average(feedback(gradient, 0.25), average);
+    feedback.average(feedback(gradient, rate), average);
     auto const averages = to_vector(average);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       expected[i] -= averages[i];
     }
+    CHECK(bits(to_vector(weights)) == bits(expected));
+    CHECK(bits(to_vector(optimizer.residual())) == bits(to_vector(feedback.residual())));
   }
-  CHECK(bits(to_vector(weights)) == bits(expected));
-  CHECK(bits(to_vector(optimizer.residual())) == bits(to_vector(feedback.residual())));
+  auto const& update = feedback(to_view(gradient_of(comm.rank(), iterations)));
+  auto const heard = outcome_of([&] { feedback.average(update, to_view(std::vector<float>(10))); });
+  CHECK(unlike(heard, fault::length_mismatch, "averages of length 600 do not fit a vector of length 10") == "");
 }
 
 TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as the same numbers in float are") {
@@ -181,53 +159,31 @@ TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as t
   CHECK(bits(to_vector(narrow.residual())) == bits(to_vector(wide.residual())));
 }
 
-TEST_CASE(
-    "a gradient of another length, or one that is not finite, is an error on every rank, and the residual stays") {
-  bool const short_one = GENERATE(false, true);
-  std::vector<outcome> heard(ranks);
-  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
-    error_feedback feedback(allreduce);
-    feedback(to_view(gradient_of(comm.rank(), 0)));
-    auto const before = bits(to_vector(feedback.residual()));
-    auto gradient = gradient_of(comm.rank(), 1);
-    if (comm.rank() == 1) {
-      short_one ? gradient.resize(10) : void(gradient[5] = INFINITY);
-    }
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] { feedback(to_view(gradient)); });
-    CHECK(bits(to_vector(feedback.residual())) == before);
-    CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
-  });
-  for (outcome const& each : heard) {
-    CHECK(each.code == (short_one ? fault::length_mismatch : fault::non_finite));
-    CHECK(each.says("rank 1"));
-  }
-}
-
-TEST_CASE_ON(comm, 1, "a vector of another length takes no averages") {
-  algorithm allreduce(execution(), comm, {.length = length, .k = 20});
-  error_feedback feedback(allreduce);
-  auto const& update = feedback(to_view(gradient_of(0, 0)));
-  auto const heard = outcome_of([&] { feedback.average(update, to_view(std::vector<float>(10))); });
-  CHECK(unlike(heard, fault::length_mismatch, "averages of length 600 do not fit a vector of length 10") == "");
-}
-
-TEST_CASE("a rank can make a call fail on every rank, whatever length it names") {
-  std::int64_t const named = GENERATE(std::int64_t(-1), std::int64_t(0), length, length + 5);
-  std::vector<outcome> heard(ranks);
-  oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    algorithm allreduce(execution(), comm, {.length = length, .k = 20});
-    error_feedback feedback(allreduce);
-    heard[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
-      if (comm.rank() == 1) {
-        feedback.fail_on_all(named);
-      }
+TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on every rank, and nothing has changed") {
+  double const clip_norm = GENERATE(0.0, 1.0);
+  auto const check = [=](fault code, auto const& fail) { // `fail(feedback, gradient)` on rank 1
+    oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
+      algorithm allreduce(execution(), comm, {.length = length, .k = 20});
+      error_feedback feedback(allreduce, {.momentum = 0.9, .clip_norm = clip_norm});
       feedback(to_view(gradient_of(comm.rank(), 0)));
+      auto const before = feedback.state();
+      auto const heard = outcome_of([&] {
+        auto gradient = gradient_of(comm.rank(), 1);
+        if (comm.rank() == 1) {
+          fail(feedback, gradient);
+        }
+        feedback(to_view(gradient));
+      });
+      CHECK(unlike(heard, code, "rank 1") == "");
+      CHECK(bits(feedback.state().residual) == bits(before.residual));
+      CHECK(bits(feedback.state().velocity) == bits(before.velocity));
+      CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
     });
-    CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
-  });
-  for (outcome const& each : heard) {
-    CHECK(unlike(each, fault::length_mismatch, "rank 1") == "");
+  };
+  check(fault::length_mismatch, [](auto&, auto& gradient) { gradient.resize(10); });
+  check(fault::non_finite, [](auto&, auto& gradient) { gradient[5] = INFINITY; });
+  for (std::int64_t const named : {std::int64_t(-1), std::int64_t(0), length, length + 5}) {
+    check(fault::length_mismatch, [=](auto& feedback, auto&) { feedback.fail_on_all(named); });
   }
 }
 

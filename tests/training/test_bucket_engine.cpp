@@ -121,21 +121,17 @@ TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   CHECK(buckets.at(0).withheld.empty());
 }
 
-TEST_CASE("tensors that come one by one have buckets that each clip to the whole norm") {
-  oktopk::in_process::run(ranks, [](in_process_communicator comm) {
-    oktopk::detail::error_feedback_options how;
-    how.clip_norm = 5;
-    engine buckets(execution(), comm, {}, how);
-    for (int const number : {0, 1}) {
-      CHECK(buckets.add_tensor(2) == number);
-      buckets.add({{number}, 2, 0}, maker(comm));
-      CHECK(reduce(buckets, number, {6, 8}) == std::vector<float>{0, 4});
-    }
-    CHECK(buckets.state().residual == std::vector<float>{3, 0, 3, 0});
-    CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));
-    buckets.remove(0);
-    CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));
-  });
+TEST_CASE_ON(comm, ranks, "tensors that come one by one have buckets that each clip to the whole norm") {
+  engine buckets(execution(), comm, {}, {.clip_norm = 5});
+  for (int const number : {0, 1}) {
+    CHECK(buckets.add_tensor(2) == number);
+    buckets.add({{number}, 2, 0}, maker(comm));
+    CHECK(reduce(buckets, number, {6, 8}) == std::vector<float>{0, 4});
+  }
+  CHECK(buckets.state().residual == std::vector<float>{3, 0, 3, 0});
+  CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));
+  buckets.remove(0);
+  CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));
 }
 
 TEST_CASE("a residual that decays has its share in the next call, and stays as it was where that fails") {

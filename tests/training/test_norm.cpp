@@ -34,33 +34,24 @@ std::vector<Value> values_at(int exponent) {
   return values;
 }
 
-template <class Value>
-void check_powers_of_2() {
-  using limits = std::numeric_limits<Value>;
-  auto const expected = norm_of(values_at<Value>(0));
+} // namespace
+
+TEMPLATE_TEST_CASE("norms from denormal values to the largest ones", "", float, double) {
+  using limits = std::numeric_limits<TestType>;
+  auto const expected = norm_of(values_at<TestType>(0));
   long double squares = 0;
-  for (Value const value : values_at<Value>(0)) {
+  for (TestType const value : values_at<TestType>(0)) {
     squares += static_cast<long double>(value) * value;
   }
   CHECK(static_cast<double>(expected) == Approx(static_cast<double>(std::sqrt(squares))).epsilon(1e-14));
   int const least = limits::min_exponent - limits::digits + 10; // the last digit is the smallest number
   for (int exponent = least; exponent <= limits::max_exponent; ++exponent) {
-    auto const found = norm_of(values_at<Value>(exponent));
+    auto const found = norm_of(values_at<TestType>(exponent));
     if (found.value != expected.value || found.exponent != expected.exponent + exponent) {
       FAIL_CHECK("exponent " << exponent << ": " << found.value << " * 2^" << found.exponent << " instead of "
                              << expected.value << " * 2^" << expected.exponent + exponent);
     }
   }
-}
-
-} // namespace
-
-TEST_CASE("norms of floats, from denormal values to the largest ones") {
-  check_powers_of_2<float>();
-}
-
-TEST_CASE("norms of doubles, from denormal values to the largest ones") {
-  check_powers_of_2<double>();
 }
 
 TEST_CASE("large and small values together have the norm of the large ones") {
