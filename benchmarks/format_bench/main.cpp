@@ -7,24 +7,16 @@
 #include "rivals.hpp"
 #include "subject.hpp"
 
-#include "programs/arguments.hpp"
-#include "programs/options.hpp"
+#include "programs/google_benchmark.hpp"
 
-#include <CLI/CLI.hpp>
-#include <benchmark/benchmark.h>
 #include <oktopk/format/coo.hpp>
 #include <oktopk/format/packed.hpp>
 #include <oktopk/format/values/fixed.hpp>
 #include <oktopk/format/values/floats.hpp>
-#include <oktopk/select/kernel/source.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <deque>
-#include <exception>
-#include <limits>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -65,62 +57,40 @@ struct no_values {
 };
 
 /// All formats: a new one is a line here.
-void bench_all(measurements& all, case_of const& on) {
-  bench_format<copied>(all, "memcpy", on);
-  bench_format<oktopk::coo<>>(all, "coo", on);
-  bench_format<rice>(all, "rice", on);
-  bench_format<oktopk::packed<>>(all, "packed", on);
-  bench_format<packed_with<oktopk::bfloat16_values>>(all, "packed_bfloat16", on);
-  bench_format<packed_with<oktopk::fixed_values<8>>>(all, "packed_fixed8", on);
-  bench_format<packed_with<oktopk::fixed_values<4>>>(all, "packed_fixed4", on);
-  bench_format<packed_with<oktopk::fixed_values<2>>>(all, "packed_fixed2", on);
-  bench_format<packed_with<oktopk::sign_values>>(all, "packed_sign", on);
-  bench_format<packed_with<no_values>>(all, "packed_indices", on);
+void bench_all(case_of const& on) {
+  bench_format<copied>("memcpy", on);
+  bench_format<oktopk::coo<>>("coo", on);
+  bench_format<rice>("rice", on);
+  bench_format<oktopk::packed<>>("packed", on);
+  bench_format<packed_with<oktopk::bfloat16_values>>("packed_bfloat16", on);
+  bench_format<packed_with<oktopk::fixed_values<8>>>("packed_fixed8", on);
+  bench_format<packed_with<oktopk::fixed_values<4>>>("packed_fixed4", on);
+  bench_format<packed_with<oktopk::fixed_values<2>>>("packed_fixed2", on);
+  bench_format<packed_with<oktopk::sign_values>>("packed_sign", on);
+  bench_format<packed_with<no_values>>("packed_indices", on);
 #ifdef FORMAT_BENCH_WITH_STREAMVBYTE
-  bench_format<streamvbyte>(all, "streamvbyte", on);
+  bench_format<streamvbyte>("streamvbyte", on);
 #endif
 #ifdef FORMAT_BENCH_WITH_ZSTD
-  bench_format<zstd>(all, "zstd", on);
-  bench_format<zstd_all>(all, "zstd_all", on);
+  bench_format<zstd>("zstd", on);
+  bench_format<zstd_all>("zstd_all", on);
 #endif
-}
-
-/// Tells the benchmark library our defaults, then what was asked for.
-void initialize_library(char* program, std::vector<std::string> const& asked) {
-  std::vector<std::string> arguments = {"--benchmark_repetitions=5", "--benchmark_min_time=0.02",
-                                        "--benchmark_report_aggregates_only=true"};
-  arguments.insert(arguments.end(), asked.begin(), asked.end());
-  std::vector<char*> pointers = {program};
-  for (std::string& each : arguments) {
-    pointers.push_back(each.data());
-  }
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  for (int i = 1; i < count; ++i) {
-    std::string const left = pointers[static_cast<std::size_t>(i)];
-    if (!left.starts_with("--kokkos")) {
-      throw std::runtime_error("unknown argument " + left);
-    }
-  }
 }
 
 /// Measures; false where nothing was asked for.
 bool run(options const& asked) {
   std::deque<input> inputs;
-  measurements all;
   for (double const density : asked.densities) {
     for (std::int64_t const parts : asked.parts) {
       if (!asked.files.empty()) {
-        bench_all(all, {inputs.emplace_back(read_input(asked.files, asked.label, density, parts)), density, parts});
+        bench_all({inputs.emplace_back(read_input(asked.files, asked.label, density, parts)), density, parts});
         continue;
       }
       for (std::string const& kind : asked.kinds) {
-        bench_all(all, {inputs.emplace_back(make_input(kind, asked.length, density, parts)), density, parts});
+        bench_all({inputs.emplace_back(make_input(kind, asked.length, density, parts)), density, parts});
       }
     }
   }
-  benchmark::AddCustomContext("space", space::name());
-  benchmark::AddCustomContext("masks", oktopk::detail::processor_has_avx2() ? "AVX2" : "plain code");
   return benchmark::RunSpecifiedBenchmarks() > 0;
 }
 
@@ -131,15 +101,7 @@ std::string fault_of_kind(std::string const& text) {
 int run_program(int argc, char** argv) {
   options asked;
   CLI::App app("Measures sparse formats on one core: bits an entry, and entries a second.", "format_bench");
-  app.add_option("--n", asked.length, "Length of the gradient")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--density", asked.densities, "Shares of the entries to send, in (0, 1]")
-      ->delimiter(',')
-      ->check(oktopk_programs::fault_of_density)
-      ->type_name("D[,D...]")
-      ->capture_default_str();
+  oktopk_programs::add_selection_options(app, asked.length, asked.densities);
   app.add_option("--parts", asked.parts, "Messages that a selection is cut into")
       ->delimiter(',')
       ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 30))
@@ -155,19 +117,14 @@ int run_program(int argc, char** argv) {
       ->delimiter(',')
       ->type_name("FILE[,FILE...]");
   app.add_option("--label", asked.label, "Name of what is in the files")->type_name("NAME")->capture_default_str();
-  app.set_version_flag("--version", oktopk_programs::version_text("format_bench"), "Print the version");
-  app.allow_extras(); // those of the benchmark library and of Kokkos
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
-    benchmark::PrintDefaultHelp();
-    return 0;
-  } catch (CLI::CallForVersion const& version) {
-    std::printf("%s\n", version.what());
+  if (!oktopk_programs::reads_options(app, argc, argv)) {
     return 0;
   }
-  initialize_library(argv[0], app.remaining());
+  std::vector<std::string> library = {"--benchmark_repetitions=5", "--benchmark_min_time=0.02",
+                                      "--benchmark_report_aggregates_only=true"};
+  auto const more = app.remaining();
+  library.insert(library.end(), more.begin(), more.end());
+  oktopk_programs::initialize_benchmarks(argv[0], library, space::name());
   Kokkos::ScopeGuard const kokkos(argc, argv);
   return run(asked) ? 0 : 1;
 }
@@ -176,10 +133,5 @@ int run_program(int argc, char** argv) {
 } // namespace format_bench
 
 int main(int argc, char** argv) {
-  try {
-    return format_bench::run_program(argc, argv);
-  } catch (std::exception const& fault) {
-    std::fprintf(stderr, "format_bench: %s\n", fault.what());
-    return 1;
-  }
+  return oktopk_programs::guarded("format_bench", format_bench::run_program, argc, argv);
 }

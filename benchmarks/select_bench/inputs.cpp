@@ -28,7 +28,7 @@ std::vector<float> drawn(std::int64_t length, std::uint64_t seed, Draw draw) {
 
 template <class Draw>
 input drawn_input(std::string_view name, std::int64_t length, Draw draw) {
-  return {std::string(name), 0.5F, drawn(length, 1, draw), {drawn(length, 2, draw), drawn(length, 3, draw)}};
+  return {std::string(name), drawn(length, 1, draw), {drawn(length, 2, draw), drawn(length, 3, draw)}};
 }
 
 } // namespace
@@ -65,7 +65,7 @@ input make_input(std::string_view distribution, std::int64_t length) {
 input read_input(std::string const& path) {
   oktopk_bench::file_input file({path}, 0);
   oktopk_programs::check_length(path, file.length());
-  input made{path, 0.5F, std::vector<float>(static_cast<std::size_t>(file.length())), {}};
+  input made{path, std::vector<float>(static_cast<std::size_t>(file.length())), {}};
   std::vector<float>& values = made.gradients[0];
   values.resize(made.residual.size());
   file.read(0, values);

@@ -14,11 +14,12 @@
 
 namespace select_bench {
 
+inline constexpr float rate = 0.5F;
+
 /// What is measured on: an accumulator is residual + rate x gradient, with the two gradients by turns, so that a
 /// selection never sees twice in a row what it saw before.
 struct input {
   std::string name;
-  float rate = 0.5F;
   std::vector<float> residual;
   std::array<std::vector<float>, 2> gradients;
 };
@@ -47,13 +48,12 @@ inline constexpr bool on_device = oktopk::detail::is_device<space>;
 
 /// An input where the execution space reads it, and room for the accumulator.
 struct vectors {
-  float rate = 0;
   device_vector residual;
   std::array<device_vector, 2> gradients;
   device_vector accumulator;
 
   explicit vectors(input const& from)
-      : rate(from.rate), residual(copy(from.residual)), gradients{copy(from.gradients[0]), copy(from.gradients[1])},
+      : residual(copy(from.residual)), gradients{copy(from.gradients[0]), copy(from.gradients[1])},
         accumulator("select_bench::accumulator", from.residual.size()) {}
 
   std::int64_t size() const { return static_cast<std::int64_t>(accumulator.extent(0)); }

@@ -8,11 +8,7 @@
 #include "ranks.hpp"
 #include "selectors.hpp"
 
-#include "programs/arguments.hpp"
-#include "programs/options.hpp"
-
-#include <CLI/CLI.hpp>
-#include <benchmark/benchmark.h>
+#include "programs/google_benchmark.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +18,6 @@
 #include <deque>
 #include <exception>
 #include <iterator>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -54,8 +49,7 @@ selection make_read(space const& exec, vectors const& from, std::int64_t) {
 
 selection make_rrw(space const& exec, vectors const& from, std::int64_t) {
   return [&exec, &from](int turn) {
-    read_read_write_pass(exec, from.residual, from.gradients[static_cast<std::size_t>(turn % 2)], from.rate,
-                         from.accumulator);
+    read_read_write_pass(exec, from.residual, from.gradients[static_cast<std::size_t>(turn % 2)], from.accumulator);
     return std::int64_t(0);
   };
 }
@@ -141,18 +135,8 @@ void initialize_library(char* program, std::vector<std::string> const& asked, ra
   if (all.rank() > 0) {
     arguments.emplace_back("--benchmark_out=");
   }
-  std::vector<char*> pointers = {program};
-  for (std::string& each : arguments) {
-    pointers.push_back(each.data());
-  }
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  for (int i = 1; i < count; ++i) {
-    std::string const left = pointers[static_cast<std::size_t>(i)];
-    if (!left.starts_with("--kokkos")) {
-      throw std::runtime_error("unknown argument " + left);
-    }
-  }
+  oktopk_programs::initialize_benchmarks(program, arguments, space::name());
+  benchmark::AddCustomContext("processes", std::to_string(all.size()));
 }
 
 /// Measures; false where nothing was asked for.
@@ -175,9 +159,6 @@ bool run(options const& asked, ranks const& all) {
       }
     }
   }
-  benchmark::AddCustomContext("space", space::name());
-  benchmark::AddCustomContext("masks", oktopk::detail::processor_has_avx2() ? "AVX2" : "plain code");
-  benchmark::AddCustomContext("processes", std::to_string(all.size()));
   silence nothing;
   return (all.rank() == 0 ? benchmark::RunSpecifiedBenchmarks() : benchmark::RunSpecifiedBenchmarks(&nothing)) > 0;
 }
@@ -189,30 +170,13 @@ int run_program(int argc, char** argv) {
   for (std::string_view const each : distributions) {
     distributions_text += std::string(each) + ", ";
   }
-  app.add_option("--n", asked.length, "Length of the gradient")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(std::numeric_limits<std::int32_t>::max())))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--density", asked.densities, "Shares of the entries to select, in (0, 1]")
-      ->delimiter(',')
-      ->check(oktopk_programs::fault_of_density)
-      ->type_name("D[,D...]")
-      ->capture_default_str();
+  oktopk_programs::add_selection_options(app, asked.length, asked.densities);
   app.add_option("--input", asked.input,
                  distributions_text +
                      "or a file, .npy or raw\nlittle-endian float32, whose length takes the place of\n--n")
       ->type_name("NAME|FILE")
       ->capture_default_str();
-  app.set_version_flag("--version", oktopk_programs::version_text("select_bench"), "Print the version");
-  app.allow_extras(); // those of the benchmark library and of Kokkos
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
-    benchmark::PrintDefaultHelp();
-    return 0;
-  } catch (CLI::CallForVersion const& version) {
-    std::printf("%s\n", version.what());
+  if (!oktopk_programs::reads_options(app, argc, argv)) {
     return 0;
   }
   ranks const all(argc, argv);
@@ -225,7 +189,7 @@ int run_program(int argc, char** argv) {
     }
     return run(asked, all) ? 0 : 1;
   } catch (std::exception const& fault) {
-    std::fprintf(stderr, "select_bench: %s\n", fault.what());
+    oktopk_programs::complain("select_bench", fault.what());
     all.abort();
     return 1;
   }
@@ -235,10 +199,5 @@ int run_program(int argc, char** argv) {
 } // namespace select_bench
 
 int main(int argc, char** argv) {
-  try {
-    return select_bench::run_program(argc, argv);
-  } catch (std::exception const& fault) {
-    std::fprintf(stderr, "select_bench: %s\n", fault.what());
-    return 1;
-  }
+  return oktopk_programs::guarded("select_bench", select_bench::run_program, argc, argv);
 }

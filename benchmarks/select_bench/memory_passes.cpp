@@ -10,7 +10,7 @@ namespace detail {
 inline constexpr std::int64_t stretch = 4096;
 
 // The compiler believes `restrict` of parameters only.
-KOKKOS_INLINE_FUNCTION void add(float const* __restrict residual, float const* __restrict gradient, float rate,
+KOKKOS_INLINE_FUNCTION void add(float const* __restrict residual, float const* __restrict gradient,
                                 float* __restrict out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     out[i] = residual[i] + rate * gradient[i];
@@ -44,7 +44,7 @@ std::uint32_t read_pass(space const& exec, const_device_vector const& from) {
 }
 
 void read_read_write_pass(space const& exec, const_device_vector const& residual, const_device_vector const& gradient,
-                          float rate, device_vector const& accumulator) {
+                          device_vector const& accumulator) {
   auto const size = static_cast<std::int64_t>(accumulator.extent(0));
   std::int64_t const width = on_device ? 1 : detail::stretch;
   float const* const r = residual.data();
@@ -55,7 +55,7 @@ void read_read_write_pass(space const& exec, const_device_vector const& residual
       Kokkos::RangePolicy<space, Kokkos::IndexType<std::int64_t>>(exec, 0, (size + width - 1) / width),
       KOKKOS_LAMBDA(std::int64_t i) {
         std::int64_t const begin = i * width;
-        detail::add(r + begin, g + begin, rate, a + begin, begin + width < size ? width : size - begin);
+        detail::add(r + begin, g + begin, a + begin, begin + width < size ? width : size - begin);
       });
   exec.fence();
 }

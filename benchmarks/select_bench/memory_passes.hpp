@@ -15,6 +15,6 @@ std::uint32_t read_pass(space const& exec, const_device_vector const& from);
 
 /// Reads two arrays and writes a third: accumulator = residual + rate x gradient, and nothing else.
 void read_read_write_pass(space const& exec, const_device_vector const& residual, const_device_vector const& gradient,
-                          float rate, device_vector const& accumulator);
+                          device_vector const& accumulator);
 
 } // namespace select_bench
