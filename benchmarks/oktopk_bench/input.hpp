@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -52,8 +51,7 @@ public:
 private:
   struct source {
     std::filesystem::path path;
-    std::optional<npy_layout> npy; // raw float32 where there is none
-    std::int64_t length = 0;
+    npy_layout layout; // raw float32 is a NumPy file without a header
   };
 
   static source open(std::filesystem::path const& path);

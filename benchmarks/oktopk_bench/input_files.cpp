@@ -3,7 +3,6 @@
 #include "input.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <fstream>
@@ -27,33 +26,18 @@ std::filesystem::path path_of_rank(std::string pattern, int rank) {
 
 std::int64_t bytes_of(std::filesystem::path const& path) {
   std::error_code failure;
-  auto const status = std::filesystem::status(path, failure);
-  if (status.type() == std::filesystem::file_type::not_found) {
-    throw local_fault("there is no input file " + path.string());
+  if (!std::filesystem::exists(path, failure)) {
+    throw local_fault("there is no input file " + path.string() + (failure ? ": " + failure.message() : ""));
   }
-  if (status.type() != std::filesystem::file_type::regular) {
-    throw local_fault("the input " + path.string() + " is no regular file" + (failure ? ": " + failure.message() : ""));
+  if (!std::filesystem::is_regular_file(path, failure)) {
+    throw local_fault("the input " + path.string() + " is no regular file");
   }
-  auto const bytes = std::filesystem::file_size(path, failure);
-  if (failure) {
-    refuse(path, "cannot be measured: " + failure.message());
-  }
-  return static_cast<std::int64_t>(bytes);
-}
-
-void from_little_endian(std::span<float> values) {
-  if constexpr (std::endian::native == std::endian::big) {
-    for (float& value : values) {
-      auto const bits = std::bit_cast<std::uint32_t>(value);
-      value = std::bit_cast<float>((bits << 24) | ((bits & 0xff00U) << 8) | ((bits >> 8) & 0xff00U) | (bits >> 24));
-    }
-  }
+  return static_cast<std::int64_t>(std::filesystem::file_size(path));
 }
 
 } // namespace
 
 file_input::source file_input::open(std::filesystem::path const& path) {
-  source made{.path = path, .npy = {}, .length = 0};
   std::int64_t const bytes = bytes_of(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -67,22 +51,19 @@ file_input::source file_input::open(std::filesystem::path const& path) {
   if (head == "\x93NUMPY" || path.extension() == ".npy") {
     file.clear();
     file.seekg(0);
-    made.npy = read_npy_layout(file, bytes, path.string());
-    made.length = made.npy->length;
-    return made;
+    return {path, read_npy_layout(file, bytes, path.string())};
   }
   if (bytes % static_cast<std::int64_t>(sizeof(float)) != 0) {
     refuse(path, "is neither a NumPy file (.npy) nor raw little-endian float32: it has " + std::to_string(bytes) +
                      " bytes, which is no multiple of 4");
   }
-  made.length = bytes / static_cast<std::int64_t>(sizeof(float));
-  return made;
+  return {path, {.length = bytes / static_cast<std::int64_t>(sizeof(float))}};
 }
 
 file_input::file_input(std::vector<std::string> const& patterns, int rank) : patterns_(patterns) {
   for (std::string const& pattern : patterns_) {
     sources_.push_back(open(path_of_rank(pattern, rank)));
-    std::int64_t const length = sources_.back().length;
+    std::int64_t const length = sources_.back().layout.length;
     if (sources_.size() > 1 && length != length_) {
       refuse(sources_.back().path, "has " + std::to_string(length) + " values, but " + sources_.front().path.string() +
                                        " has " + std::to_string(length_));
@@ -96,8 +77,8 @@ std::string file_input::description() const {
   if (patterns_.size() > 1) {
     text += " and " + std::to_string(patterns_.size() - 1) + " more";
   }
-  if (auto const& npy = sources_.front().npy; npy && npy->value_bytes != 4) {
-    text += " (float" + std::to_string(8 * npy->value_bytes) + " as float32)";
+  if (int const bytes = sources_.front().layout.value_bytes; bytes != 4) {
+    text += " (float" + std::to_string(8 * bytes) + " as float32)";
   }
   return text;
 }
@@ -106,16 +87,7 @@ void file_input::read(std::int64_t step, std::span<float> values) {
   auto const count = static_cast<std::int64_t>(sources_.size());
   source const& from = sources_[static_cast<std::size_t>((step % count + count) % count)];
   std::ifstream file(from.path, std::ios::binary);
-  if (from.npy) {
-    read_npy_values(file, *from.npy, values, from.path.string());
-  } else {
-    auto const bytes = static_cast<std::streamsize>(values.size_bytes());
-    file.read(reinterpret_cast<char*>(values.data()), bytes);
-    if (file.gcount() != bytes) {
-      refuse(from.path, "ended after " + std::to_string(file.gcount()) + " of " + std::to_string(bytes) + " bytes");
-    }
-    from_little_endian(values);
-  }
+  read_npy_values(file, from.layout, values, from.path.string());
   auto const bad = std::find_if_not(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
   if (bad != values.end()) {
     refuse(from.path,

@@ -95,6 +95,13 @@ void read_npy_values(std::istream& file, npy_layout const& layout, std::span<flo
   auto const size = static_cast<std::size_t>(layout.value_bytes);
   for (std::size_t done = 0; done < values.size(); done += 65536) {
     auto const some = values.subspan(done, std::min<std::size_t>(values.size() - done, 65536));
+    if (size == sizeof(float) && layout.big_endian == (std::endian::native == std::endian::big)) {
+      file.read(reinterpret_cast<char*>(some.data()), static_cast<std::streamsize>(some.size_bytes()));
+      if (!file) {
+        fail(name, "is cut short");
+      }
+      continue;
+    }
     std::string const bytes = taken(file, some.size() * size, name);
     for (std::size_t i = 0; i < some.size(); ++i) {
       auto const bits = number_of(std::string_view(bytes).substr(i * size, size), layout.big_endian);
