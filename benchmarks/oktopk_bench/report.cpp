@@ -12,17 +12,6 @@
 namespace oktopk_bench {
 namespace {
 
-// The value that a share of the others lies below, between two of them by interpolation.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  double const place = share * static_cast<double>(values.size() - 1);
-  auto const below = static_cast<std::size_t>(place);
-  auto const above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
-}
-
-constexpr double wide_spread = 0.2; // of the quartiles over the median
-
 template <class Field>
 auto largest(std::span<measurement const> rows, Field field) {
   auto result = rows.front().*field;
@@ -33,17 +22,13 @@ auto largest(std::span<measurement const> rows, Field field) {
 }
 
 template <class Field>
-double quantile_of(std::span<measurement const> rows, Field field, double share) {
+double median_of(std::span<measurement const> rows, Field field) {
   std::vector<double> values;
   for (measurement const& row : rows) {
     values.push_back(row.*field);
   }
-  return quantile(values, share);
-}
-
-template <class Field>
-double median_of(std::span<measurement const> rows, Field field) {
-  return quantile_of(rows, field, 0.5);
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // A field of a CSV file (RFC 4180).
@@ -75,20 +60,19 @@ std::vector<std::string> table_line(std::span<measurement const> rows) {
   double const sent = largest(rows, &measurement::words_sent);
   double const bound = largest(rows, &measurement::bound_words);
   double const imbalance = largest(rows, &measurement::reduce_imbalance);
-  std::vector<std::string> line{
-      first.algorithm,
-      std::to_string(first.k),
-      fmt::format("{:.3f}{}", 1e3 * median_of(rows, &measurement::seconds), spread_of(rows) > wide_spread ? "~" : ""),
-      fmt::format("{:.3f}", 1e3 * median_of(rows, &measurement::select_seconds)),
-      words_text(sent) + (first.words_are_a_floor ? "*" : ""),
-      words_text(largest(rows, &measurement::words_received)),
-      std::to_string(largest(rows, &measurement::messages_sent)),
-      ratio(sent, least),
-      words_text(std::floor(bound)),
-      ratio(sent, bound),
-      std::to_string(largest(rows, &measurement::local_selected)),
-      std::to_string(largest(rows, &measurement::global_selected)),
-      imbalance > 0 ? fmt::format("{:.3f}", imbalance) : "-"};
+  std::vector<std::string> line{first.algorithm,
+                                std::to_string(first.k),
+                                fmt::format("{:.3f}", 1e3 * median_of(rows, &measurement::seconds)),
+                                fmt::format("{:.3f}", 1e3 * median_of(rows, &measurement::select_seconds)),
+                                words_text(sent) + (first.words_are_a_floor ? "*" : ""),
+                                words_text(largest(rows, &measurement::words_received)),
+                                std::to_string(largest(rows, &measurement::messages_sent)),
+                                ratio(sent, least),
+                                words_text(std::floor(bound)),
+                                ratio(sent, bound),
+                                std::to_string(largest(rows, &measurement::local_selected)),
+                                std::to_string(largest(rows, &measurement::global_selected)),
+                                imbalance > 0 ? fmt::format("{:.3f}", imbalance) : "-"};
   if (first.quality) {
     auto const most = static_cast<double>(largest(rows, &measurement::global_selected));
     line.push_back(ratio(most, static_cast<double>(first.length), 4));
@@ -100,12 +84,6 @@ std::vector<std::string> table_line(std::span<measurement const> rows) {
 }
 
 } // namespace
-
-double spread_of(std::span<measurement const> rows) {
-  double const middle = median_of(rows, &measurement::seconds);
-  double const range = quantile_of(rows, &measurement::seconds, 0.75) - quantile_of(rows, &measurement::seconds, 0.25);
-  return middle > 0 ? range / middle : 0;
-}
 
 std::string words_text(double words) {
   return fmt::format("{:.{}f}", words, words == std::floor(words) ? 0 : 2);
@@ -145,14 +123,10 @@ std::string table_text(std::span<measurement const> rows) {
   if (!rows.empty() && rows.front().quality) {
     lines.front().insert(lines.front().end(), {"density", "xi", "captured", "by top k"});
   }
-  std::string spreads;
   for (auto begin = rows.begin(); begin != rows.end();) {
     auto const end =
         std::find_if(begin, rows.end(), [&](measurement const& row) { return row.algorithm != begin->algorithm; });
     lines.push_back(table_line({begin, end}));
-    if (double const spread = spread_of({begin, end}); spread > wide_spread) {
-      spreads += fmt::format("{}{} {:.0f} %", spreads.empty() ? "" : ", ", begin->algorithm, 100 * spread);
-    }
     begin = end;
   }
   std::vector<std::size_t> widths(lines.front().size());
@@ -171,10 +145,6 @@ std::string table_text(std::span<measurement const> rows) {
   }
   if (std::any_of(rows.begin(), rows.end(), [](measurement const& row) { return row.words_are_a_floor; })) {
     text += "* not counted: the least that any algorithm sends, since the communicator's own hides its messages\n";
-  }
-  if (!spreads.empty()) {
-    text += "~ times differ widely between steps (interquartile range over median: " + spreads +
-            "): measure more steps, or on a machine that does nothing else\n";
   }
   return text;
 }

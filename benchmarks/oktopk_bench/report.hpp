@@ -50,9 +50,6 @@ std::string heading_text(options const& asked, std::span<measurement const> rows
 /// One line per algorithm for people: medians of the times, the worst step of everything else.
 std::string table_text(std::span<measurement const> rows);
 
-/// How far apart the times of steps are: their interquartile range over their median. 0 for a single step.
-double spread_of(std::span<measurement const> rows);
-
 /// Words with as many digits as they have: most often none after the point.
 std::string words_text(double words);
 
