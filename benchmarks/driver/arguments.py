@@ -7,6 +7,8 @@ import os
 import pathlib
 import re
 
+from . import programs
+
 NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
 UNITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 
@@ -56,17 +58,10 @@ def share(text):
     raise argparse.ArgumentTypeError(f'must be over 0 and at most 1, not "{text}"')
 
 
-def microseconds(text):
-    """A time in microseconds."""
+def duration(text):
+    """A time, as it was given."""
     if not re.fullmatch(NUMBER, text):
-        raise argparse.ArgumentTypeError(f'must be a number of microseconds, not "{text}"')
-    return float(text)
-
-
-def seconds(text):
-    """A time in seconds, as it was given."""
-    if not re.fullmatch(NUMBER, text):
-        raise argparse.ArgumentTypeError(f'must be a number of seconds, not "{text}"')
+        raise argparse.ArgumentTypeError(f'must be a number, not "{text}"')
     return text
 
 
@@ -147,7 +142,7 @@ COMMON = {
     "--steps": (whole, "S", "iterations to measure"),
     "--warmup": (count, "W", "iterations before these that are not measured"),
     "--rounds": (whole, "R", "measure all by turns R times: what else the machine does is spread"),
-    "--deadline": (seconds, "SECONDS", "how long a rank waits for the others at most, "
+    "--deadline": (duration, "SECONDS", "how long a rank waits for the others at most, "
                    "before all end with an error; 0: for ever"),
     "--csv": (output, "FILE", "write the figures to this file"),
     "--plot": (picture, "FILE", "draw a picture, PNG, SVG or PDF by its ending; none for none"),
@@ -157,10 +152,24 @@ COMMON = {
 ALIASES = {"--algorithm": ["--algorithms"], "--build": ["--output"]}
 
 
+BUILDS = """
+Builds what it needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal
+it asks first, unless --yes says so. Table and picture go to {folder}/ there, or where --csv and
+--plot say. What follows "--" goes to {program} as it is.
+"""
+
+
 def add_yes(parser):
     """Adds the option of commands that may install packages."""
     parser.add_argument("--yes", action="store_true",
                         help="install missing packages without asking (Debian, Ubuntu; as root)")
+
+
+def add_building(parser, folder, program, *options, **defaults):
+    """Adds options of a command that builds a program and leaves a table and a picture in a folder."""
+    add(parser, *options, "--csv", "--plot", "--build", plot=False, build=programs.builds(), passed_on=[], **defaults)
+    add_yes(parser)
+    parser.description += BUILDS.format(folder=folder, program=program)
 
 
 def add(parser, *options, **defaults):

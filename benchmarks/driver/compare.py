@@ -6,11 +6,7 @@ Words sent, messages, time in selection and in communication, and how much of th
 Below the table: which scheme wins, what it saves an iteration, and of a step of --step-ms.
 Unless said otherwise: 8 ranks, n = 2^20, 10 steps (or one for each pattern), all schemes but four
 of the five textbook ones, for which ring_chunked stands; "--algorithm all" is all that there are.
-Builds what it needs (oktopk_bench, unless --bench names one) below --build, and installs what is
-missing on Debian and Ubuntu; on a terminal it asks first, unless --yes says so. Table and picture
-go to compare/ there, or where --csv and --plot say; where matplotlib is missing there is a picture
-with --plot or --yes only.
-What follows "--" goes to oktopk_bench as it is.
+Where matplotlib is missing there is a picture with --plot or --yes only.
 """
 
 import os
@@ -20,7 +16,7 @@ import shutil
 import statistics
 import tempfile
 
-from . import arguments, pictures, programs, results, tables
+from . import arguments, programs, results, show, tables
 from .results import mean, median, most, spread
 
 # The schemes of the table unless some are named; ring_chunked stands for all of the textbook's dense
@@ -34,34 +30,31 @@ LENGTH = 1 << 20
 
 def add_options(parser):
     """The options of `compare`."""
-    arguments.add(parser, "--ranks", "--length", "--density", "--algorithm", "--steps", "--warmup",
-                  "--deadline", "--csv", "--plot", "--bench", "--build", density=0.01, warmup=3,
-                  plot=False, build=programs.builds(), passed_on=[])
-    arguments.add_yes(parser)
-    parser.add_argument("--input", metavar="PATTERN[,PATTERN...]",
-                        help="your own gradients: .npy files, or raw little-endian float32; {rank} "
-                        "stands for the rank; several are successive iterations")
+    arguments.add_building(parser, "compare", "oktopk_bench", "--density", "--algorithm", "--steps", "--warmup",
+                           "--deadline", "--bench", density=0.01, warmup=3)
+    gradients, ranks = parser.add_mutually_exclusive_group(), parser.add_mutually_exclusive_group()
+    arguments.add(gradients, "--length")
+    arguments.add(ranks, "--ranks")
+    gradients.add_argument("--input", metavar="PATTERN[,PATTERN...]",
+                           help="your own gradients: .npy files, or raw little-endian float32; {rank} "
+                           "stands for the rank; several are successive iterations")
     parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
                         help="add the time that the words take on links of 100mbit, 10gbit or so")
-    parser.add_argument("--latency", type=arguments.microseconds, metavar="US",
+    parser.add_argument("--latency", type=arguments.duration, metavar="US",
                         help=f"and that of each message, in microseconds (default: {LATENCY})")
     parser.add_argument("--step-ms", type=arguments.positive, metavar="T",
                         help="milliseconds of a whole training step with the dense allreduce: says "
                         "how much shorter it becomes")
     parser.add_argument("--mpi", action="store_true", help="MPI ranks on this machine instead of "
                         "ranks that take turns in one process")
-    parser.add_argument("--launcher", type=shlex.split, metavar="COMMAND",
-                        help="MPI ranks wherever COMMAND starts them: 'srun -n 64', 'mpirun -n 64'")
+    ranks.add_argument("--launcher", type=shlex.split, metavar="COMMAND",
+                       help="MPI ranks wherever COMMAND starts them: 'srun -n 64', 'mpirun -n 64'")
     parser.add_argument("--rows", type=arguments.output, metavar="FILE",
                         help="write one row per scheme and iteration as well")
 
 
 def refuse_contradictions(given):
     """Ends the program where two options contradict each other."""
-    if given.input and given.length:
-        programs.fail("--length and --input exclude each other")
-    if given.launcher and given.ranks:
-        programs.fail("--launcher says how many ranks there are, so --ranks cannot")
     if given.rate and (given.mpi or given.launcher):
         programs.fail("--rate is for ranks in one process; times of MPI have a network in them")
     if given.latency is not None and not given.rate:
@@ -161,8 +154,7 @@ def run(given):
     mpi = given.mpi or given.launcher
     schemes = given.algorithm
     if schemes in (None, ["all"]):
-        known = programs.schemes_of(given.bench) if given.bench else programs.catalogue()
-        schemes = [name for name in known if schemes or name in SHOWN]
+        schemes = [name for name in programs.catalogue() if schemes or name in SHOWN]
     elif not given.bench:
         programs.check_schemes(schemes)
     programs.set_outputs(given, "compare", "schemes")
@@ -182,18 +174,13 @@ def run(given):
             shutil.copyfile(csv, given.rows)
     length = int(rows[0]["length"])
     k = max(1, min(length, int(length * given.density + 0.5)))
-    latency = LATENCY if given.latency is None else given.latency
+    latency = float(given.latency or LATENCY)
     title = f"{rows[0]['ranks']} ranks, n = {length:,}, k = {k:,}"
     network = given.rate and f"links of {arguments.rate_text(given.rate)}, {latency:g} us a message"
     title += f", {network}" if network else ""
     title += ", gradients given" if given.input else ""
     table = summed_up(rows, k, not mpi, given.rate, latency)
-    programs.headline(title)
-    print(tables.comparison(table, in_turns=not mpi)
-          + tables.answer(table, given.step_ms, kind_of_times(given, network, how)))
-    results.write(given.csv, table)
-    if given.plot:
-        kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"
-        pictures.draw(results.read(given.csv), given.plot, "Time and words of an iteration",
-                      f"{kind}: {title}; {how}, on {programs.machine()}. Medians.")
-    programs.wrote(given.csv, given.rows, given.plot)
+    kind = "Measured" if mpi else "Forecast" if given.rate else "Without a network"
+    show.report(given, table, title, "Time and words of an iteration",
+                f"{kind}: {title}; {how}, on {programs.machine()}. Medians.", table=tables.comparison(table, in_turns=not mpi)
+                + tables.answer(table, given.step_ms, kind_of_times(given, network, how)))

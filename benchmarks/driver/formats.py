@@ -3,10 +3,8 @@
 """Bits an entry and speed of the sparse formats, on one core.
 
 Encodes and decodes messages in every format of the library, beside what others would do: copies of
-the arrays, a Rice code, StreamVByte and zstd, the last two where they are installed. Builds what it
-needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks first,
-unless --yes says so. Table and picture go to formats/ there, or where --csv and --plot say. What
-follows "--" goes to format_bench as it is: --files names accumulators of your own, for instance.
+the arrays, a Rice code, StreamVByte and zstd, the last two where they are installed. Behind "--",
+--files names accumulators of your own, for instance.
 """
 
 import json
@@ -14,7 +12,7 @@ import pathlib
 import re
 import tempfile
 
-from . import arguments, pictures, programs, results, tables
+from . import arguments, programs, show, tables
 
 FIGURES = ["entries", "messages", "bits_per_entry", "gap_entropy", "choice_bits", "value_error"]
 NAME = r"(?P<format>[^/]+)/(?P<what>\w+)/(?P<input>.*)/n:(?P<length>\d+)/density:(?P<density>[^/]+)" \
@@ -23,9 +21,7 @@ NAME = r"(?P<format>[^/]+)/(?P<what>\w+)/(?P<input>.*)/n:(?P<length>\d+)/density
 
 def add_options(parser):
     """The options of `formats`."""
-    arguments.add(parser, "--csv", "--plot", "--build", plot=False, build=programs.builds(),
-                  passed_on=[])
-    arguments.add_yes(parser)
+    arguments.add_building(parser, "formats", "format_bench")
     parser.add_argument("--program", type=arguments.program, metavar="PATH",
                         help="format_bench (default: built below --build)")
 
@@ -62,10 +58,5 @@ def run(given):
         rows = rows_of(json.loads(out.read_text(encoding="utf-8"))["benchmarks"])
     if not rows:
         programs.fail("no format was both encoded and decoded, or not more than once, so there are no medians")
-    programs.headline("Sparse formats on one core")
-    print(tables.coding(rows))
-    results.write(given.csv, rows)
-    if given.plot:
-        pictures.draw(results.read(given.csv), given.plot, "Sparse formats on one core",
-                      f"Measured on {programs.machine()}. A mark for each input.")
-    programs.wrote(given.csv, given.plot)
+    title = "Sparse formats on one core"
+    show.report(given, rows, title, title, f"Measured on {programs.machine()}. A mark for each input.")

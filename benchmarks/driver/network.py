@@ -159,9 +159,9 @@ def launch_of(scheme, mpi, program, back_to_back=None, gloo=None, steps=None):
     return f"{scheme}|{program}|dense|{more}|{FORCED[mpi][name]}{segments}"
 
 
-def all_dense(bench, mpi, gloo):
+def all_dense(mpi, gloo):
     """Every dense allreduce with plain sums: the library's, MPI's and Gloo's."""
-    return [*filter(tables.is_baseline, programs.schemes_of(bench)),
+    return [*filter(tables.is_baseline, programs.catalogue()),
             *(f"dense(mpi={name})" for name in FORCED[mpi]),
             *(f"gloo/{name}" for name in GLOO if gloo)]
 
@@ -214,9 +214,9 @@ def run(given):
     launcher = launcher_of(mpi, bench)
     if given.back_to_back and mpi_of(given.back_to_back) != mpi:
         programs.fail(f'"{given.back_to_back}" and "{bench}" were built with different MPI libraries')
-    schemes = given.algorithm or programs.schemes_of(bench)
+    schemes = given.algorithm or list(programs.catalogue())
     if given.all_dense:
-        schemes += [name for name in all_dense(bench, mpi, given.gloo) if name not in schemes]
+        schemes += [name for name in all_dense(mpi, given.gloo) if name not in schemes]
     if given.plot and pictures.missing():
         programs.fail("--plot needs matplotlib: apt-get install python3-matplotlib")
 

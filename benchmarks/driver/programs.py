@@ -181,14 +181,6 @@ def check_schemes(names):
                      f'{", ".join(sorted(options_of_schemes()))}')
 
 
-def schemes_of(bench):
-    """All schemes that oktopk_bench knows."""
-    names = re.findall(r"^\w+(?=:)", output_of([bench, "--list"]), re.M)
-    if not names:
-        fail(f'"{bench}" does not say which schemes it knows; name some with --algorithm')
-    return names
-
-
 def has_matplotlib():
     """Whether pictures can be drawn."""
     importlib.invalidate_caches()

@@ -3,32 +3,27 @@
 """How near to k the selections stay while a network is trained.
 
 Trains a network on Fashion-MNIST with schemes whose selections hit k more or less well, and shows
-how many entries each of them selects in each iteration: the Ok-Topk paper's Figure 6. Builds what
-it needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks
-first, unless --yes says so. Table and picture go to selection_accuracy/ there, or where --csv and
---plot say. What follows "--" goes to train_fashion_mnist as it is.
+how many entries each of them selects in each iteration: the Ok-Topk paper's Figure 6.
 """
 
 import pathlib
 import tempfile
 
-from . import arguments, pictures, programs, results, tables
+from . import arguments, programs, results, show, tables
 
 
 def add_options(parser):
     """The options of `selection-accuracy`."""
-    add_training_options(
-        parser, "ok_topk(local_select=reused, global_select=reused), paper_ok_topk, gaussian_k")
+    add_training_options(parser, "selection_accuracy",
+                         "ok_topk(local_select=reused, global_select=reused), paper_ok_topk, gaussian_k")
     parser.add_argument("--every", type=arguments.whole, metavar="N", default=1,
                         help="keep every N-th iteration in the CSV file and the picture")
 
 
-def add_training_options(parser, schemes):
+def add_training_options(parser, folder, schemes):
     """The options of every command that trains with several schemes."""
-    arguments.add(parser, "--ranks", "--density", "--algorithm", "--deadline", "--csv", "--plot",
-                  "--build", ranks=4, density=0.01, algorithm=schemes,
-                  plot=False, build=programs.builds(), passed_on=[])
-    arguments.add_yes(parser)
+    arguments.add_building(parser, folder, "train_fashion_mnist", "--ranks", "--density", "--algorithm", "--deadline",
+                           ranks=4, density=0.01, algorithm=schemes)
     parser.add_argument("--epochs", type=arguments.whole, metavar="E", default=5,
                         help="passes over the training images")
     parser.add_argument("--data", metavar="DIR",
@@ -70,13 +65,7 @@ def run(given):
     programs.set_outputs(given, "selection_accuracy", "selections")
     rows = [{"algorithm": name, **row} for name, log, _ in train_each(given, "--log") for row in results.read(log)]
     title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g} (k = {rows[0]['k']})"
-    programs.headline(title)
-    print(tables.accuracy(rows))
     kept = [row for row in rows if (int(row["iteration"]) - 1) % given.every == 0]
-    results.write(given.csv, kept)
-    if given.plot:
-        pictures.draw(results.read(given.csv), given.plot,
-                      "Entries that the schemes select while a network is trained",
-                      f"Measured: {title}, on {programs.machine()}. One iteration in "
-                      f"{given.every}; the band spans 7 of these.")
-    programs.wrote(given.csv, given.plot)
+    show.report(given, kept, title, "Entries that the schemes select while a network is trained",
+                f"Measured: {title}, on {programs.machine()}. One iteration in {given.every}; the band spans 7 of these.",
+                table=tables.accuracy(rows))

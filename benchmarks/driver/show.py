@@ -11,8 +11,6 @@ from . import arguments, pictures, programs, results, tables
 def add_options(parser):
     """The options of `show`."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="the CSV files")
-    parser.add_argument("--rate", type=arguments.rate, metavar="RATE",
-                        help="of the links, for the time that words take in the table of network")
     parser.add_argument("--title", default="", help="of the picture")
     parser.add_argument("--note", default="", help="below it: how and on what it was measured")
     arguments.add(parser, "--plot", default={})
@@ -33,10 +31,20 @@ def run(given):
     for name in given.shown or []:
         if name not in results.grouped(rows):
             programs.fail(f'--shown: the files have no scheme "{name}"')
-    print(getattr(tables, kind)(rows, *([given.rate] if kind == "steps" else [])))
+    print(getattr(tables, kind)(rows))
     if given.plot:
         pictures.draw(rows, given.plot, given.title, given.note,
                       **({"shown": given.shown} if given.shown else {}))
+
+
+def report(given, rows, title, picture, note, how="", table=None):
+    """Prints the table of a command's rows, and writes them and their picture to its files."""
+    programs.headline(title, how)
+    print(table or getattr(tables, tables.kind_of(rows))(rows))
+    results.write(given.csv, rows)
+    if given.plot:
+        pictures.draw(results.read(given.csv), given.plot, picture, note)
+    programs.wrote(given.csv, getattr(given, "rows", None), given.plot)
 
 
 def rows_of(file):

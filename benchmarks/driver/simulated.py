@@ -4,10 +4,7 @@
 
 Runs oktopk_bench on SimGrid's simulation of MPI (SMPI) over the network of Piz Daint: the
 communication part of the Ok-Topk paper's Figure 12, the weak scaling of BERT (n = 133547324,
-density 1 %). Times are simulated times of communication; computation takes none. Builds what it
-needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks
-first, unless --yes says so. Table and picture go to simulated/ there, or where --csv and --plot
-say. What follows "--" goes to oktopk_bench as it is.
+density 1 %). Times are simulated times of communication; computation takes none.
 """
 
 import os
@@ -40,9 +37,8 @@ MODEL = ["--log=root.thres:warning", "--cfg=network/model:CM02", "--cfg=network/
 def add_options(parser):
     """The options of `simulated`."""
     schemes = "dense,dense_rabenseifner,dense_bfloat16,topk_a,gaussian_k,topk_dsa,gtopk,ok_topk"
-    arguments.add(parser, "--algorithm", "--steps", "--deadline", "--csv", "--plot", "--build",
-                  algorithm=schemes, steps=2, plot=False, build=programs.builds(), passed_on=[])
-    arguments.add_yes(parser)
+    arguments.add_building(parser, "simulated", "oktopk_bench", "--algorithm", "--steps", "--deadline", algorithm=schemes,
+                           steps=2)
     parser.add_argument("--ranks", type=arguments.wholes, metavar="LIST",
                         default="32,64,128,256", help="numbers of ranks")
     parser.add_argument("--scale", type=arguments.whole, metavar="FACTOR",

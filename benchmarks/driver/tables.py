@@ -78,15 +78,15 @@ def best_dense(times):
     return min(filter(is_baseline, times), key=times.get, default=None)
 
 
-def by_rate(rows, rate=None):
-    """The rows of each rate of the links; `rate` is that of rows that do not tell theirs."""
-    return grouped([{**row, "rate": row.get("rate") or rate} for row in rows], "rate")
+def by_rate(rows):
+    """The rows of each rate of the links, or of none."""
+    return grouped([{"rate": None, **row} for row in rows], "rate")
 
 
-def steps(rows, rate=None):
+def steps(rows):
     """Of the rows of oktopk_bench, a table for each rate of the links and in it a line per scheme, the
-    fastest first; `rate` is that of rows that do not tell theirs."""
-    rates = by_rate(rows, rate)
+    fastest first."""
+    rates = by_rate(rows)
     parts, bests, spreads = zip(*(steps_at(of, each, len(rates) > 1)
                                   for each, of in rates.items()))
     return "\n\n".join(parts) + note(

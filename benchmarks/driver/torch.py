@@ -4,17 +4,14 @@
 
 Trains VGG-16, an LSTM or a masked language model (BERT) with train_torch, each rank behind a link
 of a chosen rate, and shows loss and accuracy against time and against words, and where the time
-went. "+overlap" behind a scheme: in buckets, while the backward pass runs. Builds what it needs
-below --build, and installs what is missing on Debian and Ubuntu; on a terminal it asks first, unless
---yes says so. The links need root and iproute2; with --rate none the ranks share the machine's
-memory. Table and picture go to torch/ there, or where --csv and --plot say. What follows "--" goes
-to train_torch as it is.
+went. "+overlap" behind a scheme: in buckets, while the backward pass runs. The links need root and
+iproute2; with --rate none the ranks share the machine's memory.
 """
 
 import pathlib
 import tempfile
 
-from . import arguments, network, pictures, programs, results, tables
+from . import arguments, network, programs, results, show
 
 SOME = "dense, dense+overlap, ok_topk+overlap, ok_topk(format=packed, values=bfloat16)+overlap"
 ALL = ("dense, dense+overlap, ring_pipelined+overlap, topk_a, gtopk, gaussian_k, topk_dsa, ok_topk, "
@@ -26,19 +23,20 @@ WORKLOADS = ("vgg16", "lstm", "bert")
 def add_options(parser):
     """The options of `torch`."""
     parser.add_argument("--workload", choices=WORKLOADS, default="vgg16", help="what is trained")
-    parser.add_argument("--minutes", type=arguments.positive, metavar="M",
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=arguments.positive, metavar="M",
                         help="of each scheme's run in all, a tenth of it at most for evaluations "
                         "(default: 0.5)")
-    parser.add_argument("--iterations", type=arguments.whole, metavar="N",
+    length.add_argument("--iterations", type=arguments.whole, metavar="N",
                         help="of training with each scheme, in place of --minutes")
     parser.add_argument("--rate", choices=[*network.RATES, "none"], default="1gbit",
                         help="of each link, each way; none: no links")
     parser.add_argument("--size", type=arguments.positive, metavar="F", default=1.0,
                         help="factor of the widths of the network")
-    arguments.add(parser, "--ranks", "--algorithm", "--deadline", "--csv", "--plot", "--build", ranks=4,
-                  plot=False, build=programs.builds(), passed_on=[])
-    arguments.add_yes(parser)
-    parser.add_argument("--all", action="store_true", help="all schemes of the paper, and more (without it and --algorithm: " + SOME + ")")
+    arguments.add_building(parser, "torch", "train_torch", "--ranks", "--deadline", ranks=4)
+    schemes = parser.add_mutually_exclusive_group()
+    arguments.add(schemes, "--algorithm")
+    schemes.add_argument("--all", action="store_true", help="all schemes of the paper, and more (without it and --algorithm: " + SOME + ")")
     parser.add_argument("--text", metavar="FILE",
                         help="a text for lstm and bert (default: the King James Bible)")
     parser.add_argument("--program", type=arguments.program, metavar="PATH",
@@ -103,10 +101,6 @@ def train(given, program, options, scratch):
 
 def run(given):
     """Trains, prints the table and writes the files."""
-    if given.all and given.algorithm:
-        programs.fail("--all and --algorithm both say what to train with")
-    if given.iterations and given.minutes:
-        programs.fail("--iterations and --minutes both say how long to train")
     if not given.algorithm:
         given.algorithm = arguments.names(ALL if given.all else SOME)
     programs.set_outputs(given, "torch", given.workload)
@@ -125,12 +119,7 @@ def run(given):
     links = "one machine" if given.rate == "none" else f"links of {arguments.rate_text(given.rate)}"
     title = (f"{given.workload}, {int(rows[0]['parameters']):,} parameters, {given.ranks} ranks, "
              f"{links}, density {float(rows[0]['density']):g}")
-    programs.headline(title, "" if given.rate == "none" else "emulated on ")
-    print(tables.torch_training(rows))
-    results.write(given.csv, rows)
-    if given.plot:
-        pictures.draw(rows, given.plot, f"Training of {given.workload} with several schemes",
-                      f"{title}; all ranks on {programs.machine()}, so that computation takes "
-                      "longer than on a cluster. Time of evaluations is not counted.")
-    programs.wrote(given.csv, given.plot)
+    show.report(given, rows, title, f"Training of {given.workload} with several schemes",
+                f"{title}; all ranks on {programs.machine()}, so that computation takes longer than on a cluster. Time of "
+                "evaluations is not counted.", "" if given.rate == "none" else "emulated on ")
 

@@ -4,12 +4,9 @@
 
 Trains a network on Fashion-MNIST with the same scheme in several formats, or with several schemes,
 and shows after each epoch how far the training has come and how many words a rank has sent so far.
-Builds what it needs below --build, and installs what is missing on Debian and Ubuntu; on a terminal
-it asks first, unless --yes says so. Table and picture go to training/ there, or where --csv and
---plot say. What follows "--" goes to train_fashion_mnist as it is.
 """
 
-from . import pictures, programs, results, selection_accuracy, tables
+from . import programs, results, selection_accuracy, show
 
 PACKED = "ok_topk(format=packed, values={})"
 CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
@@ -18,7 +15,7 @@ CODECS = ["bfloat16", "fixed8", "fixed4", "fixed2", "sign"]
 def add_options(parser):
     """The options of `training`."""
     schemes = ", ".join(["ok_topk", "ok_topk(format=packed)", *map(PACKED.format, CODECS)])
-    selection_accuracy.add_training_options(parser, schemes)
+    selection_accuracy.add_training_options(parser, "training", schemes)
 
 
 def rows_of(name, epochs, iterations):
@@ -39,10 +36,5 @@ def run(given):
         facts = dict(fact.split("=", 1) for fact in reversed(summary.read_text().split()))
         rows += rows_of(name, results.read(csv), int(facts["iterations"]))
     title = f"Fashion-MNIST, {given.ranks} ranks, density {given.density:g}"
-    programs.headline(title)
-    print(tables.training(rows))
-    results.write(given.csv, rows)
-    if given.plot:
-        pictures.draw(rows, given.plot, "Training against the words that a rank sends",
-                      f"Measured: {title}, on {programs.machine()}. A mark for each epoch.")
-    programs.wrote(given.csv, given.plot)
+    show.report(given, rows, title, "Training against the words that a rank sends",
+                f"Measured: {title}, on {programs.machine()}. A mark for each epoch.")
