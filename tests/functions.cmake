@@ -6,12 +6,23 @@
 # as long. Without it these are 120 s and, as written here, 1200 s.
 file(WRITE ${PROJECT_BINARY_DIR}/DartConfiguration.tcl "TimeOut: 1200\n")
 
+# The code that docs/extending.md shows becomes headers, extending/<what it defines>.hpp, so that what is tested is the page.
+set(oktopk_page_headers ${PROJECT_BINARY_DIR}/tests/page_headers)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/extending.md)
+file(READ ${PROJECT_SOURCE_DIR}/docs/extending.md oktopk_page)
+while(oktopk_page MATCHES "```cpp\n(#include <[^`]*)```")
+  set(code "${CMAKE_MATCH_1}")
+  string(REPLACE "${CMAKE_MATCH_0}" "" oktopk_page "${oktopk_page}")
+  string(REGEX MATCH "\n(struct|class) ([a-z0-9_]+)" defined "${code}")
+  file(CONFIGURE OUTPUT ${oktopk_page_headers}/extending/${CMAKE_MATCH_2}.hpp CONTENT "#pragma once\n\n${code}" @ONLY)
+endwhile()
+
 # oktopk_test_main(<name> [<definition>...]): the compiled main program of test executables.
 function(oktopk_test_main name)
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
   target_compile_definitions(${name} PRIVATE ${ARGN})
   target_link_libraries(${name} PUBLIC oktopk::oktopk Catch2::Catch2)
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests ${oktopk_page_headers})
   oktopk_developer_flags(${name})
   # Catch2 2 is compiled in it: slow to optimise, and none of it is measured.
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O0>)
