@@ -56,21 +56,11 @@ std::int64_t all_of(typename Allreduce::communicator_type comm) {
   return static_cast<std::int64_t>(update.indices().extent(0));
 }
 
-using oktopk::balanced;
-using oktopk::coo;
-using oktopk::coo_or_dense;
-using oktopk::exact;
-using oktopk::gaussian;
-using oktopk::reused_threshold;
-using oktopk::uniform;
-
 } // namespace
 
 // Declared before, for those who ask that of what others can see.
-std::int64_t every_algorithm(in_process comm);
-std::int64_t every_policy(in_process comm);
-std::int64_t every_dense_algorithm(in_process comm);
 std::int64_t every_name(in_process comm);
+std::int64_t by_type(in_process comm);
 
 /// As a gradient in half precision.
 struct narrow_value {
@@ -78,6 +68,7 @@ struct narrow_value {
   KOKKOS_INLINE_FUNCTION explicit operator float() const { return static_cast<float>(bits); }
 };
 
+// Every algorithm with all policies, formats and codecs that the catalogue has, for floats and indices of 32 bits.
 std::int64_t every_name(in_process comm) {
   auto allreduce = oktopk::make_allreduce(space(), comm, oktopk::catalogue_text(), {.length = 1000, .k = 10});
   oktopk::error_feedback feedback(allreduce);
@@ -86,58 +77,34 @@ std::int64_t every_name(in_process comm) {
   return allreduce.k();
 }
 
-std::int64_t every_algorithm(in_process comm) {
-  return all_of<oktopk::ok_topk<space, in_process>>(comm) + all_of<oktopk::paper_ok_topk<space, in_process>>(comm) +
-         all_of<oktopk::topk_a<space, in_process>>(comm) + all_of<oktopk::topk_dsa<space, in_process>>(comm) +
-         all_of<oktopk::gtopk<space, in_process>>(comm) + all_of<oktopk::gaussian_k<space, in_process>>(comm) +
-         all_of<oktopk::dense<space, in_process>>(comm) + all_of<oktopk::dense_rabenseifner<space, in_process>>(comm) +
-         all_of<oktopk::dense_bfloat16<space, in_process>>(comm);
-}
-
-std::int64_t every_policy(in_process comm) {
-  using wide = coo<double, std::int64_t>;
-  return all_of<
-             oktopk::ok_topk<space, in_process, oktopk_tests::policies_of<coo<>, reused_threshold, reused_threshold>>>(
-             comm) +
-         all_of<oktopk::ok_topk<space, in_process, oktopk_tests::policies_of<coo<>, gaussian, exact, uniform>>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, oktopk_tests::policies_of<wide, oktopk::chunked>>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<coo_or_dense<>>>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<oktopk::packed<>>>>(comm) +
-         all_of<oktopk::gtopk<space, in_process,
-                              oktopk::with_format<oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>>>>(
-             comm) +
-         all_of<oktopk::topk_dsa<space, in_process,
-                                 oktopk::with_format<oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>>>>(
-             comm) +
-         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<wide>>>(comm) +
-         all_of<oktopk::ok_topk<space, in_process,
-                                oktopk_tests::policies_of<wide, reused_threshold, reused_threshold, balanced>>>(comm) +
-         all_of<oktopk::paper_ok_topk<space, in_process, oktopk::with_format<wide, oktopk::paper_policies>>>(comm) +
-         all_of<oktopk::topk_dsa<space, in_process, oktopk::with_format<coo_or_dense<double, std::int64_t>>>>(comm) +
-         all_of<oktopk::gtopk<space, in_process, oktopk::with_format<wide>>>(comm) +
-         all_of<oktopk::dense_rabenseifner<space, in_process, double, std::int64_t>>(comm);
-}
-
-std::int64_t every_dense_algorithm(in_process comm) {
-  using oktopk::bfloat16;
-  using oktopk::block_float;
-  using oktopk::coded_wire;
-  using oktopk::identity;
+// What the catalogue has not: other types, formats of one codec, and sgd.
+std::int64_t by_type(in_process comm) {
+  using oktopk_tests::policies_of;
+  using wide = oktopk::coo<double, std::int64_t>;
+  using wide_packed = oktopk::packed<double, std::int64_t, oktopk::fixed_values<4>>;
+  using narrow_packed = oktopk::packed<float, std::int32_t, oktopk::bfloat16_values>;
+  using reused = policies_of<wide, oktopk::reused_threshold, oktopk::reused_threshold, oktopk::balanced>;
+  using coded = oktopk::coded_wire<oktopk::block_float>;
   // Memory that kernels cannot reach, as messages are staged in where a device has no page-locked memory.
   oktopk::detail::buffer<float, Kokkos::HostSpace> on_host("host");
   on_host.reserve(space(), 10);
-  return on_host.capacity() + all_of<oktopk::dense_ring<space, in_process>>(comm) +
-         all_of<oktopk::dense_ring_chunked<space, in_process>>(comm) +
-         all_of<oktopk::dense_ring_pipelined<space, in_process, double, std::int64_t>>(comm) +
-         all_of<oktopk::dense_halving_doubling<space, in_process>>(comm) +
-         all_of<oktopk::dense_recursive_doubling<space, in_process>>(comm) +
-         all_of<oktopk::dense_ring_chunked<space, in_process, float, std::int32_t, coded_wire<identity>>>(comm) +
-         all_of<oktopk::dense_ring_chunked<space, in_process, float, std::int32_t, coded_wire<block_float>>>(comm) +
-         all_of<oktopk::dense_ring_chunked<space, in_process, double, std::int64_t, coded_wire<block_float>>>(comm) +
-         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded_wire<bfloat16>>>(comm) +
-         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded_wire<block_float>>>(
+  return on_host.capacity() + all_of<oktopk::ok_topk<space, in_process>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, policies_of<wide, oktopk::chunked>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, policies_of<wide, oktopk::gaussian>>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, reused>>(comm) +
+         all_of<oktopk::ok_topk<space, in_process, oktopk::with_format<oktopk::coo_or_dense<>>>>(comm) +
+         all_of<oktopk::paper_ok_topk<space, in_process, oktopk::with_format<wide, oktopk::paper_policies>>>(comm) +
+         all_of<oktopk::topk_a<space, in_process, oktopk::with_format<wide>>>(comm) +
+         all_of<oktopk::topk_dsa<space, in_process, oktopk::with_format<narrow_packed>>>(comm) +
+         all_of<oktopk::topk_dsa<space, in_process, oktopk::with_format<oktopk::coo_or_dense<double, std::int64_t>>>>(
              comm) +
-         all_of<oktopk::dense_rabenseifner<space, in_process, float, std::int32_t, coded_wire<block_float>>>(comm);
+         all_of<oktopk::gtopk<space, in_process, oktopk::with_format<wide>>>(comm) +
+         all_of<oktopk::gtopk<space, in_process, oktopk::with_format<wide_packed>>>(comm) +
+         all_of<oktopk::dense_bfloat16<space, in_process>>(comm) +
+         all_of<oktopk::dense_rabenseifner<space, in_process, double, std::int64_t>>(comm) +
+         all_of<oktopk::dense_ring_pipelined<space, in_process, double, std::int64_t>>(comm) +
+         all_of<oktopk::dense_ring_chunked<space, in_process, double, std::int64_t, coded>>(comm) +
+         all_of<oktopk::dense_recursive_doubling<space, in_process, float, std::int32_t, coded>>(comm);
 }
 
 #ifdef OKTOPK_TESTS_WITH_MPI
