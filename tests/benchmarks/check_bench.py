@@ -34,12 +34,7 @@ def starts(in_process, mpi):
     return [("in process", ranks) for ranks in in_process] + [("mpi", ranks) for ranks in mpi]
 
 
-def started(in_process, mpi):
-    """Runs a check with so many ranks in the program's own process, and with so many of MPI."""
-    return pytest.mark.parametrize("tool, ranks", starts(in_process, mpi), indirect=["tool"])
-
-
-on_two = started([2], [2])
+on_two = pytest.mark.parametrize("tool, ranks", starts([2], [2]), indirect=["tool"])
 
 
 # --- good input -----------------------------------------------------------------------------------

@@ -6,26 +6,18 @@ import array
 import json
 import random
 import struct
-import sys
 
 from conftest import succeed
 
 
 def write_floats(path, values):
     """Writes raw little-endian float32."""
-    numbers = array.array("f", values)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    path.write_bytes(numbers.tobytes())
+    path.write_bytes(struct.pack(f"<{len(values)}f", *values))
 
 
 def read_array(path, kind):
     """Reads a raw little-endian array."""
-    numbers = array.array(kind)
-    numbers.frombytes(path.read_bytes())
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return list(numbers)
+    return [value for value, in struct.iter_unpack(f"<{kind}", path.read_bytes())]
 
 
 def read_dump(folder, algorithm, rank):

@@ -30,6 +30,7 @@ std::string header_of(std::string const& type, std::string const& shape, std::st
   return "{'descr': '" + type + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }   \n";
 }
 
+/// The bytes of numbers, which are bits of values.
 template <class Bits>
 std::string bytes_of(std::vector<Bits> const& numbers, bool big_endian = false) {
   std::string bytes;
@@ -40,14 +41,6 @@ std::string bytes_of(std::vector<Bits> const& numbers, bool big_endian = false) 
     }
   }
   return bytes;
-}
-
-std::string doubles(std::vector<double> const& values, bool big_endian = false) {
-  std::vector<std::uint64_t> bits;
-  for (double const value : values) {
-    bits.push_back(std::bit_cast<std::uint64_t>(value));
-  }
-  return bytes_of(bits, big_endian);
 }
 
 std::vector<float> values_of(std::string const& bytes) {
@@ -75,15 +68,17 @@ std::string fault_of(std::string const& bytes) {
 
 TEST_CASE("float32, float64 and float16 of either byte order are read from NumPy files") {
   std::vector<float> const expected{1.5F, -0.25F, 65504.0F, 0.0F, 1.0F / 1024};
-  std::vector<std::uint32_t> const single{0x3fc00000, 0xbe800000, 0x477fe000, 0, 0x3a800000};
-  std::vector<std::uint16_t> const half{0x3e00, 0xb400, 0x7bff, 0, 0x1400};
-  std::vector<double> const wide(expected.begin(), expected.end());
-  CHECK(values_of(file_of(header_of("<f4", "(5,)"), bytes_of(single))) == expected);
-  CHECK(values_of(file_of(header_of(">f4", "(5,)"), bytes_of(single, true))) == expected);
-  CHECK(values_of(file_of(header_of("<f2", "(5,)"), bytes_of(half))) == expected);
-  CHECK(values_of(file_of(header_of(">f2", "(5,)"), bytes_of(half, true))) == expected);
-  CHECK(values_of(file_of(header_of("<f8", "(5,)"), doubles(wide))) == expected);
-  CHECK(values_of(file_of(header_of(">f8", "(5,)"), doubles(wide, true))) == expected);
+  auto const [type, bits] = GENERATE(table<char, std::vector<std::uint64_t>>({
+      {'2', {0x3e00, 0xb400, 0x7bff, 0, 0x1400}},
+      {'4', {0x3fc00000, 0xbe800000, 0x477fe000, 0, 0x3a800000}},
+      {'8', {0x3ff8000000000000, 0xbfd0000000000000, 0x40effc0000000000, 0, 0x3f50000000000000}},
+  }));
+  for (bool const big_endian : {false, true}) {
+    std::string const bytes = type == '2'   ? bytes_of(std::vector<std::uint16_t>(bits.begin(), bits.end()), big_endian)
+                              : type == '4' ? bytes_of(std::vector<std::uint32_t>(bits.begin(), bits.end()), big_endian)
+                                            : bytes_of(bits, big_endian);
+    CHECK(values_of(file_of(header_of((big_endian ? ">f" : "<f") + std::string(1, type), "(5,)"), bytes)) == expected);
+  }
 }
 
 TEST_CASE("every float16 is the float of that value") {
@@ -143,7 +138,8 @@ TEST_CASE("files that NumPy would not write, or that are of no use here, are ref
 
 TEST_CASE("a value of float64 that float32 cannot hold becomes infinite, and no other") {
   auto const second = [](double value) {
-    return values_of(file_of(header_of("<f8", "(2,)"), doubles({0.5, value})))[1];
+    std::vector<std::uint64_t> const bits{std::bit_cast<std::uint64_t>(0.5), std::bit_cast<std::uint64_t>(value)};
+    return values_of(file_of(header_of("<f8", "(2,)"), bytes_of(bits)))[1];
   };
   CHECK(std::isinf(second(1e39)));
   CHECK(std::isinf(second(-1e300)));

@@ -34,9 +34,8 @@ TEST_CASE("synthetic gradients depend on seed, rank and step alone") {
   CHECK(gradient(0, -3) != gradient(0, 3));
 }
 
-TEST_CASE("synthetic gradients are finite and heavy-tailed") {
+TEST_CASE("synthetic gradients are heavy-tailed") {
   auto const values = gradient(0, 0);
-  CHECK(std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }));
   double square = 0;
   double largest = 0;
   for (float const value : values) {
@@ -65,8 +64,8 @@ TEST_CASE("synthetic selections crowd in places") {
   CHECK(*std::max_element(regions.begin(), regions.end()) > k / 4);
 }
 
-TEST_CASE("synthetic gradients of any length") {
-  for (std::int64_t const size : {1, 2, 23, 24, 25, 1000}) {
+TEST_CASE("synthetic gradients of any length are finite") {
+  for (std::int64_t const size : {1, 2, 23, 24, 25, 1000, 200'000}) {
     auto const values = gradient(0, 0, 3, size);
     CHECK(std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }));
     CHECK(std::any_of(values.begin(), values.end(), [](float value) { return value != 0; }));
