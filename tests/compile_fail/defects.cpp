@@ -38,8 +38,8 @@
 #include <oktopk/sgd.hpp>
 
 using E = Kokkos::DefaultHostExecutionSpace;
-using oktopk_tests::policies_of;
 using oktopk::balanced_allgatherv, oktopk::coo, oktopk::evened, oktopk::exact, oktopk::rotated;
+using oktopk_tests::policies_of;
 using ranks = oktopk::self_communicator;
 
 #ifdef CASE_accumulator_no_view
