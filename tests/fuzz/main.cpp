@@ -23,7 +23,7 @@ int run(plan const& all) {
   auto const start = std::chrono::steady_clock::now();
   auto const seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   int findings = 0;
-  std::set<std::string> shrunk; // one of each promise
+  std::set<std::string> shrunk; // one of each promise and kind of algorithm
   for (plan rest = all; rest.cases > 0 && seconds() < all.seconds;) {
     work_done done = work(rest, all.seconds - seconds());
     if (!done.wrong) {
@@ -33,11 +33,12 @@ int run(plan const& all) {
     rest.cases -= done.at_case + 1 - rest.first;
     rest.first = done.at_case + 1;
     plan smaller = all;
-    if (all.shrinks && shrunk.insert(done.wrong->check).second) {
+    std::string const& name = all.subject_of(done.at_case).about.name;
+    if (all.shrinks && shrunk.insert(done.wrong->check + " of " + name.substr(0, name.find('.'))).second) {
       smaller.within = shrink(all, done);
     }
-    std::cout << "FOUND [" << done.wrong->check << "] " << all.subject_of(done.at_case).about.name << ": "
-              << done.wrong->text << "\n  case:  " << in_words(smaller.drawn(done.at_case))
+    std::cout << "FOUND [" << done.wrong->check << "] " << name << ": " << done.wrong->text
+              << "\n  case:  " << in_words(smaller.drawn(done.at_case))
               << "\n  again: " << command_of(smaller, done.at_case) << std::endl;
   }
   counts const& sum = work_in_all();

@@ -89,11 +89,11 @@ inline entries choose_gaussian(value_type const& values, entries const& from, st
     surely += magnitude > threshold + slack ? 1 : 0;
     perhaps += magnitude >= threshold - slack ? 1 : 0;
   }
-  expect(selected >= surely && selected <= perhaps, "gaussian", selected, " were selected, where the threshold ",
+  expect(selected >= surely && selected <= perhaps, "local_selection", selected, " were selected, where the threshold ",
          threshold, " lets ", surely, " to ", perhaps, " through");
   entries chosen = top(from, selected);
-  expect(selected == 0 || at_least(from, kth_magnitude(from, selected)).size() == chosen.size(), "gaussian", selected,
-         " were selected, which parts equal magnitudes");
+  expect(selected == 0 || at_least(from, kth_magnitude(from, selected)).size() == chosen.size(), "local_selection",
+         selected, " were selected, which parts equal magnitudes");
   return chosen;
 }
 
@@ -108,21 +108,22 @@ inline entries choose(selector_call const& call, fuzz_case const& what, std::int
     return {};
   }
   bool const has_age = call.how != choice::exact;
+  char const* const check = call.trims ? "local_selection" : "global_threshold";
   if (has_age && call.before.evaluated >= 0 && iteration - call.before.evaluated < call.tau_prime) {
     entries const reused = at_least(from, call.before.threshold);
     auto const count = static_cast<double>(reused.size());
     auto const wanted = static_cast<double>(k);
     if (call.how != choice::reused || (count >= call.low * wanted && count <= call.high * wanted)) {
-      expect(!call.reevaluated, "threshold", "the threshold was evaluated though it was neither due nor stale");
-      expect(call.after.threshold == call.before.threshold, "threshold", "the threshold has changed");
+      expect(!call.reevaluated, check, "the threshold was evaluated though it was neither due nor stale");
+      expect(call.after.threshold == call.before.threshold, check, "the threshold has changed");
       bool const trimmed = call.trims && call.how == choice::reused && std::isfinite(call.high) && count > wanted;
       return trimmed ? top(reused, k) : reused;
     }
   }
   double const kth = kth_magnitude(from, k);
-  expect(!has_age || call.reevaluated, "threshold", "the threshold was not evaluated though it was due or stale");
-  expect(!has_age || from.size() < k || call.after.threshold == kth, "threshold", "the threshold is ",
-         call.after.threshold, " instead of ", kth);
+  expect(!has_age || call.reevaluated, check, "the threshold was not evaluated though it was due or stale");
+  expect(!has_age || from.size() < k || call.after.threshold == kth, check, "the threshold is ", call.after.threshold,
+         " instead of ", kth);
   return call.how == choice::gathered ? at_least(from, kth) : top(from, k); // ties with the k-th stay
 }
 

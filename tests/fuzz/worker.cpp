@@ -65,14 +65,42 @@ void run_cases(plan const& all, double seconds, report& out) {
   }
 }
 
-// What the end of a process that has found nothing says; nothing where it ended well.
-verdict wrong_end(int status, double case_seconds) {
-  if (!WIFSIGNALED(status)) {
-    return WEXITSTATUS(status) == 0 ? verdict() : finding{"crash", text_of("ended with status ", WEXITSTATUS(status))};
+std::string content_of(std::FILE* file) {
+  std::string all;
+  std::rewind(file);
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
+    all += static_cast<char>(c);
   }
-  return WTERMSIG(status) == SIGPROF
-             ? finding{"hang", text_of("it took more than ", case_seconds, " s of processor time")}
-             : finding{"crash", text_of("died of signal ", strsignal(WTERMSIG(status)))};
+  return all;
+}
+
+// The line in which a sanitizer says what and where it was, from the name of the file on; empty where there is none.
+std::string line_of_sanitizer(std::string const& text) {
+  for (char const* mark : {": runtime error: ", "SUMMARY: "}) {
+    if (auto const at = text.find(mark); at != std::string::npos) {
+      std::size_t const begin = text.rfind('\n', at) + 1; // 0 in the first line
+      std::string const line = text.substr(begin, text.find('\n', at) - begin);
+      auto const path = line.rfind("/include/oktopk/");
+      return path == std::string::npos ? line : line.substr(path + 1);
+    }
+  }
+  return {};
+}
+
+// What the end of a process that has found nothing says; nothing where it ended well. Crashes in other places are other
+// checks.
+verdict wrong_end(int status, double case_seconds, std::string const& complaints) {
+  if (!WIFSIGNALED(status) && WEXITSTATUS(status) == 0) {
+    return {};
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF) {
+    return finding{"hang", text_of("it took more than ", case_seconds, " s of processor time")};
+  }
+  std::string const where = line_of_sanitizer(complaints);
+  std::string const place = where.substr(0, where.find(':', where.find(':') + 1)); // file and line
+  std::string const how = WIFSIGNALED(status) ? text_of("died of signal ", strsignal(WTERMSIG(status)))
+                                              : text_of("ended with status ", WEXITSTATUS(status));
+  return finding{where.empty() ? "crash" : "crash at " + place, how + (where.empty() ? "" : ": " + where)};
 }
 
 } // namespace
@@ -81,14 +109,13 @@ work_done work(plan const& all, double seconds, bool quiet) {
   report& out = shared_report();
   out = report{.done = out.done};
   std::cout.flush(); // or the child would print it, too
-  pid_t const child = fork();
+  std::FILE* const complaints = std::tmpfile();
+  pid_t const child = complaints == nullptr ? -1 : fork();
   if (child < 0) {
     throw std::runtime_error("no process can be started");
   }
   if (child == 0) {
-    if (quiet && std::freopen("/dev/null", "w", stderr) == nullptr) {
-      _exit(0);
-    }
+    dup2(fileno(complaints), STDERR_FILENO);
     run_cases(all, seconds, out);
     if (out.found) {
       _exit(0); // what a failed case leaves behind is no leak
@@ -98,7 +125,13 @@ work_done work(plan const& all, double seconds, bool quiet) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return {out.found ? finding{out.check, out.text} : wrong_end(status, all.case_seconds), out.number};
+  std::string const said = content_of(complaints);
+  std::fclose(complaints);
+  verdict const wrong = out.found ? finding{out.check, out.text} : wrong_end(status, all.case_seconds, said);
+  if (wrong && !out.found && !quiet) {
+    std::cerr << said.substr(0, 6000) << std::flush;
+  }
+  return {wrong, out.number};
 }
 
 counts const& work_in_all() {

@@ -35,6 +35,9 @@ void start_kokkos() {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   oktopk_fuzz::start_kokkos();
+  for (oktopk_fuzz::bytes const& seed : oktopk_fuzz::seeds()) { // every one, what was found before among them
+    oktopk_fuzz::run(seed);
+  }
   return 0;
 }
 
