@@ -355,16 +355,21 @@ void check_continuation() {
     CHECK(continuation_fault<Subject>(3, {2600, 26, 11}) == "");
   }
   SECTION("from no state of an impossible iteration, on whatever ranks") {
-    auto const check = [](auto const& spoil, oktopk::fault code) {
+    auto const check = [](char const* what, auto const& spoil, oktopk::fault code) {
+      CAPTURE(what);
       CHECK(bad_state_fault<Subject>(3, {120, 12, 11}, spoil, code) == "");
     };
     for (std::int64_t const bad : {std::int64_t(-1), std::numeric_limits<std::int64_t>::max()}) {
-      check([=](auto& state, int, int) { state.iteration = bad; }, oktopk::fault::bad_state);
-    }
-    check([](auto& state, int rank, int) { state.iteration = rank == 1 ? -1 : state.iteration; },
+      check(
+          bad < 0 ? "negative" : "the last", [=](auto& state, int, int) { state.iteration = bad; },
           oktopk::fault::bad_state);
-    check([](auto& state, int rank, int ranks) { state.iteration += rank == ranks - 1 ? 1 : 0; },
-          oktopk::fault::ranks_disagree);
+    }
+    check(
+        "negative on one rank", [](auto& state, int rank, int) { state.iteration = rank == 1 ? -1 : state.iteration; },
+        oktopk::fault::bad_state);
+    check(
+        "another on one rank", [](auto& state, int rank, int ranks) { state.iteration += rank == ranks - 1 ? 1 : 0; },
+        oktopk::fault::ranks_disagree);
   }
 }
 

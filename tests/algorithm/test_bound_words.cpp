@@ -42,12 +42,12 @@ double excess(int ranks, typename Algorithm::options const& how) {
 }
 
 template <class Algorithm>
-void check_bounds() {
+void check_bounds(char const* algorithm) {
   for (int const ranks : rank_counts) {
     for (std::int64_t const length : {0, 1, 2, 3, 40}) {
       for (std::int64_t const k : {std::int64_t(0), std::int64_t(1), length / 2, length}) {
         if (k <= length) {
-          CAPTURE(ranks, length, k);
+          CAPTURE(algorithm, ranks, length, k);
           CHECK(excess<Algorithm>(ranks, {.length = length, .k = k}) <= 0);
         }
       }
@@ -59,18 +59,18 @@ void check_bounds() {
 
 TEMPLATE_TEST_CASE("bounds hold in any format", "", twelve_bytes, oktopk::coo<>) {
   using policies = oktopk::with_format<TestType>;
-  check_bounds<oktopk::topk_a<execution, counting, policies>>();
-  check_bounds<oktopk::gaussian_k<execution, counting, TestType>>();
-  check_bounds<oktopk::topk_dsa<execution, counting, policies>>();
-  check_bounds<oktopk::gtopk<execution, counting, policies>>();
-  check_bounds<oktopk::ok_topk<execution, counting, policies>>();
+  check_bounds<oktopk::topk_a<execution, counting, policies>>("topk_a");
+  check_bounds<oktopk::gaussian_k<execution, counting, TestType>>("gaussian_k");
+  check_bounds<oktopk::topk_dsa<execution, counting, policies>>("topk_dsa");
+  check_bounds<oktopk::gtopk<execution, counting, policies>>("gtopk");
+  check_bounds<oktopk::ok_topk<execution, counting, policies>>("ok_topk");
 }
 
 TEST_CASE("bounds hold in formats whose size is not known before") {
-  check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<strict_gap16>>>();
-  check_bounds<oktopk::gaussian_k<execution, counting, strict_gap16>>();
-  check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<oktopk::coo_or_dense<>>>>();
-  check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<strict_gap16>>>();
+  check_bounds<oktopk::topk_a<execution, counting, oktopk::with_format<strict_gap16>>>("topk_a");
+  check_bounds<oktopk::gaussian_k<execution, counting, strict_gap16>>("gaussian_k");
+  check_bounds<oktopk::topk_dsa<execution, counting, oktopk::with_format<oktopk::coo_or_dense<>>>>("topk_dsa");
+  check_bounds<oktopk::gtopk<execution, counting, oktopk::with_format<strict_gap16>>>("gtopk");
 }
 
 TEST_CASE("the bound of ok_topk's default policies is the documented one") {

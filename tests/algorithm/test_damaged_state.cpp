@@ -54,9 +54,9 @@ using gtopk = oktopk::gtopk<execution, Comm, policies_of<oktopk::coo<>, oktopk::
 /// Spoils a part of the state by `spoil(part(state))` on one rank, on each in turn, and on all; it is the state of
 /// iteration 2.
 template <class Subject, class Part, class Spoil>
-void check_damage(Part const& part, Spoil const& spoil) {
+void check_damage(char const* what, Part const& part, Spoil const& spoil) {
   for (int bad_rank = -1; bad_rank < 3; ++bad_rank) {
-    CAPTURE(bad_rank);
+    CAPTURE(what, bad_rank);
     auto const on_rank = [&](auto& state, int rank, int) {
       if (bad_rank < 0 || rank == bad_rank) {
         spoil(part(state));
@@ -71,12 +71,12 @@ template <class Subject, class Part>
 void check_damaged_guess(Part const& guess_of) {
   for (float const bad : {std::nanf(""), std::numeric_limits<float>::infinity(), -1.0F}) {
     CAPTURE(bad);
-    check_damage<Subject>(guess_of, [=](auto& guess) { guess.prefilter.magnitude = bad; });
-    check_damage<Subject>(guess_of, [=](auto& guess) { guess.bracket.magnitude = bad; });
+    check_damage<Subject>("magnitude", guess_of, [=](auto& guess) { guess.prefilter.magnitude = bad; });
+    check_damage<Subject>("middle", guess_of, [=](auto& guess) { guess.bracket.magnitude = bad; });
   }
   for (int const bits : {25, 31, std::numeric_limits<std::int32_t>::max(), -1}) {
     CAPTURE(bits);
-    check_damage<Subject>(guess_of, [=](auto& guess) { guess.bracket.bits = bits; });
+    check_damage<Subject>("range", guess_of, [=](auto& guess) { guess.bracket.bits = bits; });
   }
 }
 
@@ -85,11 +85,11 @@ template <class Subject, class Part>
 void check_damaged_threshold(Part const& part) {
   for (float const bad : {std::nanf(""), std::numeric_limits<float>::infinity(), -0.5F}) {
     CAPTURE(bad);
-    check_damage<Subject>(part, [=](auto& state) { state.threshold = bad; });
+    check_damage<Subject>("threshold", part, [=](auto& state) { state.threshold = bad; });
   }
   for (std::int64_t const bad : {1'000'000'000, 2, -2}) {
     CAPTURE(bad);
-    check_damage<Subject>(part, [=](auto& state) { state.evaluated = bad; });
+    check_damage<Subject>("evaluation", part, [=](auto& state) { state.evaluated = bad; });
   }
   check_damaged_guess<Subject>([=](auto& all) -> auto& { return part(all).guess; });
 }
@@ -115,15 +115,16 @@ TEMPLATE_TEST_CASE("schemes that only select locally refuse a damaged state", ""
 }
 
 TEST_CASE("a global state that is sound but not the same on all ranks is refused") {
-  auto const check = [](auto of, auto const& change) { // on rank 1 alone
+  auto const check = [](char const* what, auto of, auto const& change) { // on rank 1 alone
+    CAPTURE(what);
     auto const spoil = [&](auto& state, int rank, int) { rank == 1 ? change(state.global) : void(); };
     CHECK(bad_state_fault<decltype(of)>(3, some_calls, spoil, fault::ranks_disagree) == "");
   };
-  check(subject<exact>(), [](auto& global) { global.guess.bracket.magnitude += 1; });
-  check(subject<exact>(), [](auto& global) { global.guess.bracket.bits = 7; });
-  check(subject<reusing>(), [](auto& global) { global.guess.bracket.magnitude += 1; });
-  check(subject<reusing>(), [](auto& global) { global.threshold += 1; });
-  check(subject<reusing>(), [](auto& global) { global.evaluated -= 1; });
+  check("magnitude, exact", subject<exact>(), [](auto& global) { global.guess.bracket.magnitude += 1; });
+  check("range, exact", subject<exact>(), [](auto& global) { global.guess.bracket.bits = 7; });
+  check("magnitude, reusing", subject<reusing>(), [](auto& global) { global.guess.bracket.magnitude += 1; });
+  check("threshold", subject<reusing>(), [](auto& global) { global.threshold += 1; });
+  check("evaluation", subject<reusing>(), [](auto& global) { global.evaluated -= 1; });
   auto const other_regions = [](auto& state, int rank, int) { state.boundaries[1] += rank == 1 ? 1 : 0; };
   auto const no_regions = [](auto& state, int rank, int) { state.boundaries.resize(rank == 1 ? 0 : 4); };
   CHECK(bad_state_fault<subject<exact>>(3, some_calls, other_regions, fault::ranks_disagree) == "");
@@ -131,15 +132,16 @@ TEST_CASE("a global state that is sound but not the same on all ranks is refused
 }
 
 TEST_CASE("ok_topk refuses damaged boundaries") {
-  auto const check = [](auto const& spoil) {
-    check_damage<subject<exact>>([](auto& all) -> auto& { return all.boundaries; }, spoil);
+  auto const check = [](char const* what, auto const& spoil) {
+    check_damage<subject<exact>>(
+        what, [](auto& all) -> auto& { return all.boundaries; }, spoil);
   };
-  check([](auto& b) { b.pop_back(); });
-  check([](auto& b) { b.push_back(b.back()); });
-  check([](auto& b) { b.front() = 1; });
-  check([](auto& b) { b.back() += 1; });
-  check([](auto& b) { b[1] = b[2] + 1; });
-  check([](auto& b) { b[1] = -5; });
+  check("one too few", [](auto& b) { b.pop_back(); });
+  check("one too many", [](auto& b) { b.push_back(b.back()); });
+  check("a first that is not 0", [](auto& b) { b.front() = 1; });
+  check("a last that is not the length", [](auto& b) { b.back() += 1; });
+  check("one that descends", [](auto& b) { b[1] = b[2] + 1; });
+  check("a negative one", [](auto& b) { b[1] = -5; });
 }
 
 TEST_CASE("a checkpoint of one scheme is not read as that of another") {

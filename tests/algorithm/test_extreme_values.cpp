@@ -62,7 +62,7 @@ TEMPLATE_TEST_CASE("sums that overflow after sums near the largest power of two 
 namespace {
 
 template <class Algorithm>
-void check_nan() {
+void check_nan(char const* algorithm) {
   using value = typename Algorithm::value_type;
   using bits_type = oktopk::detail::bits_of<value>;
   constexpr std::int64_t length = 20000;
@@ -77,7 +77,7 @@ void check_nan() {
        {static_cast<bits_type>(~bits_type(0)), static_cast<bits_type>(~sign), quiet,
         static_cast<bits_type>(quiet + (quiet - infinity) / 2), static_cast<bits_type>(infinity + 1), infinity}) {
     for (std::int64_t const many : {1, 150, 1324, 1400, 5000}) {
-      CAPTURE(pattern, many);
+      CAPTURE(algorithm, pattern, many);
       Algorithm allreduce(execution(), {}, {.length = length, .k = 100});
       allreduce(to_view(gradient));
       allreduce(to_view(gradient));
@@ -101,10 +101,10 @@ TEMPLATE_TEST_CASE("NaN of every pattern is found, at its place", "", float, dou
   using self = oktopk::self_communicator;
   using format = oktopk::coo<TestType>;
   using reusing = policies_of<format, oktopk::reused_threshold, oktopk::reused_threshold>;
-  check_nan<oktopk::ok_topk<execution, self, oktopk::with_format<format>>>();
-  check_nan<oktopk::ok_topk<execution, self, reusing>>();
-  check_nan<oktopk::topk_a<execution, self, oktopk::with_format<format>>>();
-  check_nan<oktopk::gaussian_k<execution, self, format>>();
+  check_nan<oktopk::ok_topk<execution, self, oktopk::with_format<format>>>("ok_topk");
+  check_nan<oktopk::ok_topk<execution, self, reusing>>("ok_topk with reused thresholds");
+  check_nan<oktopk::topk_a<execution, self, oktopk::with_format<format>>>("topk_a");
+  check_nan<oktopk::gaussian_k<execution, self, format>>("gaussian_k");
 }
 
 TEST_CASE("what gtopk drops and a residual cannot hold is an error on every rank, and nothing has happened") {

@@ -87,7 +87,7 @@ TEST_CASE_ON(comm, 1, "ok_topk needs no template arguments where its policies ar
   oktopk::ok_topk by_count(execution(), comm, {.length = 10, .k = 3, .partition = {.tau = 7}});
   oktopk::ok_topk by_density(execution(), comm, {.length = 10, .density = 0.5});
   oktopk::ok_topk by_name(execution(), comm, ok_topk::options{.length = 10, .k = 0});
-  static_assert(std::is_same_v<decltype(by_name), ok_topk>);
+  static_assert(std::is_same_v<decltype(by_density), ok_topk> && std::is_same_v<decltype(by_name), ok_topk>);
   CHECK((by_count.k() == 3 && by_density.k() == 5 && by_name.k() == 0));
   dense whole(execution(), comm, {.length = 10});
   oktopk::sgd over_sparse(execution(), by_count, {.learning_rate = 0.25});

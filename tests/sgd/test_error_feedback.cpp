@@ -107,7 +107,7 @@ TEMPLATE_TEST_CASE("residuals and averages add up to the gradients, of which wit
     }
   });
   for (std::size_t i = 0; i < went_in.size(); ++i) {
-    REQUIRE(came_out[i] == Approx(went_in[i]).margin(1e-4));
+    REQUIRE(came_out[i] == Approx(went_in[i]).margin(momentum == 0 && k == 20 ? 1e-5 : 1e-4));
   }
 }
 
@@ -161,7 +161,9 @@ TEST_CASE_ON(comm, ranks, "gradients in half precision are summed in float, as t
 
 TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on every rank, and nothing has changed") {
   double const clip_norm = GENERATE(0.0, 1.0);
-  auto const check = [=](fault code, auto const& fail) { // `fail(feedback, gradient)` on rank 1
+  // `fail(feedback, gradient)` on rank 1
+  auto const check = [=](std::string const& what, fault code, auto const& fail) {
+    CAPTURE(what, clip_norm);
     oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
       algorithm allreduce(execution(), comm, {.length = length, .k = 20});
       error_feedback feedback(allreduce, {.momentum = 0.9, .clip_norm = clip_norm});
@@ -180,10 +182,11 @@ TEST_CASE("what is wrong with a gradient, or a rank makes fail, is an error on e
       CHECK_NOTHROW(feedback(to_view(gradient_of(comm.rank(), 1))));
     });
   };
-  check(fault::length_mismatch, [](auto&, auto& gradient) { gradient.resize(10); });
-  check(fault::non_finite, [](auto&, auto& gradient) { gradient[5] = INFINITY; });
+  check("too short", fault::length_mismatch, [](auto&, auto& gradient) { gradient.resize(10); });
+  check("infinite", fault::non_finite, [](auto&, auto& gradient) { gradient[5] = INFINITY; });
   for (std::int64_t const named : {std::int64_t(-1), std::int64_t(0), length, length + 5}) {
-    check(fault::length_mismatch, [=](auto& feedback, auto&) { feedback.fail_on_all(named); });
+    check("named " + std::to_string(named), fault::length_mismatch,
+          [=](auto& feedback, auto&) { feedback.fail_on_all(named); });
   }
 }
 
