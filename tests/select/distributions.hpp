@@ -7,6 +7,7 @@
 #include "support/generators.hpp"
 
 #include <oktopk/select/concept.hpp>
+#include <oktopk/select/kernel/digits.hpp>
 
 #include <functional>
 #include <numeric>
