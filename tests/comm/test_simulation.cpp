@@ -88,6 +88,13 @@ TEST_CASE("simulated worlds keep the contract of a communicator, in whatever ord
   }
 }
 
+TEST_CASE("a deadlock is an error at once in a simulated world as well, whatever the time limit") {
+  auto const heard = outcomes_of(2, 1, {}, [](in_process_communicator comm) {
+    receive_number<int>(comm, 1 - comm.rank(), phase::control);
+  });
+  CHECK((heard[0].code == fault::deadlock && heard[1] == heard[0]));
+}
+
 TEST_CASE("a rank that dies ends there; who waits for it hears of it after the limit, and tells the others") {
   std::vector<std::chrono::nanoseconds> ended(4);
   auto const began = std::chrono::steady_clock::now();

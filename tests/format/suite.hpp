@@ -125,12 +125,9 @@ std::vector<std::byte> encoded(arrays<Format> const& sent, region where, Format 
 template <class Format>
 arrays<Format> decoded(std::vector<std::byte> const& message, std::int64_t count, region where,
                        std::int64_t bytes = std::numeric_limits<std::int64_t>::max(), Format const& format = {}) {
-  std::vector<std::uint64_t> storage(message.size() / 8 + 1);
-  std::copy(message.begin(), message.end(), reinterpret_cast<std::byte*>(storage.data()));
   arrays<Format> received(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
-  format.decode(host_execution(), reinterpret_cast<std::byte const*>(storage.data()),
-                std::min(bytes, static_cast<std::int64_t>(message.size())), count, where, received.indices.data(),
-                received.values.data());
+  format.decode(host_execution(), message.data(), std::min(bytes, static_cast<std::int64_t>(message.size())), count,
+                where, received.indices.data(), received.values.data());
   host_execution().fence();
   return received;
 }

@@ -7,7 +7,26 @@
 
 using namespace oktopk_tests;
 
-// That `exact` selects the k largest, whatever the values, is in the suite.
+TEMPLATE_TEST_CASE("kth_magnitude and its ties are those of a sort, whatever the values", "", float, double) {
+  workspace_of<TestType> workspace; // one for all: the histograms are used again
+  for (auto const& [name, from] : distributions<TestType>()) {
+    for (std::int64_t const size : {1, 2, 3, 17, 1000, 4099}) {
+      auto const view = to_view(drawn<TestType>(from, size, static_cast<std::uint64_t>(size)));
+      std::vector<TestType> sorted = to_vector(view);
+      std::transform(sorted.begin(), sorted.end(), sorted.begin(), [](TestType x) { return std::fabs(x); });
+      std::sort(sorted.begin(), sorted.end(), std::greater<>());
+      for (std::int64_t const k : {std::int64_t(1), std::min<std::int64_t>(2, size), (size + 99) / 100, (size + 2) / 3,
+                                   std::max<std::int64_t>(size - 1, 1), size}) {
+        CAPTURE(name, size, k);
+        auto const found = oktopk::detail::kth_magnitude(execution(), candidates_in(view), k, workspace);
+        TestType const expected = sorted[static_cast<std::size_t>(k - 1)];
+        auto const [first, last] = std::equal_range(sorted.begin(), sorted.end(), expected, std::greater<>());
+        CHECK(oktopk::detail::magnitude_from_bits<TestType>(found.threshold) == expected);
+        CHECK((found.ties == last - first && found.ties_wanted == k - (first - sorted.begin())));
+      }
+    }
+  }
+}
 
 TEST_CASE("a search is not misled by a sample that misses what is large") {
   // One stretch in 50000 has all that is large: too short to be sampled as often as it deserves.
