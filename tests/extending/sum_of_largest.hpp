@@ -56,7 +56,7 @@ public:
   }
 
 private:
-  oktopk::detail::count_gathering<Comm> gather_counts_;
+  oktopk::count_gathering<Comm> gather_counts_;
   oktopk::allgatherv<E, Comm, Format> allgatherv_;
-  oktopk::detail::region_sum<index_type, value_type, E> sum_;
+  oktopk::region_sum<index_type, value_type, E> sum_;
 };
