@@ -14,7 +14,7 @@ using namespace oktopk_tests;
 namespace {
 
 template <class Index, class Value>
-void add(oktopk::detail::region_sum<Index, Value, execution>& sum, sparse_vector<Value> const& entries) {
+void add(oktopk::region_sum<Index, Value, execution>& sum, sparse_vector<Value> const& entries) {
   std::vector<Index> narrow(entries.indices.begin(), entries.indices.end());
   auto const indices = to_view(narrow);
   auto const values = to_view(entries.values);
@@ -37,7 +37,7 @@ sparse_vector<Value> some_entries(oktopk::region where, std::int64_t every, std:
 
 template <class Index, class Value>
 void check_regions(std::int64_t offset) {
-  oktopk::detail::region_sum<Index, Value, execution> sum;
+  oktopk::region_sum<Index, Value, execution> sum;
   // Widths that grow and shrink, with and without whole words of the bitmap.
   std::uint64_t seed = 1;
   for (std::int64_t const width : {0, 1, 63, 64, 65, 1000, 5, 128, 2000, 1999, 1}) {
@@ -71,7 +71,7 @@ TEST_CASE("region_sum gives the touched places in order, summed in the order of 
 }
 
 TEST_CASE("region_sum keeps entries that are zero or sum to zero") {
-  oktopk::detail::region_sum<std::int32_t, float, execution> sum;
+  oktopk::region_sum<std::int32_t, float, execution> sum;
   sum.open(execution(), {0, 100});
   add(sum, sparse_vector<float>{{3, 50, 99}, {1.5F, 0.0F, -2.0F}});
   add(sum, sparse_vector<float>{{3, 99}, {-1.5F, 2.0F}});
@@ -79,7 +79,7 @@ TEST_CASE("region_sum keeps entries that are zero or sum to zero") {
 }
 
 TEST_CASE("region_sum that was filled and never extracted opens empty") {
-  oktopk::detail::region_sum<std::int32_t, float, execution> sum;
+  oktopk::region_sum<std::int32_t, float, execution> sum;
   for (std::int64_t const next_width : {130, 64, 1000}) {
     sum.open(execution(), {0, 130});
     add(sum, sparse_vector<float>{{0, 63, 64, 129}, {1, 2, 3, 4}});

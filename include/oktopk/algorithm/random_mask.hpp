@@ -55,7 +55,7 @@ public:
   /// The lower bound of an allreduce of k values; 2(P-1) more where k is 0, since an empty sum cannot show a fault and
   /// ranks ask instead.
   double bound_words() const {
-    double const asking = k_ == 0 ? detail::count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
+    double const asking = k_ == 0 ? count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
@@ -94,7 +94,7 @@ private:
   using base::k_;
 
   native_allreduce<E, Comm, value_type> sum_everywhere_;
-  detail::count_gathering<Comm> gather_counts_;
+  count_gathering<Comm> gather_counts_;
   detail::buffer<value_type, typename E::memory_space> sums_{"oktopk::random_mask::sums"};
 };
 

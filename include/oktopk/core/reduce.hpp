@@ -16,7 +16,7 @@ struct add {
   }
 };
 
-/// Replaces a value.
+/// Replaces a value, for decoding: no reduction, since the second operand counts alone.
 struct replace {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {

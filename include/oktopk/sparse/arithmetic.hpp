@@ -169,6 +169,10 @@ struct region_sum_addition {
   }
 };
 
+} // namespace oktopk::detail
+
+namespace oktopk {
+
 /// The sums of the region that a rank owns.
 ///
 /// A dense array of the region's width and a bitmap of the places that were touched. Only touched places are ever
@@ -184,8 +188,8 @@ public:
   /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
   void open(E const& exec, region where, std::int64_t most = 0) {
     if (filled_) { // cleared without memory for the entries, which may be missing
-      fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Value(0));
-      fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
+      detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Value(0));
+      detail::fill_array("oktopk::region_sum::clear", exec, touched_.data(), words(), std::uint64_t(0));
       filled_ = false;
     }
     where_ = where;
@@ -200,8 +204,8 @@ public:
   void add(E const& exec, entries_type entries) {
     counted_ += entries.size();
     filled_ = true;
-    using addition = region_sum_addition<E, Index, Value>;
-    Kokkos::parallel_for("oktopk::region_sum::add", index_range<E>(exec, 0, entries.size()),
+    using addition = detail::region_sum_addition<E, Index, Value>;
+    Kokkos::parallel_for("oktopk::region_sum::add", detail::index_range<E>(exec, 0, entries.size()),
                          addition{entries, entries.size() - 1, where_.begin, sums_.data(), touched_.data()});
   }
 
@@ -209,8 +213,8 @@ public:
   entries_type extract(E const& exec) {
     reserve_entries(exec, counted_);
     filled_ = false;
-    using items = touched_items<E, Index, Value>;
-    auto const written = write_in_order(
+    using items = detail::touched_items<E, Index, Value>;
+    auto const written = detail::write_in_order(
         "oktopk::region_sum::extract", exec, words(),
         items{sums_.data(), touched_.data(), where_.begin, indices_.data(), values_.data(), workspace_.noted()},
         workspace_);
@@ -222,10 +226,11 @@ public:
   template <class Call>
   entries_type extract_sums(Call& call) {
     entries_type const sums = extract(call.exec);
-    if constexpr (is_device<E>) {
-      call.note(not_finite_ < 0 ? fault_report() : fault_report{fault::non_finite, not_finite_, fault_subject::sum});
+    if constexpr (detail::is_device<E>) {
+      call.note(not_finite_ < 0 ? detail::fault_report()
+                                : detail::fault_report{fault::non_finite, not_finite_, detail::fault_subject::sum});
     } else {
-      call.note(non_finite_in<E, Index, Value>(call.exec, sums, fault_subject::sum));
+      call.note(detail::non_finite_in<E, Index, Value>(call.exec, sums, detail::fault_subject::sum));
     }
     return sums;
   }
@@ -245,12 +250,16 @@ private:
   std::int64_t not_finite_ = -1;
   bool filled_ = false; // since the last `extract`
   // Zero between calls; growth gives fresh zeros.
-  buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
-  buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
-  buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
-  buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
-  order_workspace<E> workspace_;
+  detail::buffer<Value, memory_space> sums_{"oktopk::region_sum::sums", true};
+  detail::buffer<std::uint64_t, memory_space> touched_{"oktopk::region_sum::touched", true};
+  detail::buffer<Index, memory_space> indices_{"oktopk::region_sum::indices"};
+  detail::buffer<Value, memory_space> values_{"oktopk::region_sum::values"};
+  detail::order_workspace<E> workspace_;
 };
+
+} // namespace oktopk
+
+namespace oktopk::detail {
 
 // Set operations on ascending index lists. No communication; they wait for `exec`.
 
