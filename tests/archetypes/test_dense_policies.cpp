@@ -35,7 +35,7 @@ public:
 };
 
 template <class D>
-inline constexpr bool is_dense = oktopk::detail::dense_allreduce<D, host_execution, ranks_type, float>;
+inline constexpr bool is_dense = oktopk::dense_allreduce<D, host_execution, ranks_type, float>;
 
 static_assert(is_dense<archetype_reduce>);
 

@@ -51,7 +51,7 @@ struct index_numbering {
 /// the result, and only then do they ask whose it is.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
-  requires detail::dense_allreduce<Reduce, E, Comm, Value>
+  requires dense_allreduce<Reduce, E, Comm, Value>
 class dense : public detail::algorithm_base<E, Comm, Index, Value, detail::dense_state> {
   using base = detail::algorithm_base<E, Comm, Index, Value, detail::dense_state>;
 

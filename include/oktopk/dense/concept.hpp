@@ -4,7 +4,9 @@
 
 #include <oktopk/comm/concept.hpp>
 
-namespace oktopk::detail {
+namespace oktopk {
+
+namespace detail {
 
 template <class T>
 struct options_of {
@@ -37,6 +39,8 @@ std::string problem_of_policy(T const& policy) {
   }
 }
 
+} // namespace detail
+
 /// A collective that sums dense vectors, one algorithm a header.
 ///
 /// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`; `count` is
@@ -65,6 +69,8 @@ concept dense_allreduce = std::default_initializable<D> &&
                             { algorithm.bound_words(count, 1) } -> std::same_as<double>;
                           };
 
+namespace detail {
+
 /// A dense allreduce that can read its input from another vector than the result's.
 ///
 /// 1. `run_from(exec, comm, own, values, lost, count)` does what `run` does with a copy of `own` in `values`. `own` is
@@ -87,4 +93,5 @@ concept dense_reduction =
       { algorithm.run(exec, comm, values, values, count, op) } -> std::same_as<void>;
     };
 
-} // namespace oktopk::detail
+} // namespace detail
+} // namespace oktopk
