@@ -14,7 +14,9 @@ while(oktopk_page MATCHES "```cpp\n(#include <[^`]*)```")
   set(code "${CMAKE_MATCH_1}")
   string(REPLACE "${CMAKE_MATCH_0}" "" oktopk_page "${oktopk_page}")
   string(REGEX MATCH "\n(struct|class) ([a-z0-9_]+)" defined "${code}")
-  file(CONFIGURE OUTPUT ${oktopk_page_headers}/extending/${CMAKE_MATCH_2}.hpp CONTENT "#pragma once\n\n${code}" @ONLY)
+  set(oktopk_page_header ${oktopk_page_headers}/extending/${CMAKE_MATCH_2}.hpp)
+  file(WRITE ${oktopk_page_header}.in "#pragma once\n\n${code}")
+  configure_file(${oktopk_page_header}.in ${oktopk_page_header} COPYONLY) # keeps one that is the same
 endwhile()
 
 # oktopk_test_main(<name> [<definition>...]): the compiled main program of test executables.

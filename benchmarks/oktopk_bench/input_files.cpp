@@ -32,7 +32,11 @@ std::int64_t bytes_of(std::filesystem::path const& path) {
   if (!std::filesystem::is_regular_file(path, failure)) {
     throw local_fault("the input " + path.string() + " is no regular file");
   }
-  return static_cast<std::int64_t>(std::filesystem::file_size(path));
+  auto const bytes = std::filesystem::file_size(path, failure);
+  if (failure) {
+    refuse(path, "cannot be measured: " + failure.message());
+  }
+  return static_cast<std::int64_t>(bytes);
 }
 
 } // namespace

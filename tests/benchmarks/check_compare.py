@@ -19,6 +19,7 @@ from gradients import crowded, full_of_ties, table_of, write_floats, write_input
 
 SCHEMES = ["ok_topk", "paper_ok_topk", "topk_a", "topk_dsa", "gtopk", "gaussian_k", "dense",
            "dense_rabenseifner", "dense_bfloat16", "ring_chunked"]
+TEXTBOOK = ["ring", "ring_chunked", "ring_pipelined", "halving_doubling", "recursive_doubling"]
 COLUMNS = ["algorithm", "ranks", "length", "k", "words_sent", "words_are_a_floor",
            "lower_bound_ratio", "messages", "selection_seconds", "communication_seconds", "seconds",
            "speedup_over_dense", "output_density", "xi", "captured", "captured_by_top_k", "spread"]
@@ -141,6 +142,19 @@ def test_launcher(tables, mpi_program):
     assert list(table) == SCHEMES
     for scheme, row in table.items():
         check_row(row, steps[scheme], 2, 3000, 30)
+
+
+def test_styles(drivers):
+    """What the pictures are made of: one colour for a scheme, plain numbers, one unit."""
+    pictures = drivers("pictures")
+    styles = {name: pictures.style_of(name) for name in {*SCHEMES, *TEXTBOOK}}
+    assert len(set(styles.values())) == len(styles)  # lines differ at least in marker or dashes
+    sparse = [name for name in SCHEMES if not name.startswith(("dense", "ring"))]
+    assert len({styles[name][0] for name in sparse}) == len(sparse)
+    assert pictures.style_of("ring_chunked(codec=bfloat16)") == styles["ring_chunked"]
+    assert [pictures.number(x) for x in (1739.8, 50.23, 3.1, 0.01234, 0)] == [
+        "1\u2009740", "50.2", "3.10", "0.0123", "0"]
+    assert [pictures.unit_for(times)[0] for times in ([2, 90], [0.9, 2], [2e-6, 1e-3])] == ["s", "ms", "\u00b5s"]
 
 
 needs_matplotlib = pytest.mark.skipif(
