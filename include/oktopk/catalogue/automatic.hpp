@@ -308,12 +308,16 @@ public:
 
 private:
   static constexpr std::size_t most_finalists = 4;
-  static constexpr int trial_calls = 2;         // the first of which makes room and draws regions
+  static constexpr int trial_calls = 2;         // at least; the first makes room and draws regions
   static constexpr int final_calls = 4;         // the same
+  static constexpr double trial_seconds = 1e-3; // short calls are repeated for so long, since a single one is noise
+  static constexpr double most_repeated = 24;   // but so often at most
   static constexpr double trial_slack = 1.6;    // a prediction may be off by so much
   static constexpr double final_slack = 1.25;   // a single time may be off by so much
   static constexpr double switch_gain = 0.9;    // a switch must take less than this share of the time
   static constexpr double network_change = 1.4; // the clocks say so by this factor
+  static constexpr double noisy_messages = 10;  // and by more than the latency of so many
+  static constexpr double model_error = 4;      // a prediction is not off by so much, if the network is as it was
   static constexpr double fit_slack = 1.1;      // a call may be off the time that it is fitted to by this factor
 
   void check_fit(agreement& terms) const {
@@ -430,6 +434,7 @@ private:
   // Predicts every scheme and begins trials of all that come near the best. Collective. Where the network has changed
   // its rate is known badly, so the best of dense and sparse schemes are tried from further away.
   void predict(bool changed = false) {
+    after_change_ = changed;
     forecasts_ = forecasts_of(k_);
     if (forecasts_.empty()) {
       throw error(fault::option_out_of_range, "automatic has no scheme to choose from");
@@ -452,6 +457,18 @@ private:
       return predicted[each] > slack * limit && forecasts_[each].text != chosen_; // which is measured beside the others
     });
     begin_round(false);
+  }
+
+  // The time that a call takes is another one, by more than ranks wait for each other's processor.
+  bool has_changed(double now, double then, double factor = network_change) const {
+    double const noise = machine_.meeting + noisy_messages * machine_.latency;
+    return std::max(now, then) >= factor * std::min(now, then) && std::abs(now - then) > noise;
+  }
+
+  // Calls of the scheme on trial, the same on all ranks, as its prediction is.
+  int calls_of_trial() const {
+    double const repeated = trial_seconds / std::max(forecasts_[trials_[trial_]].predicted, 1e-12);
+    return std::max(in_finals_ ? final_calls : trial_calls, static_cast<int>(std::min(repeated, most_repeated)));
   }
 
   void begin_round(bool finals) {
@@ -517,7 +534,7 @@ private:
       }
       return;
     }
-    if (calls_ < (in_finals_ ? final_calls : trial_calls)) {
+    if (calls_ < calls_of_trial()) {
       return;
     }
     forecasts_[trials_[trial_]].measured = window_;
@@ -557,7 +574,13 @@ private:
     std::string const text = stays ? chosen_ : forecasts_[fastest].text;
     switches_ += !chosen_.empty() && chosen_ != text ? 1 : 0;
     chosen_ = text;
-    settle(stays ? before : time(fastest));
+    double const seconds = stays ? before : time(fastest);
+    if (forecast const& taken = *find(chosen_); after_change_ && has_changed(seconds, taken.predicted, model_error)) {
+      learn_rate(taken, seconds, taken.predicted); // the network went on to change during the trials
+      predict();
+      return;
+    }
+    settle(seconds);
   }
 
   // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
@@ -569,6 +592,15 @@ private:
     period_ = std::min(how_.recheck, std::max<std::int64_t>(calls, 8));
   }
 
+  // The processor is the same, so the network is another one: as fast as the bytes of this scheme tell.
+  void learn_rate(forecast const& place, double now, double then) {
+    double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
+    bool const tells = place.cost.bytes > 0 && now > beside;
+    double const sending = now - beside + machine_.head_start;
+    machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;
+    agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
+  }
+
   void look_at_clocks() {
     double now = window_;
     agree_on(std::span(&now, 1), reduction::min);
@@ -576,14 +608,9 @@ private:
     begin_round(false);
     forecast const& place = *find(chosen_);
     double const then = place.measured > 0 ? place.measured : place.predicted;
-    bool const changed = now >= network_change * then || now * network_change <= then;
+    bool const changed = has_changed(now, then);
     if (changed) {
-      // The processor is the same, so the network is another one: as fast as this scheme's bytes tell.
-      double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
-      bool const tells = place.cost.bytes > 0 && now > beside;
-      double const sending = now - beside + machine_.head_start;
-      machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;
-      agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
+      learn_rate(place, now, then);
     }
     double const factor = now / std::max(machine_.seconds(place.cost, place.format), 1e-12);
     std::int64_t const k_before = k_;
@@ -613,6 +640,7 @@ private:
   std::vector<forecast> forecasts_;
   std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
   bool in_finals_ = false;
+  bool after_change_ = false; // the trials are because of another network
   std::size_t trial_ = 0;
   std::int64_t period_ = 0; // calls from one look at the clocks to the next
   std::int64_t calls_ = 0;  // of this trial, or since the last look at the clocks
