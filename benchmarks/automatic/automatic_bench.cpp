@@ -227,11 +227,12 @@ private:
 
   /// The trials of `automatic`, until it has chosen.
   void try_out(subject& each) {
-    constexpr int most_trials = 200;
+    constexpr int most_trials = 2000; // short calls are tried often
     do {
       each.trial_seconds += call(each, each.trial_calls).seconds;
       each.trial_calls += 1;
-    } while (each.chooses->state().text.empty() && each.trial_calls < most_trials);
+    } while (each.chooses->state().text.empty() && each.trial_calls < most_trials &&
+             each.trial_seconds < 10 * asked_.seconds);
     each.chosen = chosen_by(*each.chooses);
     each.trial_switches = each.chooses->switches();
   }

@@ -307,13 +307,17 @@ public:
   std::string table() const { return detail::table_of(forecasts_); }
 
 private:
-  static constexpr std::size_t most_finalists = 4;
-  static constexpr int trial_calls = 2;         // the first of which makes room and draws regions
+  static constexpr std::size_t most_finalists = 8;
+  static constexpr int trial_calls = 2;         // at least; the first makes room and draws regions
   static constexpr int final_calls = 4;         // the same
+  static constexpr double trial_seconds = 4e-3; // short calls are repeated for so long, since a single one is noise
+  static constexpr double most_repeated = 32;   // but so often at most
   static constexpr double trial_slack = 1.6;    // a prediction may be off by so much
   static constexpr double final_slack = 1.25;   // a single time may be off by so much
   static constexpr double switch_gain = 0.9;    // a switch must take less than this share of the time
   static constexpr double network_change = 1.4; // the clocks say so by this factor
+  static constexpr double noisy_messages = 10;  // and by more than the latency of so many
+  static constexpr double model_error = 4;      // a prediction is not off by so much, if the network is as it was
   static constexpr double fit_slack = 1.1;      // a call may be off the time that it is fitted to by this factor
 
   void check_fit(agreement& terms) const {
@@ -430,6 +434,7 @@ private:
   // Predicts every scheme and begins trials of all that come near the best. Collective. Where the network has changed
   // its rate is known badly, so the best of dense and sparse schemes are tried from further away.
   void predict(bool changed = false) {
+    after_change_ = changed;
     forecasts_ = forecasts_of(k_);
     if (forecasts_.empty()) {
       throw error(fault::option_out_of_range, "automatic has no scheme to choose from");
@@ -439,6 +444,8 @@ private:
       predicted.push_back(each.predicted);
     }
     agree_on(predicted, reduction::max);
+    least_.assign(forecasts_.size(), 0);
+    tried_.clear();
     trials_.resize(forecasts_.size());
     std::iota(trials_.begin(), trials_.end(), std::size_t(0));
     std::stable_sort(trials_.begin(), trials_.end(),
@@ -452,6 +459,18 @@ private:
       return predicted[each] > slack * limit && forecasts_[each].text != chosen_; // which is measured beside the others
     });
     begin_round(false);
+  }
+
+  // The time that a call takes is another one, by more than ranks wait for each other's processor.
+  bool has_changed(double now, double then, double factor = network_change) const {
+    double const noise = machine_.meeting + noisy_messages * machine_.latency;
+    return std::max(now, then) >= factor * std::min(now, then) && std::abs(now - then) > noise;
+  }
+
+  // Calls of the scheme on trial, the same on all ranks, as its prediction is.
+  int calls_of_trial() const {
+    double const repeated = trial_seconds / std::max(forecasts_[trials_[trial_]].predicted, 1e-12);
+    return std::max(in_finals_ ? final_calls : trial_calls, static_cast<int>(std::min(repeated, most_repeated)));
   }
 
   void begin_round(bool finals) {
@@ -517,10 +536,17 @@ private:
       }
       return;
     }
-    if (calls_ < (in_finals_ ? final_calls : trial_calls)) {
+    if (!first) {
+      tried_.push_back(seconds);
+    }
+    if (calls_ < calls_of_trial()) {
       return;
     }
-    forecasts_[trials_[trial_]].measured = window_;
+    auto const middle = tried_.begin() + std::ssize(tried_) / 2;
+    std::nth_element(tried_.begin(), middle, tried_.end());
+    forecasts_[trials_[trial_]].measured = *middle;
+    least_[trials_[trial_]] = window_;
+    tried_.clear();
     calls_ = 0;
     window_ = 0;
     trial_ += 1;
@@ -533,11 +559,12 @@ private:
   void end_round() {
     std::vector<double> times;
     for (std::size_t const each : trials_) {
-      times.push_back(forecasts_[each].measured);
+      times.insert(times.end(), {forecasts_[each].measured, least_[each]});
     }
     agree_on(times, reduction::min); // the call of the rank that came last began when all were there
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      forecasts_[trials_[i]].measured = std::max(times[i], 1e-12);
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      forecasts_[trials_[i]].measured = std::max(times[2 * i], 1e-12);
+      least_[trials_[i]] = std::max(times[2 * i + 1], 1e-12);
     }
     auto const time = [&](std::size_t each) { return forecasts_[each].measured; };
     std::stable_sort(trials_.begin(), trials_.end(), [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
@@ -557,16 +584,34 @@ private:
     std::string const text = stays ? chosen_ : forecasts_[fastest].text;
     switches_ += !chosen_.empty() && chosen_ != text ? 1 : 0;
     chosen_ = text;
-    settle(stays ? before : time(fastest));
+    auto const taken = find(chosen_);
+    double const seconds = least_[static_cast<std::size_t>(taken - forecasts_.begin())];
+    if (after_change_ && has_changed(seconds, taken->predicted, model_error)) {
+      learn_rate(*taken, seconds, taken->predicted); // the network went on to change during the trials
+      predict();
+      return;
+    }
+    settle(seconds);
   }
 
-  // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
+  // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls. The least time of
+  // a call is `seconds`, until the clocks say otherwise.
   void settle(double seconds) {
+    usual_ = seconds;
     trials_.clear();
     begin_round(false);
     double const agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency;
     auto const calls = static_cast<std::int64_t>(std::min(100 * agreeing / std::max(seconds, 1e-12), 1e9));
     period_ = std::min(how_.recheck, std::max<std::int64_t>(calls, 8));
+  }
+
+  // The processor is the same, so the network is another one: as fast as the bytes of this scheme tell.
+  void learn_rate(forecast const& place, double now, double then) {
+    double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
+    bool const tells = place.cost.bytes > 0 && now > beside;
+    double const sending = now - beside + machine_.head_start;
+    machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;
+    agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
   }
 
   void look_at_clocks() {
@@ -575,15 +620,9 @@ private:
     now = std::max(now, 1e-12);
     begin_round(false);
     forecast const& place = *find(chosen_);
-    double const then = place.measured > 0 ? place.measured : place.predicted;
-    bool const changed = now >= network_change * then || now * network_change <= then;
+    bool const changed = has_changed(now, usual_);
     if (changed) {
-      // The processor is the same, so the network is another one: as fast as this scheme's bytes tell.
-      double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
-      bool const tells = place.cost.bytes > 0 && now > beside;
-      double const sending = now - beside + machine_.head_start;
-      machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;
-      agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
+      learn_rate(place, now, usual_);
     }
     double const factor = now / std::max(machine_.seconds(place.cost, place.format), 1e-12);
     std::int64_t const k_before = k_;
@@ -613,10 +652,14 @@ private:
   std::vector<forecast> forecasts_;
   std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
   bool in_finals_ = false;
+  bool after_change_ = false; // the trials are because of another network
   std::size_t trial_ = 0;
-  std::int64_t period_ = 0; // calls from one look at the clocks to the next
-  std::int64_t calls_ = 0;  // of this trial, or since the last look at the clocks
-  double window_ = 0;       // the least time of these
+  std::int64_t period_ = 0;   // calls from one look at the clocks to the next
+  std::int64_t calls_ = 0;    // of this trial, or since the last look at the clocks
+  double window_ = 0;         // the least time of these
+  double usual_ = 0;          // the least time of the scheme that was chosen, by its trial
+  std::vector<double> tried_; // times of this trial
+  std::vector<double> least_; // of each forecast that was tried
   std::string chosen_;
   std::int64_t switches_ = 0;
   std::map<std::string, any_state> states_; // of each scheme that was used
