@@ -63,7 +63,7 @@ machine_model machine_of(options const& asked, std::int64_t length) {
       throw std::runtime_error(asked.machine + " cannot be read");
     }
     try {
-      machine = oktopk::load_machine(in);
+      machine = oktopk::machine_model::load(in);
     } catch (oktopk::error const& found) {
       throw std::runtime_error(asked.machine + ": " + found.sentence());
     }

@@ -446,8 +446,8 @@ TEST_CASE("automatic: what an encoding takes for nothing is not counted for each
     auto const coo_of = [&](std::int64_t selected) {
       return measure_machine<float, std::int32_t>(E(), comm, length, selected).formats.front();
     };
-    format_speed const few = coo_of(1);
-    format_speed const many = coo_of(length / 2);
+    machine_model::format_speed const few = coo_of(1);
+    machine_model::format_speed const many = coo_of(length / 2);
     INFO(few.format << ": " << few.encode << " s an entry, of many " << many.encode);
     CHECK(few.encode < 30 * many.encode + 2e-8);
     INFO("decoded: " << few.decode << " s an entry, of many " << many.decode);
@@ -557,10 +557,10 @@ TEST_CASE("automatic: a machine is written down and read again; other text is re
   std::stringstream file;
   file << measured;
   std::ostringstream again;
-  again << load_machine(file);
+  again << machine_model::load(file);
   CHECK(again.str() == file.str());
   for (std::string const text : {"latency = fast", "latency 3", "speed = 3", "select = -1", "add = nan"}) {
     std::istringstream in(text);
-    CHECK(outcome_of([&] { load_machine(in); }).says(text));
+    CHECK(outcome_of([&] { machine_model::load(in); }).says(text));
   }
 }

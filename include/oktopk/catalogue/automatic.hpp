@@ -343,7 +343,7 @@ private:
     }
     std::ifstream in(how_.machine_file);
     try {
-      how_.machine = in ? load_machine(in) : throw error(fault::bad_state, "cannot be read");
+      how_.machine = in ? machine_model::load(in) : throw error(fault::bad_state, "cannot be read");
     } catch (error const& found) {
       terms.note(found.code(), "machine=" + how_.machine_file + ": " + found.sentence());
     }

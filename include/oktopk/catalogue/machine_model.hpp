@@ -30,18 +30,18 @@
 
 namespace oktopk {
 
-/// Seconds that a format takes for one entry.
-struct format_speed {
-  std::string format; ///< the format's name, values included
-  double encode = 0;
-  double decode = 0;
-};
-
 /// The speed of a network and of a processor: what a `call_cost` takes here.
 ///
 /// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks where it comes from
 /// `measure_machine`. Written and read as text, one name and number a line, so it can be typed from a data sheet.
 struct machine_model {
+  /// Seconds that a format takes for one entry.
+  struct format_speed {
+    std::string format; ///< the format's name, values included
+    double encode = 0;
+    double decode = 0;
+  };
+
   static constexpr double short_bytes = 1 << 14; ///< messages of fewer bytes have a part of `handshake`
 
   double meeting = 0;    ///< seconds of a call beside its work, since ranks do not begin it at one time
@@ -54,6 +54,9 @@ struct machine_model {
   double add = 1e-9;              ///< seconds a dense value that is added or copied
   double pass = 0;                ///< seconds of a selection, an encoding or a decoding of nothing
   std::vector<format_speed> formats{};
+
+  /// Reads what `<<` wrote; numbers that are missing keep their defaults. Throws `bad_state` for a line that is none.
+  static machine_model load(std::istream& in);
 
   /// Seconds of a call whose entries have a format of that name; one that was not measured counts as the slowest.
   double seconds(call_cost const& cost, std::string_view format) const {
@@ -104,8 +107,7 @@ inline std::ostream& operator<<(std::ostream& out, machine_model const& model) {
   return out;
 }
 
-/// Reads what `<<` wrote; numbers that are missing keep their defaults. Throws `bad_state` for a line that is none.
-inline machine_model load_machine(std::istream& in) {
+inline machine_model machine_model::load(std::istream& in) {
   machine_model model;
   for (std::string line; std::getline(in, line);) {
     std::size_t const equals = line.find(" = ");
@@ -231,8 +233,9 @@ struct spread_indices {
 
 /// Measures what this processor takes for entries of one format.
 template <execution_space E, sparse_format Format, communicator Comm>
-format_speed measure_format(E const& exec, shared_clock<Comm>& clock, Format const& format, std::int64_t count,
-                            std::int64_t length, typename Format::value_type const* values) {
+machine_model::format_speed measure_format(E const& exec, shared_clock<Comm>& clock, Format const& format,
+                                           std::int64_t count, std::int64_t length,
+                                           typename Format::value_type const* values) {
   using index_type = typename Format::index_type;
   using value_type = typename Format::value_type;
   using memory_space = typename E::memory_space;
