@@ -28,6 +28,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -283,9 +284,10 @@ private:
     return texts;
   }
 
-  /// Every scheme is warmed up alike, then all are called by turns. Calls are as many as fit into equal shares of the
-  /// time, so slow schemes have few, and those that are far behind the fastest only what was measured at first. Decided
-  /// by times that all ranks have agreed on.
+  /// Every scheme is warmed up alike, then all are called by turns, in an order that is drawn for each round: behind the
+  /// same scheme every time, one would always find the network as that scheme leaves it. Calls are as many as fit into
+  /// equal shares of the time, so slow schemes have few, and those that are far behind the fastest only what was measured
+  /// at first. Decided by times that all ranks have agreed on.
   void measure_by_turns(double share, int groups) {
     for (subject& each : subjects_) {
       if (each.usual == 0) {
@@ -299,9 +301,13 @@ private:
       each.wanted = each.chooses ? (each.wanted + groups - 1) / groups : each.wanted;
       rounds = std::max(rounds, each.wanted);
     }
+    std::vector<std::size_t> order(subjects_.size());
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    std::mt19937_64 draw(asked_.seed); // the same on all ranks
     for (int round = 0; round < rounds; ++round) {
-      for (std::size_t i = 0; i < subjects_.size(); ++i) {
-        subject& each = subjects_[(i + static_cast<std::size_t>(round)) % subjects_.size()];
+      std::shuffle(order.begin(), order.end(), draw);
+      for (std::size_t const which : order) {
+        subject& each = subjects_[which];
         if ((round + 1) * each.wanted / rounds > round * each.wanted / rounds) {
           note(each, call(each, round));
         }

@@ -307,17 +307,17 @@ public:
   std::string table() const { return detail::table_of(forecasts_); }
 
 private:
-  static constexpr std::size_t most_finalists = 8;
+  static constexpr std::size_t most_finalists = 4;
   static constexpr int trial_calls = 2;         // at least; the first makes room and draws regions
   static constexpr int final_calls = 4;         // the same
-  static constexpr double trial_seconds = 4e-3; // short calls are repeated for so long, since a single one is noise
-  static constexpr double most_repeated = 32;   // but so often at most
+  static constexpr double trial_seconds = 1e-3; // short calls are repeated for so long, since a single one is noise
+  static constexpr double most_repeated = 24;   // but so often at most
   static constexpr double trial_slack = 1.6;    // a prediction may be off by so much
   static constexpr double final_slack = 1.25;   // a single time may be off by so much
   static constexpr double switch_gain = 0.9;    // a switch must take less than this share of the time
   static constexpr double network_change = 1.4; // the clocks say so by this factor
   static constexpr double noisy_messages = 10;  // and by more than the latency of so many
-  static constexpr double model_error = 4;      // a prediction is not off by so much, if the network is as it was
+  static constexpr double model_error = 8;      // a prediction is not off by so much, if the network is as it was
   static constexpr double fit_slack = 1.1;      // a call may be off the time that it is fitted to by this factor
 
   void check_fit(agreement& terms) const {
@@ -444,8 +444,6 @@ private:
       predicted.push_back(each.predicted);
     }
     agree_on(predicted, reduction::max);
-    least_.assign(forecasts_.size(), 0);
-    tried_.clear();
     trials_.resize(forecasts_.size());
     std::iota(trials_.begin(), trials_.end(), std::size_t(0));
     std::stable_sort(trials_.begin(), trials_.end(),
@@ -536,17 +534,10 @@ private:
       }
       return;
     }
-    if (!first) {
-      tried_.push_back(seconds);
-    }
     if (calls_ < calls_of_trial()) {
       return;
     }
-    auto const middle = tried_.begin() + std::ssize(tried_) / 2;
-    std::nth_element(tried_.begin(), middle, tried_.end());
-    forecasts_[trials_[trial_]].measured = *middle;
-    least_[trials_[trial_]] = window_;
-    tried_.clear();
+    forecasts_[trials_[trial_]].measured = window_;
     calls_ = 0;
     window_ = 0;
     trial_ += 1;
@@ -559,12 +550,11 @@ private:
   void end_round() {
     std::vector<double> times;
     for (std::size_t const each : trials_) {
-      times.insert(times.end(), {forecasts_[each].measured, least_[each]});
+      times.push_back(forecasts_[each].measured);
     }
     agree_on(times, reduction::min); // the call of the rank that came last began when all were there
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
-      forecasts_[trials_[i]].measured = std::max(times[2 * i], 1e-12);
-      least_[trials_[i]] = std::max(times[2 * i + 1], 1e-12);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      forecasts_[trials_[i]].measured = std::max(times[i], 1e-12);
     }
     auto const time = [&](std::size_t each) { return forecasts_[each].measured; };
     std::stable_sort(trials_.begin(), trials_.end(), [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
@@ -584,20 +574,17 @@ private:
     std::string const text = stays ? chosen_ : forecasts_[fastest].text;
     switches_ += !chosen_.empty() && chosen_ != text ? 1 : 0;
     chosen_ = text;
-    auto const taken = find(chosen_);
-    double const seconds = least_[static_cast<std::size_t>(taken - forecasts_.begin())];
-    if (after_change_ && has_changed(seconds, taken->predicted, model_error)) {
-      learn_rate(*taken, seconds, taken->predicted); // the network went on to change during the trials
+    double const seconds = stays ? before : time(fastest);
+    if (forecast const& taken = *find(chosen_); after_change_ && has_changed(seconds, taken.predicted, model_error)) {
+      learn_rate(taken, seconds, taken.predicted); // the network went on to change during the trials
       predict();
       return;
     }
     settle(seconds);
   }
 
-  // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls. The least time of
-  // a call is `seconds`, until the clocks say otherwise.
+  // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
   void settle(double seconds) {
-    usual_ = seconds;
     trials_.clear();
     begin_round(false);
     double const agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency;
@@ -620,9 +607,10 @@ private:
     now = std::max(now, 1e-12);
     begin_round(false);
     forecast const& place = *find(chosen_);
-    bool const changed = has_changed(now, usual_);
+    double const then = place.measured > 0 ? place.measured : place.predicted;
+    bool const changed = has_changed(now, then);
     if (changed) {
-      learn_rate(place, now, usual_);
+      learn_rate(place, now, then);
     }
     double const factor = now / std::max(machine_.seconds(place.cost, place.format), 1e-12);
     std::int64_t const k_before = k_;
@@ -654,12 +642,9 @@ private:
   bool in_finals_ = false;
   bool after_change_ = false; // the trials are because of another network
   std::size_t trial_ = 0;
-  std::int64_t period_ = 0;   // calls from one look at the clocks to the next
-  std::int64_t calls_ = 0;    // of this trial, or since the last look at the clocks
-  double window_ = 0;         // the least time of these
-  double usual_ = 0;          // the least time of the scheme that was chosen, by its trial
-  std::vector<double> tried_; // times of this trial
-  std::vector<double> least_; // of each forecast that was tried
+  std::int64_t period_ = 0; // calls from one look at the clocks to the next
+  std::int64_t calls_ = 0;  // of this trial, or since the last look at the clocks
+  double window_ = 0;       // the least time of these
   std::string chosen_;
   std::int64_t switches_ = 0;
   std::map<std::string, any_state> states_; // of each scheme that was used
