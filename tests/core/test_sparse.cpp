@@ -46,7 +46,7 @@ TEST_CASE("an update tells sums, contributed and returned entries apart") {
   std::vector<std::int64_t> const contributed = {6};
   std::vector<std::int64_t> const dropped = {1, 2};
   std::vector<double> const dropped_values = {10, 20};
-  update const made(entries(indices.data(), values.data(), 3), contributed.data(), 1,
+  update const made(entries(indices.data(), values.data(), 3), update::indices_type(contributed.data(), 1),
                     entries(dropped.data(), dropped_values.data(), 2));
   REQUIRE(made.indices().extent(0) == 3);
   REQUIRE(made.values().extent(0) == 3);

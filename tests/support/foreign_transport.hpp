@@ -192,14 +192,14 @@ private:
 
   // The host, which moves the bytes here, does not reach a device's memory.
   template <oktopk::execution_space E>
-  static std::span<std::byte> staged(E const& exec, oktopk::bulk_message const& message, bulk_request& request) {
-    request.staged_.resize(message.bytes.size());
+  static std::span<std::byte> staged(E const& exec, oktopk::bulk_message const& message, bulk_request& lent) {
+    lent.staged_.resize(message.bytes.size());
     if (message.receives) {
-      request.received_at_ = message.bytes.data();
+      lent.received_at_ = message.bytes.data();
     } else {
-      copy<Kokkos::HostSpace, memory>(exec, message.bytes.data(), request.staged_.data(), message.bytes.size());
+      copy<Kokkos::HostSpace, memory>(exec, message.bytes.data(), lent.staged_.data(), message.bytes.size());
     }
-    return request.staged_;
+    return lent.staged_;
   }
 
   template <class ToSpace, class FromSpace, oktopk::execution_space E, class T>

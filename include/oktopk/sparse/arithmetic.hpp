@@ -225,7 +225,7 @@ public:
   /// The same, and notes an overflow in the call: kernels of a device look for it beside.
   template <class Call>
   entries_type extract_sums(Call& call) {
-    entries_type const sums = extract(call.exec);
+    entries_type sums = extract(call.exec);
     if constexpr (detail::is_device<E>) {
       call.note(not_finite_ < 0 ? detail::fault_report()
                                 : detail::fault_report{fault::non_finite, not_finite_, detail::fault_subject::sum});
