@@ -42,7 +42,10 @@ def test_installs_what_is_missing(tmp_path, typed, before, there, goes_on, said,
         (signs / name).touch()
     stdin = subprocess.DEVNULL
     if typed is not None:
-        terminal, stdin = pty.openpty()
+        try:
+            terminal, stdin = pty.openpty()
+        except OSError as error:
+            pytest.skip(f"no terminal can be made here: {error}")
         os.write(terminal, typed.encode())
     done = run_there([], "sh", "-euc", before + INSTALL, ROOT, cwd=tmp_path, stdin=stdin,
                      PATH=f"{programs}:{os.environ['PATH']}", SIGNS=str(signs), BUILDS=str(tmp_path / "builds"))
@@ -59,8 +62,8 @@ def test_scripts_take_yes(script):
 
 def test_benchmarks_are_configured_alone(tmp_path):
     """As run.py does it, without the examples and the tests: what the benchmarks link is there."""
-    succeed("cmake", "-S", ROOT, "-B", tmp_path, "-DOKTOPK_ENABLE_BENCHMARKS=ON", "-DOKTOPK_ENABLE_MPI=OFF",
-            "-DOKTOPK_ENABLE_TORCH=OFF")
+    succeed("cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path, "-DOKTOPK_ENABLE_BENCHMARKS=ON",
+            "-DOKTOPK_ENABLE_MPI=OFF", "-DOKTOPK_ENABLE_TORCH=OFF")
 
 
 # --- where it builds ------------------------------------------------------------------------------
