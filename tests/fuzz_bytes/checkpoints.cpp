@@ -117,8 +117,10 @@ struct in_buckets : oktopk::bucketed<plain> {
 struct by_name : any {
   using state_type = oktopk::any_state;
 
-  by_name() : any(std::in_place_type<reused>, execution(), comm(), {.length = length, .k = 7}) {}
-  void step() { (*this)(ramp(length)); }
+  by_name()
+      : any(std::in_place_type<reused>, execution(), comm(),
+            reused::options{.length = oktopk_fuzz::length, .k = 7}) {} // not the member `length`
+  void step() { (*this)(ramp(oktopk_fuzz::length)); }
 };
 
 // The state of one inside a state: this has its checkpoint damaged, `by_name` what is around it.
