@@ -83,7 +83,7 @@ void check_overflow_on_rank_1(std::string const& words) {
     comm.reset();
     auto const heard = failure_of([&] { allreduce(to_view(std::vector<float>(10))); });
     CHECK(allreduce.state().iteration == 0);
-    CHECK(comm.total().words_sent() <= allreduce.bound_words());
+    CHECK((Lossless || comm.total().words_sent() <= allreduce.bound_words())); // else they leave, which is beside it
     throw oktopk::error(heard.code, heard.text);
   });
   CHECK(unlike(failures, oktopk::fault::non_finite, words) == "");

@@ -89,9 +89,8 @@ TEST_CASE("simulated worlds keep the contract of a communicator, in whatever ord
 }
 
 TEST_CASE("a deadlock is an error at once in a simulated world as well, whatever the time limit") {
-  auto const heard = outcomes_of(2, 1, {}, [](in_process_communicator comm) {
-    receive_number<int>(comm, 1 - comm.rank(), phase::control);
-  });
+  auto const heard = outcomes_of(
+      2, 1, {}, [](in_process_communicator comm) { receive_number<int>(comm, 1 - comm.rank(), phase::control); });
   CHECK((heard[0].code == fault::deadlock && heard[1] == heard[0]));
 }
 

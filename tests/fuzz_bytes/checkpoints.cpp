@@ -114,13 +114,14 @@ struct in_buckets : oktopk::bucketed<plain> {
   }
 };
 
-struct by_name : any {
+struct by_name {
   using state_type = oktopk::any_state;
 
-  by_name()
-      : any(std::in_place_type<reused>, execution(), comm(),
-            reused::options{.length = oktopk_fuzz::length, .k = 7}) {} // not the member `length`
-  void step() { (*this)(ramp(oktopk_fuzz::length)); }
+  oktopk::any_state const& state() const { return inside.state(); }
+  void restore(state_type const& saved) { inside.restore(saved); }
+  void step() { inside(ramp(length)); }
+
+  any inside{std::in_place_type<reused>, execution(), comm(), reused::options{.length = length, .k = 7}};
 };
 
 // The state of one inside a state: this has its checkpoint damaged, `by_name` what is around it.
