@@ -16,6 +16,7 @@
 #include <oktopk/dense/rabenseifner.hpp>
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
+#include <oktopk/dense/swing.hpp>
 
 using namespace oktopk_tests;
 

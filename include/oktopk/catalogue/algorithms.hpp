@@ -14,6 +14,7 @@
 #include <oktopk/catalogue/automatic.hpp>
 #include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/catalogue/policies.hpp>
+#include <oktopk/dense/swing.hpp>
 
 #include <algorithm>
 #include <tuple>

@@ -38,12 +38,19 @@ private:
 
 namespace detail {
 
-/// A send or a receive of this rank, to its end: `start()` gives the request.
-template <communicator Comm, class Start>
-void send_or_receive(Comm& comm, Start const& start) {
+template <communicator Comm>
+void send_alone(Comm& comm, std::span<std::byte const> out, int to, phase use) {
   typename Comm::request one;
   cancel_on_unwind const guard(comm, one);
-  one = start();
+  one = comm.isend(out, to, use);
+  comm.wait_all(std::span(&one, 1));
+}
+
+template <communicator Comm>
+void receive_alone(Comm& comm, std::span<std::byte> in, int from, phase use) {
+  typename Comm::request one;
+  cancel_on_unwind const guard(comm, one);
+  one = comm.irecv(in, from, use);
   comm.wait_all(std::span(&one, 1));
 }
 
@@ -114,8 +121,8 @@ void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
     return;
   }
   std::byte here{1};
-  send_or_receive(comm, [&] { return comm.isend(std::span<std::byte const>(&here, 1), root, use); });
-  send_or_receive(comm, [&] { return comm.irecv(std::span(&here, 1), root, use); });
+  send_alone(comm, std::span<std::byte const>(&here, 1), root, use);
+  receive_alone(comm, std::span(&here, 1), root, use);
 }
 
 /// Sends to one peer and receives from another at once; both messages have the same phase.
@@ -198,12 +205,12 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
     }
   };
   if (at.is_folded) {
-    detail::send_or_receive(comm, [&] { return comm.isend(std::as_bytes(data), rank - 1, use); });
-    detail::send_or_receive(comm, [&] { return comm.irecv(std::as_writable_bytes(data), rank - 1, use); });
+    detail::send_alone(comm, std::as_bytes(data), rank - 1, use);
+    detail::receive_alone(comm, std::as_writable_bytes(data), rank - 1, use);
     return;
   }
   if (at.in_pair) {
-    detail::send_or_receive(comm, [&] { return comm.irecv(std::as_writable_bytes(theirs), rank + 1, use); });
+    detail::receive_alone(comm, std::as_writable_bytes(theirs), rank + 1, use);
     combine();
   }
   for (int distance = 1; distance < at.core; distance *= 2) {
@@ -212,7 +219,7 @@ void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, 
     combine();
   }
   if (at.in_pair) {
-    detail::send_or_receive(comm, [&] { return comm.isend(std::as_bytes(data), rank + 1, use); });
+    detail::send_alone(comm, std::as_bytes(data), rank + 1, use);
   }
 }
 

@@ -97,10 +97,15 @@ struct option_writer {
   template <class T, class... About>
   void operator()(std::string_view key, T const& value, About const&... about) {
     if constexpr (std::is_arithmetic_v<T>) {
-      text += (text.empty() ? "" : ", ") + spelled(key) + " " + option_text(value);
+      add(key, option_text(value));
     } else if constexpr (std::is_enum_v<T>) {
-      text += (text.empty() ? "" : ", ") + spelled(key) + " " + option_text(value, about...);
+      add(key, option_text(value, about...));
     }
+  }
+
+private:
+  void add(std::string_view key, std::string const& value) {
+    text += (text.empty() ? "" : ", ") + spelled(key) + " " + value;
   }
 };
 
