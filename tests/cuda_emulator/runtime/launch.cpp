@@ -21,8 +21,8 @@ struct configuration {
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
 };
-// The configuration of a launch, from its triple brackets until its stub fetches it. An argument of a kernel may launch
-// another kernel, so there may be several.
+// The configuration of a launch, from its triple brackets until the kernel's host function fetches it. An argument of a
+// kernel may launch another kernel, so there may be several.
 thread_local std::vector<configuration> pending;
 
 constexpr u32 largest_shared = 65536;
