@@ -256,66 +256,6 @@ TEST_CASE("automatic: a change of the network is learnt in a few calls, with one
                              Catch::Matchers::StartsWith("gtopk"));
 }
 
-TEST_CASE("automatic: less than the latency of ten messages is no other network", "[automatic]") {
-  std::atomic<double> seconds_per_byte = 0;
-  in_process::run(2, [&](in_process_communicator plain) {
-    machine_model machine = network(1e-3, 1e-12);
-    machine.select = 1e-7;
-    automatic<E, slow> allreduce(E(), slow(plain, seconds_per_byte),
-                                 {.length = length, .k = 500, .recheck = 3, .machine = machine});
-    settle(allreduce, plain.rank());
-    seconds_per_byte = 5e-8; // a dense call of some 100 us takes 4 ms more
-    for (int i = 0; i < 30; ++i) {
-      allreduce(gradient_of(plain.rank(), i));
-    }
-    CHECK(allreduce.machine().seconds_per_byte == 1e-12);
-    CHECK(!allreduce.state().text.empty()); // nothing is on trial
-  });
-}
-
-TEST_CASE("automatic: short calls are tried often, long ones twice", "[automatic]") {
-  auto const calls_of_first_trial = [](double latency) {
-    int calls = 0;
-    in_process::run(2, [&](in_process_communicator comm) {
-      machine_model machine = network(latency, 1e-12);
-      machine.add = 1e-12;
-      automatic<E, in_process_communicator> allreduce(
-          E(), comm, {.length = length, .k = k, .dense_update = true, .machine = machine});
-      std::string first;
-      for (int i = 0; i < 60; ++i) {
-        allreduce(gradient_of(comm.rank(), i));
-        std::string const text = allreduce.explain().substr(0, allreduce.explain().find(':'));
-        first = i == 0 ? text : first;
-        calls += comm.rank() == 0 && calls == i && text == first ? 1 : 0;
-      }
-    });
-    return calls;
-  };
-  CHECK(calls_of_first_trial(1e-6) == 24);
-  CHECK(calls_of_first_trial(1e-2) == 2);
-}
-
-TEST_CASE("automatic: a network that changes again during the trials of its change is noticed", "[automatic]") {
-  std::atomic<double> seconds_per_byte = 0;
-  in_process::run(2, [&](in_process_communicator plain) {
-    machine_model machine = network(1e-6, 1e-12);
-    machine.add = 1e-10;
-    machine.select = 2e-9;
-    automatic<E, slow> allreduce(E(), slow(plain, seconds_per_byte),
-                                 {.length = length, .k = 500, .recheck = 3, .machine = machine});
-    settle(allreduce, plain.rank());
-    seconds_per_byte = 2e-8;
-    int calls = 0;
-    for (; calls < 400 && allreduce.machine().seconds_per_byte < 5e-9; ++calls) {
-      allreduce(gradient_of(plain.rank(), calls));
-    }
-    REQUIRE(calls < 400);
-    seconds_per_byte = 8e-7;
-    settle(allreduce, plain.rank());
-    CHECK(allreduce.machine().seconds_per_byte > 2e-7);
-  });
-}
-
 TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[automatic]") {
   std::set<std::string> tried;
   in_process::run(4, [&](in_process_communicator comm) {

@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/catalogue/machine_model.hpp>
+#include <oktopk/catalogue/scheme_choice.hpp>
 #include <oktopk/comm/agreement.hpp>
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/cost.hpp>
@@ -17,10 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <iomanip>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -36,18 +35,6 @@ enum class allowed_sums : std::uint8_t {
   unrounded, ///< of any scheme that rounds nothing, dense ones included
   exact,     ///< to the bit those of `ok_topk` with its default policies
   rounded,   ///< of any scheme; what a lossy format rounds off returns to the residual
-};
-
-/// A scheme of the catalogue and the time that it is expected to take.
-struct forecast {
-  std::string text;     ///< for `make_allreduce`
-  std::string format;   ///< of the entries, or of the coded values, as `machine_model` names it
-  call_cost cost;       ///< of a steady call
-  bool exact = false;   ///< same bits as `ok_topk`
-  bool rounded = false; ///< by a lossy format or codec
-  bool dense = false;   ///< the update has every value
-  double predicted = 0; ///< seconds of a call
-  double measured = 0;  ///< seconds, by the clock of the rank that came last; 0 before the first call
 };
 
 /// All schemes that tell their cost, over P ranks, in the order of the catalogue.
@@ -70,20 +57,6 @@ any_allreduce<E, Comm, Value, Index> make_scheme(E const& exec, Comm const& comm
 
 inline bool is_allowed(forecast const& each, allowed_sums sums) {
   return sums == allowed_sums::rounded || (sums == allowed_sums::exact ? each.exact : !each.rounded);
-}
-
-/// Lines of all forecasts, the fastest first.
-inline std::string table_of(std::vector<forecast> all) {
-  std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.predicted < b.predicted; });
-  std::ostringstream out;
-  out << std::setprecision(4) << "predicted ms  measured ms  messages         bytes  scheme\n";
-  for (forecast const& each : all) {
-    out << std::setw(12) << 1e3 * each.predicted << std::setw(13);
-    (each.measured > 0 ? out << 1e3 * each.measured : out << '-')
-        << std::setw(10) << each.cost.messages + each.cost.beside << std::setw(14) << std::llround(each.cost.bytes)
-        << "  " << each.text << '\n';
-  }
-  return out.str();
 }
 
 } // namespace detail
@@ -113,10 +86,10 @@ struct automatic_state {
 /// come near the best prediction, keeps the fastest, and looks again when its clock says that the network is another.
 ///
 /// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls, or
-/// more often where that takes less than 1 % of the time, and after trials. Every call is a whole allreduce of one
-/// scheme, so no gradient is lost in a trial or a switch; what the caller carries (residual, momentum) goes on, and so
-/// do thresholds between variants of one scheme. A switch needs a scheme that is 10 % faster. `explain()` says what was
-/// chosen and why, `table()` what else there was.
+/// more often where that takes less than 1 % of the time, and before each call on trial, so that all begin it together.
+/// Every call is a whole allreduce of one scheme, so no gradient is lost in a trial or a switch; what the caller carries
+/// (residual, momentum) goes on, and so do thresholds between variants of one scheme. A switch needs a scheme that is
+/// 10 % faster. `explain()` says what was chosen and why, `table()` what else there was.
 ///
 /// `update.contributed()` tells as ever what has left the residual: all entries, after a call of a dense scheme.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
@@ -191,15 +164,16 @@ public:
   call_statistics const& last_call() const { return last() ? last()->last_call() : no_call_; }
   machine_model const& machine() const { return machine_; }
   /// Decisions for another scheme than the one before; trials are none.
-  std::int64_t switches() const { return switches_; }
+  std::int64_t switches() const { return choice_.switches(); }
   /// All schemes that may be chosen, in the order of the catalogue.
-  std::vector<forecast> const& forecasts() const { return forecasts_; }
+  std::vector<forecast> const& forecasts() const { return choice_.forecasts(); }
 
   /// The bound of the scheme of the last call, and the agreement on the clocks. What it takes to make a scheme for its
   /// first call, a few control messages, is beside it.
   double bound_words() const {
-    double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts_) + 3);
-    return (last() ? last()->bound_words() : 0) + agreeing;
+    double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts()) + 3);
+    double const meeting = detail::allreduce_words_at_most(comm_.size(), 2);
+    return (last() ? last()->bound_words() : 0) + agreeing + meeting;
   }
 
   /// Another number of entries from the next call on; see `selecting_base::set_k`. Predicts anew. Collective.
@@ -217,10 +191,10 @@ public:
     state_.k = how_.fit ? k_ : 0;
     state_.text.clear();
     state_.inside = {};
-    if (!chosen_.empty() && trials_.empty()) { // a scheme on trial is not chosen yet
-      state_.text.assign(chosen_.begin(), chosen_.end());
-      auto const found = states_.find(scheme_of(chosen_));
-      bool const is_it = current_ && scheme_of(current_->text()) == scheme_of(chosen_); // or the last on trial
+    if (std::string const& chosen = choice_.chosen(); !chosen.empty() && !choice_.on_trial()) {
+      state_.text.assign(chosen.begin(), chosen.end());
+      auto const found = states_.find(detail::scheme_of(chosen));
+      bool const is_it = current_ && detail::scheme_of(current_->text()) == detail::scheme_of(chosen); // or one tried
       state_.inside = is_it ? current_->state() : found != states_.end() ? found->second : any_state();
     }
     return state_;
@@ -236,14 +210,13 @@ public:
     state_.of_other_ranks = 0;
     retire();
     states_.clear();
-    chosen_.clear();
+    choice_.forget();
     k_ = how_.fit && saved.k > 0 ? std::clamp(saved.k, k_of(how_.fit->least), k_of(how_.fit->most)) : k_;
-    predict(); // forgets the times of trials, on which ranks have not agreed yet
-    if (find(text)->text != text) {
-      return; // none, or one that these options do not allow
+    predict();
+    choice_.choose(text, choice_.find(text).predicted);
+    if (choice_.on_trial()) {
+      return; // the state has none, or one that these options do not allow
     }
-    chosen_ = text;
-    settle(find(text)->predicted);
     use(text);
     any_state inside = saved.inside;
     if (saved.of_other_ranks != 0) {
@@ -258,9 +231,12 @@ public:
   /// One iteration. Collective. The accumulator is only read.
   template <accumulator_input<Index, Value, E> Input>
   update_type const& operator()(Input const& accumulator) {
-    retired_.reset();
+    retired_.reset(); // the last update lives until here
     try {
-      use(trials_.empty() ? chosen_ : forecasts_[trials_[trial_]].text); // the last update lives until here
+      if (choice_.on_trial()) {
+        meet();
+      }
+      use(choice_.next());
     } catch (error const& why) {
       if (detail::breaks_communicator(why.code())) {
         leave(comm_, why);
@@ -272,8 +248,13 @@ public:
     }
     auto const start = detail::seconds_clock::now();
     update_type const& update = (*current_)(accumulator);
-    note_time(detail::seconds_since(start));
+    double const seconds = detail::seconds_since(start);
     state_.iteration += 1;
+    if (choice_.on_trial()) {
+      untold_ = seconds;
+    } else if (choice_.note(seconds)) {
+      look_at_clocks();
+    }
     return update;
   }
 
@@ -281,17 +262,17 @@ public:
   std::string explain() const {
     std::ostringstream out;
     out.precision(3);
-    auto const chosen = find(last() ? last()->text() : forecasts_[trials_.empty() ? 0 : trials_[0]].text);
+    forecast const& chosen = choice_.find(last() ? last()->text() : choice_.next());
     forecast const* dense = nullptr;
-    for (forecast const& each : forecasts_) {
+    for (forecast const& each : forecasts()) {
       bool const faster = each.dense && (dense == nullptr || each.predicted < dense->predicted);
       dense = faster ? &each : dense;
     }
-    out << chosen->text << ": " << 1e3 * chosen->predicted << " ms predicted";
-    if (chosen->measured > 0) {
-      out << ", " << 1e3 * chosen->measured << " measured";
+    out << chosen.text << ": " << 1e3 * chosen.predicted << " ms predicted";
+    if (chosen.measured > 0) {
+      out << ", " << 1e3 * chosen.measured << " measured";
     }
-    if (dense != nullptr && dense != &*chosen) {
+    if (dense != nullptr && dense != &chosen) {
       out << "; " << dense->text << " " << 1e3 * (dense->measured > 0 ? dense->measured : dense->predicted);
     }
     out << "; k = " << 100.0 * static_cast<double>(k_) / static_cast<double>(std::max<std::int64_t>(how_.length, 1))
@@ -304,21 +285,12 @@ public:
 
   /// All schemes that may be chosen, a line each, the fastest prediction first: milliseconds predicted and measured,
   /// messages and bytes of a rank.
-  std::string table() const { return detail::table_of(forecasts_); }
+  std::string table() const { return detail::table_of(forecasts()); }
 
 private:
-  static constexpr std::size_t most_finalists = 4;
-  static constexpr int trial_calls = 2;         // at least; the first makes room and draws regions
-  static constexpr int final_calls = 4;         // the same
-  static constexpr double trial_seconds = 1e-3; // short calls are repeated for so long, since a single one is noise
-  static constexpr double most_repeated = 24;   // but so often at most
-  static constexpr double trial_slack = 1.6;    // a prediction may be off by so much
-  static constexpr double final_slack = 1.25;   // a single time may be off by so much
-  static constexpr double switch_gain = 0.9;    // a switch must take less than this share of the time
-  static constexpr double network_change = 1.4; // the clocks say so by this factor
-  static constexpr double noisy_messages = 10;  // and by more than the latency of so many
-  static constexpr double model_error = 8;      // a prediction is not off by so much, if the network is as it was
-  static constexpr double fit_slack = 1.1;      // a call may be off the time that it is fitted to by this factor
+  static constexpr double most_seconds = 1e3;  // that ranks agree on
+  static constexpr double noisy_messages = 10; // what a call may be off is the latency of so many, and a meeting
+  static constexpr double fit_slack = 1.1;     // a call may be off the time that it is fitted to by this factor
 
   void check_fit(agreement& terms) const {
     if (!how_.fit) {
@@ -386,7 +358,7 @@ private:
   void agree_on(std::span<double> seconds, reduction op) {
     std::vector<std::int64_t> whole;
     for (double const each : seconds) {
-      whole.push_back(static_cast<std::int64_t>(std::min(each, 1e3) * 1e15));
+      whole.push_back(static_cast<std::int64_t>(std::min(each, most_seconds) * 1e15));
     }
     allreduce_integers(comm_, std::span(whole), op, phase::control, workspace_);
     std::transform(whole.begin(), whole.end(), seconds.begin(), [](std::int64_t each) { return 1e-15 * double(each); });
@@ -431,63 +403,47 @@ private:
     allreduce_integers(comm_, std::span(&k_, 1), reduction::min, phase::control, workspace_);
   }
 
-  // Predicts every scheme and begins trials of all that come near the best. Collective. Where the network has changed
-  // its rate is known badly, so the best of dense and sparse schemes are tried from further away.
+  // Predicts every scheme and begins trials. Collective.
   void predict(bool changed = false) {
-    after_change_ = changed;
-    forecasts_ = forecasts_of(k_);
-    if (forecasts_.empty()) {
+    untold_.reset();
+    auto all = forecasts_of(k_);
+    if (all.empty()) {
       throw error(fault::option_out_of_range, "automatic has no scheme to choose from");
     }
     std::vector<double> predicted;
-    for (forecast const& each : forecasts_) {
+    for (forecast const& each : all) {
       predicted.push_back(each.predicted);
     }
     agree_on(predicted, reduction::max);
-    trials_.resize(forecasts_.size());
-    std::iota(trials_.begin(), trials_.end(), std::size_t(0));
-    std::stable_sort(trials_.begin(), trials_.end(),
-                     [&](std::size_t a, std::size_t b) { return predicted[a] < predicted[b]; });
-    double const limit = trial_slack * predicted[trials_.front()];
-    std::array<bool, 2> seen{}; // a sparse scheme, a dense one
-    std::erase_if(trials_, [&](std::size_t each) {
-      forecasts_[each].predicted = predicted[each];
-      bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
-      double const slack = changed && first_of_kind ? 2 : 1;
-      return predicted[each] > slack * limit && forecasts_[each].text != chosen_; // which is measured beside the others
-    });
-    begin_round(false);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].predicted = predicted[i];
+    }
+    choice_.begin(std::move(all),
+                  {.noise = machine_.meeting + noisy_messages * machine_.latency,
+                   .agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency,
+                   .recheck = how_.recheck},
+                  changed);
   }
 
-  // The time that a call takes is another one, by more than ranks wait for each other's processor.
-  bool has_changed(double now, double then, double factor = network_change) const {
-    double const noise = machine_.meeting + noisy_messages * machine_.latency;
-    return std::max(now, then) >= factor * std::min(now, then) && std::abs(now - then) > noise;
-  }
-
-  // Calls of the scheme on trial, the same on all ranks, as its prediction is.
-  int calls_of_trial() const {
-    double const repeated = trial_seconds / std::max(forecasts_[trials_[trial_]].predicted, 1e-12);
-    return std::max(in_finals_ ? final_calls : trial_calls, static_cast<int>(std::min(repeated, most_repeated)));
-  }
-
-  void begin_round(bool finals) {
-    in_finals_ = finals;
-    trial_ = 0;
-    calls_ = 0;
-    window_ = 0;
-  }
-
-  // The first one, where there is none of that text.
-  auto find(std::string_view text) const {
-    auto const found = std::ranges::find(forecasts_, text, &forecast::text);
-    return found == forecasts_.end() ? forecasts_.begin() : found;
+  // Before a call on trial: the ranks agree on the time of the one before, and so begin this one together.
+  void meet() {
+    std::optional<double> const before = std::exchange(untold_, std::nullopt);
+    double const seconds = std::min(before.value_or(0), most_seconds);
+    std::array<double, 2> times{seconds, most_seconds - seconds}; // the most of both
+    agree_on(times, reduction::max);
+    if (!before) {
+      return;
+    }
+    choice_.note_trial(times[0], most_seconds - times[1]);
+    if (choice_.is_surprised()) {
+      forecast const taken = choice_.find(choice_.chosen());
+      learn_rate(taken, choice_.usual(), taken.predicted);
+      predict();
+    }
   }
 
   // The scheme of the last call.
   auto const* last() const { return current_ ? current_.get() : retired_.get(); }
-
-  static std::string scheme_of(std::string const& text) { return text.substr(0, text.find('(')); }
 
   // Until the next call the caller may still read the last update.
   void retire() {
@@ -498,7 +454,7 @@ private:
 
   void remember() {
     if (current_) {
-      states_[scheme_of(current_->text())] = current_->state();
+      states_[detail::scheme_of(current_->text())] = current_->state();
     }
   }
 
@@ -512,7 +468,7 @@ private:
     current_.reset(); // before the next one takes its memory
     current_ = std::make_unique<any_allreduce<E, Comm, Value, Index>>(
         detail::make_scheme<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
-    if (auto const found = states_.find(scheme_of(text)); found != states_.end()) {
+    if (auto const found = states_.find(detail::scheme_of(text)); found != states_.end()) {
       try {
         current_->restore(found->second);
       } catch (error const& why) {
@@ -521,75 +477,6 @@ private:
         }
       }
     }
-  }
-
-  // What a call took. Ranks agree after a round of trials, and every few calls.
-  void note_time(double seconds) {
-    calls_ += 1;
-    bool const first = !trials_.empty() && calls_ == 1;
-    window_ = first ? 0 : (window_ == 0 ? seconds : std::min(window_, seconds));
-    if (trials_.empty()) {
-      if (calls_ >= period_) {
-        look_at_clocks();
-      }
-      return;
-    }
-    if (calls_ < calls_of_trial()) {
-      return;
-    }
-    forecasts_[trials_[trial_]].measured = window_;
-    calls_ = 0;
-    window_ = 0;
-    trial_ += 1;
-    if (trial_ == trials_.size()) {
-      end_round();
-    }
-  }
-
-  // Those that come near the fastest are measured once more; then the fastest is chosen.
-  void end_round() {
-    std::vector<double> times;
-    for (std::size_t const each : trials_) {
-      times.push_back(forecasts_[each].measured);
-    }
-    agree_on(times, reduction::min); // the call of the rank that came last began when all were there
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      forecasts_[trials_[i]].measured = std::max(times[i], 1e-12);
-    }
-    auto const time = [&](std::size_t each) { return forecasts_[each].measured; };
-    std::stable_sort(trials_.begin(), trials_.end(), [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
-    std::size_t const fastest = trials_.front();
-    double before = 0;
-    std::size_t place = 0;
-    std::erase_if(trials_, [&](std::size_t each) {
-      bool const in_use = forecasts_[each].text == chosen_;
-      before = in_use ? time(each) : before;
-      return (place++ >= most_finalists || time(each) > final_slack * time(fastest)) && !in_use;
-    });
-    if (!in_finals_ && trials_.size() > 1) {
-      begin_round(true);
-      return;
-    }
-    bool const stays = before > 0 && time(fastest) > switch_gain * before;
-    std::string const text = stays ? chosen_ : forecasts_[fastest].text;
-    switches_ += !chosen_.empty() && chosen_ != text ? 1 : 0;
-    chosen_ = text;
-    double const seconds = stays ? before : time(fastest);
-    if (forecast const& taken = *find(chosen_); after_change_ && has_changed(seconds, taken.predicted, model_error)) {
-      learn_rate(taken, seconds, taken.predicted); // the network went on to change during the trials
-      predict();
-      return;
-    }
-    settle(seconds);
-  }
-
-  // No trials; looks at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
-  void settle(double seconds) {
-    trials_.clear();
-    begin_round(false);
-    double const agreeing = 2 * detail::doubling_steps(comm_.size()) * machine_.latency;
-    auto const calls = static_cast<std::int64_t>(std::min(100 * agreeing / std::max(seconds, 1e-12), 1e9));
-    period_ = std::min(how_.recheck, std::max<std::int64_t>(calls, 8));
   }
 
   // The processor is the same, so the network is another one: as fast as the bytes of this scheme tell.
@@ -602,15 +489,13 @@ private:
   }
 
   void look_at_clocks() {
-    double now = window_;
-    agree_on(std::span(&now, 1), reduction::min);
+    double now = choice_.least();
+    agree_on(std::span(&now, 1), reduction::min); // the call of the rank that came last began when all were there
     now = std::max(now, 1e-12);
-    begin_round(false);
-    forecast const& place = *find(chosen_);
-    double const then = place.measured > 0 ? place.measured : place.predicted;
-    bool const changed = has_changed(now, then);
+    bool const changed = choice_.look(now);
+    forecast const place = choice_.find(choice_.chosen());
     if (changed) {
-      learn_rate(place, now, then);
+      learn_rate(place, now, choice_.usual());
     }
     double const factor = now / std::max(machine_.seconds(place.cost, place.format), 1e-12);
     std::int64_t const k_before = k_;
@@ -622,13 +507,11 @@ private:
       remember();
       retire();
     }
-    if (changed || k_ > 2 * k_before || 2 * k_ < k_before) {
+    if (bool const is_other = changed || k_ > 2 * k_before || 2 * k_ < k_before; is_other || k_ != k_before) {
       predict(changed);
-    } else if (k_ != k_before) {
-      predict();
-      auto const anew = forecasts_.begin() + (find(chosen_) - forecasts_.begin());
-      anew->measured = std::max(factor * anew->predicted, 1e-12);
-      settle(anew->measured);
+      if (!is_other) {
+        choice_.choose(place.text, factor * choice_.find(place.text).predicted);
+      }
     }
   }
 
@@ -637,16 +520,8 @@ private:
   options how_;
   std::int64_t k_ = 0;
   machine_model machine_;
-  std::vector<forecast> forecasts_;
-  std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
-  bool in_finals_ = false;
-  bool after_change_ = false; // the trials are because of another network
-  std::size_t trial_ = 0;
-  std::int64_t period_ = 0; // calls from one look at the clocks to the next
-  std::int64_t calls_ = 0;  // of this trial, or since the last look at the clocks
-  double window_ = 0;       // the least time of these
-  std::string chosen_;
-  std::int64_t switches_ = 0;
+  detail::scheme_choice choice_;
+  std::optional<double> untold_{};          // seconds of the last call, where it was on trial
   std::map<std::string, any_state> states_; // of each scheme that was used
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> current_;
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> retired_; // has the update of the last call, if it is set

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The oktopk authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The decisions of `automatic`, from times that are given.
+#include <oktopk/catalogue/scheme_choice.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using oktopk::forecast;
+using oktopk::detail::scheme_choice;
+
+forecast scheme(std::string const& text, double predicted, bool dense = false) {
+  forecast made;
+  made.text = text;
+  made.dense = dense;
+  made.predicted = predicted;
+  return made;
+}
+
+scheme_choice begun(std::vector<forecast> const& all, scheme_choice::setting const& machine = {}) {
+  scheme_choice choice;
+  choice.begin(all, machine, false);
+  return choice;
+}
+
+/// Ends the trials with the times that each scheme takes; gives the calls of each.
+std::map<std::string, int> settle(scheme_choice& choice, std::function<double(std::string const&, int)> const& time) {
+  std::map<std::string, int> calls;
+  for (int i = 0; i < 10000 && choice.on_trial(); ++i) {
+    std::string const text = choice.next();
+    double const seconds = time(text, calls[text]++);
+    choice.note_trial(seconds, seconds);
+  }
+  REQUIRE_FALSE(choice.on_trial());
+  return calls;
+}
+
+std::map<std::string, int> settle(scheme_choice& choice, std::map<std::string, double> const& times) {
+  return settle(choice, [&](std::string const& text, int) { return times.at(text); });
+}
+
+/// Calls until the next look at the clocks.
+int calls_to_look(scheme_choice& choice, double seconds) {
+  int calls = 1;
+  for (; calls < 10000 && !choice.note(seconds); ++calls) {
+  }
+  return calls;
+}
+
+} // namespace
+
+TEST_CASE("scheme_choice: tries what is predicted to come near the best, the best first, and takes the fastest",
+          "[automatic]") {
+  scheme_choice choice = begun({scheme("far", 17e-3), scheme("near", 15e-3), scheme("best", 10e-3)});
+  CHECK(choice.next() == "best");
+  CHECK(choice.chosen().empty());
+  auto const calls = settle(choice, {{"best", 12e-3}, {"near", 11e-3}});
+  CHECK(calls.size() == 2);
+  CHECK(choice.chosen() == "near");
+  CHECK(choice.next() == "near");
+  CHECK(choice.find("near").measured == 11e-3);
+  CHECK(choice.find("far").measured == 0);
+  CHECK(choice.switches() == 0);
+}
+
+TEST_CASE("scheme_choice: the first call of a trial does not count, nor do some that are late", "[automatic]") {
+  scheme_choice choice = begun({scheme("a", 1e-3), scheme("b", 1e-3)});
+  settle(choice, [](std::string const& text, int call) {
+    bool const is_first = call == 0;
+    bool const is_late = text == "a" && call == 2;
+    return is_first ? 1.0 : (is_late ? 0.02 : (text == "a" ? 1e-3 : 1.2e-3));
+  });
+  CHECK(choice.chosen() == "a");
+  CHECK(choice.find("a").measured == 1e-3);
+}
+
+TEST_CASE("scheme_choice: short calls are tried often, long ones twice, and no longer where all are late",
+          "[automatic]") {
+  auto const calls_of = [](double seconds, double first) {
+    scheme_choice choice = begun({scheme("a", seconds)});
+    return settle(choice, [&](std::string const&, int call) { return call == 1 ? first : seconds; })["a"];
+  };
+  CHECK(calls_of(1e-6, 1e-6) == 65);
+  CHECK(calls_of(1e-3, 1e-3) == 5);
+  CHECK(calls_of(0.1, 0.1) == 2);
+  CHECK(calls_of(5e-3, 1e-4) == 10); // 40 ms in all, though one was short
+}
+
+TEST_CASE("scheme_choice: finals are at least four calls, of one variant of a scheme, for four schemes at most",
+          "[automatic]") {
+  std::vector<forecast> all;
+  std::map<std::string, double> times;
+  for (auto const& [text, seconds] : std::map<std::string, double>{
+           {"a", 0.100}, {"a(x=1)", 0.101}, {"b", 0.102}, {"c", 0.103}, {"d", 0.104}, {"e", 0.105}, {"f", 0.127}}) {
+    all.push_back(scheme(text, 0.1));
+    times[text] = seconds;
+  }
+  scheme_choice choice = begun(all);
+  auto const calls = settle(choice, times);
+  CHECK(calls == std::map<std::string, int>{{"a", 6}, {"a(x=1)", 2}, {"b", 6}, {"c", 6}, {"d", 6}, {"e", 2}, {"f", 2}});
+  scheme_choice slow_one = begun({scheme("a", 0.1), scheme("b", 0.1), scheme("c", 0.1)});
+  CHECK(settle(slow_one, {{"a", 0.1}, {"b", 0.124}, {"c", 0.126}}) ==
+        std::map<std::string, int>{{"a", 6}, {"b", 6}, {"c", 2}});
+}
+
+TEST_CASE("scheme_choice: a time that only one round saw does not win", "[automatic]") {
+  scheme_choice choice = begun({scheme("a", 0.1), scheme("b", 0.1)});
+  settle(choice, [](std::string const& text, int call) {
+    return text == "b" && call < 2 ? 0.09 : text == "b" ? 0.2 : 0.1;
+  });
+  CHECK(choice.chosen() == "a");
+}
+
+TEST_CASE("scheme_choice: a switch must gain 10 %, and the scheme in use is always tried", "[automatic]") {
+  auto const after = [](double other) {
+    scheme_choice choice = begun({scheme("used", 0.1)});
+    settle(choice, {{"used", 0.1}});
+    choice.begin({scheme("used", 1.0), scheme("other", 0.1)}, {}, true);
+    settle(choice, {{"used", 0.1}, {"other", other}});
+    return choice;
+  };
+  CHECK(after(0.091).chosen() == "used");
+  CHECK(after(0.091).switches() == 0);
+  CHECK(after(0.089).chosen() == "other");
+  CHECK(after(0.089).switches() == 1);
+  CHECK(after(0.02).switches() == 1);
+}
+
+TEST_CASE("scheme_choice: a look is due every few calls, and tells a change from noise", "[automatic]") {
+  scheme_choice choice = begun({scheme("a", 0.1)}, {.noise = 0.05, .agreeing = 0, .recheck = 64});
+  settle(choice, [](std::string const&, int call) { return call == 1 ? 0.1 : 0.3; });
+  CHECK(choice.usual() == 0.1);
+  CHECK(calls_to_look(choice, 0.1) == 8);
+  CHECK(choice.least() == 0.1);
+  CHECK_FALSE(choice.look(0.139));
+  CHECK(choice.look(0.151));
+  CHECK_FALSE(choice.look(0.149)); // 1.49 times as long, but noise can be 0.05 s
+  CHECK(choice.look(0.04));
+  CHECK_FALSE(choice.look(0.06));
+  CHECK(calls_to_look(choice, 0.3) == 8);
+  CHECK(choice.least() == 0.3);
+
+  scheme_choice quiet = begun({scheme("a", 0.1)}, {.noise = 0, .agreeing = 0.02, .recheck = 64});
+  settle(quiet, {{"a", 0.1}});
+  CHECK(calls_to_look(quiet, 0.1) == 20); // an agreement takes 1 % of 20 calls
+  CHECK(quiet.look(0.141));
+  CHECK_FALSE(quiet.look(0.139));
+
+  scheme_choice seldom = begun({scheme("a", 0.1)}, {.noise = 0, .agreeing = 10, .recheck = 64});
+  settle(seldom, {{"a", 0.1}});
+  CHECK(calls_to_look(seldom, 0.1) == 64);
+}
+
+TEST_CASE("scheme_choice: after a change the best dense and sparse schemes are tried from further away",
+          "[automatic]") {
+  std::vector<forecast> const all{scheme("sparse", 0.1), scheme("dense", 0.31, true), scheme("ring", 0.315, true),
+                                  scheme("farther", 0.33)};
+  scheme_choice choice;
+  choice.begin(all, {}, false);
+  CHECK(settle(choice, {{"sparse", 0.1}}).size() == 1);
+  choice.begin(all, {}, true);
+  auto const calls = settle(choice, {{"sparse", 0.4}, {"dense", 0.1}});
+  CHECK(calls.size() == 2);
+  CHECK(choice.chosen() == "dense");
+  CHECK_FALSE(choice.is_surprised());
+}
+
+TEST_CASE("scheme_choice: a network that changes again during the trials of its change is noticed", "[automatic]") {
+  auto const surprised = [](double seconds, bool changed, double noise) {
+    scheme_choice choice;
+    choice.begin({scheme("a", 0.01)}, {.noise = noise}, changed);
+    settle(choice, {{"a", seconds}});
+    return choice.is_surprised();
+  };
+  CHECK(surprised(0.081, true, 0));
+  CHECK(surprised(0.001, true, 0));
+  CHECK_FALSE(surprised(0.079, true, 0));
+  CHECK_FALSE(surprised(0.081, false, 0)); // the prediction was off
+  CHECK_FALSE(surprised(0.081, true, 0.1));
+}
+
+TEST_CASE("scheme_choice: a scheme can be given, one that there is none of leaves the trials", "[automatic]") {
+  scheme_choice choice = begun({scheme("a", 0.1), scheme("b", 0.1)});
+  choice.choose("c", 1);
+  CHECK(choice.on_trial());
+  choice.choose("b", 0.2);
+  CHECK_FALSE(choice.on_trial());
+  CHECK(choice.next() == "b");
+  CHECK(choice.usual() == 0.2);
+  CHECK(choice.switches() == 0);
+  choice.forget();
+  choice.begin({scheme("a", 0.1)}, {}, false);
+  settle(choice, {{"a", 0.1}});
+  CHECK(choice.chosen() == "a");
+  CHECK(choice.switches() == 0);
+}
