@@ -132,6 +132,12 @@ TEST_CASE("scheme_choice: a switch must gain 10 %, and the scheme in use is alwa
   CHECK(after(0.089).chosen() == "other");
   CHECK(after(0.089).switches() == 1);
   CHECK(after(0.02).switches() == 1);
+
+  scheme_choice slow_once = begun({scheme("used", 0.1)});
+  settle(slow_once, {{"used", 0.1}});
+  slow_once.begin({scheme("used", 0.1), scheme("other", 0.1)}, {}, false);
+  settle(slow_once, [](std::string const& text, int call) { return text == "used" && call < 2 ? 0.3 : 0.1; });
+  CHECK(slow_once.chosen() == "used");
 }
 
 TEST_CASE("scheme_choice: a look is due every few calls, and tells a change from noise", "[automatic]") {
@@ -157,6 +163,21 @@ TEST_CASE("scheme_choice: a look is due every few calls, and tells a change from
   scheme_choice seldom = begun({scheme("a", 0.1)}, {.noise = 0, .agreeing = 10, .recheck = 64});
   settle(seldom, {{"a", 0.1}});
   CHECK(calls_to_look(seldom, 0.1) == 64);
+}
+
+TEST_CASE("scheme_choice: trials go by the slowest rank, looks by the least time of the rank that came last",
+          "[automatic]") {
+  scheme_choice choice = begun({scheme("a", 0.01), scheme("b", 0.01)});
+  for (int i = 0; choice.on_trial(); ++i) {
+    bool const is_a = choice.next() == "a";
+    choice.note_trial(is_a ? 0.01 : 0.011, is_a ? (i % 4 == 1 ? 0.008 : 0.009) : 0.001);
+  }
+  CHECK(choice.chosen() == "a");
+  CHECK(choice.usual() == 0.008);
+  choice.note(0.02);
+  choice.note(0.01);
+  choice.note(0.03);
+  CHECK(choice.least() == 0.01);
 }
 
 TEST_CASE("scheme_choice: after a change the best dense and sparse schemes are tried from further away",
