@@ -342,12 +342,13 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
     selection alone(exec, {}, how);
     array_ref<Value const, typename E::memory_space> const gradient(data.data(), static_cast<std::size_t>(of));
     alone(gradient);
-    double const seconds = clock.seconds_of_all(of < (1 << 16) ? 7 : 1, [&] { alone(gradient); });
+    double const seconds = clock.seconds_of_all(of < (1 << 16) ? 15 : 1, [&] { alone(gradient); });
     return std::pair(seconds, selection::expected_cost(how, 1).passes);
   };
   auto const [short_call, passes] = selecting(64, 1);
   found.pass = short_call / passes;
-  found.select = std::max(selecting(values, selected).first - short_call, 0.0) / static_cast<double>(values);
+  double const long_call = selecting(values, selected).first;
+  found.select = std::max(long_call - short_call, 0.1 * long_call) / static_cast<double>(values); // noise is no gain
   found.add = clock.seconds_of_all(1, [&] { adding(summed); }) / static_cast<double>(summed);
   detail::for_each_format<Value, Index>([&](auto const& format) {
     std::int64_t const entries = std::clamp<std::int64_t>(selected, 1 << 10, 1 << 14);
