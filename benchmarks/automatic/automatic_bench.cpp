@@ -190,9 +190,14 @@ private:
           exec_, comm_, automatic::options{.length = length, .density = density, .sums = sums, .machine = machine});
     }
     making_ = agreed(since(start)) / 2;
-    forecasts_ = subjects_.back().chooses->forecasts(); // of all schemes, before any call
+    forecasts_ = subjects_.back().chooses->forecasts(); // of all schemes, with the times of trials when these are over
     for (subject& each : subjects_) {
       try_out(each);
+      for (oktopk::forecast& one : forecasts_) {
+        auto const& tried = each.chooses->forecasts();
+        auto const same = std::ranges::find(tried, one.text, &oktopk::forecast::text);
+        one.measured = one.measured == 0 && same != tried.end() ? same->measured : one.measured;
+      }
     }
     measure_groups(size);
     for (subject& each : subjects_) {
@@ -360,8 +365,9 @@ private:
     rows_ +=
         fmt::format("{:.4g},{:.4g},{:.4g},{},{:.0f},", median, mean, sorted.front(), sorted.size(), each.words / calls);
     rows_ +=
-        fmt::format("{:.4g},{:.4g},{},{:.4g},{}\n", chooses ? measuring_ : 0.0, chooses ? making_ : 0.0,
-                    each.trial_calls, each.trial_seconds, chooses ? each.chooses->switches() - each.trial_switches : 0);
+        fmt::format("{:.4g},{:.4g},{},{:.4g},{},{:.4g}\n", chooses ? measuring_ : 0.0, chooses ? making_ : 0.0,
+                    each.trial_calls, each.trial_seconds, chooses ? each.chooses->switches() - each.trial_switches : 0,
+                    is_known ? forecast->measured : 0.0);
   }
 
   oktopk::mpi_communicator plain_;
@@ -375,7 +381,7 @@ private:
   double making_ = 0;
   double fastest_ = 0; // of all that were warmed up at this point
   std::string rows_ = "scheme,ranks,length,density,chosen,rounded,predicted,seconds,mean_seconds,least_seconds,calls,"
-                      "words,measuring_seconds,making_seconds,trial_calls,trial_seconds,switches\n";
+                      "words,measuring_seconds,making_seconds,trial_calls,trial_seconds,switches,tried\n";
 };
 
 /// Reads "N:D" as a length and a density.

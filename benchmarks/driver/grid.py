@@ -30,7 +30,7 @@ AUTOMATIC, ROUNDED, MPI = "automatic", "automatic(sums=rounded)", "dense"
 NEAR = 1.15  # times the best: as good as it
 COLUMNS = ("ranks", "length", "rate", "density", "scheme", "chosen", "rounded", "predicted", "seconds", "mean_seconds",
            "least_seconds", "calls", "words", "measuring_seconds", "making_seconds", "trial_calls", "trial_seconds",
-           "switches")
+           "switches", "tried")
 # Families of schemes: name, colour, colour of text on it. A scheme is of the first one whose name it begins with.
 FAMILIES = {"ok_topk": ("Ok-Topk", "#d55e00", "white"), "paper_ok_topk": ("Ok-Topk as published", "#e69f00", "black"),
             "topk_dsa": ("TopkDSA", "#56b4e9", "black"), "topk_a": ("TopkA", "#0072b2", "white"),

@@ -71,6 +71,26 @@ TEST_CASE("scheme_choice: tries what is predicted to come near the best, the bes
   CHECK(choice.switches() == 0);
 }
 
+TEST_CASE("scheme_choice: a prediction may be off by noise; sixteen schemes are tried, and the best of each kind",
+          "[automatic]") {
+  auto const tried = [](double noise, int more, bool changed) {
+    std::vector<forecast> all{scheme("best", 1e-5), scheme("off", 9e-5)};
+    for (int i = 0; i < more; ++i) {
+      all.push_back(scheme("more" + std::to_string(i), 2e-5));
+    }
+    all.push_back(scheme("dense", 1e-4, true));
+    scheme_choice choice;
+    choice.begin(all, {.noise = noise}, changed);
+    return settle(choice, [](std::string const&, int) { return 1e-4; });
+  };
+  CHECK(tried(7.3e-5, 0, false).size() == 1);
+  CHECK(tried(7.5e-5, 0, false).size() == 2);
+  CHECK(tried(1e-3, 0, false).size() == 3);
+  CHECK(tried(1e-3, 20, false).size() == 17);
+  CHECK(tried(1e-3, 20, true).size() == 17);
+  CHECK(tried(1e-3, 20, true).contains("dense"));
+}
+
 TEST_CASE("scheme_choice: the first call of a trial does not count, nor do some that are late", "[automatic]") {
   scheme_choice choice = begun({scheme("a", 1e-3), scheme("b", 1e-3)});
   settle(choice, [](std::string const& text, int call) {
@@ -88,7 +108,7 @@ TEST_CASE("scheme_choice: short calls are tried often, long ones twice, and no l
     scheme_choice choice = begun({scheme("a", seconds)});
     return settle(choice, [&](std::string const&, int call) { return call == 1 ? first : seconds; })["a"];
   };
-  CHECK(calls_of(1e-6, 1e-6) == 65);
+  CHECK(calls_of(1e-6, 1e-6) == 33);
   CHECK(calls_of(1e-3, 1e-3) == 5);
   CHECK(calls_of(0.1, 0.1) == 2);
   CHECK(calls_of(5e-3, 1e-4) == 10); // 40 ms in all, though one was short

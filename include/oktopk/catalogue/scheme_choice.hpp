@@ -78,12 +78,15 @@ public:
     std::iota(trials_.begin(), trials_.end(), std::size_t(0));
     auto const predicted = [&](std::size_t each) { return forecasts_[each].predicted; };
     std::ranges::stable_sort(trials_, {}, predicted);
-    double const limit = trial_slack * predicted(trials_.front());
+    double const limit = trial_slack * predicted(trials_.front()) + machine_.noise;
     std::array<bool, 2> seen{}; // a sparse scheme, a dense one
+    std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
+      bool const is_late = place++ >= most_trials;
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
       double const slack = changed && first_of_kind ? 2 : 1;
-      return predicted(each) > slack * limit && forecasts_[each].text != chosen_; // which is measured beside the others
+      bool const is_far = predicted(each) > slack * limit || (is_late && !first_of_kind);
+      return is_far && forecasts_[each].text != chosen_; // which is measured beside the others
     });
     begin_round(false);
   }
@@ -162,13 +165,14 @@ public:
   }
 
 private:
+  static constexpr std::size_t most_trials = 16;
   static constexpr std::size_t most_finalists = 4;
   static constexpr int trial_calls = 2; // at least, the first included
   static constexpr int final_calls = 4;
-  static constexpr int most_calls = 65;
+  static constexpr int most_calls = 33;
   static constexpr double trial_seconds = 4e-3;      // a short call is repeated for so long, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // and for no longer where some are late
-  static constexpr double trial_slack = 1.6;         // a prediction may be off by so much
+  static constexpr double trial_slack = 1.6;         // a prediction may be off by so much, and by noise
   static constexpr double final_slack = 1.25;        // a first time may be off by so much
   static constexpr double switch_gain = 0.9;         // a switch must take less than this share of the time
   static constexpr double network_change = 1.4;      // the clocks say so by this factor
