@@ -49,6 +49,9 @@ set_bursts() {
     1gbit) packet=65536 burst=72k ;;
     *) packet=65536 burst=256k ;;
   esac
+  if [ -n "${FOLLOW_RATE-}" ]; then
+    packet=8192 # a connection keeps the size that it began with, and no packet may be longer than a later burst
+  fi
 }
 set_bursts
 

@@ -151,11 +151,11 @@ public:
   /// What a call took, without trials; true where it is time for a look at the clocks.
   bool note(double seconds) {
     calls_ += 1;
-    least_ = calls_ == 1 ? seconds : std::min(least_, seconds);
+    least_ = 2 * (calls_ - 1) <= period_ ? seconds : std::min(least_, seconds);
     return calls_ >= period_;
   }
 
-  /// The least time of the calls since the last look.
+  /// The least time of the later half of the calls since the last look: what was before a change hides it no longer.
   double least() const { return least_; }
 
   /// A look at the clocks, with the least time on the rank that came last: true where the network is another one.
