@@ -82,8 +82,8 @@ struct automatic_state {
   }
 };
 
-/// The allreduce that takes least time here: it predicts every scheme of the catalogue that it may take, tries all that
-/// come near the best prediction, keeps the fastest, and looks again when its clock says that the network is another.
+/// The allreduce that takes least time here: it predicts every scheme of the catalogue that it may take, tries up to
+/// sixteen that come near the best prediction, keeps the fastest, and looks again when its clock says that the network is another.
 ///
 /// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls, or
 /// more often where that takes less than 1 % of the time, and before each call on trial, so that all begin it together.
@@ -168,7 +168,7 @@ public:
   /// All schemes that may be chosen, in the order of the catalogue.
   std::vector<forecast> const& forecasts() const { return choice_.forecasts(); }
 
-  /// The bound of the scheme of the last call, and the agreement on the clocks. What it takes to make a scheme for its
+  /// The bound of the scheme of the last call, the meeting before a call on trial and the agreement on the clocks. What it takes to make a scheme for its
   /// first call, a few control messages, is beside it.
   double bound_words() const {
     double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts()) + 3);
@@ -430,6 +430,7 @@ private:
     std::optional<double> const before = std::exchange(untold_, std::nullopt);
     double const seconds = std::min(before.value_or(0), most_seconds);
     std::array<double, 2> times{seconds, most_seconds - seconds}; // the most of both
+    detail::begin_operation(comm_, name(), state_.iteration);
     agree_on(times, reduction::max);
     if (!before) {
       return;
@@ -484,7 +485,8 @@ private:
     double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
     bool const tells = place.cost.bytes > 0 && now > beside;
     double const sending = now - beside + machine_.head_start;
-    machine_.seconds_per_byte = tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / then;
+    machine_.seconds_per_byte =
+        tells ? sending / place.cost.bytes : machine_.seconds_per_byte * now / std::max(then, 1e-12);
     agree_on(std::span(&machine_.seconds_per_byte, 1), reduction::max);
   }
 

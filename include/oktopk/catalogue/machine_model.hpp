@@ -348,7 +348,8 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
   auto const [short_call, passes] = selecting(64, 1);
   found.pass = short_call / passes;
   double const long_call = selecting(values, selected).first;
-  found.select = std::max(long_call - short_call, 0.1 * long_call) / static_cast<double>(values); // noise is no gain
+  found.select =
+      std::max(long_call - short_call, 0.1 * long_call) / static_cast<double>(values); // noise takes no more off
   found.add = clock.seconds_of_all(1, [&] { adding(summed); }) / static_cast<double>(summed);
   detail::for_each_format<Value, Index>([&](auto const& format) {
     std::int64_t const entries = std::clamp<std::int64_t>(selected, 1 << 10, 1 << 14);

@@ -58,7 +58,8 @@ inline std::string scheme_of(std::string const& text) {
 ///
 /// It communicates nothing: all ranks give it the same numbers, and get the same answers. Trials have two rounds. In the
 /// first, every scheme that is predicted to come near the best is called for a few milliseconds; in the second, those
-/// that came near the fastest are called once more, one variant of each scheme. The fastest is chosen.
+/// that came near the fastest are called again, one variant of each scheme. The fastest is chosen. Calls after the trials
+/// may be shorter, since ranks do not begin them together: the first look at the clocks learns what they take.
 class scheme_choice {
 public:
   /// What the machine tells of the decisions to take.
@@ -116,19 +117,19 @@ public:
 
   void forget() { chosen_.clear(); }
 
-  /// What a call on trial took: seconds of the slowest rank, and of the one that came last.
-  void note_trial(double slowest, double last_come) {
+  /// A call on trial took so many seconds: those of the slowest rank, and the least of all ranks.
+  void note_trial(double slowest, double least) {
     calls_ += 1;
     if (calls_ > 1) { // the first makes room and draws regions
       times_.push_back(slowest);
       spent_ += slowest;
-      least_ = calls_ == 2 ? last_come : std::min(least_, last_come);
+      least_ = calls_ == 2 ? least : std::min(least_, least);
     }
     if (!is_tried()) {
       return;
     }
     forecast& place = forecasts_[trials_[trial_]];
-    auto const middle = times_.begin() + std::ssize(times_) / 2;
+    auto const middle = times_.begin() + (std::ssize(times_) - 1) / 2; // of two the shorter: the other one was late
     std::ranges::nth_element(times_, middle);
     place.measured = std::max(*middle, 1e-12);
     least_of_[trials_[trial_]] = std::max(least_, 1e-12);
@@ -145,7 +146,7 @@ public:
     return !on_trial() && after_change_ && has_changed(usual_, find(chosen_).predicted, model_error);
   }
 
-  /// What a call takes on the rank that comes last, as it was when the scheme was chosen.
+  /// Least seconds of a call on any rank, as the network was when the scheme was chosen.
   double usual() const { return usual_; }
 
   /// What a call took, without trials; true where it is time for a look at the clocks.
@@ -158,9 +159,13 @@ public:
   /// The least time of the later half of the calls since the last look: what was before a change hides it no longer.
   double least() const { return least_; }
 
-  /// A look at the clocks, with the least time on the rank that came last: true where the network is another one.
+  /// A look at the clocks, with the least time of all ranks: true where the network is another one.
   bool look(double now) {
     begin_trial();
+    if (std::exchange(is_first_look_, false) && now < usual_) {
+      usual_ = now;
+      return false;
+    }
     return has_changed(now, usual_, network_change);
   }
 
@@ -208,37 +213,43 @@ private:
     auto const time = [&](std::size_t each) { return forecasts_[each].measured; };
     std::ranges::stable_sort(trials_, {}, time);
     std::size_t const fastest = trials_.front();
-    auto const in_use = std::ranges::find_if(trials_, [&](auto each) { return forecasts_[each].text == chosen_; });
-    if (std::size_t const used = in_use == trials_.end() ? fastest : *in_use; in_finals_ || trials_.size() == 1) {
-      bool const stays = used != fastest && time(fastest) > switch_gain * time(used);
-      std::size_t const taken = stays ? used : fastest;
-      switches_ += !chosen_.empty() && chosen_ != forecasts_[taken].text ? 1 : 0;
-      chosen_ = forecasts_[taken].text;
-      settle(least_of_[taken]);
-      return;
+    if (!in_finals_) {
+      std::set<std::string> names;
+      std::erase_if(trials_, [&](std::size_t each) {
+        bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
+                             names.insert(scheme_of(forecasts_[each].text)).second;
+        return !is_near && forecasts_[each].text != chosen_;
+      });
+      if (trials_.size() > 1) {
+        begin_round(true);
+        return;
+      }
     }
-    std::set<std::string> names;
-    std::erase_if(trials_, [&](std::size_t each) {
-      bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
-                           names.insert(scheme_of(forecasts_[each].text)).second;
-      return !is_near && forecasts_[each].text != chosen_;
-    });
-    begin_round(true);
+    auto const in_use = std::ranges::find_if(trials_, [&](auto each) { return forecasts_[each].text == chosen_; });
+    std::size_t const used = in_use == trials_.end() ? fastest : *in_use;
+    bool const stays = used != fastest && time(fastest) > switch_gain * time(used);
+    std::size_t const taken = stays ? used : fastest;
+    switches_ += !chosen_.empty() && chosen_ != forecasts_[taken].text ? 1 : 0;
+    chosen_ = forecasts_[taken].text;
+    settle(least_of_[taken]);
+    is_first_look_ = true;
   }
 
-  // No trials; a look at the clocks as often as that takes 1 % of the time, but every `recheck` calls.
+  // No trials; a look at the clocks as often as that takes 1 % of the time, but at least every `recheck` calls. Never
+  // after a single one, which may be the first of a scheme and make room.
   void settle(double seconds) {
     trials_.clear();
     begin_round(false);
     usual_ = std::max(seconds, 1e-12);
     auto const calls = static_cast<std::int64_t>(std::min(100 * machine_.agreeing / usual_, 1e9));
-    period_ = std::min(machine_.recheck, std::max<std::int64_t>(calls, 8));
+    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max<std::int64_t>(calls, 8)), 2);
+    is_first_look_ = false;
   }
 
   std::vector<forecast> forecasts_;
   setting machine_;
   std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
-  std::vector<double> least_of_;    // of each scheme on trial, on the rank that came last
+  std::vector<double> least_of_;    // of each scheme on trial, the least time of all ranks
   bool in_finals_ = false;
   bool after_change_ = false; // the trials are because of another network
   std::size_t trial_ = 0;
@@ -248,7 +259,8 @@ private:
   double least_ = 0;
   std::string chosen_;
   double usual_ = 0;
-  std::int64_t period_ = 0; // calls from one look at the clocks to the next
+  bool is_first_look_ = false; // after trials
+  std::int64_t period_ = 0;    // calls from one look at the clocks to the next
   std::int64_t switches_ = 0;
 };
 
