@@ -13,7 +13,6 @@
 #include <oktopk/core/options.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -83,7 +82,8 @@ struct automatic_state {
 };
 
 /// The allreduce that takes least time here: it predicts every scheme of the catalogue that it may take, tries up to
-/// sixteen that come near the best prediction, keeps the fastest, and looks again when its clock says that the network is another.
+/// sixteen that come near the best prediction, keeps the fastest, and looks again when its clock says that the network
+/// is another.
 ///
 /// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls, or
 /// more often where that takes less than 1 % of the time, and before each call on trial, so that all begin it together.
@@ -172,7 +172,7 @@ public:
   /// first call, a few control messages, is beside it.
   double bound_words() const {
     double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts()) + 3);
-    double const meeting = detail::allreduce_words_at_most(comm_.size(), 2);
+    double const meeting = detail::allreduce_words_at_most(comm_.size(), 1);
     return (last() ? last()->bound_words() : 0) + agreeing + meeting;
   }
 
@@ -288,7 +288,6 @@ public:
   std::string table() const { return detail::table_of(forecasts()); }
 
 private:
-  static constexpr double most_seconds = 1e3;  // that ranks agree on
   static constexpr double noisy_messages = 10; // what a call may be off is the latency of so many, and a meeting
   static constexpr double fit_slack = 1.1;     // a call may be off the time that it is fitted to by this factor
 
@@ -358,7 +357,7 @@ private:
   void agree_on(std::span<double> seconds, reduction op) {
     std::vector<std::int64_t> whole;
     for (double const each : seconds) {
-      whole.push_back(static_cast<std::int64_t>(std::min(each, most_seconds) * 1e15));
+      whole.push_back(static_cast<std::int64_t>(std::min(each, 1e3) * 1e15));
     }
     allreduce_integers(comm_, std::span(whole), op, phase::control, workspace_);
     std::transform(whole.begin(), whole.end(), seconds.begin(), [](std::int64_t each) { return 1e-15 * double(each); });
@@ -428,14 +427,13 @@ private:
   // Before a call on trial: the ranks agree on the time of the one before, and so begin this one together.
   void meet() {
     std::optional<double> const before = std::exchange(untold_, std::nullopt);
-    double const seconds = std::min(before.value_or(0), most_seconds);
-    std::array<double, 2> times{seconds, most_seconds - seconds}; // the most of both
+    double slowest = before.value_or(0);
     detail::begin_operation(comm_, name(), state_.iteration);
-    agree_on(times, reduction::max);
+    agree_on(std::span(&slowest, 1), reduction::max);
     if (!before) {
       return;
     }
-    choice_.note_trial(times[0], most_seconds - times[1]);
+    choice_.note_trial(slowest);
     if (choice_.is_surprised()) {
       forecast const taken = choice_.find(choice_.chosen());
       learn_rate(taken, choice_.usual(), taken.predicted);

@@ -117,13 +117,12 @@ public:
 
   void forget() { chosen_.clear(); }
 
-  /// A call on trial took so many seconds: those of the slowest rank, and the least of all ranks.
-  void note_trial(double slowest, double least) {
+  /// A call on trial took so many seconds on the slowest rank.
+  void note_trial(double seconds) {
     calls_ += 1;
     if (calls_ > 1) { // the first makes room and draws regions
-      times_.push_back(slowest);
-      spent_ += slowest;
-      least_ = calls_ == 2 ? least : std::min(least_, least);
+      times_.push_back(seconds);
+      spent_ += seconds;
     }
     if (!is_tried()) {
       return;
@@ -132,7 +131,6 @@ public:
     auto const middle = times_.begin() + (std::ssize(times_) - 1) / 2; // of two the shorter: the other one was late
     std::ranges::nth_element(times_, middle);
     place.measured = std::max(*middle, 1e-12);
-    least_of_[trials_[trial_]] = std::max(least_, 1e-12);
     trial_ += 1;
     begin_trial();
     if (trial_ == trials_.size()) {
@@ -146,7 +144,7 @@ public:
     return !on_trial() && after_change_ && has_changed(usual_, find(chosen_).predicted, model_error);
   }
 
-  /// Least seconds of a call on any rank, as the network was when the scheme was chosen.
+  /// Seconds of a call, as the network was when the scheme was chosen.
   double usual() const { return usual_; }
 
   /// What a call took, without trials; true where it is time for a look at the clocks.
@@ -199,7 +197,6 @@ private:
   void begin_round(bool finals) {
     in_finals_ = finals;
     trial_ = 0;
-    least_of_.assign(forecasts_.size(), 0);
     begin_trial();
   }
 
@@ -231,7 +228,7 @@ private:
     std::size_t const taken = stays ? used : fastest;
     switches_ += !chosen_.empty() && chosen_ != forecasts_[taken].text ? 1 : 0;
     chosen_ = forecasts_[taken].text;
-    settle(least_of_[taken]);
+    settle(time(taken));
     is_first_look_ = true;
   }
 
@@ -249,7 +246,6 @@ private:
   std::vector<forecast> forecasts_;
   setting machine_;
   std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
-  std::vector<double> least_of_;    // of each scheme on trial, the least time of all ranks
   bool in_finals_ = false;
   bool after_change_ = false; // the trials are because of another network
   std::size_t trial_ = 0;
