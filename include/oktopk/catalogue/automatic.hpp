@@ -168,8 +168,8 @@ public:
   /// All schemes that may be chosen, in the order of the catalogue.
   std::vector<forecast> const& forecasts() const { return choice_.forecasts(); }
 
-  /// The bound of the scheme of the last call, the meeting before a call on trial and the agreement on the clocks. What it takes to make a scheme for its
-  /// first call, a few control messages, is beside it.
+  /// The bound of the scheme of the last call, the meeting before a call on trial and the agreement on the clocks. What
+  /// it takes to make a scheme for its first call, a few control messages, is beside it.
   double bound_words() const {
     double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts()) + 3);
     double const meeting = detail::allreduce_words_at_most(comm_.size(), 1);
