@@ -57,6 +57,9 @@ def rows_of(file):
         programs.fail(f"{file} is no file of results")
     if any(None in row or None in row.values() for row in rows):
         programs.fail(f"{file} has rows that are not as long as its first line")
+    command = tables.command_of(rows)
+    if command:
+        programs.fail(f"{file} is a file of {command}: run.py {command} --part show has its tables")
     if tables.kind_of(rows) is None:
         programs.fail(f"{file} is no file of results")
     return rows

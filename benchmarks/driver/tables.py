@@ -449,11 +449,18 @@ def deviation(ratios):
 # A kind of CSV file is known by a column that no other kind has; its table and its picture are
 # functions of that name.
 KINDS = {"hidden_seconds": "torch_training", "speedup_over_dense": "comparison",
-         "milliseconds": "scaling", "iteration": "accuracy", "bits_per_entry": "coding",
+         "milliseconds": "scaling", "local_mean": "accuracy", "bits_per_entry": "coding",
          "words_so_far": "training", "select_seconds": "steps",
          "instructions_per_element": "device_cost"}
+# The same for commands whose rows no single table holds: each has a part `show` of its own.
+COMMANDS = {"learning_rate": "peers", "trial_calls": "grid", "explain": "changing"}
 
 
 def kind_of(rows):
     """Of which kind rows are, or None."""
     return next((kind for name, kind in KINDS.items() if rows and name in rows[0]), None)
+
+
+def command_of(rows):
+    """The command whose own rows these are, or None."""
+    return next((command for name, command in COMMANDS.items() if rows and name in rows[0]), None)
