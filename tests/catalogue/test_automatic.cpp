@@ -278,6 +278,34 @@ TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[a
   }
 }
 
+TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[automatic]") {
+  in_process::run(2, [&](in_process_communicator plain) {
+    automatic<E, in_process_communicator> allreduce(
+        E(), plain, {.length = length, .k = k, .sums = allowed_sums::exact, .machine = network(1e-6, 1e-8)});
+    std::set<std::string> seen;
+    int again = 0;
+    std::string runs;
+    auto const call = [&](int iteration) {
+      allreduce(gradient_of(plain.rank(), iteration));
+      std::string const text = allreduce.explain().substr(0, allreduce.explain().find(':'));
+      if (text != runs) {
+        INFO(text << " in iteration " << iteration);
+        CHECK(allreduce.last_call().repartitioned);
+        again += seen.insert(text).second ? 0 : 1;
+      }
+      runs = text;
+    };
+    int iteration = 0;
+    for (std::int64_t const wanted : {k, k / 2}) {
+      allreduce.set_k(wanted);
+      for (int calls = 0; calls < 2000 && (calls == 0 || allreduce.state().text.empty()); ++calls) {
+        call(iteration++);
+      }
+    }
+    CHECK(again > 0);
+  });
+}
+
 TEST_CASE("automatic: regions that are full go dense in the sum, and that is among the choices", "[automatic]") {
   auto const of = [](std::int64_t selected, std::string const& text) {
     auto const all = forecast_all<E, C, float, std::int32_t>({.length = length, .k = selected}, 8);

@@ -457,8 +457,8 @@ private:
     }
   }
 
-  // Makes a scheme the current one. Collective, and every rank asks for the same. The thresholds and regions of the same
-  // scheme with another format go on, where they fit.
+  // Makes a scheme the current one. Collective, and every rank asks for the same. The thresholds of the same scheme with
+  // another format go on, where they fit; its regions are drawn anew, since they are of an earlier gradient.
   void use(std::string const& text) {
     if (current_ && current_->text() == text) {
       return;
@@ -469,7 +469,7 @@ private:
         detail::make_scheme<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
     if (auto const found = states_.find(detail::scheme_of(text)); found != states_.end()) {
       try {
-        current_->restore(found->second);
+        current_->restore(current_->for_other_ranks(found->second));
       } catch (error const& why) {
         if (why.code() != fault::bad_state) {
           throw;

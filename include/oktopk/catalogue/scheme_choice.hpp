@@ -58,8 +58,9 @@ inline std::string scheme_of(std::string const& text) {
 ///
 /// It communicates nothing: all ranks give it the same numbers, and get the same answers. Trials have two rounds. In the
 /// first, every scheme that is predicted to come near the best is called for a few milliseconds; in the second, those
-/// that came near the fastest are called again, one variant of each scheme. The fastest is chosen. Calls after the trials
-/// may be shorter, since ranks do not begin them together: the first look at the clocks learns what they take.
+/// that came near the fastest are called again, one variant of each scheme. The fastest is chosen, where the prediction
+/// counts as one more call. Calls after the trials may be shorter, since ranks do not begin them together: the first look
+/// at the clocks learns what they take.
 class scheme_choice {
 public:
   /// What the machine tells of the decisions to take.
@@ -75,18 +76,20 @@ public:
     forecasts_ = std::move(all);
     machine_ = machine;
     after_change_ = changed;
+    counted_.assign(forecasts_.size(), 0);
     trials_.resize(forecasts_.size());
     std::iota(trials_.begin(), trials_.end(), std::size_t(0));
     auto const predicted = [&](std::size_t each) { return forecasts_[each].predicted; };
     std::ranges::stable_sort(trials_, {}, predicted);
-    double const limit = trial_slack * predicted(trials_.front()) + machine_.noise;
+    double const best = predicted(trials_.front());
+    bool const is_short = best < long_call;
     std::array<bool, 2> seen{}; // a sparse scheme, a dense one
     std::size_t place = 0;
     std::erase_if(trials_, [&](std::size_t each) {
-      bool const is_late = place++ >= most_trials;
+      bool const is_late = place++ >= (is_short ? most_trials : most_long_trials);
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
-      double const slack = changed && first_of_kind ? 2 : 1;
-      bool const is_far = predicted(each) > slack * limit || (is_late && !first_of_kind);
+      double const slack = changed && first_of_kind ? 2 * trial_slack : is_short ? trial_slack : long_slack;
+      bool const is_far = predicted(each) > slack * best + machine_.noise || (is_late && !first_of_kind);
       return is_far && forecasts_[each].text != chosen_; // which is measured beside the others
     });
     begin_round(false);
@@ -127,10 +130,11 @@ public:
     if (!is_tried()) {
       return;
     }
-    forecast& place = forecasts_[trials_[trial_]];
+    std::size_t const place = trials_[trial_];
     auto const middle = times_.begin() + (std::ssize(times_) - 1) / 2; // of two the shorter: the other one was late
     std::ranges::nth_element(times_, middle);
-    place.measured = std::max(*middle, 1e-12);
+    forecasts_[place].measured = std::max(*middle, 1e-12);
+    counted_[place] = static_cast<double>(times_.size());
     trial_ += 1;
     begin_trial();
     if (trial_ == trials_.size()) {
@@ -157,18 +161,21 @@ public:
   /// The least time of the later half of the calls since the last look: what was before a change hides it no longer.
   double least() const { return least_; }
 
-  /// A look at the clocks, with the least time of all ranks: true where the network is another one.
+  /// A look at the clocks, with the least time of all ranks: true where the network is another one. Two looks in a row
+  /// must say so, unless the change is large.
   bool look(double now) {
     begin_trial();
     if (std::exchange(is_first_look_, false) && now < usual_) {
       usual_ = now;
       return false;
     }
-    return has_changed(now, usual_, network_change);
+    bool const was_suspected = std::exchange(is_suspected_, has_changed(now, usual_, network_change));
+    return is_suspected_ && (was_suspected || has_changed(now, usual_, large_change));
   }
 
 private:
   static constexpr std::size_t most_trials = 16;
+  static constexpr std::size_t most_long_trials = 6;
   static constexpr std::size_t most_finalists = 4;
   static constexpr int trial_calls = 2; // at least, the first included
   static constexpr int final_calls = 4;
@@ -176,9 +183,12 @@ private:
   static constexpr double trial_seconds = 4e-3;      // a short call is repeated for so long, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // and for no longer where some are late
   static constexpr double trial_slack = 1.6;         // a prediction may be off by so much, and by noise
-  static constexpr double final_slack = 1.25;        // a first time may be off by so much
+  static constexpr double long_slack = 1.3;          // of a long call, which bytes and entries decide
+  static constexpr double long_call = 2e-3;          // seconds
+  static constexpr double final_slack = 1.2;         // a first time may be off by so much
   static constexpr double switch_gain = 0.9;         // a switch must take less than this share of the time
   static constexpr double network_change = 1.4;      // the clocks say so by this factor
+  static constexpr double large_change = 2.5;        // and at once by this one
   static constexpr double model_error = 8;           // a prediction is not off by so much, if the network is as it was
 
   // By a factor, and by more than noise.
@@ -206,8 +216,28 @@ private:
     spent_ = 0;
   }
 
+  // What a call takes, where the prediction counts as one more call: a long call is tried seldom, and one time is noise.
+  // Predictions count beside each other only, since all may be off by the same factor.
+  std::vector<double> weighed_times() const {
+    double measured = 0;
+    double predicted = 0;
+    for (std::size_t const each : trials_) {
+      measured += forecasts_[each].measured;
+      predicted += forecasts_[each].predicted;
+    }
+    double const off = predicted > 0 ? measured / predicted : 1;
+    std::vector<double> times(forecasts_.size());
+    for (std::size_t const each : trials_) {
+      double const seen = forecasts_[each].measured;
+      double const expected = std::clamp(off * forecasts_[each].predicted, seen / trial_slack, seen * trial_slack);
+      times[each] = (counted_[each] * seen + expected) / (counted_[each] + 1);
+    }
+    return times;
+  }
+
   void end_round() {
-    auto const time = [&](std::size_t each) { return forecasts_[each].measured; };
+    auto const times = weighed_times();
+    auto const time = [&](std::size_t each) { return times[each]; };
     std::ranges::stable_sort(trials_, {}, time);
     std::size_t const fastest = trials_.front();
     if (!in_finals_) {
@@ -224,11 +254,11 @@ private:
     }
     auto const in_use = std::ranges::find_if(trials_, [&](auto each) { return forecasts_[each].text == chosen_; });
     std::size_t const used = in_use == trials_.end() ? fastest : *in_use;
-    bool const stays = used != fastest && time(fastest) > switch_gain * time(used);
+    bool const stays = forecasts_[fastest].measured > switch_gain * forecasts_[used].measured;
     std::size_t const taken = stays ? used : fastest;
     switches_ += !chosen_.empty() && chosen_ != forecasts_[taken].text ? 1 : 0;
     chosen_ = forecasts_[taken].text;
-    settle(time(taken));
+    settle(forecasts_[taken].measured);
     is_first_look_ = true;
   }
 
@@ -239,12 +269,14 @@ private:
     begin_round(false);
     usual_ = std::max(seconds, 1e-12);
     auto const calls = static_cast<std::int64_t>(std::min(100 * machine_.agreeing / usual_, 1e9));
-    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max<std::int64_t>(calls, 8)), 2);
+    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max<std::int64_t>(calls, 4)), 2);
     is_first_look_ = false;
+    is_suspected_ = false;
   }
 
   std::vector<forecast> forecasts_;
   setting machine_;
+  std::vector<double> counted_;     // calls that each measured time is the median of
   std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
   bool in_finals_ = false;
   bool after_change_ = false; // the trials are because of another network
@@ -256,6 +288,7 @@ private:
   std::string chosen_;
   double usual_ = 0;
   bool is_first_look_ = false; // after trials
+  bool is_suspected_ = false;  // by the last look, that the network is another one
   std::int64_t period_ = 0;    // calls from one look at the clocks to the next
   std::int64_t switches_ = 0;
 };
