@@ -10,7 +10,8 @@ using space = Kokkos::DefaultExecutionSpace;
 
 template std::vector<detail::listed_allreduce> list_allreduces<void>();
 template std::string catalogue_text<void>();
-template std::vector<forecast> forecast_all<space, self_communicator, float, std::int32_t>(gradient_size const&, int);
+template std::vector<forecast>
+catalogue::forecast_all<space, self_communicator, float, std::int32_t>(gradient_size const&, int);
 template any_allreduce<space, in_process_communicator>
 make_allreduce<float, std::int32_t, space, in_process_communicator>(space const&, in_process_communicator,
                                                                     std::string_view, gradient_size const&);

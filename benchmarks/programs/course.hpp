@@ -73,7 +73,7 @@ private:
     }
     std::vector<char> const& saved = of.state().checkpoint;
     std::istringstream in(std::string(saved.begin(), saved.end()));
-    std::vector<char> const text = oktopk::load<oktopk::automatic_state>(in).text;
+    std::vector<char> const text = oktopk::load<oktopk::detail::automatic_state>(in).text;
     return {text.begin(), text.end()};
   }
 

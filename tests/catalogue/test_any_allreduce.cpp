@@ -64,7 +64,7 @@ TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
 
 TEST_CASE_ON(comm, 2, "what was reset is as a new object") {
   any allreduce = made(comm, 4, 1);
-  any_state const fresh = allreduce.state();
+  any::state_type const fresh = allreduce.state();
   allreduce(to_view(std::vector<double>{1, 2, 3, 4}));
   CHECK(!(allreduce.state() == fresh));
   allreduce.reset();
@@ -72,6 +72,6 @@ TEST_CASE_ON(comm, 2, "what was reset is as a new object") {
 }
 
 TEST_CASE("a state that was never saved is refused") {
-  CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 1).restore(any_state()); }),
+  CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 1).restore(any::state_type()); }),
                fault::bad_state, "cut short") == "");
 }

@@ -127,7 +127,7 @@ machine_model network(double latency, double seconds_per_byte) {
 
 TEST_CASE("automatic: the expected bytes of a scheme are those that it sends", "[automatic]") {
   for (int const ranks : {2, 3, 4, 8}) {
-    for (forecast const& each : forecast_all<E, C, float, std::int32_t>({.length = length, .k = k}, ranks)) {
+    for (forecast const& each : catalogue::forecast_all<E, C, float, std::int32_t>({.length = length, .k = k}, ranks)) {
       double sent = 0;
       in_process::run(ranks, [&](in_process_communicator plain) {
         C comm(plain);
@@ -308,7 +308,7 @@ TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[aut
 
 TEST_CASE("automatic: regions that are full go dense in the sum, and that is among the choices", "[automatic]") {
   auto const of = [](std::int64_t selected, std::string const& text) {
-    auto const all = forecast_all<E, C, float, std::int32_t>({.length = length, .k = selected}, 8);
+    auto const all = catalogue::forecast_all<E, C, float, std::int32_t>({.length = length, .k = selected}, 8);
     auto const found = std::ranges::find(all, text, &forecast::text);
     REQUIRE(found != all.end());
     return *found;
@@ -327,7 +327,7 @@ TEST_CASE("automatic: regions that are full go dense in the sum, and that is amo
 
 TEST_CASE("automatic: a density is fitted to the time of a call, follows the network, and is saved", "[automatic]") {
   std::atomic<double> seconds_per_byte = 0;
-  automatic_state saved;
+  automatic<E, in_process_communicator>::state_type saved;
   in_process::run(2, [&](in_process_communicator plain) {
     machine_model machine = network(1e-6, 1e-7);
     machine.add = 1; // no dense scheme
@@ -490,7 +490,7 @@ TEST_CASE("automatic: what an encoding takes for nothing is not counted for each
 TEST_CASE("the page of algorithms has the table of expected costs", "[automatic]") {
   std::ostringstream rows;
   rows.precision(4);
-  for (forecast const& each : forecast_all<E, C, float, std::int32_t>({.length = 1000000, .k = 10000}, 8)) {
+  for (forecast const& each : catalogue::forecast_all<E, C, float, std::int32_t>({.length = 1000000, .k = 10000}, 8)) {
     call_cost const& cost = each.cost;
     if (each.text.find("values=") == std::string::npos) {
       rows << "| `" << each.text << "` | " << cost.messages << " | " << cost.beside << " | " << 1e-3 * cost.bytes
@@ -548,7 +548,7 @@ TEST_CASE("automatic: machines that differ between ranks, or are none, are an er
 }
 
 TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[automatic]") {
-  automatic_state saved;
+  automatic<E, in_process_communicator>::state_type saved;
   std::string scheme;
   machine_model const machine = network(1e-5, 1e-6);
   automatic<E, in_process_communicator>::options const how{
@@ -559,7 +559,7 @@ TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[auto
     if (comm.rank() == 0) {
       std::stringstream file;
       save(file, allreduce.state());
-      saved = load<automatic_state>(file);
+      saved = load<decltype(saved)>(file);
       scheme.assign(saved.text.begin(), saved.text.end()); // explain() tells of the last call, a trial perhaps
     }
   });

@@ -308,7 +308,7 @@ TEST_CASE("a state goes through bytes, and on where it was saved") {
         auto const input = accumulator_of({comm.rank(), 3, iteration}, residual, correlated{7, 3});
         std::stringstream file;
         save(file, first.state());
-        second.restore(load<any_state>(file));
+        second.restore(load<any::state_type>(file));
         auto const one = observe(first, input);
         auto const other = observe(second, input);
         REQUIRE(difference(one, other).empty());

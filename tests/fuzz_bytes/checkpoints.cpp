@@ -115,9 +115,9 @@ struct in_buckets : oktopk::bucketed<plain> {
 };
 
 struct by_name {
-  using state_type = oktopk::any_state;
+  using state_type = any::state_type;
 
-  oktopk::any_state const& state() const { return inside.state(); }
+  state_type const& state() const { return inside.state(); }
   void restore(state_type const& saved) { inside.restore(saved); }
   void step() { inside(ramp(length)); }
 

@@ -5,6 +5,7 @@
 #include <oktopk/algorithm/concept.hpp>
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/comm/call_context.hpp>
+#include <oktopk/exchange/allgatherv.hpp>
 #include <oktopk/format/concept.hpp>
 #include <oktopk/select/concept.hpp>
 
@@ -154,8 +155,6 @@ template <class Policies>
 using ok_topk_state_of = ok_topk_state<typename Policies::format::value_type, typename Policies::local_selector,
                                        typename Policies::global_selector>;
 
-} // namespace detail
-
 /// The first step of every sparse scheme (Algorithm 1, lines 2 to 4): check the accumulator, select from it.
 ///
 /// No communication. A fault is noted, not thrown: the caller must take part in the exchange with nothing selected, so
@@ -185,25 +184,23 @@ public:
   /// Gives the selection, valid until the next run; empty where this rank has a fault.
   template <communicator Comm, class Input>
   entries_type run(call_context<E, Comm>& call, Input const& accumulator, state_type& state) {
-    detail::profiling_region const profiled("oktopk::local_selection");
-    detail::stopwatch const timed(call.statistics.select_seconds);
-    call.note(detail::check_accumulator(accumulator, call.length));
+    profiling_region const profiled("oktopk::local_selection");
+    stopwatch const timed(call.statistics.select_seconds);
+    call.note(check_accumulator(accumulator, call.length));
     if (call.faults) {
       return {};
     }
-    auto const source = detail::as_source<index_type, value_type, E>(accumulator);
-    selection_context<E, index_type, value_type, detail::one_rank> const context{call.exec, call.k, call.iteration,
-                                                                                 alone_, workspace_};
+    auto const source = as_source<index_type, value_type, E>(accumulator);
+    selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
+                                                                         workspace_};
     auto const chosen = selector_.select(context, source, state);
     // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
     // selected must all values be looked at.
     if (chosen.entries.size() > 0 && chosen.checked) {
-      call.note(chosen.not_finite < 0 ? detail::fault_report()
-                                      : detail::fault_report{fault::non_finite, chosen.not_finite});
+      call.note(chosen.not_finite < 0 ? fault_report() : fault_report{fault::non_finite, chosen.not_finite});
     } else if (chosen.entries.size() > 0) {
-      call.note(detail::non_finite_in(call.exec, chosen.entries, detail::fault_subject::value));
-    } else if (std::int64_t const bad =
-                   detail::first_non_finite<E, value_type>(call.exec, source.materialized().values);
+      call.note(non_finite_in(call.exec, chosen.entries, fault_subject::value));
+    } else if (std::int64_t const bad = first_non_finite<E, value_type>(call.exec, source.materialized().values);
                bad < call.length) {
       call.note({fault::non_finite, bad});
     }
@@ -219,9 +216,11 @@ public:
 private:
   LocalSelector selector_;
   std::int64_t selected_ = 0;
-  detail::one_rank alone_;
-  detail::selection_workspace<index_type, value_type, E> workspace_;
+  one_rank alone_;
+  selection_workspace<index_type, value_type, E> workspace_;
 };
+
+} // namespace detail
 
 /// Common part of the algorithms that select k entries: `algorithm_base` for the values and indices of a sparse format,
 /// the agreement on what is selected, the selector, and another k from call to call.
@@ -270,7 +269,8 @@ protected:
 
   ~selecting_base() = default;
 
-  local_selection<E, format_type, local_selector_type> local_selection_;
+  detail::local_selection<E, format_type, local_selector_type> local_selection_;
+  detail::count_gathering<Comm> gather_counts_; // of the schemes whose ranks have to know each other's sizes
 };
 
 } // namespace oktopk

@@ -231,7 +231,7 @@ private:
                          : detail::fault_report{};
   }
 
-  count_gathering<Comm> gather_counts_;
+  detail::count_gathering<Comm> gather_counts_;
   Reduce reduce_;
   detail::buffer<Value, memory_space> sums_{"oktopk::dense::sums"};
   detail::buffer<Value, memory_space> lost_{"oktopk::dense::lost"};

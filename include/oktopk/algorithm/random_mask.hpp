@@ -55,7 +55,7 @@ public:
   /// The lower bound of an allreduce of k values; 2(P-1) more where k is 0, since an empty sum cannot show a fault and
   /// ranks ask instead.
   double bound_words() const {
-    double const asking = k_ == 0 ? count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
+    double const asking = k_ == 0 ? detail::count_gathering<Comm>::bound_words(comm_.size()).total() : 0;
     return sum_everywhere_.bound_words(k_, comm_.size()) + asking;
   }
 
@@ -78,7 +78,7 @@ public:
       array_ref<value_type const, typename E::memory_space> const all(sums_.data(), static_cast<std::size_t>(k_));
       bool const overflows = detail::first_non_finite<E, value_type>(exec_, all) < k_;
       if (overflows || k_ == 0) {
-        gather_counts_.run(call, 0); // throws the fault of the lowest faulty rank
+        base::gather_counts_.run(call, 0); // throws the fault of the lowest faulty rank
       }
       entries_type const sums(selection.indices.data(), sums_.data(), k_);
       if (overflows) {
@@ -94,7 +94,6 @@ private:
   using base::k_;
 
   native_allreduce<E, Comm, value_type> sum_everywhere_;
-  count_gathering<Comm> gather_counts_;
   detail::buffer<value_type, typename E::memory_space> sums_{"oktopk::random_mask::sums"};
 };
 

@@ -54,7 +54,7 @@ public:
   /// last call in place of k, which is 0 before the first one.
   double bound_words() const {
     std::int64_t const most = local_selection_.selector().bounded() ? base::k_ : largest_selection_;
-    return (count_gathering<Comm>::bound_words(comm_.size()) +
+    return (detail::count_gathering<Comm>::bound_words(comm_.size()) +
             allgatherv_.bound_words(comm_.size(), most, {0, length_}))
         .total();
   }
@@ -90,6 +90,7 @@ protected:
 
 private:
   using base::comm_;
+  using base::gather_counts_;
   using base::length_;
   using base::local_selection_;
 
@@ -107,7 +108,6 @@ private:
   }
 
   std::int64_t largest_selection_ = 0;
-  count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, format_type> allgatherv_;
   detail::rounding_losses<E, format_type> rounding_losses_;
   region_sum<index_type, value_type, E> sum_;

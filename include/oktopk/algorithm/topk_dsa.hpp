@@ -71,7 +71,7 @@ public:
         selected > width / ranks ? width : selected * ranks; // as many as are selected, or are
     std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
     return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
-            count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
+            detail::count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
         .total();
   }
 
@@ -104,6 +104,7 @@ public:
 
 private:
   using base::comm_;
+  using base::gather_counts_;
   using base::k_;
   using base::length_;
   using base::local_selection_;
@@ -111,7 +112,6 @@ private:
   std::vector<std::int64_t> boundaries_;
   std::int64_t largest_region_ = 0; // sums in it, in the last call
   detail::split_and_reduce<E, Comm, format_type, rotated> split_and_reduce_;
-  count_gathering<Comm> gather_counts_;
   allgatherv<E, Comm, format_type> allgatherv_;
   detail::rounding_losses<E, format_type> rounding_losses_;
 };

@@ -369,21 +369,17 @@ struct forecasting {
   }
 };
 
-} // namespace oktopk::catalogue
-
-namespace oktopk {
-
 template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks) {
   std::vector<forecast> all;
   auto const add = [&](auto const& scheme) {
-    for (std::string const& text : catalogue::variants_of<E, Comm, Value, Index>(scheme)) {
-      catalogue::visit_request<E, Comm, Value, Index>(detail::allreduce_request::parse(text), size,
-                                                      catalogue::forecasting<E, Comm>{ranks, all, text});
+    for (std::string const& text : variants_of<E, Comm, Value, Index>(scheme)) {
+      visit_request<E, Comm, Value, Index>(detail::allreduce_request::parse(text), size,
+                                           forecasting<E, Comm>{ranks, all, text});
     }
   };
-  std::apply([&](auto const&... each) { (add(each), ...); }, catalogue::algorithms);
+  std::apply([&](auto const&... each) { (add(each), ...); }, algorithms);
   return all;
 }
 
-} // namespace oktopk
+} // namespace oktopk::catalogue

@@ -12,6 +12,15 @@
 
 namespace oktopk {
 
+/// The size of a selection; dense schemes take the length only, and a text may have its own density or k.
+struct gradient_size {
+  std::int64_t length = 0;         ///< of the accumulators
+  std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
+  std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
+};
+
+namespace detail {
+
 /// The state of an `any_allreduce`, a plain value: the checkpoint (`save`) of the state of the algorithm inside, and the
 /// policies that this state belongs to.
 struct any_state {
@@ -30,15 +39,6 @@ struct any_state {
     visit(state.checkpoint);
   }
 };
-
-/// The size of a selection; dense schemes take the length only, and a text may have its own density or k.
-struct gradient_size {
-  std::int64_t length = 0;         ///< of the accumulators
-  std::optional<std::int64_t> k{}; ///< entries to select, in [0, length]; this or density
-  std::optional<double> density{}; ///< k / length, in (0, 1]; k is rounded, and at least 1
-};
-
-namespace detail {
 
 /// One option of an algorithm of the catalogue.
 struct listed_option {
@@ -68,7 +68,7 @@ public:
   using index_type = Index;
   using value_type = Value;
   using memory_space = typename E::memory_space;
-  using state_type = any_state;
+  using state_type = detail::any_state;
   using update_type = sparse_update<Index, Value, memory_space>;
 
   /// Makes an `Allreduce` inside. Collective; throws the errors of its constructor.
@@ -256,7 +256,7 @@ private:
 
   std::unique_ptr<holder_base> inside_;
   detail::any_description description_;
-  mutable any_state state_; // what `state` gave last
+  mutable detail::any_state state_; // what `state` gave last
 };
 
 } // namespace oktopk

@@ -29,16 +29,20 @@
 
 namespace oktopk {
 
+namespace catalogue {
+
+/// All schemes that tell their cost, over P ranks, in the order of the catalogue.
+template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
+std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
+
+} // namespace catalogue
+
 /// The sums that `automatic` may give.
 enum class allowed_sums : std::uint8_t {
   unrounded, ///< of any scheme that rounds nothing, dense ones included
   exact,     ///< to the bit those of `ok_topk` with its default policies
   rounded,   ///< of any scheme; what a lossy format rounds off returns to the residual
 };
-
-/// All schemes that tell their cost, over P ranks, in the order of the catalogue.
-template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
-std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
 
 /// A density that follows the network: the largest whose call takes so long, within limits.
 struct density_fit {
@@ -53,12 +57,6 @@ namespace detail {
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 any_allreduce<E, Comm, Value, Index> make_scheme(E const& exec, Comm const& comm, std::string const& text,
                                                  gradient_size const& size);
-
-inline bool is_allowed(forecast const& each, allowed_sums sums) {
-  return sums == allowed_sums::rounded || (sums == allowed_sums::exact ? each.exact : !each.rounded);
-}
-
-} // namespace detail
 
 /// The state of `automatic`: of the scheme in use, and its name.
 struct automatic_state {
@@ -81,6 +79,12 @@ struct automatic_state {
   }
 };
 
+inline bool is_allowed(forecast const& each, allowed_sums sums) {
+  return sums == allowed_sums::rounded || (sums == allowed_sums::exact ? each.exact : !each.rounded);
+}
+
+} // namespace detail
+
 /// The allreduce that takes least time here: it predicts every scheme of the catalogue that it may take, tries up to
 /// sixteen that come near the best prediction, keeps the fastest, and looks again when its clock says that the network
 /// is another.
@@ -100,7 +104,7 @@ public:
   using index_type = Index;
   using value_type = Value;
   using memory_space = typename E::memory_space;
-  using state_type = automatic_state;
+  using state_type = detail::automatic_state;
   using update_type = sparse_update<Index, Value, memory_space>;
 
   struct options {
@@ -195,7 +199,7 @@ public:
       state_.text.assign(chosen.begin(), chosen.end());
       auto const found = states_.find(detail::scheme_of(chosen));
       bool const is_it = current_ && detail::scheme_of(current_->text()) == detail::scheme_of(chosen); // or one tried
-      state_.inside = is_it ? current_->state() : found != states_.end() ? found->second : any_state();
+      state_.inside = is_it ? current_->state() : found != states_.end() ? found->second : detail::any_state();
     }
     return state_;
   }
@@ -218,7 +222,7 @@ public:
       return; // the state has none, or one that these options do not allow
     }
     use(text);
-    any_state inside = saved.inside;
+    detail::any_state inside = saved.inside;
     if (saved.of_other_ranks != 0) {
       try {
         inside = current_->for_other_ranks(inside);
@@ -364,7 +368,7 @@ private:
   }
 
   std::vector<forecast> forecasts_of(std::int64_t k) const {
-    auto all = forecast_all<E, Comm, Value, Index>({.length = how_.length, .k = k}, comm_.size());
+    auto all = catalogue::forecast_all<E, Comm, Value, Index>({.length = how_.length, .k = k}, comm_.size());
     std::erase_if(all, [&](forecast const& each) {
       return !detail::is_allowed(each, how_.sums) || (how_.dense_update && !each.dense);
     });
@@ -521,8 +525,8 @@ private:
   std::int64_t k_ = 0;
   machine_model machine_;
   detail::scheme_choice choice_;
-  std::optional<double> untold_{};          // seconds of the last call, where it was on trial
-  std::map<std::string, any_state> states_; // of each scheme that was used
+  std::optional<double> untold_{};                  // seconds of the last call, where it was on trial
+  std::map<std::string, detail::any_state> states_; // of each scheme that was used
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> current_;
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> retired_; // has the update of the last call, if it is set
   collective_workspace workspace_;

@@ -61,8 +61,6 @@ inline void check_counts(std::span<std::int64_t const> counts, std::int64_t leng
   }
 }
 
-} // namespace detail
-
 /// The number of entries of each rank, on all ranks.
 ///
 /// 2(P-1) words in ceil(log2 P) messages. A fault that a rank has noted travels in the place of its number; then the
@@ -78,7 +76,7 @@ public:
     counts_.resize(static_cast<std::size_t>(call.comm.size()));
     allgather(call.comm, std::span<std::int64_t const>(&mine, 1), std::span<std::int64_t>(counts_), use, collective_);
     call.hear_all(counts_, 1, use);
-    detail::check_counts(counts_, call.length);
+    check_counts(counts_, call.length);
     return counts_;
   }
 
@@ -88,6 +86,8 @@ private:
   std::vector<std::int64_t> counts_;
   collective_workspace collective_;
 };
+
+} // namespace detail
 
 /// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
 /// any P is Bruck's algorithm).

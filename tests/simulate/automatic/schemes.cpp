@@ -11,6 +11,7 @@ template any_allreduce<oktopk_simulate::execution, oktopk_simulate::clocked>
 detail::make_scheme<float, std::int32_t>(oktopk_simulate::execution const&, oktopk_simulate::clocked const&,
                                          std::string const&, gradient_size const&);
 template std::vector<forecast>
-forecast_all<oktopk_simulate::execution, oktopk_simulate::clocked, float, std::int32_t>(gradient_size const&, int);
+catalogue::forecast_all<oktopk_simulate::execution, oktopk_simulate::clocked, float, std::int32_t>(gradient_size const&,
+                                                                                                   int);
 
 } // namespace oktopk
