@@ -129,12 +129,24 @@ def test_figures():
     assert found["automatic"]["near"] == 0.75 and found["automatic(sums=rounded)"]["near"] == 0
     worst = {what: (pytest.approx(ratio), where.length) for what, (ratio, where) in found["automatic"]["worst"].items()}
     assert worst == {"best": (1.3, 1000000), "mpi": (1.3 / 1.1, 1000000), "ring": (1.3 / 1.08, 1000000)}
-    assert found["automatic"]["above"] == {"mpi": 1, "ring": 1}
+    assert found["automatic"]["above"] == {"mpi": [False], "ring": [False]}
     assert found["automatic"]["switches"] == 1
     said = grid.summary(grid.points_of(rows))
     assert "automatic: within 1.15 of the best fixed scheme on 75.0 % of the points." in said
     assert "worst: 1.30 times as long as the best fixed scheme (2 ranks, n = 1,000,000, links of 100 Mbit/s" in said
-    assert "worst: 1.18 times as long as MPI's dense allreduce" in said and "above 1.15 at 1 points" in said
+    assert "worst: 1.18 times as long as MPI's dense allreduce" in said and "above 1.15 at 1 points, at 0 of" in said
+
+
+def test_what_is_faster_than_the_rate_of_the_links_is_said():
+    """An emulated link that was idle lets a short call through at once."""
+    rows = rows_of(POINTS[0], {name: 1e-4 * seconds for name, seconds in TIMES.items()} | {"automatic": 3e-4})
+    for row in rows:
+        row["words"] = "1000" if row["scheme"] == "dense" else "600"
+    point = grid.points_of(rows)[0]
+    assert point.rate == "100mbit"
+    assert point.beats_links("dense") and not point.beats_links("topk_a")  # 320 us, and 192
+    assert grid.figures([point])["automatic"]["above"] == {"mpi": [True], "ring": [True]}
+    assert "above 1.15 at 1 points, at 1 of them it is faster than the links' rate allows" in grid.summary([point])
 
 
 def test_errors_of_predictions():
