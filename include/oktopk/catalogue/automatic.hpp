@@ -455,14 +455,15 @@ private:
     }
   }
 
+  // Without the regions: the next call of the scheme may be of a much later gradient.
   void remember() {
     if (current_) {
-      states_[detail::scheme_of(current_->text())] = current_->state();
+      states_[detail::scheme_of(current_->text())] = current_->for_other_ranks(current_->state());
     }
   }
 
   // Makes a scheme the current one. Collective, and every rank asks for the same. The thresholds of the same scheme with
-  // another format go on, where they fit; its regions are drawn anew, since they are of an earlier gradient.
+  // another format go on, where they fit; its regions are drawn anew.
   void use(std::string const& text) {
     if (current_ && current_->text() == text) {
       return;
@@ -473,7 +474,7 @@ private:
         detail::make_scheme<Value, Index>(exec_, comm_, text, {.length = how_.length, .k = k_}));
     if (auto const found = states_.find(detail::scheme_of(text)); found != states_.end()) {
       try {
-        current_->restore(current_->for_other_ranks(found->second));
+        current_->restore(found->second);
       } catch (error const& why) {
         if (why.code() != fault::bad_state) {
           throw;
@@ -497,6 +498,9 @@ private:
     agree_on(std::span(&now, 1), reduction::min); // the call of the rank that came last began when all were there
     now = std::max(now, 1e-12);
     bool const changed = choice_.look(now);
+    if (choice_.is_suspected() && !changed) {
+      return; // a density fitted to this time would hide the change from the next look
+    }
     forecast const place = choice_.find(choice_.chosen());
     if (changed) {
       learn_rate(place, now, choice_.usual());

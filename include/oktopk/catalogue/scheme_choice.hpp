@@ -131,9 +131,7 @@ public:
       return;
     }
     std::size_t const place = trials_[trial_];
-    auto const middle = times_.begin() + (std::ssize(times_) - 1) / 2; // of two the shorter: the other one was late
-    std::ranges::nth_element(times_, middle);
-    forecasts_[place].measured = std::max(*middle, 1e-12);
+    forecasts_[place].measured = std::max(lower_median(times_), 1e-12); // of two the shorter: the other one was late
     counted_[place] = static_cast<double>(times_.size());
     trial_ += 1;
     begin_trial();
@@ -169,9 +167,13 @@ public:
       usual_ = now;
       return false;
     }
-    bool const was_suspected = std::exchange(is_suspected_, has_changed(now, usual_, network_change));
-    return is_suspected_ && (was_suspected || has_changed(now, usual_, large_change));
+    int const way = !has_changed(now, usual_, network_change) ? 0 : now > usual_ ? 1 : -1;
+    bool const again = std::exchange(suspected_, way) == way;
+    return way != 0 && (again || has_changed(now, usual_, large_change));
   }
+
+  /// True where the last look may have seen another network; the next one tells.
+  bool is_suspected() const { return suspected_ != 0; }
 
 private:
   static constexpr std::size_t most_trials = 16;
@@ -190,6 +192,12 @@ private:
   static constexpr double network_change = 1.4;      // the clocks say so by this factor
   static constexpr double large_change = 2.5;        // and at once by this one
   static constexpr double model_error = 8;           // a prediction is not off by so much, if the network is as it was
+
+  static double lower_median(std::vector<double>& of) {
+    auto const middle = of.begin() + (std::ssize(of) - 1) / 2;
+    std::ranges::nth_element(of, middle);
+    return *middle;
+  }
 
   // By a factor, and by more than noise.
   bool has_changed(double now, double then, double factor) const {
@@ -219,17 +227,16 @@ private:
   // What a call takes, where the prediction counts as one more call: a long call is tried seldom, and one time is noise.
   // Predictions count beside each other only, since all may be off by the same factor.
   std::vector<double> weighed_times() const {
-    double measured = 0;
-    double predicted = 0;
+    std::vector<double> offs;
     for (std::size_t const each : trials_) {
-      measured += forecasts_[each].measured;
-      predicted += forecasts_[each].predicted;
+      offs.push_back(forecasts_[each].measured / std::max(forecasts_[each].predicted, 1e-12));
     }
-    double const off = predicted > 0 ? measured / predicted : 1;
+    double const off = lower_median(offs);
     std::vector<double> times(forecasts_.size());
     for (std::size_t const each : trials_) {
       double const seen = forecasts_[each].measured;
-      double const expected = std::clamp(off * forecasts_[each].predicted, seen / trial_slack, seen * trial_slack);
+      double const expected =
+          std::clamp(off * std::max(forecasts_[each].predicted, 1e-12), seen / trial_slack, seen * trial_slack);
       times[each] = (counted_[each] * seen + expected) / (counted_[each] + 1);
     }
     return times;
@@ -241,11 +248,13 @@ private:
     std::ranges::stable_sort(trials_, {}, time);
     std::size_t const fastest = trials_.front();
     if (!in_finals_) {
+      auto const measured = [&](std::size_t each) { return forecasts_[each].measured; };
+      std::size_t const shortest = *std::ranges::min_element(trials_, {}, measured); // whatever its prediction
       std::set<std::string> names;
       std::erase_if(trials_, [&](std::size_t each) {
         bool const is_near = names.size() < most_finalists && time(each) <= final_slack * time(fastest) &&
                              names.insert(scheme_of(forecasts_[each].text)).second;
-        return !is_near && forecasts_[each].text != chosen_;
+        return !is_near && each != shortest && forecasts_[each].text != chosen_;
       });
       if (trials_.size() > 1) {
         begin_round(true);
@@ -269,9 +278,9 @@ private:
     begin_round(false);
     usual_ = std::max(seconds, 1e-12);
     auto const calls = static_cast<std::int64_t>(std::min(100 * machine_.agreeing / usual_, 1e9));
-    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max<std::int64_t>(calls, 4)), 2);
+    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max<std::int64_t>(calls, 6)), 2);
     is_first_look_ = false;
-    is_suspected_ = false;
+    suspected_ = 0;
   }
 
   std::vector<forecast> forecasts_;
@@ -288,7 +297,7 @@ private:
   std::string chosen_;
   double usual_ = 0;
   bool is_first_look_ = false; // after trials
-  bool is_suspected_ = false;  // by the last look, that the network is another one
+  int suspected_ = 0;          // 1: the last look saw calls that took longer; -1: shorter ones
   std::int64_t period_ = 0;    // calls from one look at the clocks to the next
   std::int64_t switches_ = 0;
 };
