@@ -93,6 +93,7 @@ TEST_CASE("scheme_choice: a prediction counts as one more call, as far as it dif
   auto const chosen = [](double predicted, double measured) {
     scheme_choice choice = begun({scheme("a", 0.1), scheme("b", predicted)});
     settle(choice, {{"a", 0.2}, {"b", measured}}); // four calls each, of which the first does not count
+    CHECK(choice.usual() == choice.find(choice.chosen()).measured);
     return choice.chosen();
   };
   CHECK(chosen(0.1, 0.199) == "b");
@@ -243,6 +244,8 @@ TEST_CASE("scheme_choice: a look is due every few calls, and tells a change from
   CHECK(quiet.is_suspected());
   CHECK_FALSE(quiet.look(0.06)); // longer, then shorter
   CHECK(quiet.look(0.06));
+  quiet.choose("a", 0.1);
+  CHECK_FALSE(quiet.is_suspected());
 
   scheme_choice seldom = begun({scheme("a", 0.1)}, {.noise = 0, .agreeing = 10, .recheck = 64});
   settle(seldom, {{"a", 0.1}});
