@@ -34,8 +34,6 @@ namespace {
 using namespace oktopk;
 using namespace oktopk_tests;
 using E = Kokkos::DefaultHostExecutionSpace;
-using C = counted<in_process_communicator>;
-using chosen = automatic<E, C>;
 
 constexpr std::int64_t length = 20000;
 constexpr std::int64_t k = 200;
@@ -50,13 +48,15 @@ Kokkos::View<float*, E> gradient_of(int rank, int iteration, std::int64_t n = le
   return gradient;
 }
 
-/// A network that takes its time: a message leaves when its bytes have passed. All copies share one speed.
+/// Ranks of this process whose network may take its time: a message leaves when its bytes have passed, and some long ones
+/// are late, as where another program has the processor. All copies share the speed and the number of late ones.
 class slow : public communicator_decorator<in_process_communicator> {
   using decorator = communicator_decorator<in_process_communicator>;
 
 public:
-  slow(in_process_communicator inner, std::atomic<double> const& seconds_per_byte)
-      : decorator(std::move(inner)), seconds_per_byte_(&seconds_per_byte) {}
+  slow(in_process_communicator inner, std::atomic<double> const* seconds_per_byte = nullptr,
+       std::atomic<int>* late = nullptr)
+      : decorator(std::move(inner)), seconds_per_byte_(seconds_per_byte), late_(late) {}
 
   request isend(std::span<std::byte const> out, int peer, phase use) {
     pass(out.size());
@@ -67,6 +67,10 @@ public:
   void start(Space const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     for (bulk_message const& each : messages) {
       pass(each.receives ? 0 : each.bytes.size());
+    }
+    bool const is_long = !messages.empty() && messages.front().bytes.size() >= 1 << 14;
+    if (late_ != nullptr && is_long && late_->fetch_sub(1) > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
     }
     decorator::start(exec, messages, requests);
   }
@@ -79,31 +83,18 @@ public:
 
 private:
   void pass(std::size_t bytes) const {
-    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(bytes) * *seconds_per_byte_));
+    if (seconds_per_byte_ != nullptr) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(bytes) * *seconds_per_byte_));
+    }
   }
 
   std::atomic<double> const* seconds_per_byte_;
-};
-
-/// A machine whose first long message is late, as where another program has the processor.
-class late_once : public communicator_decorator<in_process_communicator> {
-  using decorator = communicator_decorator<in_process_communicator>;
-
-public:
-  late_once(in_process_communicator inner, std::atomic<int>& late) : decorator(std::move(inner)), late_(&late) {}
-
-  template <execution_space Space>
-  void start(Space const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
-    bool const is_long = !messages.empty() && messages.front().bytes.size() >= 1 << 14;
-    if (is_long && late_->fetch_sub(1) > 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    }
-    decorator::start(exec, messages, requests);
-  }
-
-private:
   std::atomic<int>* late_;
 };
+
+// One communicator for all cases: each further one compiles every scheme of the catalogue again.
+using C = counted<slow>;
+using chosen = automatic<E, C>;
 
 /// Calls until trials are over; gives the number of calls.
 template <class Allreduce>
@@ -180,8 +171,7 @@ TEST_CASE("automatic: all ranks take the same scheme, and residuals and updates 
     double came_out = 0;
     in_process::run(ranks, [&](in_process_communicator plain) {
       int const rank = plain.rank();
-      automatic<E, in_process_communicator> allreduce(
-          E(), plain, {.length = 4096, .k = 64, .sums = allowed_sums::rounded, .recheck = 4});
+      chosen allreduce(E(), C(plain), {.length = 4096, .k = 64, .sums = allowed_sums::rounded, .recheck = 4});
       error_feedback feedback(allreduce);
       Kokkos::View<float*, E> gradient("gradient", 4096);
       for (int iteration = 0; iteration < iterations; ++iteration) {
@@ -227,9 +217,8 @@ TEST_CASE("automatic: a change of the network is learnt in a few calls, with one
     auto const rank = static_cast<std::size_t>(plain.rank());
     machine_model machine = network(1e-6, 1e-12); // where dense schemes are predicted to be fastest
     machine.select = 1e-7;
-    using on_slow = automatic<E, slow>;
-    on_slow allreduce(E(), slow(plain, seconds_per_byte),
-                      {.length = length, .k = 500, .recheck = 3, .machine = machine});
+    chosen allreduce(E(), C(slow(plain, &seconds_per_byte)),
+                     {.length = length, .k = 500, .recheck = 3, .machine = machine});
     auto const change = [&](double to) {
       if (rank == 0) {
         seconds_per_byte = to;
@@ -263,8 +252,7 @@ TEST_CASE("automatic: a change of the network is learnt in a few calls, with one
 TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[automatic]") {
   std::set<std::string> tried;
   in_process::run(4, [&](in_process_communicator comm) {
-    automatic<E, in_process_communicator> allreduce(
-        E(), comm, {.length = length, .k = k, .dense_update = true, .machine = network(1e-6, 1e-8)});
+    chosen allreduce(E(), C(comm), {.length = length, .k = k, .dense_update = true, .machine = network(1e-6, 1e-8)});
     for (int i = 0; i == 0 || (i < 2000 && allreduce.state().text.empty()); ++i) {
       allreduce(gradient_of(comm.rank(), i));
       if (comm.rank() == 0) {
@@ -280,8 +268,8 @@ TEST_CASE("automatic: schemes that are predicted to be alike are all tried", "[a
 
 TEST_CASE("automatic: a scheme that is made again draws its regions anew", "[automatic]") {
   in_process::run(2, [&](in_process_communicator plain) {
-    automatic<E, in_process_communicator> allreduce(
-        E(), plain, {.length = length, .k = k, .sums = allowed_sums::exact, .machine = network(1e-6, 1e-8)});
+    chosen allreduce(E(), C(plain),
+                     {.length = length, .k = k, .sums = allowed_sums::exact, .machine = network(1e-6, 1e-8)});
     std::set<std::string> seen;
     int again = 0;
     std::string runs;
@@ -319,26 +307,24 @@ TEST_CASE("automatic: regions that are full go dense in the sum, and that is amo
   CHECK(full.cost.decoded >= length);
   CHECK(of(k, "topk_dsa").cost.bytes == of(k, "topk_dsa(format=coo)").cost.bytes);
   in_process::run(2, [&](in_process_communicator comm) {
-    automatic<E, in_process_communicator> const made(E(), comm,
-                                                     {.length = length, .k = k, .machine = network(1e-6, 1e-6)});
+    chosen const made(E(), C(comm), {.length = length, .k = k, .machine = network(1e-6, 1e-6)});
     CHECK(std::ranges::count(made.forecasts(), std::string("topk_dsa"), &forecast::text) == 1);
   });
 }
 
 TEST_CASE("automatic: a density is fitted to the time of a call, follows the network, and is saved", "[automatic]") {
   std::atomic<double> seconds_per_byte = 0;
-  automatic<E, in_process_communicator>::state_type saved;
+  chosen::state_type saved;
   in_process::run(2, [&](in_process_communicator plain) {
     machine_model machine = network(1e-6, 1e-7);
     machine.add = 1; // no dense scheme
-    using on_slow = automatic<E, slow>;
     auto const made = [&](double milliseconds) {
-      return on_slow(E(), slow(plain, seconds_per_byte),
-                     {.length = length,
-                      .fit = density_fit{.milliseconds = milliseconds, .least = 0.001, .most = 0.05},
-                      .sums = allowed_sums::exact,
-                      .recheck = 3,
-                      .machine = machine});
+      return chosen(E(), C(slow(plain, &seconds_per_byte)),
+                    {.length = length,
+                     .fit = density_fit{.milliseconds = milliseconds, .least = 0.001, .most = 0.05},
+                     .sums = allowed_sums::exact,
+                     .recheck = 3,
+                     .machine = machine});
     };
     CHECK(made(1e-3).k() == 20);
     CHECK(made(1e3).k() == 1000);
@@ -351,7 +337,7 @@ TEST_CASE("automatic: a density is fitted to the time of a call, follows the net
     }
     CHECK(least <= 0.3e-3);
     CHECK(least > 0.24e-3);
-    on_slow allreduce = made(10);
+    chosen allreduce = made(10);
     if (plain.rank() == 0) {
       seconds_per_byte = 2e-6;
     }
@@ -374,7 +360,7 @@ TEST_CASE("automatic: a density is fitted to the time of a call, follows the net
       saved = allreduce.state();
       seconds_per_byte = 0;
     }
-    on_slow again = made(10);
+    chosen again = made(10);
     CHECK(again.k() == 1000);
     again.restore(saved);
     CHECK(again.k() == saved.k);
@@ -418,9 +404,9 @@ TEST_CASE("automatic: a machine from a file, whose faults are named on every ran
     in_process::run(2, [&](in_process_communicator comm) {
       said[static_cast<std::size_t>(comm.rank())] =
           outcome_of([&] {
-            automatic<E, in_process_communicator>::options how{.length = length, .k = k};
+            chosen::options how{.length = length, .k = k};
             how.machine_file = option;
-            automatic<E, in_process_communicator> const of_file(E(), comm, how);
+            chosen const of_file(E(), C(comm), how);
             table = of_file.table();
             CHECK(of_file.machine().latency == 0.0625);
             auto const by_text =
@@ -449,7 +435,7 @@ TEST_CASE("automatic: a message that is late once does not make the network slow
   for (int const ranks : {2, 3}) {
     std::atomic<int> late = 1;
     in_process::run(ranks, [&](in_process_communicator plain) {
-      auto const found = measure_machine<float, std::int32_t>(E(), late_once(plain, late), length, k);
+      auto const found = measure_machine<float, std::int32_t>(E(), C(slow(plain, nullptr, &late)), length, k);
       CHECK(found.seconds_per_byte < 1e-7); // 30 ms of 16 KiB are 2e-6
       CHECK(found.latency < 1e-3);
       CHECK(found.handshake < 5e-3);
@@ -473,7 +459,7 @@ TEST_CASE("automatic: a meeting counts once a call, and an idle network takes th
 
 TEST_CASE("automatic: a network of a given rate takes no bytes at once", "[automatic]") {
   in_process::run(2, [&](in_process_communicator comm) {
-    automatic<E, in_process_communicator> const given(E(), comm, {.length = length, .k = k, .rate_mbit = 80});
+    chosen const given(E(), C(comm), {.length = length, .k = k, .rate_mbit = 80});
     CHECK(given.machine().seconds_per_byte == Approx(1e-7));
     CHECK(given.machine().head_start == 0);
   });
@@ -482,7 +468,7 @@ TEST_CASE("automatic: a network of a given rate takes no bytes at once", "[autom
 TEST_CASE("automatic: what an encoding takes for nothing is not counted for each entry", "[automatic]") {
   in_process::run(2, [&](in_process_communicator comm) {
     auto const coo_of = [&](std::int64_t selected) {
-      return measure_machine<float, std::int32_t>(E(), comm, length, selected).formats.front();
+      return measure_machine<float, std::int32_t>(E(), C(comm), length, selected).formats.front();
     };
     machine_model::format_speed const few = coo_of(1);
     machine_model::format_speed const many = coo_of(length / 2);
@@ -514,9 +500,8 @@ TEST_CASE("the page of algorithms has the table of expected costs", "[automatic]
 
 TEST_CASE("automatic: momentum is that of SGD while a dense scheme is in use", "[automatic]") {
   in_process::run(3, [&](in_process_communicator comm) {
-    automatic<E, in_process_communicator> chosen_dense(
-        E(), comm, {.length = 256, .k = 8, .dense_update = true, .machine = network(1e-6, 1e-9)});
-    dense<E, in_process_communicator> plain(E(), comm, {.length = 256});
+    chosen chosen_dense(E(), C(comm), {.length = 256, .k = 8, .dense_update = true, .machine = network(1e-6, 1e-9)});
+    dense<E, C> plain(E(), C(comm), {.length = 256});
     error_feedback with_chosen(chosen_dense, {.momentum = 0.5});
     error_feedback with_plain(plain, {.momentum = 0.5});
     Kokkos::View<float*, E> gradient("gradient", 256);
@@ -537,12 +522,11 @@ TEST_CASE("automatic: machines that differ between ranks, or are none, are an er
   auto const refused = [](auto const& machine_of) {
     std::vector<std::string> said(2);
     in_process::run(2, [&](in_process_communicator comm) {
-      said[static_cast<std::size_t>(comm.rank())] =
-          outcome_of([&] {
-            automatic<E, in_process_communicator>::options how{.length = length, .k = k};
-            how.machine = machine_of(comm.rank());
-            automatic<E, in_process_communicator> const made(E(), comm, how);
-          }).text;
+      said[static_cast<std::size_t>(comm.rank())] = outcome_of([&] {
+                                                      chosen::options how{.length = length, .k = k};
+                                                      how.machine = machine_of(comm.rank());
+                                                      chosen const made(E(), C(comm), how);
+                                                    }).text;
     });
     CHECK(said[0] == said[1]);
     return said[0];
@@ -554,13 +538,12 @@ TEST_CASE("automatic: machines that differ between ranks, or are none, are an er
 }
 
 TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[automatic]") {
-  automatic<E, in_process_communicator>::state_type saved;
+  chosen::state_type saved;
   std::string scheme;
   machine_model const machine = network(1e-5, 1e-6);
-  automatic<E, in_process_communicator>::options const how{
-      .length = length, .k = k, .sums = allowed_sums::exact, .machine = machine};
+  chosen::options const how{.length = length, .k = k, .sums = allowed_sums::exact, .machine = machine};
   in_process::run(3, [&](in_process_communicator comm) {
-    automatic<E, in_process_communicator> allreduce(E(), comm, how);
+    chosen allreduce(E(), C(comm), how);
     settle(allreduce, comm.rank());
     if (comm.rank() == 0) {
       std::stringstream file;
@@ -571,7 +554,7 @@ TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[auto
   });
   for (int const ranks : {2, 3}) {
     in_process::run(ranks, [&](in_process_communicator comm) {
-      automatic<E, in_process_communicator> allreduce(E(), comm, how);
+      chosen allreduce(E(), C(comm), how);
       allreduce.restore(ranks == 3 ? saved : for_other_ranks(saved));
       CHECK(allreduce.explain().starts_with(scheme));
       CHECK(allreduce(gradient_of(comm.rank(), 0)).indices().extent(0) == k);
@@ -583,7 +566,7 @@ TEST_CASE("automatic: goes on from a saved state, also with other ranks", "[auto
 TEST_CASE("automatic: a machine is written down and read again; other text is refused by its line", "[automatic]") {
   machine_model measured;
   in_process::run(2, [&](in_process_communicator comm) {
-    auto const found = measure_machine<float, std::int32_t>(E(), comm, length, k);
+    auto const found = measure_machine<float, std::int32_t>(E(), C(comm), length, k);
     if (comm.rank() == 0) {
       measured = found;
     }
