@@ -187,7 +187,7 @@ void run(call_case const& one) {
         own.error += std::string(caught.what()) + "; ";
       }
       std::ostringstream saved;
-      save(saved, allreduce.state());
+      oktopk::save(saved, allreduce.state());
       own.state.add(saved.str().data(), saved.str().size());
       if (iteration == 2) {
         auto const kept = allreduce.state();
