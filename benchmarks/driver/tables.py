@@ -456,11 +456,16 @@ KINDS = {"hidden_seconds": "torch_training", "speedup_over_dense": "comparison",
 COMMANDS = {"learning_rate": "peers", "trial_calls": "grid", "explain": "changing"}
 
 
+def known_by(columns, rows):
+    """What the first of these columns that rows have stands for, or None."""
+    return next((what for name, what in columns.items() if rows and name in rows[0]), None)
+
+
 def kind_of(rows):
     """Of which kind rows are, or None."""
-    return next((kind for name, kind in KINDS.items() if rows and name in rows[0]), None)
+    return known_by(KINDS, rows)
 
 
 def command_of(rows):
     """The command whose own rows these are, or None."""
-    return next((command for name, command in COMMANDS.items() if rows and name in rows[0]), None)
+    return known_by(COMMANDS, rows)

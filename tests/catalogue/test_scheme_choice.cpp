@@ -231,7 +231,6 @@ TEST_CASE("scheme_choice: a look is due every few calls, and tells a change from
   CHECK_FALSE(choice.look(0.1));
   CHECK(choice.look(0.251)); // one will do
   CHECK(choice.look(0.039));
-  settle(choice, {{"a", 0.1}});
   CHECK(calls_to_look(choice, 0.3) == 6);
   CHECK(choice.least() == 0.3);
 

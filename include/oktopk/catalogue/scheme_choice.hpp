@@ -182,6 +182,7 @@ private:
   static constexpr int trial_calls = 2; // at least, the first included
   static constexpr int final_calls = 4;
   static constexpr int most_calls = 33;
+  static constexpr std::int64_t least_period = 6;    // calls from look to look, of which the later half counts
   static constexpr double trial_seconds = 4e-3;      // a short call is repeated for so long, since one is noise
   static constexpr double most_trial_seconds = 4e-2; // and for no longer where some are late
   static constexpr double trial_slack = 1.6;         // a prediction may be off by so much, and by noise
@@ -227,16 +228,16 @@ private:
   // What a call takes, where the prediction counts as one more call: a long call is tried seldom, and one time is noise.
   // Predictions count beside each other only, since all may be off by the same factor.
   std::vector<double> weighed_times() const {
+    auto const predicted = [&](std::size_t each) { return std::max(forecasts_[each].predicted, 1e-12); };
     std::vector<double> offs;
     for (std::size_t const each : trials_) {
-      offs.push_back(forecasts_[each].measured / std::max(forecasts_[each].predicted, 1e-12));
+      offs.push_back(forecasts_[each].measured / predicted(each));
     }
     double const off = lower_median(offs);
     std::vector<double> times(forecasts_.size());
     for (std::size_t const each : trials_) {
       double const seen = forecasts_[each].measured;
-      double const expected =
-          std::clamp(off * std::max(forecasts_[each].predicted, 1e-12), seen / trial_slack, seen * trial_slack);
+      double const expected = std::clamp(off * predicted(each), seen / trial_slack, seen * trial_slack);
       times[each] = (counted_[each] * seen + expected) / (counted_[each] + 1);
     }
     return times;
@@ -278,7 +279,7 @@ private:
     begin_round(false);
     usual_ = std::max(seconds, 1e-12);
     auto const calls = static_cast<std::int64_t>(std::min(100 * machine_.agreeing / usual_, 1e9));
-    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max<std::int64_t>(calls, 6)), 2);
+    period_ = std::max<std::int64_t>(std::min(machine_.recheck, std::max(calls, least_period)), 2);
     is_first_look_ = false;
     suspected_ = 0;
   }
