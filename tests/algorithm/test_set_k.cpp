@@ -13,7 +13,6 @@
 #include <oktopk/algorithm/paper_ok_topk.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/algorithm/topk_dsa.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
 
 using namespace oktopk_tests;
 using oktopk::fault;
@@ -72,13 +71,4 @@ TEST_CASE("a k that is out of range or differs between ranks is an error on ever
   refused(-1, 5, "rank 1: k = -1 is not in [0, length]", fault::k_out_of_range);
   refused(length + 1, length + 1, "k = 701 is not in [0, length], length = 700", fault::k_out_of_range);
   refused(6, 5, "rank 1 has k = 6", fault::ranks_disagree);
-}
-
-TEST_CASE_ON(comm, 2, "an algorithm by name takes another k if it selects, and says so if it does not") {
-  auto sparse = oktopk::make_allreduce(execution(), comm, "ok_topk", {.length = length, .k = 20});
-  sparse.set_k(33);
-  CHECK(sparse.k() == 33);
-  auto dense = oktopk::make_allreduce(execution(), comm, "ring", {.length = length});
-  auto const heard = outcome_of([&] { dense.set_k(33); });
-  CHECK(unlike(heard, fault::k_out_of_range, "takes no other k") == "");
 }

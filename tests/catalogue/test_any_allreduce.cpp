@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // An algorithm whose type is hidden behaves as the algorithm does, in its errors as well.
+#include <oktopk/algorithm/dense_family.hpp>
 #include <oktopk/algorithm/topk_a.hpp>
 #include <oktopk/catalogue/any_allreduce.hpp>
 
 #include "support/catch.hpp"
+#include "support/caught.hpp"
 #include "support/collect.hpp"
 
 namespace {
@@ -60,6 +62,15 @@ TEST_CASE("a hidden algorithm refuses what the algorithm refuses") {
                fault::not_contiguous, "is not contiguous") == "");
   CHECK(unlike(failures_of(2, [](in_process_communicator comm) { made(comm, 4, 5); }), fault::k_out_of_range,
                "k = 5") == "");
+}
+
+TEST_CASE_ON(comm, 2, "a hidden algorithm takes another k if it selects, and says so if it does not") {
+  any sparse = made(comm, 10, 2);
+  sparse.set_k(3);
+  CHECK(sparse.k() == 3);
+  using ring = dense_ring<execution, counting, double, std::int64_t>;
+  any dense(std::in_place_type<ring>, execution(), counting(comm), {.length = 10});
+  CHECK(unlike(outcome_of([&] { dense.set_k(3); }), fault::k_out_of_range, "takes no other k") == "");
 }
 
 TEST_CASE_ON(comm, 2, "what was reset is as a new object") {

@@ -4,7 +4,7 @@
 // The automatic choice: what it predicts, that all ranks take the same scheme, and that nothing is lost when it changes.
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/catalogue/automatic.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/make.hpp>
 #include <oktopk/comm/counted.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/error_feedback.hpp>

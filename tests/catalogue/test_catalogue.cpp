@@ -3,7 +3,7 @@
 
 // Every algorithm of the catalogue gives what its type gives, to the bit and to the byte; wrong texts are refused.
 #include <oktopk/catalogue/algorithms.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/make.hpp>
 #include <oktopk/sgd.hpp>
 #ifdef OKTOPK_TESTS_WITH_ZFP
 #include <oktopk/catalogue/with_zfp.hpp>

@@ -6,6 +6,7 @@
 #include "target.hpp"
 
 #include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/option_reader.hpp>
 #include <oktopk/comm/self.hpp>
 
 namespace oktopk_fuzz {

@@ -11,7 +11,7 @@
 
 #include <oktopk/allreduce.hpp>
 #include <oktopk/bucketed.hpp>
-#include <oktopk/catalogue/catalogue.hpp>
+#include <oktopk/catalogue/any_allreduce.hpp>
 #include <oktopk/comm/in_process.hpp>
 #include <oktopk/select/reused_threshold.hpp>
 #include <oktopk/sgd.hpp>
@@ -78,10 +78,10 @@ TEMPLATE_TEST_CASE("a state goes on with other ranks, once it is without the reg
   }
 }
 
-TEST_CASE("a state of an algorithm of the catalogue goes on with other ranks") {
+TEST_CASE("a state of an algorithm whose type is hidden goes on with other ranks") {
   using any = oktopk::any_allreduce<E, in_process_communicator>;
   auto const make = [](in_process_communicator const& comm) {
-    return oktopk::make_allreduce(E(), comm, "ok_topk", {.length = length, .k = 20});
+    return any(std::in_place_type<oktopk::ok_topk<E, in_process_communicator>>, E(), comm, {.length = length, .k = 20});
   };
   std::vector<oktopk::sgd<any>::state_type> of_four(4);
   oktopk::in_process::run(4, [&](in_process_communicator comm) {
