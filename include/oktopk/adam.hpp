@@ -20,10 +20,10 @@ struct adam_options {
   double beta1 = 0.9;   ///< decay of the mean of averages, in [0, 1)
   double beta2 = 0.999; ///< decay of the mean of their squares, in [0, 1)
   double epsilon = 1e-8;
-  double weight_decay = 0.01; ///< times the learning rate is taken off the weights, apart from the gradients
+  double weight_decay = 0.01; ///< decoupled: a step scales the weights by 1 - learning rate * this
   error_feedback_options feedback{};
 
-  /// The fault of these options in words; empty where there is none.
+  /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
     auto const decays = [](double beta) { return beta >= 0 && beta < 1; };
     auto const usable = [](double value) { return value >= 0 && std::isfinite(value); };
@@ -137,7 +137,8 @@ public:
 
   double learning_rate() const { return how_.learning_rate; }
 
-  /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
+  /// To be called with the same rate on all ranks. Throws `option_out_of_range` for a rate that the constructor
+  /// refuses.
   void set_learning_rate(double rate) {
     options changed = how_;
     changed.learning_rate = rate;
@@ -169,12 +170,13 @@ public:
     return update;
   }
 
-  /// A copy of all that is carried on.
+  /// A copy of all that one step hands to the next.
   state_type state() const {
     return {feedback_.state(), how_.learning_rate, steps_, on_host(mean_), on_host(mean_of_squares_)};
   }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit, or the moments differ.
+  /// Continues from a saved state. Collective; an `error` on every rank if the state does not fit or the moments
+  /// differ.
   void restore(state_type const& saved) {
     agreement terms("adam::restore");
     auto const& squares = saved.mean_of_squares;
@@ -202,7 +204,7 @@ private:
     return vector_type(Kokkos::view_alloc(feedback_.execution(), std::string(label), properties...), size());
   }
 
-  // Of the options, and of what kernels make of them.
+  // The problem of the options, or of what kernels make of them.
   static std::string problem_of(options const& how) {
     std::vector<std::string> const sentences = {
         how.problem(), detail::value_fault<value_type>("the learning rate", how.learning_rate),
@@ -212,11 +214,11 @@ private:
     return said == sentences.end() ? "" : *said;
   }
 
-  // A mean of squares that is infinite would hold its weight for ever. All ranks find the same: averages and moments
-  // are equal, and where an average is 0 the mean of squares only decays.
+  // An infinite mean of squares would freeze its weight for ever. All ranks find the same index: averages and moments
+  // are equal on all ranks, and where an average is 0 the mean of squares only decays.
   void refuse_overflow(update_type const& update) {
     auto const indices = update.indices();
-    std::int64_t first = 0; // the length or more where there is none
+    std::int64_t first = 0; // the length or more if there is none
     detail::adam_overflow_search<decltype(indices), vector_type, value_type> const kernel{
         indices, mean_of_squares_, average_, static_cast<value_type>(how_.beta2)};
     Kokkos::parallel_reduce("oktopk::adam::find_overflow", range(indices.extent(0)), kernel,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The front door: algorithms, their policies, and the communicators that need no MPI.
+/// The main header: algorithms, their policies, and the communicators that need no MPI.
 
 #include <oktopk/algorithm/dense.hpp>
 #include <oktopk/algorithm/gtopk.hpp>
@@ -31,7 +31,7 @@
 #ifndef OKTOPK_COMPILE
 #define OKTOPK_COMPILE extern template
 #endif
-#ifndef OKTOPK_COMPILE_MPI // in a file of its own, or programs without MPI could not link the other one
+#ifndef OKTOPK_COMPILE_MPI // separate, so that programs without MPI can link the file without it
 #define OKTOPK_COMPILE_MPI extern template
 #endif
 #define OKTOPK_COMPILE_OVER(COMPILE, SPACE, COMM)                                                                      \

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// Several tensors: buckets of gradients, reduced while the backward pass still computes others.
+/// Gradients of several tensors, fused into buckets that are reduced while the backward pass computes other gradients.
 
 #include <oktopk/algorithm/options.hpp>
 #include <oktopk/error_feedback.hpp>
@@ -23,16 +23,17 @@ struct bucketed_options {
 
 namespace detail {
 
-/// The tensors of a step whose gradients are there, and the bucket whose call is next: buckets go in their order, which
-/// is the same on all ranks, in whatever order tensors are announced.
+/// The tensors that were announced in a step, and the bucket whose call is next. The calls are made in the order of the
+/// buckets, which is the same on all ranks, whatever the order in which tensors are announced.
 ///
-/// For the thread that announces. `usage_error_of` a bucket is also for the thread that makes its call: it does not
-/// change from then on until `begin_step`, which must not run while a call is under way.
+/// For the thread that announces. The thread that makes the call of a bucket may also read `usage_error_of`: the error
+/// of that bucket does not change from its call until `begin_step`, which must not run while a call is under way.
 class announced_tensors {
 public:
   explicit announced_tensors(bucket_plan plan) : plan_(std::move(plan)) { begin_step(); }
 
-  /// Forgets the step before; a usage error that came too late for its calls makes the first one of this step fail.
+  /// Forgets the step before. A usage error that came too late for the calls of that step makes the first call of this
+  /// step fail.
   void begin_step() {
     next_ = 0;
     pending_.clear();
@@ -48,13 +49,13 @@ public:
   }
 
   bool knows(int tensor) const { return tensor >= 0 && static_cast<std::size_t>(tensor) < has_come_.size(); }
-  /// Of a tensor that it knows.
+  /// True if a known tensor was announced in this step.
   bool has(int tensor) const { return has_come_[static_cast<std::size_t>(tensor)]; }
   /// The tensors that were announced in this step, the first one first.
   std::vector<int> const& order() const { return order_; }
 
-  /// The bucket that is complete with this tensor; none where it is not, or where the tensor cannot be announced, which
-  /// is a usage error.
+  /// Announces a tensor. Returns the bucket that the tensor completes, if it completes one. A tensor that cannot be
+  /// announced is a usage error.
   std::optional<int> announce(int tensor) {
     if (!knows(tensor)) {
       usage_error(static_cast<int>(pending_.size()) - 1, fault::option_out_of_range,
@@ -72,8 +73,8 @@ public:
     return --pending_[static_cast<std::size_t>(bucket)] == 0 ? std::optional(bucket) : std::nullopt;
   }
 
-  /// The call of the bucket will fail, on all ranks; where it was given out already, that of the next one which was
-  /// not, if need be in the next step. The first usage error stays.
+  /// Makes the call of the bucket fail on all ranks. If that call was given out already, the next call that was not
+  /// fails instead, if need be in the next step. The first usage error stays.
   void usage_error(int bucket, fault code, std::string const& sentence) {
     auto const at = static_cast<std::size_t>(std::max(bucket, next_));
     std::optional<error>& first = at < usage_errors_.size() ? usage_errors_[at] : late_;
@@ -82,25 +83,25 @@ public:
     }
   }
 
-  /// A usage error that is left for the next step; forgets it.
+  /// Returns the usage error that is left for the next step, and forgets it.
   std::optional<error> take_late() { return std::exchange(late_, std::nullopt); }
 
   std::optional<error> const& usage_error_of(int bucket) const {
     return usage_errors_[static_cast<std::size_t>(bucket)];
   }
 
-  /// The next bucket in order, if all its tensors are there.
+  /// The next bucket in order, if all its tensors were announced.
   std::optional<int> next_complete() const {
     auto const next = static_cast<std::size_t>(next_);
     return next < pending_.size() && pending_[next] == 0 ? std::optional(next_) : std::nullopt;
   }
 
-  /// The call of that bucket is under way.
+  /// Notes that the call of the next bucket is under way.
   void give_out() { next_ += 1; }
 
 private:
   bucket_plan plan_;
-  std::vector<std::size_t> pending_; // tensors of each bucket that have not come
+  std::vector<std::size_t> pending_; // tensors of each bucket that were not announced yet
   std::vector<int> order_;
   std::vector<bool> has_come_;
   std::vector<std::optional<error>> usage_errors_;
@@ -114,24 +115,25 @@ private:
 /// (paper, section 5.1: DenseOvlp; here for every scheme).
 ///
 /// In a step each gradient is written to `gradient(tensor)` and announced by `ready(tensor)`, in any order. When all
-/// tensors of a bucket are there, and all buckets before it are under way, its call begins: on one thread of this
-/// object's own while the caller goes on, in the same order on all ranks. `wait()` ends the step, and
+/// tensors of a bucket are announced, and the calls of all buckets before it are under way, its call begins: on a
+/// thread of this object while the caller continues, in the same order on all ranks. `wait()` ends the step, and
 /// `gradient(tensor)` then holds the average over the ranks.
 ///
 /// In the background calls need a communicator that `takes_other_threads` (MPI: MPI_THREAD_SERIALIZED) and a Kokkos
 /// that launches from any thread (every release for Serial, from 4.4 on for others but Threads). Elsewhere, and with
 /// `overlap` off, `ready` makes the call itself. From the first `ready` of a step until `wait` returns, nobody else
 /// uses the communicator; with MPI_THREAD_SERIALIZED no other thread calls MPI at all, which MPI_THREAD_MULTIPLE
-/// allows. Before Kokkos 4.4, what the caller does with Kokkos in that time stands within a `launch_lock`, copies of
+/// allows. Before Kokkos 4.4 the caller holds a `launch_lock` for all that it does with Kokkos in that time, copies of
 /// managed views included; calls release their lock while their communicator waits. On a device the allreduce's
-/// instance should have a stream of its own; a call waits for all that the caller's instance was given before it.
+/// instance should have a stream of its own; a call waits for all work that was enqueued on the caller's instance
+/// before it.
 ///
-/// Holds the gradients of all tensors beside what `error_feedback` holds. One bucket gives the bits of one call for a
-/// flat vector. A tensor that was not announced counts as zeros. A step that has begun is ended by `wait()`, on all
-/// ranks, also where a rank cannot go on with it. An error of any call is thrown by `wait()` on all ranks, and
-/// residuals and velocities are then as before the step; an error of the communicator reaches only the ranks that
-/// the communicator can tell. The clip_norm is that of all tensors together: each bucket gets a share, the square root
-/// of its share of the length.
+/// Holds the gradients of all tensors beside what `error_feedback` holds. A single bucket gives the same bits as one
+/// call for a flat vector. A tensor that was not announced counts as zeros. Every rank ends a step that has begun by
+/// `wait()`, also a rank that cannot continue the step. An error of any call is thrown by `wait()` on all ranks, and
+/// residuals and velocities are then as before the step; an error of the communicator reaches only the ranks that the
+/// communicator can tell. `clip_norm` is the bound for all tensors together: the bound of a bucket is this times the
+/// square root of its share of the length.
 template <gradient_allreduce Allreduce>
 class bucketed {
   using feedback_type = error_feedback<Allreduce>;
@@ -142,15 +144,16 @@ public:
   using communicator_type = typename Allreduce::communicator_type;
   using value_type = typename Allreduce::value_type;
   using memory_space = typename execution_space::memory_space;
-  /// Of memory of this object; counts no references, which two threads must not do at once.
+  /// A view of memory of this object. It counts no references, because two threads must not count them at once.
   using vector_type = Kokkos::View<value_type*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
   using options = bucketed_options;
   using state_type = typename engine_type::state_type;
 
-  /// Collective. `lengths` are those of the tensors, by number; `make(bucket)` gives the allreduce for one bucket, of
-  /// its length and density. `exec` is the instance on which the caller writes gradients. An `error` on every rank for
-  /// options that make no sense, where lengths or options differ, and for an allreduce of another length.
+  /// Collective. `lengths` holds the length of each tensor, by number. `make(bucket)` returns the allreduce for one
+  /// bucket, with its length and density. `exec` is the instance on which the caller writes gradients. An `error` on
+  /// every rank if options make no sense, if lengths or options differ between ranks, or if an allreduce has another
+  /// length than its bucket.
   template <class Make>
   bucketed(execution_space exec, communicator_type comm, std::span<std::int64_t const> lengths, Make const& make,
            bucketed_options const& how = {})
@@ -163,7 +166,8 @@ public:
     }
   }
 
-  /// Waits for calls under way; on all ranks alike, or others wait for this one.
+  /// Waits for calls under way. To be destroyed on all ranks at the same point; otherwise other ranks wait for this
+  /// one.
   ~bucketed() {
     detail::launch_unlock const lent;
     thread_.reset();
@@ -172,7 +176,7 @@ public:
   bucketed& operator=(bucketed&&) = delete;
 
   detail::bucket_plan const& plan() const { return engine_.plan(); }
-  /// Calls are made in the background.
+  /// True if calls are made in the background.
   bool overlaps() const { return thread_ != nullptr; }
   Allreduce& allreduce(int bucket) { return engine_.at(bucket).allreduce; }
 
@@ -192,17 +196,17 @@ public:
     }
     return *engine_.at(bucket).update;
   }
-  /// The error feedback of a bucket: its residual, or a hook before its calls, which runs on the thread that makes
-  /// them. Not while calls are under way; the bucket makes the calls.
+  /// The error feedback of a bucket, for its residual or for a hook before its calls; the hook runs on the thread that
+  /// makes the calls. Not to be used while calls are under way, nor to make calls.
   feedback_type& feedback(int bucket) { return engine_.at(bucket).feedback; }
 
-  /// The factor of the gradients in steps from now on, 1 at first: the learning rate, where that stands inside the
-  /// accumulator. Not while calls are under way.
+  /// The factor of the gradients in steps from now on, 1 at first: the learning rate, if it is part of the accumulator.
+  /// Not while calls are under way.
   void set_scale(double scale) { scale_ = scale; }
   double scale() const { return scale_; }
 
-  /// Another density of a bucket's selection, in (0, 1], from the next step on. Collective, between steps; an `error`
-  /// on every rank where one of them is out of range or differs.
+  /// Changes the density of a bucket's selection, in (0, 1], from the next step on. Collective, between steps; an
+  /// `error` on every rank if an argument is out of range or differs between ranks.
   void set_density(int bucket, double density) {
     agreement terms("bucketed::set_density");
     std::string const fault_of_number = detail::number_fault("bucket", bucket, gradients_.size());
@@ -213,8 +217,8 @@ public:
     allreduce(bucket).set_k(k);
   }
 
-  /// Announces that `gradient(tensor)` is written. A number that is none, or announced twice in a step, makes the step
-  /// fail on all ranks, or the next one where all calls of this step are under way.
+  /// Announces that `gradient(tensor)` is written. A number that is out of range, or that is announced twice in a step,
+  /// makes the step fail on all ranks; the next step, if all calls of this step are under way.
   void ready(int tensor) {
     begin_step_if_first();
     if (auto const complete = announced_.announce(tensor)) {
@@ -223,8 +227,8 @@ public:
     }
   }
 
-  /// The same after `write()`, which writes the gradient. It is not called for a tensor that was announced already:
-  /// the tensor's call may be under way.
+  /// The same after `write()`, which writes the gradient. `write` is not called for a tensor that was announced
+  /// already: the call that reads the gradient may be under way.
   template <std::invocable Write>
   void ready_after(int tensor, Write const& write) {
     if (announced_.knows(tensor) && !is_ready(tensor)) {
@@ -233,7 +237,7 @@ public:
     ready(tensor);
   }
 
-  /// Copies the gradient from elsewhere, and announces it. The values are those of the caller's instance. Takes a
+  /// Copies the gradient from another view, and announces it. The copy runs on the caller's instance. Takes a
   /// `launch_lock`, and so may wait for kernels of a call that is under way.
   template <class Gradient>
     requires detail::gradient_view<Gradient, value_type, execution_space>
@@ -265,12 +269,13 @@ public:
     });
   }
 
-  /// A tensor, by a number that there is, was announced in this step.
+  /// True if a tensor was announced in this step. The number must be in range.
   bool is_ready(int tensor) const { return announced_.has(tensor); }
   /// The tensors that were announced in this step, the first one first.
   std::vector<int> const& ready_order() const { return announced_.order(); }
 
-  /// Ends the step: reduces what is left, and waits for all buckets. Throws the first error of the step, on every rank.
+  /// Ends the step: starts the remaining calls, and waits for all buckets. Throws the first error of the step, on every
+  /// rank.
   void wait() {
     begin_step_if_first();
     times_.wait_began = now();
@@ -298,24 +303,25 @@ public:
   /// Times of the last step, and the number of tensors that this rank did not announce in it.
   detail::overlap_times const& last_step() const { return times_; }
 
-  /// A copy of all that is carried on; between steps.
+  /// A copy of all that one step hands to the next; between steps.
   state_type state() const { return engine_.state(); }
 
-  /// Goes on from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every rank
-  /// where it does not fit. Residuals and velocities go on always; thresholds and regions where the plans are the same,
-  /// else each bucket's allreduce begins anew: by its `reset()`, or with a state that is default-constructed.
+  /// Continues from the state of an object with the same tensors, whatever its plan. Collective; an `error` on every
+  /// rank if the state does not fit. Residuals and velocities are always restored. Thresholds and regions are restored
+  /// if the plans are the same; else each bucket's allreduce starts anew: by its `reset()`, or with a
+  /// default-constructed state.
   void restore(state_type const& saved) { engine_.restore(saved); }
 
 private:
   using clock = std::chrono::steady_clock;
 
-  // Makes the buckets, whose plan this gives.
+  // Makes the buckets, and returns their plan.
   template <class Make>
   detail::bucket_plan const& make_buckets(std::span<std::int64_t const> lengths, Make const& make,
                                           bucketed_options const& how) {
     agree_on(lengths, how);
     agreement terms("bucketed");
-    // Where `make` refuses the density 0 of a bucket that was given none, the error says where to give one.
+    // If `make` refuses density 0 because the plan gives the bucket no density, the error names the option to set.
     auto const made = [&](bucket const& what) {
       try {
         return make(what);
@@ -361,7 +367,7 @@ private:
 
   detail::tensor_place const& place_of(int tensor) const { return plan().places[static_cast<std::size_t>(tensor)]; }
 
-  // A step begins with the first thing that happens in it.
+  // A step begins with its first announcement, or with `wait`.
   void begin_step_if_first() {
     if (!std::exchange(is_running_, true)) {
       began_ = clock::now();
@@ -380,7 +386,7 @@ private:
       } else {
         call(*complete);
       }
-      announced_.give_out(); // not before: where `submit` throws, the bucket is still to be called
+      announced_.give_out(); // after the call: if `submit` throws, the bucket is still to be called
     }
   }
 
@@ -401,7 +407,7 @@ private:
   // One bucket's call; on the communication thread where there is one.
   void call(int bucket) {
     if (engine_.failed()) {
-      return; // on all ranks, for they have heard of it in the same bucket
+      return; // on all ranks: all have heard of the error in the same bucket
     }
     std::optional<launch_lock> launching;
     if (thread_ && detail::launches_need_lock) {

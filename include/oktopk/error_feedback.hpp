@@ -18,20 +18,21 @@
 
 namespace oktopk {
 
-/// Residual of a rank, and the sums of all ranks' gradients that a sparse allreduce lets through (paper, Algorithm 2,
-/// lines 3 to 5).
+/// The residual of a rank, and the sums over all ranks of the entries that a sparse allreduce selects (paper, Algorithm
+/// 2, lines 3 to 5).
 ///
 /// Each call: accumulator = residual + scale * gradient; update = allreduce(accumulator); residual = accumulator with
 /// the contributed entries cleared and the returned ones added. So nothing is lost: over all ranks the residuals and
 /// the updates add up to the gradients. The optimizer takes the average, `update / P`: sparse from the update, or as a
 /// dense vector from `average`.
 ///
-/// With momentum the velocity takes the place of the gradient (momentum correction), and entries that were sent lose
-/// theirs (factor masking), unless all are sent in every call, where that would be no momentum at all (Lin et al., Deep
-/// Gradient Compression, ICLR 2018, sections 3.1 and 3.2). Each rank clips its own gradient, before all else: so the
-/// average of the gradients has at most that norm. With `residual_decay` b the accumulator is b * residual + gradient,
-/// as DeMo and SparseLoCo have it; what decays is lost. The gradients that add up are the scaled ones, in the value
-/// type: an entry that clipping or `scale` rounds to 0 there is in no residual and no update.
+/// With momentum the velocity takes the place of the gradient (momentum correction), and the velocity of entries that
+/// were sent is cleared (factor masking), unless all entries are sent in every call, because then there would be no
+/// momentum at all (Lin et al., Deep Gradient Compression, ICLR 2018, sections 3.1 and 3.2). Each rank clips its own
+/// gradient, before all else: so the average of the gradients has at most that norm. With `residual_decay` b the
+/// accumulator is b * residual + gradient, as in DeMo and SparseLoCo; the decayed part is lost. The gradients that add
+/// up are the scaled ones, in the value type: an entry that clipping or `scale` rounds to 0 there is in no residual and
+/// no update.
 ///
 /// Holds two vectors of the gradient's length, and two more with momentum. Work goes to the allreduce's instance of the
 /// execution space: kernels on that instance may read update, residual and averages at once, others after a fence. A
@@ -45,7 +46,7 @@ public:
   using index_type = typename Allreduce::index_type;
   using memory_space = typename execution_space::memory_space;
   using vector_type = Kokkos::View<value_type*, memory_space>;
-  /// For reading alone: counts no references, which two threads must not do at once.
+  /// A view for reading only. It counts no references, because two threads must not count them at once.
   using const_vector_type = Kokkos::View<value_type const*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using update_type = typename Allreduce::update_type;
   using options = detail::error_feedback_options;
@@ -71,14 +72,15 @@ public:
   /// writes to it on another instance must have been waited for.
   explicit error_feedback(Allreduce& allreduce) : error_feedback(allreduce.execution(), allreduce) {}
 
-  /// The same with the instance `exec`, on which the caller writes gradients: where it is another one than the
-  /// allreduce's, every call waits for it first. Kokkos before 4.0 cannot tell, and a call always waits.
+  /// The same with the instance `exec`, on which the caller writes gradients: if it is not the allreduce's instance,
+  /// every call waits for it first. Kokkos before 4.0 cannot compare instances, so a call always waits.
   error_feedback(execution_space exec, Allreduce& allreduce)
       : callers_(std::move(exec)), exec_(allreduce.execution()), allreduce_(&allreduce),
         residual_(vector("oktopk::error_feedback::residual")),
         accumulator_(vector("oktopk::error_feedback::accumulator", Kokkos::WithoutInitializing)) {}
 
-  /// The same with options. Collective; on every rank `option_out_of_range` or `ranks_disagree` for them.
+  /// The same with options. Collective; wrong options are `option_out_of_range`, different ones `ranks_disagree`, on
+  /// every rank.
   error_feedback(execution_space exec, Allreduce& allreduce, detail::error_feedback_options const& how)
       : error_feedback(std::move(exec), allreduce) {
     agreement terms("error_feedback");
@@ -103,8 +105,8 @@ public:
   /// Valid until the next call.
   const_vector_type residual() const { return residual_; }
 
-  /// Called in every call with the accumulator, right before the allreduce; null for none. Where it throws, this call
-  /// fails on all ranks, elsewhere with `length_mismatch`.
+  /// Sets a hook that every call runs with the accumulator, right before the allreduce; null for none. If the hook
+  /// throws, the call fails on all ranks, on the other ranks with `length_mismatch`.
   void before_allreduce(std::function<void(const_vector_type)> hook) { hook_ = std::move(hook); }
 
   /// One iteration. Collective. `gradient` is a rank-1 view of `length()` values that the execution space can reach, of
@@ -112,9 +114,10 @@ public:
   /// ranks, and is valid until the next call. Throws an `error` on every rank where some rank's accumulator is not
   /// finite or of another length.
   ///
-  /// `withheld` ranges, the same on all ranks, take no part: the gradient there counts for the norm that clips alone,
-  /// so set it to 0 with `clip_norm`; residual and velocity stay, and what the update has there (zeros, or their
-  /// rounding) must not be applied. For parameters that no rank has used. Within the length, without overlap.
+  /// `withheld` ranges, the same on all ranks, take no part. The gradient there counts only for the norm that clips, so
+  /// set it to 0 with `clip_norm`. Residual and velocity stay. The entries of the update there (zeros, or their
+  /// rounding) must not be applied. For parameters that no rank has used. The ranges lie within the length and do not
+  /// overlap.
   template <class Gradient>
     requires detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
@@ -127,11 +130,11 @@ public:
     }
     update_type const& update = call<Gradient>(gradient, scale, withheld);
     keep_rest(update, withheld);
-    undo(); // the vectors change places
+    undo(); // swaps the vectors
     return update;
   }
 
-  /// Takes back what the last call did to residual and velocity: for a caller that does not use the update after all,
+  /// Undoes the changes of the last call to residual and velocity, for a caller that does not use the update after all;
   /// on every rank. Valid once after a call that has returned. The allreduce's own state stays; it holds no gradients.
   void undo() {
     std::swap(residual_, accumulator_);
@@ -152,9 +155,9 @@ public:
     detail::apply_averages<false>("oktopk::error_feedback::average", exec_, update, ranks, into);
   }
 
-  /// Makes this call of all ranks fail: joins the others, which are in it already or will be, with an accumulator of a
-  /// wrong length, or with a length of its own where this one is right. For a rank that finds its input wrong. Throws
-  /// `length_mismatch` here and there.
+  /// Makes this call fail on all ranks, for a rank that finds its input wrong. Joins the call, which the others have
+  /// entered or will enter, with an accumulator of `wrong_length`, or of another wrong length if that one is right.
+  /// Throws `length_mismatch` on this rank and on the others.
   [[noreturn]] void fail_on_all(std::int64_t wrong_length) {
     bool const is_wrong = wrong_length >= 0 && wrong_length != allreduce_->length();
     // No algorithm reads an accumulator of a wrong length, so there is none to allocate.
@@ -174,13 +177,13 @@ public:
     std::rethrow_exception(why);
   }
 
-  /// A copy of all that is carried on.
+  /// A copy of all that one call hands to the next.
   state_type state() const {
     char const* const label = "oktopk::error_feedback::state";
     return {detail::on_host(exec_, residual_, label), detail::on_host(exec_, velocity_, label), allreduce_->state()};
   }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit.
+  /// Continues from a saved state. Collective; an `error` on every rank if the state does not fit.
   void restore(state_type const& saved) {
     agreement terms("error_feedback::restore");
     if (!detail::fits(saved.residual, residual_) || !detail::fits(saved.velocity, velocity_)) {
@@ -226,7 +229,7 @@ private:
     return call_scaled<Gradient>(gradient, static_cast<value_type>(static_cast<double>(factor)), scale, withheld);
   }
 
-  // `of_gradient` is the clipping, and without momentum the scale too.
+  // `of_gradient` is the factor of clipping; without momentum it includes the scale.
   template <class Gradient>
   update_type const& call_scaled(Gradient const& gradient, value_type of_gradient, double scale,
                                  std::span<detail::entry_range const> withheld) {
@@ -247,9 +250,9 @@ private:
     return call_with<vector_type>(next_velocity_, factor, withheld);
   }
 
-  // Residual and velocity after the call, into the vectors that change places with them.
+  // Writes residual and velocity after the call to the vectors that are swapped with them.
   void keep_rest(update_type const& update, std::span<detail::entry_range const> withheld) {
-    // Without what is in the update (Algorithm 2, line 4), with what the update returns.
+    // Contributed entries are cleared (Algorithm 2, line 4), returned entries are added.
     auto const contributed = update.contributed();
     enqueue("oktopk::error_feedback::clear_contributed", contributed.extent(0),
             detail::contributed_clearing<vector_type, decltype(contributed)>{accumulator_, contributed});
@@ -258,7 +261,8 @@ private:
       enqueue("oktopk::error_feedback::add_returned", index(returned.size()),
               detail::returned_addition<vector_type, decltype(returned)>{accumulator_, returned});
     }
-    // Where all is sent, the velocity is momentum as SGD has it: by k, or because `automatic` has taken a dense scheme.
+    // If all entries are sent, by k or because `automatic` has taken a dense scheme, the velocity is the momentum of
+    // SGD.
     bool const sends_all = allreduce_->k() >= allreduce_->length() ||
                            static_cast<std::int64_t>(contributed.extent(0)) >= allreduce_->length();
     if (options_.momentum > 0 && options_.factor_masking && !sends_all) {
@@ -267,7 +271,7 @@ private:
               detail::velocity_mask<vector_type, decltype(contributed), decltype(reached)>{
                   next_velocity_, contributed, reached, static_cast<std::int64_t>(reached.extent(0))});
     }
-    for (auto const [begin, end] : withheld) { // the vectors of before the call still have what stays
+    for (auto const [begin, end] : withheld) { // the vectors from before the call still have these values
       char const* const label = "oktopk::error_feedback::keep_withheld";
       detail::copy_array(label, exec_, residual_.data() + begin, end - begin, accumulator_.data() + begin);
       if (options_.momentum > 0) {
@@ -276,7 +280,8 @@ private:
     }
   }
 
-  // One pass accumulates and selects where nobody must see the accumulator in between and no gradient lies in it.
+  // One pass accumulates and selects if nothing else reads the accumulator in between and the gradient does not lie in
+  // it.
   template <class Gradient>
   update_type const& call_with(Gradient const& gradient, value_type scale,
                                std::span<detail::entry_range const> withheld) {

@@ -43,9 +43,9 @@ inline void check_mpi(int code, char const* call) {
 /// MPI's counts are ints.
 inline constexpr std::size_t largest_mpi_count = std::numeric_limits<int>::max();
 
-/// Any number of bytes as an MPI count and datatype: bytes where they can be counted, else one element that is made of
-/// blocks of `largest` bytes and the rest. Messages of n bytes match whatever either side made of its bytes, for MPI
-/// compares the elementary types. The datatype is freed with this; a message under way may still use it.
+/// Any number of bytes as an MPI count and datatype: bytes if `count` can hold their number, else one element that is
+/// made of blocks of `largest` bytes and the rest. Messages of n bytes match whichever form each side uses, because MPI
+/// compares the elementary types. The datatype is freed with this object; a message under way may still use it.
 class mpi_bytes {
 public:
   explicit mpi_bytes(std::size_t bytes, std::size_t largest = largest_mpi_count) : mpi_bytes() {
@@ -87,8 +87,9 @@ private:
   MPI_Datatype type_ = MPI_BYTE;
 };
 
-/// True if this MPI library takes pointers to memory of such devices. Asked when the program runs, for a library that
-/// was built for a device may run without; one that cannot be asked is taken to say no. MPI must be initialised.
+/// True if this MPI library takes pointers to memory of such devices. The library is asked when the program runs,
+/// because one that was built for a device may run without it. False for a library that cannot be asked. MPI must be
+/// initialised.
 inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
 #if defined(MPIX_GPU_SUPPORT_CUDA)
   if (int yes = 0; family == device_family::cuda) {
@@ -111,7 +112,7 @@ inline bool mpi_takes_memory_of([[maybe_unused]] device_family family) {
   return false;
 }
 
-/// False where the message is over: complete, or failed, and then it must not be waited for again.
+/// False if the message is over, complete or failed. A message that is over must not be waited for again.
 inline bool is_under_way(MPI_Request& handle) noexcept {
   int done = 1;
   if (handle != MPI_REQUEST_NULL && (MPI_Test(&handle, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0)) {
@@ -146,7 +147,8 @@ public:
   ~mpi_ranks() {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    // Messages of one that was given up may still be under way: MPI must not give its number to another.
+    // If this communicator was given up, its messages may still be under way: MPI must not give its number to another
+    // one.
     if (finalized == 0 && comm != MPI_COMM_NULL && !broken) {
       MPI_Comm_free(&comm);
     }
@@ -154,11 +156,11 @@ public:
 
   mpi_ranks& operator=(mpi_ranks&&) = delete;
 
-  /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it whether
-  /// or not it is awaited. It costs nothing while all goes well.
+  /// Also tells the other ranks: by a message of its own tag, with the reason, short enough that MPI sends it even if
+  /// no receive is posted. It costs nothing without an error.
   void abort(error const& why) noexcept {
     broken.note(why);
-    tell(broken.reason()); // of what began it, not of what it led to
+    tell(broken.reason()); // the first error, not one that followed from it
   }
 
   [[noreturn]] void fail(error const& why) {
@@ -166,7 +168,7 @@ public:
     throw why;
   }
 
-  /// Throws where another rank has given up: it does not answer any more.
+  /// Throws if another rank has given up, because that rank does not answer any more.
   void hear_notices() {
     int there = 0;
     MPI_Status status;
@@ -185,8 +187,8 @@ public:
     broken.fail(abandoned_by(teller, during, std::string(text.data(), known)));
   }
 
-  /// Asks MPI by `done()` again and again, in the time limit, and gives the core away in between; `report()` tells what
-  /// was waited for. Now and then looks for notices.
+  /// Polls `done()` within the time limit, and yields the core in between. `report()` tells what was waited for. Looks
+  /// for notices about once a millisecond.
   template <class Done, class Report>
   void wait_until(Done const& done, Report const& report) {
     constexpr std::chrono::milliseconds between_looks{1};
@@ -195,7 +197,7 @@ public:
     while (!done()) {
       std::this_thread::yield();
       auto const now = clock::now();
-      if (begun == clock::time_point()) { // the first question is asked without a clock
+      if (begun == clock::time_point()) { // the first poll does not read the clock
         begun = now;
         next_look = now + between_looks;
       }
@@ -209,7 +211,7 @@ public:
     }
   }
 
-  /// Leaves a collective by an exception. Gives the time at which MPI has had enough of it to end messages.
+  /// Begins to leave a collective by an exception. Returns the time until which messages may still end.
   clock::time_point begin_cancelling() noexcept {
     if (patient_until_ == clock::time_point()) {
       std::chrono::nanoseconds const second = std::chrono::seconds(1);
@@ -219,7 +221,8 @@ public:
     return patient_until_;
   }
 
-  /// For many numbers not MPI_Iallreduce, which could be left at any time: that of Open MPI takes four times as long.
+  /// For many numbers MPI_Iallreduce is not used, though its wait could end at any time: Open MPI's takes four times as
+  /// long.
   template <class T>
   void allreduce(std::span<T> data, reduction op) {
     MPI_Datatype const type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
@@ -266,7 +269,7 @@ private:
           notices_.pop_back();
         }
       }
-    } catch (std::exception const&) { // who has heard nothing has a time limit
+    } catch (std::exception const&) { // a rank that hears nothing has a time limit
     }
     auto const end = clock::now() + std::chrono::milliseconds(100);
     while (std::count_if(notices_.begin(), notices_.end(), is_under_way) > 0 && clock::now() < end) {
@@ -316,16 +319,15 @@ namespace oktopk {
 
 /// Ranks of an MPI communicator.
 ///
-/// Owns a duplicate of the user's, so that the library's messages never meet the user's; errors on the duplicate are
-/// returned and checked, not fatal. (MPICH may report a failed message through MPI_COMM_WORLD's handler instead, which
-/// only the program may change.) Copies share the duplicate, and the last one frees it; nothing is freed after
-/// MPI_Finalize. The tag of a message is its phase. Messages may have any length, 2 GiB and more included. Calls are
-/// made from whatever thread calls, one at a time. Messages lie in host memory, and in the memory of a GPU where the
-/// MPI library says that it takes pointers to it.
+/// Owns a duplicate of the user's communicator, so that the library's messages never mix with the user's; errors on the
+/// duplicate are returned and checked, not fatal. (MPICH may report a failed message through MPI_COMM_WORLD's handler
+/// instead, which only the program may change.) Copies share the duplicate, and the last one frees it; nothing is freed
+/// after MPI_Finalize. The tag of a message is its phase. Messages may have any length, 2 GiB and more included. MPI is
+/// called on the thread of the caller; only one thread may call at a time. Messages lie in host memory, and in the
+/// memory of a GPU where the MPI library says that it takes pointers to it.
 ///
-/// The time limit of a wait is `usual_time_limit` at first; where it is zero there is none, and then nobody hears that
-/// another rank has given up. A rank with a limit asks MPI again and again instead of blocking in it, and gives the core
-/// away in between.
+/// The time limit of a wait is `usual_time_limit` at first. Zero means no limit; then a rank does not hear that another
+/// rank has given up. A rank with a limit polls MPI instead of blocking in it, and yields the core in between.
 class mpi_communicator : public detail::limited_communicator<mpi_communicator, detail::mpi_ranks> {
 public:
   class request : public detail::reported_request {
@@ -407,13 +409,14 @@ public:
     }
   }
 
-  /// Leaves all ranks: this one can use the communicator no more, and the waits of the others end. A rank that waits
-  /// in vain does it by itself.
+  /// Gives the communicator up: this rank can no longer use it, and the waits of the others end. A wait that times out
+  /// does this by itself.
   void abort(error const& why) noexcept { shared_->abort(why); }
 
   /// As `communicator` says; the duplicate will not be freed. Receives and sends of this communicator get a second in
-  /// all to end, or a quarter of the time limit where that is less. What is left then is MPI's: it may be read, or
-  /// written if it was already arriving, when its peer goes on, so the program should end soon.
+  /// all to end, or a quarter of the time limit if that is less. After that MPI may still read the memory of a message
+  /// that has not ended, or write it if the message was already arriving, when the peer continues. So the program
+  /// should end soon.
   void cancel(std::span<request> requests) noexcept {
     auto const patient_until = shared_->begin_cancelling();
     for (request& each : requests) {
@@ -431,9 +434,9 @@ public:
     }
   }
 
-  /// MPI's own. With a time limit all ranks meet first, so that a rank that does not come is an error on the others and
-  /// the numbers are as before; MPI cannot be left once all have come. Numbers of up to 64 KiB are reduced in a copy
-  /// instead, all in the limit.
+  /// MPI's own allreduce. With a time limit all ranks meet in a barrier first: if a rank does not come, the others get
+  /// an error, and the numbers are as before. After the barrier the limit no longer applies. Numbers of up to 64 KiB
+  /// are reduced in a copy instead; then the limit applies to the whole call.
   template <class T>
     requires std::is_same_v<T, float> || std::is_same_v<T, double>
   void allreduce(std::span<T> data, reduction op, phase) {
@@ -458,7 +461,7 @@ private:
     shared_->broken.throw_if_happened();
     request started(receives, peer, use);
     detail::mpi_bytes const extent(bytes.size());
-    void* const data = const_cast<std::byte*>(bytes.data()); // that of a send is only read
+    void* const data = const_cast<std::byte*>(bytes.data()); // the data of a send is only read
     int const tag = static_cast<int>(use);
     detail::check_mpi(receives
                           ? MPI_Irecv(data, extent.count(), extent.type(), peer, tag, shared_->comm, &started.handle_)
@@ -467,7 +470,7 @@ private:
     return started;
   }
 
-  // By value, for the header of SimGrid takes no pointer to a constant.
+  // By value, because the header of SimGrid takes no pointer to a constant.
   static void note_arrived(request& finished, MPI_Status status) {
     if (finished.receives_) {
       MPI_Count bytes = 0;

@@ -66,7 +66,7 @@ struct nccl_abort {
   void operator()(ncclComm_t comm) const noexcept { static_cast<void>(ncclCommAbort(comm)); }
 };
 
-/// A place among the work that was enqueued on an instance of a device: one event, made by the first `record` for the
+/// A position in the work that was enqueued on an instance of a device: one event, made by the first `record` for the
 /// device that is current then.
 ///
 /// Both functions throw an `error` (fault::communication) where the device returns an error.
@@ -111,7 +111,7 @@ private:
 
 /// A communicator of NCCL for the ranks of `control` in the same order, on the device that is current on each rank.
 /// Collective. P-1 messages of 33 words from rank 0, then P-1 of one word from each rank. An `error` on all ranks,
-/// with the lowest rank that failed, where rank 0 gets no identifier or NCCL refuses some rank; while NCCL itself
+/// which names the lowest rank that failed, if rank 0 gets no identifier or NCCL refuses some rank. While NCCL itself
 /// connects, a rank that it refuses may leave the others waiting.
 template <control_communicator Control>
 ncclComm_t connect_nccl(Control& control) {
@@ -126,7 +126,7 @@ ncclComm_t connect_nccl(Control& control) {
   std::vector<typename Control::request> requests;
   requests.reserve(2 * static_cast<std::size_t>(ranks));
   std::unique_ptr<std::remove_pointer_t<ncclComm_t>, nccl_abort> made;
-  cancel_on_unwind const guard(control, requests); // after what its messages use
+  cancel_on_unwind const guard(control, requests); // declared after the memory of its messages
 
   if (rank == 0) {
     invited.code = ncclGetUniqueId(&invited.id);
@@ -163,7 +163,7 @@ ncclComm_t connect_nccl(Control& control) {
   return made.release();
 }
 
-/// A communicator of NCCL, and the marks of what it was given; shared by the copies of an `nccl_bulk`.
+/// A communicator of NCCL, and the marks of its groups; shared by the copies of an `nccl_bulk`.
 template <execution_space E>
 struct nccl_ranks : shared_state {
   nccl_ranks(E const& instance, ncclComm_t made) : exec(instance), comm(made) {
@@ -187,7 +187,8 @@ struct nccl_ranks : shared_state {
     return groups;
   }
 
-  // A mark that was recorded again later stands behind the earlier place: NCCL orders the groups of a communicator.
+  // A mark that was recorded again for a later group implies the earlier group: NCCL orders the groups of a
+  // communicator.
   instance_mark<E>& mark(std::uint64_t group) { return marks[group % marks.size()]; }
 
   void abort() noexcept {
@@ -206,17 +207,16 @@ struct nccl_ranks : shared_state {
 
 /// Bulk messages by ncclSend and ncclRecv, in groups on the stream of the caller's instance.
 ///
-/// The host waits for none of them: a complete message is one that takes its place on the stream before all that is
-/// enqueued there afterwards. Data lies in the memory of the device; control messages go another way
+/// The host waits for none of them: a message counts as complete when it is on the stream, before all work that is
+/// enqueued there afterwards. Data lies in the memory of the device; control messages use another communicator
 /// (`nccl_communicator`). Copies share one communicator of NCCL, and the last one destroys it. NCCL orders the groups
 /// of a communicator, so sends and receives that belong together are started in groups in the same order on both sides,
-/// as all sparse algorithms do; the textbook dense allreduces do not, and the compiler refuses them. An error that NCCL
-/// tells of, and a wait beyond the time limit, leaves a communicator that can only be cancelled: that is
-/// ncclCommAbort, which ends what is on the stream. The device that was current when it was made must be current in
-/// every call.
+/// as all sparse algorithms do; the textbook dense allreduces do not, and the compiler refuses them. After an error
+/// that NCCL reports, or a wait beyond the time limit, the communicator can only be cancelled: by ncclCommAbort, which
+/// ends the work on the stream. The device that was current when it was made must be current in every call.
 ///
-/// There is no time limit at first. A rank with a limit asks the device again and again, so the host waits for each
-/// message; without one it waits for none.
+/// There is no time limit at first. A rank with a limit polls the device, so the host waits for each message; without a
+/// limit it waits for none.
 template <execution_space E>
 class nccl_bulk : public detail::limited_communicator<nccl_bulk<E>, detail::nccl_ranks<E>> {
   static_assert(detail::has_stream<E>, "oktopk: NCCL moves data of a GPU: E must be Kokkos' space of one");
@@ -240,7 +240,7 @@ public:
   static constexpr bool ordered_by_instance = true;
   using nccl_bulk::limited_communicator::rank;
 
-  /// Collective over `control`, whose ranks it has. `exec` is the instance of `allreduce`.
+  /// Collective over `control`; the result has the same ranks. `exec` is the instance of `allreduce`.
   template <control_communicator Control>
   static nccl_bulk connect(E const& exec, Control& control) {
     return nccl_bulk(exec, detail::connect_nccl(control));
@@ -263,7 +263,7 @@ public:
   /// NCCL's communicator, for calls beside the library's, in the same order on all ranks; it must not be destroyed.
   ncclComm_t get() const { return shared_->comm; }
 
-  /// A message of no bytes, of which both sides know that, is not started.
+  /// A message of no bytes is not started; both sides know its size.
   template <execution_space Caller>
   void start(Caller const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     static_assert(std::is_same_v<Caller, E>, "oktopk: the bulk messages of NCCL lie in the memory of its own device");
@@ -298,7 +298,7 @@ public:
     }
   }
 
-  /// Aborts NCCL's communicator: what is under way ends, on this rank.
+  /// Aborts NCCL's communicator: messages under way end, on this rank.
   void cancel(std::span<bulk_request> requests) noexcept {
     shared_->broken.note(detail::order_is_lost(rank()));
     shared_->abort();
@@ -360,12 +360,12 @@ private:
 
 } // namespace detail
 
-/// Ranks whose bulk data goes by NCCL from device to device, and whose few numbers of the host by `control`, such as
-/// `mpi_communicator`, which it keeps a copy of.
+/// Ranks that send bulk data by NCCL from device to device, and the few numbers of the host by `control`, such as
+/// `mpi_communicator`. The result keeps a copy of `control`.
 ///
-/// Collective over `control`. Each rank has made its device the current one; NCCL wants another device on each rank.
-/// `exec` is an instance on it, on which `allreduce` runs; all else runs on the instance of the algorithm. Bulk data
-/// goes from the memory of kernels without a copy.
+/// Collective over `control`. Each rank has made its device the current one; NCCL needs a different device on each
+/// rank. `exec` is an instance on this device, on which `allreduce` runs; all else runs on the instance of the
+/// algorithm. Bulk data goes from the memory of kernels without a copy.
 template <execution_space E, control_communicator Control>
 paired<Control, detail::nccl_bulk<E>> nccl_communicator(E const& exec, Control control) {
   auto bulk = detail::nccl_bulk<E>::connect(exec, control);

@@ -23,7 +23,7 @@ struct sgd_options {
 /// Data-parallel SGD over any gradient allreduce (paper, Algorithm 2).
 ///
 /// Each step: `error_feedback` with the learning rate as scale, then w -= update / P. The learning rate is inside the
-/// accumulator, as in the paper, so a change of it does not rescale what is left over from before. With momentum the
+/// accumulator, as in the paper, so a change of it does not rescale the residual of earlier steps. With momentum the
 /// velocity is accumulated in place of the gradient (momentum correction). A step that throws leaves weights, residual
 /// and velocity as they were.
 ///
@@ -57,8 +57,9 @@ public:
   /// the allreduce's instance: writes to them on another one must have been waited for.
   sgd(Allreduce& allreduce, detail::sgd_options const& how) : sgd(allreduce.execution(), allreduce, how) {}
 
-  /// The same with the instance `exec`, on which the caller writes `weights` and `gradient`: where it is another one
-  /// than the allreduce's, every step waits for it first. Kokkos before 4.0 cannot tell, and the step always waits.
+  /// The same with the instance `exec`, on which the caller writes `weights` and `gradient`: if it is not the
+  /// allreduce's instance, every step waits for it first. Kokkos before 4.0 cannot compare instances, so the step
+  /// always waits.
   sgd(execution_space exec, Allreduce& allreduce, detail::sgd_options const& how)
       : feedback_(std::move(exec), allreduce, how.feedback) {
     agreement terms("sgd");
@@ -69,7 +70,8 @@ public:
 
   double learning_rate() const { return learning_rate_; }
 
-  /// To be called alike on all ranks. Throws `option_out_of_range` for a rate that the constructor refuses.
+  /// To be called with the same rate on all ranks. Throws `option_out_of_range` for a rate that the constructor
+  /// refuses.
   void set_learning_rate(double rate) {
     if (std::string const sentence = problem_of(rate); !sentence.empty()) {
       throw error(fault::option_out_of_range, "sgd: " + sentence);
@@ -100,10 +102,10 @@ public:
     return update;
   }
 
-  /// A copy of all that is carried on.
+  /// A copy of all that one step hands to the next.
   state_type state() const { return {feedback_.state(), learning_rate_}; }
 
-  /// Goes on from a saved state. Collective, as the allreduce's `restore` is.
+  /// Continues from a saved state. Collective, as the allreduce's `restore` is.
   void restore(state_type const& saved) {
     agreement terms("sgd::restore");
     if (std::string const sentence = problem_of(saved.learning_rate); !sentence.empty()) {

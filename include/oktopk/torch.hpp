@@ -31,8 +31,8 @@ namespace detail {
 struct data_parallel_options {
   double density = 0.01;      ///< of the selections, where `buckets.plan.densities` names none
   bucketed_options buckets{}; ///< an empty order is the parameters' from the last to the first
-  /// After the first step, buckets take their tensors in the order in which gradients came on rank 0, where that is
-  /// another one; only with overlap, several buckets and an empty order.
+  /// After the first step, buckets take their tensors in the order in which gradients became ready on rank 0, if that
+  /// differs; only with overlap, several buckets and an empty order.
   bool order_from_first_step = true;
 };
 
@@ -122,21 +122,21 @@ private:
 ///
 /// The constructor copies parameters and buffers of rank 0 to all ranks, and hooks on the gradients of all parameters
 /// that require one. In a backward pass each gradient goes to its bucket (`bucketed`), whose call begins when it is
-/// full. A parameter without a gradient on this rank counts as zeros, and gets the average as the others do: zeros
-/// where no rank has one, which an optimizer with momentum or decay does not pass over. A parameter that no longer
+/// full. A parameter without a gradient on this rank counts as zeros, and gets the average as the others do: zeros if
+/// no rank has a gradient. An optimizer with momentum or decay does not skip such zeros. A parameter that no longer
 /// requires a gradient, on all ranks alike, is frozen: its gradient is not set, and its residual waits until it
 /// requires one again. Parameters are dense tensors of type `float` on the device of the execution space; a parameter
 /// that is shared by modules is reduced once.
 ///
-/// Where the execution space is a device, its instance must have the stream on which torch runs the backward pass.
-/// Buckets are filled from the last parameter to the first, so a parameter that is registered late and used early holds
-/// up all that come before it. The first step shows the true order; its `wait` makes new buckets where they differ
-/// (`order_from_first_step`). Residuals and velocities go on, since they belong to parameters; thresholds and regions
-/// begin anew, as do densities and hooks that the caller has set on `buckets()`.
+/// If the execution space is a device, its instance must have the stream on which torch runs the backward pass. Buckets
+/// are filled from the last parameter to the first, so a parameter that is registered late and used early delays all
+/// parameters before it. The first step shows the true order; its `wait` makes new buckets if that order differs
+/// (`order_from_first_step`). Residuals and velocities are kept, because they belong to parameters. Thresholds and
+/// regions start anew, and so do densities and hooks that the caller has set on `buckets()`.
 ///
 /// The communicator is one whose messages the host waits for (MPI, Gloo, in-process), not NCCL's: parameters are copied
 /// by a broadcast of such messages. Kokkos is initialised before and finalised after the life of this object. After
-/// `wait` a gradient lies in the memory of its bucket, until somebody sets another or this object ends. `wait` throws
+/// `wait` a gradient lies in the memory of its bucket, until another gradient is set or this object ends. `wait` throws
 /// the errors of `bucketed`; gradients are then of no use.
 template <gradient_allreduce Allreduce>
 class data_parallel {
@@ -235,16 +235,16 @@ public:
   }
 
   /// Turns the reduction of gradients off and on again; on at first. While it is off, backward passes only add to the
-  /// gradients of this rank, and the first one with it on reduces their sums (`wait` follows that one alone). The same
-  /// on all ranks.
+  /// gradients of this rank, and the first pass after it is on again reduces their sums (call `wait` only after that
+  /// pass). Call it in the same way on all ranks.
   void set_reducing(bool reduces) { reduces_ = reduces; }
 
   /// Times of the last step: how much the backward pass has hidden.
   detail::overlap_times const& last_step() const { return times_; }
-  /// Others may take their place in the first `wait` and in `restore`.
+  /// The first `wait` and `restore` may replace them.
   bucketed<Allreduce>& buckets() { return *buckets_; }
 
-  /// All that is carried on, apart from weights and optimizer.
+  /// All that one step hands to the next, apart from weights and optimizer.
   state_type state() const { return buckets_->state(); }
   /// Collective, between steps. Takes the order of the saved buckets, unless the options have one.
   void restore(state_type const& saved) {
@@ -281,7 +281,7 @@ private:
     return std::make_unique<bucketed<Allreduce>>(exec_, comm_, lengths(), make_, how);
   }
 
-  // Puts the tensors into buckets in another order. What the buckets carry goes on, and gradients move with them.
+  // Puts the tensors into buckets in another order. The new buckets get the state and the gradients of the old ones.
   void reorder(std::vector<int> const& order) {
     if (order == how_.plan.order) {
       return;
@@ -309,7 +309,7 @@ private:
 
   bool is_frozen(std::size_t i) const { return !parameters_[i].requires_grad(); }
 
-  // Of the backward pass, on its thread: for gradients of a device, that is one of torch's own.
+  // Called in the backward pass, on its thread: for gradients of a device, that is one of torch's own threads.
   void note(std::size_t i) {
     has_gradient_[i] = 1;
     if (reduces_ && buckets_->overlaps()) {
@@ -330,12 +330,12 @@ private:
   execution_space exec_;
   communicator_type comm_;
   std::function<Allreduce(bucket const&)> make_;
-  bucketed_options how_;               // with the order of now
-  std::vector<at::Tensor> parameters_; // that require a gradient
+  bucketed_options how_;               // with the current order
+  std::vector<at::Tensor> parameters_; // those that require a gradient
   std::unique_ptr<bucketed<Allreduce>> buckets_;
   std::vector<at::Tensor> gradients_; // the memory of the buckets, as the parameters' gradients
   std::vector<std::unique_ptr<detail::gradient_hook>> hooks_;
-  std::vector<char> has_gradient_; // that was not announced
+  std::vector<char> has_gradient_; // 1 for a gradient that was not announced yet
   detail::overlap_times times_;
   bool reduces_ = true;
   bool takes_order_ = false;  // from the first step or a saved state

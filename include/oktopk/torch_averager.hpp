@@ -26,9 +26,9 @@ namespace oktopk::detail {
 struct tensor_arrival {
   at::Tensor buffer;
   std::vector<int> tensors;
-  std::vector<int> used;           ///< 0 or 1: whether this rank has a gradient of each; empty where all ranks have all
-  std::string fault;               ///< in words, where the gradients are none; the call then fails on all ranks
-  bool is_first = true;            ///< of its step: what fails in a step changes no residual
+  std::vector<int> used;           ///< 1 if this rank has a gradient of the tensor, else 0; empty if all ranks have all
+  std::string fault;               ///< a sentence if the gradients cannot be used; the call then fails on all ranks
+  bool is_first = true;            ///< of its step: a step that fails changes no residual
   bool is_last = true;             ///< of its step
   double loss_scale = 1;           ///< a factor of the gradients that residuals do not have
   std::optional<double> density{}; ///< from this step on; none for the one before
@@ -37,7 +37,7 @@ struct tensor_arrival {
   at::Tensor values{}; // contiguous, of the type of the sums, without the factor; the buffer itself where it is so
 };
 
-/// What `tensor_averager::load` takes beside the states.
+/// The arguments of `tensor_averager::load` beside the states.
 struct tensor_loading {
   std::vector<std::string> keys; ///< of the saved tensors
   std::string fault;             ///< of this rank, in words
@@ -47,16 +47,16 @@ struct tensor_loading {
   std::optional<double> density{}; ///< that `set_density` had set
 };
 
-/// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback: under
-/// the Python module, a call by key and the hook of DistributedDataParallel alike.
+/// Averages of tensors of torch over the ranks, each call with an allreduce of the catalogue and error feedback. The
+/// Python module uses it for calls by key and for the hook of DistributedDataParallel.
 ///
 /// Sums and residuals are of type `Value`; tensors of other types are copied. Tensors that come together are a bucket.
 /// All members are called on one thread, in the same order on all ranks.
 ///
-/// DistributedDataParallel builds other buckets after its first iteration: then residuals and velocities go with their
-/// tensors, and the allreduces begin anew. After `load` the buckets are those of the saved state for one step whatever
-/// comes, so that a program that goes on does what one does that was never interrupted: all is reduced when all has
-/// come.
+/// DistributedDataParallel builds other buckets after its first iteration: then residuals and velocities move with
+/// their tensors, and the allreduces start anew. After `load` one step uses the buckets of the saved state, whatever
+/// buckets arrive, so that a program that continues does the same as one that was never interrupted. In that step all
+/// tensors are reduced when all have arrived.
 ///
 /// DistributedDataParallel drops the average of a parameter that no rank has used in a backward pass. So such a tensor
 /// takes no part in the call of its bucket: its residual and velocity stay until some rank uses it. Ranks agree on that
@@ -71,8 +71,8 @@ class tensor_averager {
   using clock = std::chrono::steady_clock;
 
 public:
-  /// Collective. `text` names an algorithm, of density 0.01 unless the text has another; where `skips`, values that are
-  /// not finite make a step one of infinities, without an error. Throws an `error` on every rank.
+  /// Collective. `text` names an algorithm, of density 0.01 unless the text has another; if `skips`, values that are
+  /// not finite make all averages of a step infinite, without an error. Throws an `error` on every rank.
   tensor_averager(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string text, error_feedback_options const& how,
                   std::vector<std::int64_t> lengths, bool skips, std::string const& fault)
       : comm_(process_group_communicator(std::move(group))), text_(std::move(text)), how_(how), skips_(skips),
@@ -101,7 +101,7 @@ public:
     return engine_->add_tensor(length);
   }
 
-  /// Collective. What goes wrong, `done` is told, and so is that of all later calls of the same step.
+  /// Collective. An error is passed to `done`, and to the `done` of all later calls of the same step.
   void arrive(tensor_arrival what) {
     if (what.is_first) {
       deliver(std::make_exception_ptr(incomplete()));
@@ -153,8 +153,8 @@ public:
     return saved;
   }
 
-  /// Collective; the residuals of all `saved` add up. An `error` on every rank where a rank has a fault or the states do
-  /// not fit, and then nothing has changed.
+  /// Collective; the residuals of all `saved` add up. An `error` on every rank if a rank has a fault or the states do
+  /// not fit; then nothing has changed.
   void load(std::vector<at::Tensor> const& saved, tensor_loading const& how) {
     agreement terms("oktopk_torch: load_state_dict");
     typename engine::state_type state;
@@ -247,7 +247,7 @@ public:
     return all;
   }
 
-  /// The backward pass of the last step was over then.
+  /// Notes when the backward pass of the last step ended.
   void backward_ended(clock::time_point when) {
     times_.wait_began = std::chrono::duration<double>(when - began_).count();
   }
@@ -267,7 +267,7 @@ private:
     words_before_ = words_sent();
     step_values_ = 0;
     loss_scale_ = first.loss_scale;
-    if (first.density && *first.density != density_) { // also of one that is none: an error
+    if (first.density && *first.density != density_) { // an invalid density is an error there
       attempt([&] { set_density(*first.density); });
     }
   }
@@ -298,7 +298,7 @@ private:
     }
   }
 
-  /// Ends the calls that have come: with their averages, or with an error.
+  /// Ends the calls that have arrived: with their averages, or with an error.
   void deliver(std::exception_ptr why) {
     if (arrived_.empty()) {
       return;
@@ -309,9 +309,9 @@ private:
       }
       if (!why && !each.values.is_same(each.buffer)) {
         try {
-          c10::InferenceMode const guard; // the buffer may be a tensor of this mode, and is changed in no other
+          c10::InferenceMode const guard; // a buffer that is an inference tensor can only be changed in this mode
           detail::torch_call("the copy of an average", [&] { each.buffer.copy_(each.values); });
-        } catch (error const&) { // of this rank alone: the sums are made, and residuals are those of after the step
+        } catch (error const&) { // on this rank only: the sums are complete, and residuals are as after the step
           why = std::current_exception();
         }
         if (!why && skips_ && !at::isfinite(each.buffer).all().template item<bool>()) { // of fewer bits, on all ranks
@@ -342,7 +342,7 @@ private:
     }
   }
 
-  // Of a rank's share of the saved states.
+  // The sum of this rank's share of the saved states.
   typename engine::state_type sum_of(std::vector<at::Tensor> const& saved, tensor_loading const& how) const {
     typename engine::state_type state;
     for (std::size_t i = 0; i < saved.size(); ++i) {
@@ -413,7 +413,8 @@ private:
     return fresh;
   }
 
-  /// One of all values. None where tensors come with their calls and the text has a k, which no values cannot have.
+  /// An allreduce of all values. None if tensors come with their calls and the text has a k, which is invalid for 0
+  /// values.
   std::optional<allreduce> trial() const {
     bucket const of = whole();
     try {
@@ -437,13 +438,13 @@ private:
     to.add(bucket_of(tensors), [this](bucket const& of) { return made(of); });
   }
 
-  /// The number of the bucket of just these tensors in this order; negative where there is none.
+  /// The number of the bucket with exactly these tensors in this order; negative if there is none.
   int number_of(std::vector<int> const& tensors) const {
     int const found = tensors.empty() ? -1 : engine_->plan().places[index(tensors.front())].bucket;
     return found >= 0 && engine_->plan().buckets[index(found)].tensors == tensors ? found : -1;
   }
 
-  /// Makes a bucket of these tensors, and ends those that they are in.
+  /// Makes a bucket of these tensors, and removes the buckets that they are in.
   int adopt(std::vector<int> const& tensors) {
     for (int const each : tensors) {
       if (int const number = engine_->plan().places[index(each)].bucket; number >= 0) {
@@ -454,7 +455,7 @@ private:
     return static_cast<int>(engine_->plan().buckets.size()) - 1;
   }
 
-  /// The gradients of a bucket become averages. Collective.
+  /// Replaces the gradients of a bucket by averages. Collective.
   void reduce(int number, view const& gradients, tensor_arrival const& what, detail::bucket_times& times) {
     std::vector<int> const& tensors = engine_->plan().buckets[index(number)].tensors;
     std::vector<int> uses;
@@ -475,7 +476,7 @@ private:
       fault.emplace(fault::option_out_of_range, what.fault);
     }
     times.began = now();
-    // Withheld gradients count for the norm that clips: zeros meanwhile.
+    // Withheld gradients would count for the norm that clips, so they are zero during the call.
     std::vector<detail::entry_range> withheld;
     std::vector<Value> kept;
     if (how_.clip_norm > 0 && !fault) {
@@ -494,7 +495,7 @@ private:
     times.ended = now();
   }
 
-  /// All that has come, in the buckets that there are, by way of a copy.
+  /// Reduces all tensors that have arrived, in the existing buckets, by way of a copy.
   void reduce_together() {
     auto const& any =
         *std::max_element(arrived_.begin(), arrived_.end(), [](tensor_arrival const& a, tensor_arrival const& b) {
@@ -514,7 +515,8 @@ private:
     }
   }
 
-  /// Copies the values of a bucket's tensors between what has come and `values`; gives how many tensors there are.
+  /// Copies the values of a bucket's tensors between the calls that have arrived and `values`; returns the number of
+  /// tensors found.
   std::size_t exchange(int number, std::vector<Value>& values, bool back) {
     std::size_t count = 0;
     for (tensor_arrival const& each : arrived_) {
@@ -543,7 +545,7 @@ private:
   collective_workspace workspace_;
   std::vector<tensor_arrival> arrived_; // and not delivered
   bool keeps_borders_ = false;          // until the end of the first step after a load
-  double density_ = 0;                  // that was set; else the text's
+  double density_ = 0;                  // that was set or loaded; 0: the text's
   double loss_scale_ = 1;               // of this step
   clock::time_point began_;             // of the last step, as what follows
   overlap_times times_;

@@ -16,8 +16,8 @@ namespace oktopk {
 
 namespace detail {
 
-/// Base of every algorithm, with what `gradient_allreduce` asks for beside the bound and the call operator. Keeps copies
-/// of the execution-space instance and of the communicator. `State` is what goes from one iteration to the next.
+/// Base of every algorithm: all members that `gradient_allreduce` asks for, except the bound and the call operator.
+/// Keeps copies of the execution-space instance and of the communicator. `State` goes from one iteration to the next.
 template <class E, class Comm, class Index, class Value, class State>
 class algorithm_base {
 public:
@@ -40,7 +40,7 @@ public:
   call_statistics const& last_call() const { return statistics_; }
   State const& state() const { return state_; }
 
-  /// Goes on from a saved state. Collective; an `error` on every rank where it does not fit or differs between ranks.
+  /// Continues from a saved state. Collective. An `error` on every rank if it does not fit or differs between ranks.
   void restore(State const& saved) {
     agreement terms(std::string(scheme_) + "::restore");
     check_state(saved, comm_.size(), length_, terms);
@@ -54,9 +54,10 @@ protected:
       : exec_(std::move(exec)), comm_(std::move(comm)), length_(length), k_(length), name_(scheme), scheme_(scheme) {}
   ~algorithm_base() = default;
 
-  /// Makes a call: `steps(call_context, next)` gives the update, and writes the next state. A call that throws leaves the
-  /// state as it was. An `error` is on all ranks, or one after which the communicator is given up; so it is where a rank
-  /// leaves the call by any other exception, such as memory that runs out, or the others would wait for it.
+  /// Makes a call: `steps(call_context, next)` returns the update, and writes the next state. A call that throws leaves
+  /// the state as it was. An `error` is thrown on all ranks, or the communicator is given up. After any other
+  /// exception, such as memory that runs out, the communicator is given up too: otherwise the other ranks would wait
+  /// for this one.
   template <class Steps>
   update_type const& make_call(char const* region, Steps const& steps) {
     profiling_region const profiled(region);
@@ -90,7 +91,7 @@ protected:
 private:
   using clock = std::chrono::steady_clock;
 
-  // Waits for the instance, and keeps the next state, the update and the figures.
+  // Waits for the instance, and stores the next state, the update and the statistics.
   void finish_call(call_context<E, Comm>& call, clock::time_point start, State&& next, update_type const& update) {
     next.iteration = call.iteration + 1;
     state_ = std::move(next);
@@ -108,7 +109,7 @@ private:
   update_type update_;
 };
 
-/// The state of a scheme that only selects locally, from one iteration to the next; a plain value.
+/// The state of a scheme that selects only locally, from one iteration to the next; a plain value.
 template <gradient_value Value, selector LocalSelector>
 struct selection_state {
   std::int64_t iteration = 0;
@@ -132,7 +133,7 @@ struct ok_topk_state {
   std::int64_t iteration = 0;
   typename LocalSelector::template state<Value> local;
   typename GlobalSelector::template state<Value> global;
-  std::vector<std::int64_t> boundaries; ///< P+1 of them once there was a call
+  std::vector<std::int64_t> boundaries; ///< P+1 of them after the first call
 
   static std::string type_name() {
     return "ok_topk (local " + std::string(LocalSelector::name()) + ", global " + std::string(GlobalSelector::name()) +
@@ -172,16 +173,16 @@ public:
 
   LocalSelector const& selector() const { return selector_; }
 
-  /// Most entries that a rank selects, or nothing where nobody can tell; the same on all ranks.
+  /// The most entries that a rank selects; nothing if the selector has no bound. The same on all ranks.
   std::optional<std::int64_t> most_selected(std::int64_t k, std::int64_t length) const {
     return selector_.bounded() ? std::optional(std::min(selector_.capacity(k, length), length)) : std::nullopt;
   }
 
-  /// The most entries that a rank selects, for bounds: k, or what this rank selected in its last call where that is
-  /// more and nothing bounds it.
+  /// The most entries that a rank selects, for bounds: k. If the selector has no bound and this rank selected more in
+  /// its last call: that number.
   std::int64_t most_sent(std::int64_t k) const { return selector_.bounded() ? k : std::max(k, selected_); }
 
-  /// Gives the selection, valid until the next run; empty where this rank has a fault.
+  /// Returns the selection, valid until the next run; empty if this rank has a fault.
   template <communicator Comm, class Input>
   entries_type run(call_context<E, Comm>& call, Input const& accumulator, state_type& state) {
     profiling_region const profiled("oktopk::local_selection");
@@ -194,8 +195,8 @@ public:
     selection_context<E, index_type, value_type, one_rank> const context{call.exec, call.k, call.iteration, alone_,
                                                                          workspace_};
     auto const chosen = selector_.select(context, source, state);
-    // The largest magnitudes are selected, and nothing is larger than what is not finite. Only where nothing is
-    // selected must all values be looked at.
+    // The largest magnitudes are selected, and a value that is not finite has the largest one. So all values must be
+    // checked only if nothing is selected.
     if (chosen.entries.size() > 0 && chosen.checked) {
       call.note(chosen.not_finite < 0 ? fault_report() : fault_report{fault::non_finite, chosen.not_finite});
     } else if (chosen.entries.size() > 0) {
@@ -223,15 +224,15 @@ private:
 } // namespace detail
 
 /// Common part of the algorithms that select k entries: `algorithm_base` for the values and indices of a sparse format,
-/// the agreement on what is selected, the selector, and another k from call to call.
+/// the agreement on the selection, the selector, and a k that may change between calls.
 template <class E, class Comm, class Policies, template <class> class StateOf = detail::selection_state_of>
 class selecting_base : public detail::algorithm_base<E, Comm, typename Policies::format::index_type,
                                                      typename Policies::format::value_type, StateOf<Policies>> {
   using base = typename selecting_base::algorithm_base;
 
 public:
-  /// Selects another number of entries from the next call on, in [0, length]. Collective; an `error` on every rank
-  /// where it is out of range or differs between ranks, and k is then as before. States and residuals go on. A reused
+  /// Sets the number of entries to select from the next call on, in [0, length]. Collective. An `error` on every rank
+  /// if k is out of range or differs between ranks; k then stays as before. States and residuals are kept. A reused
   /// threshold is kept until it is due or leaves its band around k.
   void set_k(std::int64_t k) {
     agreement terms("set_k");
@@ -254,7 +255,7 @@ protected:
     base::k_ = detail::resolve_k(how.length, how.k, how.density, terms);
     terms.fact("length", how.length).fact("k", base::k_);
     if constexpr (requires { how.format; }) {
-      terms.fact("format", format_type(how.format).name()); // of a copy: g++ 12 takes a temporary for uninitialised
+      terms.fact("format", format_type(how.format).name()); // by a copy, which g++ 12 knows to be initialised
     } else {
       terms.fact("format", format_type().name());
     }
@@ -270,7 +271,7 @@ protected:
   ~selecting_base() = default;
 
   detail::local_selection<E, format_type, local_selector_type> local_selection_;
-  detail::count_gathering<Comm> gather_counts_; // of the schemes whose ranks have to know each other's sizes
+  detail::count_gathering<Comm> gather_counts_; // for the schemes whose ranks must know each other's sizes
 };
 
 } // namespace oktopk

@@ -20,8 +20,9 @@ concept vector_or_accumulation = kokkos_vector<Input> || is_accumulation<Input>;
 
 } // namespace detail
 
-/// The argument of a call: an accumulator that lies in memory, or one in the making (`accumulation`), which
-/// saves a pass over memory and leaves the accumulator behind. The first two parts are there for the compiler to name.
+/// The argument of a call: an accumulator in memory, or an `accumulation`, which forms the accumulator during the
+/// selection. That saves one pass over memory, and afterwards the accumulator lies in memory. The first two parts of
+/// the concept let the compiler name the part that fails.
 template <class Input, class Index, class Value, class E>
 concept accumulator_input = detail::vector_or_accumulation<Input> && detail::same_value_type<Input, Value> &&
                             (detail::accumulator_view<Input, Value, E> ||
@@ -29,7 +30,7 @@ concept accumulator_input = detail::vector_or_accumulation<Input> && detail::sam
 
 namespace detail {
 
-/// The fault in the shape of an accumulator, as this rank sees it; its values are looked at during selection.
+/// The fault in the shape of this rank's accumulator, if any. The selection checks the values.
 template <kokkos_vector View>
 fault_report check_accumulator(View const& accumulator, std::int64_t length) {
   auto const size = static_cast<std::int64_t>(accumulator.extent(0));
@@ -56,8 +57,8 @@ template <gradient_value Value, execution_space E>
 using view_of_any_stride =
     Kokkos::View<Value const*, Kokkos::LayoutStride, typename E::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-/// An input as one of two types, so that calls are compiled once for all layouts of views. Any stride, for the shape is
-/// checked later.
+/// Returns an input as one of two types, so that calls are compiled once for all layouts of views. Any stride is
+/// allowed, since the shape is checked later.
 template <gradient_value Value, execution_space E, class Input>
 auto with_any_stride(Input const& input) {
   if constexpr (is_accumulation<Input>) {
@@ -68,7 +69,7 @@ auto with_any_stride(Input const& input) {
   }
 }
 
-/// An input as a selection reads it.
+/// Returns an input as the source of a selection.
 template <gradient_index Index, gradient_value Value, execution_space E, class Input>
 auto as_source(Input const& input) {
   if constexpr (is_accumulation<Input>) {
@@ -122,26 +123,27 @@ concept reduces_accumulators = requires(
 
 /// A scheme that turns every rank's accumulator into one sparse update: the interface for `sgd`, tests and benchmarks.
 ///
-/// 1. Call operator — collective; an accumulator of `length()` values in, the update out. The update lies in the
-///    algorithm's workspace until the next call. Throws an `error` on every rank when some rank's accumulator is bad,
-///    and is then as if it had not been called.
+/// 1. Call operator — collective; takes an accumulator of `length()` values, returns the update. The update lies in the
+///    algorithm's workspace until the next call. Throws an `error` on every rank if the accumulator of some rank is
+///    bad; the object is then as it was before the call.
 /// 2. `execution()` — the instance of the execution space that kernels run on, the same for the object's whole life.
 /// 3. `bound_words()` — documented bound on the words of 4 bytes that one rank sends in a call.
 /// 4. `state()`, `restore(state)` — all that is carried from one iteration to the next; `restore` is collective.
 /// 5. `length()`, `k()`, `name()`, `last_call()`, `comm()` — the options it was made with, the scheme's name, the
-///    figures of the last call, the communicator.
+///    statistics of the last call, the communicator.
 template <class A>
 concept gradient_allreduce =
     detail::names_allreduce_types<A> && detail::update_of_entries<typename A::update_type> &&
     detail::describes_itself<A> && detail::saves_its_state<A> && detail::reduces_accumulators<A>;
 
-/// A state to go on from with another number of ranks, such as those that are left when one has died.
+/// Returns a state from which another number of ranks can continue, such as the ranks that are left when one has died.
 ///
-/// Of an algorithm or of an optimizer, whose residual and learning rate it keeps; so the residual of a rank that is
-/// gone is lost, and nothing else. Forgets the regions, which are P+1 boundaries: the next call makes them anew; of
-/// `bucketed` also the thresholds of its buckets. Thresholds stay otherwise, since sums of fewer ranks are about as
-/// large; where they are not, the next evaluation that is due mends them. Ranks whose last call failed may be one call
-/// behind ranks that had completed it: all go on from the state before the earliest of these calls. Sends nothing.
+/// `state` is that of an algorithm or of an optimizer. Residual and learning rate of an optimizer are kept, so only the
+/// residual of a rank that has died is lost. The P+1 boundaries of the regions are removed, and the next call makes new
+/// ones. For `bucketed` the thresholds of its buckets are removed, too. All other thresholds are kept, since sums of
+/// fewer ranks are about as large; if they are not, the next due evaluation corrects them. A rank whose last call
+/// failed may be one call behind the ranks that completed it: all continue from the state before the earliest of these
+/// calls. Sends nothing.
 template <class State>
 State for_other_ranks(State state) {
   static_assert(
@@ -150,19 +152,20 @@ State for_other_ranks(State state) {
   if constexpr (requires { state.allreduce; }) {
     state.allreduce = for_other_ranks(state.allreduce);
   } else if constexpr (requires { state.of_other_ranks; }) {
-    state.of_other_ranks = 1; // of `automatic`, whose scheme knows the state inside
+    state.of_other_ranks = 1; // for `automatic`, whose scheme knows the state inside
   } else if constexpr (requires { state.boundaries.clear(); }) {
     state.boundaries.clear();
   } else if constexpr (requires { state.bucket_tensors.clear(); }) {
-    state.bucket_sizes.clear(); // of no plan
+    state.bucket_sizes.clear(); // the state then belongs to no plan
     state.bucket_tensors.clear();
     state.allreduces.clear();
   }
   return state;
 }
 
-/// The same for an algorithm of the catalogue, or an optimizer over one: `of` is an `any_allreduce` with the algorithm
-/// that the state is of, for any number of ranks. An `error` (bad_state) on this rank where it is of another one.
+/// The same for an algorithm of the catalogue, or an optimizer that uses one. `of` is an `any_allreduce` of the
+/// algorithm that the state belongs to, over any number of ranks. An `error` (bad_state) on this rank if it belongs to
+/// another one.
 template <class State, class Allreduce>
 State for_other_ranks(State state, Allreduce const& of) {
   if constexpr (requires { state.allreduce; }) {

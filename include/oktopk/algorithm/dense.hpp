@@ -27,7 +27,7 @@ struct dense_state {
   }
 };
 
-/// The name of a dense scheme that is not that of its allreduce. Results that users have recorded bear these names.
+/// The name of a dense scheme, if it differs from that of its allreduce. Recorded results of users have these names.
 template <class Reduce>
 inline constexpr std::string_view scheme_name{};
 
@@ -43,12 +43,12 @@ struct index_numbering {
 
 } // namespace detail
 
-/// The dense allreduce of the whole accumulator: by default the communicator's own, the yardstick that sparse schemes
-/// are measured against; `Reduce` is any other of `dense/`.
+/// The dense allreduce of the whole accumulator. By default it is the communicator's own, with which sparse schemes are
+/// compared; `Reduce` may be any other of `dense/`.
 ///
-/// The update has every index, and every entry contributes; values that a lossy algorithm rounds off are returned. Cost
-/// is that of `Reduce`. Nothing is added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in
-/// the result, and only then do they ask whose it is.
+/// The update has every index, and every entry contributes. The parts of values that a lossy algorithm rounds off are
+/// returned. The cost is that of `Reduce`. A call without a fault sends no extra messages: a rank with a bad
+/// accumulator contributes NaN, all ranks see it in the result, and only then they ask which rank has the fault.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t,
           class Reduce = native_allreduce<E, Comm, Value>>
   requires dense_allreduce<Reduce, E, Comm, Value>
@@ -61,7 +61,7 @@ public:
 
   struct options {
     std::int64_t length = 0;                               ///< of the accumulators
-    typename detail::options_of<Reduce>::type reduce = {}; ///< where `Reduce` has some
+    typename detail::options_of<Reduce>::type reduce = {}; ///< options of `Reduce`, if it has any
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -88,19 +88,20 @@ public:
                          detail::index_numbering<Index>{indices_.data()});
   }
 
-  /// The bound of `Reduce`; 2(P-1) more where the length is 0, since an empty sum cannot show a fault and ranks ask
-  /// instead, and where its losses may overflow, and a few where ranks may have different results.
+  /// The bound of `Reduce`. 2(P-1) more if the length is 0, since an empty sum cannot show a fault and ranks ask
+  /// instead; 2(P-1) more if its losses may overflow; a few more if ranks may have different results.
   double bound_words() const {
     double const asking = 2.0 * (comm_.size() - 1) * ((length_ == 0 ? 1 : 0) + (losses_may_overflow() ? 1 : 0));
     double const agreeing = results_may_differ() ? detail::allreduce_words_at_most(comm_.size(), 1) : 0;
     return reduce_.bound_words(length_, comm_.size()) + asking + agreeing;
   }
 
-  /// The name of what rounds the values on the wire; empty where nothing does.
+  /// The name of `Reduce` if it rounds values on the wire; empty if not.
   static std::string coding() { return Reduce::lossless ? std::string() : std::string(Reduce().name()); }
 
-  /// The work of a call: messages as `Reduce` tells, bytes as its bound, which is a good estimate; two passes over the
-  /// vector beside the additions. The reduction of a coded vector decodes what arrives and encodes what leaves.
+  /// The work of a call: the messages that `Reduce` tells, the bytes of its bound, which is a good estimate, and two
+  /// passes over the vector in addition to the sums. The reduction of a coded vector decodes each piece that arrives
+  /// and encodes each piece that it sends.
   static call_cost expected_cost(options const& how, int ranks)
     requires requires(Reduce const& reduce) { reduce.expected_messages(std::int64_t(), 1); }
   {
@@ -170,7 +171,7 @@ public:
   }
 
 private:
-  // Over a wire whose codec loses more each time that it codes.
+  // True over a wire whose codec loses more each time that it codes.
   bool results_may_differ() const {
     if constexpr (requires { reduce_.ranks_may_differ(); }) {
       return comm_.size() > 1 && reduce_.ranks_may_differ();
@@ -185,8 +186,8 @@ private:
     return false;
   }
 
-  // A codec may spoil the neighbours of a sum that overflows; where it was, the exact sums show, unless the values as
-  // they were coded overflow and the exact ones do not. All ranks are here.
+  // A codec may damage the neighbours of a sum that overflows, so the exact sums are formed to find its index. They
+  // show no overflow if only the coded values overflow. All ranks are here.
   template <class Input>
   [[noreturn]] void throw_overflow(Input const& accumulator, std::int64_t spoiled) {
     std::int64_t place = spoiled;
@@ -210,7 +211,7 @@ private:
   using base::length_;
   using base::name_;
 
-  // All ranks are here together, for the sums are the same everywhere. Throws the fault of the lowest rank, if any.
+  // All ranks are here together, since the sums are the same everywhere. Throws the fault of the lowest rank, if any.
   template <class Input>
   void ask_whose_fault(call_context<E, Comm>& call, Input const& accumulator) {
     if (!call.faults) {
@@ -223,7 +224,7 @@ private:
     gather_counts_.run(call, 0);
   }
 
-  // A fault where some loss is not finite: every entry contributes, so losses are all that the residual becomes.
+  // A fault if some loss is not finite: every entry contributes, so the new residual consists of the losses alone.
   detail::fault_report fault_of_losses() const {
     array_ref<Value const, memory_space> const lost(lost_.data(), static_cast<std::size_t>(length_));
     std::int64_t const bad = detail::first_non_finite<E, Value>(exec_, lost);

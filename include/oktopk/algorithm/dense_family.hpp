@@ -11,9 +11,9 @@
 #include <oktopk/dense/recursive_doubling.hpp>
 #include <oktopk/dense/ring.hpp>
 
-// The textbook's dense allreduces as algorithms for gradients: the sum of the accumulators, exact over a plain wire.
-// See the headers under dense/ for steps and words. Over a coded wire, `coded_wire<Codec>`, the values that a lossy
-// codec rounds off return to the residual.
+// The dense allreduces of the textbooks as algorithms for gradients: the sum of the accumulators, exact over a plain
+// wire. See the headers under dense/ for steps and words. Over a coded wire, `coded_wire<Codec>`, the values that a
+// lossy codec rounds off return to the residual.
 namespace oktopk {
 
 namespace detail {
@@ -50,9 +50,9 @@ template <execution_space E, communicator Comm, gradient_value Value = float, gr
           class Wire = detail::plain_wire>
 using dense_rabenseifner = dense<E, Comm, Value, Index, rabenseifner<E, Comm, Value, Wire>>;
 
-/// The same with 16 bits a value on the wire, whatever the length, half the words: the dense baseline of
-/// mixed-precision training. Sums are formed in full precision and rounded where they travel; the difference returns to
-/// the residual.
+/// The same with 16 bits for each value on the wire at every length, so half the words: the dense baseline of
+/// mixed-precision training. Sums are formed in full precision and rounded when they are sent; the difference returns
+/// to the residual.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 using dense_bfloat16 = dense_rabenseifner<E, Comm, Value, Index, coded_wire<bfloat16, 0>>;
 

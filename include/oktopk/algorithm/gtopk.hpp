@@ -21,7 +21,7 @@ template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct residual_overflow_search {
   array_ref<Value const, MemorySpace> accumulator;
   array_ref<Index const, MemorySpace> contributed;
-  std::int64_t cleared; ///< how many are contributed
+  std::int64_t cleared; ///< number of contributed entries
   sparse_ref<Index, Value, MemorySpace> returned;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t& lowest) const {
@@ -35,8 +35,8 @@ struct residual_overflow_search {
   }
 };
 
-/// A fault where a residual overflows: the accumulator without the contributed entries, which are cleared, plus what is
-/// returned. Indices of both lists ascend. Waits for `exec`.
+/// A fault if the residual overflows: the accumulator with the contributed entries cleared, plus the returned entries.
+/// Indices of both lists ascend. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename E::memory_space> accumulator,
                                   array_ref<Index const, typename E::memory_space> contributed,
@@ -50,14 +50,15 @@ fault_report overflow_of_residual(E const& exec, array_ref<Value const, typename
   return fault_at<E, Index>(exec, returned.indices, first, fault_subject::returned);
 }
 
-/// Sums of sparse vectors up a binomial tree, cut to the k largest at every node, and the root's result down again.
+/// A binomial tree that sums sparse vectors on the way up, keeps the k largest sums at every node, and sends the root's
+/// result down.
 ///
-/// A lossy format rounds what goes up at each node, and the result once, at the root: its bytes are passed on as they
-/// are. What a node's message rounded off is added to what it dropped.
+/// A lossy format rounds the entries of each message on the way up. It rounds the result once, at the root: the other
+/// nodes pass its bytes on unchanged. Each node adds the losses of its message to the entries that it dropped.
 ///
 /// At level d = 1, 2, 4, ... rank r with r mod 2d = d sends to r - d, if there is one: any number of ranks. A rank
 /// sends once on the way up, at most 2k words, and on the way down to each child. A message has a header of 4 words:
-/// the count or a fault, and the faulty rank; a fault travels up and comes down to everybody.
+/// the count or a fault, and the faulty rank. A fault travels up to the root and down to all ranks.
 template <execution_space E, communicator Comm, sparse_format Format>
 class reduction_tree {
 public:
@@ -72,15 +73,15 @@ public:
   /// The result on one rank; entries are valid until the next call.
   struct result {
     entries_type sums; ///< the root's, the same on all ranks
-    /// Partial sums that this rank left out, and what its message rounded off; ascending and unique.
+    /// Partial sums that this rank left out, and the losses of its message; ascending and unique.
     entries_type dropped;
   };
 
   explicit reduction_tree(Format const& format = {}) : format_(format) {}
 
-  /// Collective; whether what is dropped goes back to the accumulators is the same on all ranks. Where it does, a
-  /// residual that overflows by it is a fault; where not, `dropped` has what was rounded off the entries of the result,
-  /// and no more. Throws the fault of the lowest faulty rank on every rank.
+  /// Collective; `return_dropped` is the same on all ranks. If it is true, dropped entries go back to the accumulators,
+  /// and a residual that overflows by them is a fault. If it is false, `dropped` has only the parts that were rounded
+  /// off the entries of the result. Throws the fault of the lowest faulty rank on every rank.
   result run(call_context<E, Comm>& call, entries_type selection, values_type const& accumulator, bool return_dropped) {
     profiling_region const profiled("oktopk::reduction_tree");
     result outcome = reduce(call, selection, accumulator, return_dropped);
@@ -123,7 +124,7 @@ private:
         merge(call, rank + parent_distance, kept, return_dropped);
       }
     }
-    // The kept entries go up, or from the root down.
+    // The kept entries are sent up; the root sends them down.
     std::int64_t bytes = encode(call, kept);
     outcome.sums = kept;
     // Nothing is dropped on the way down, and a fault can still travel with the message on the way up.
@@ -134,7 +135,7 @@ private:
     }
     if (rank != 0) {
       send(call, rank - parent_distance, outgoing_, kept.size(), bytes, phase::reduce);
-      call.faults.clear(); // the root's word counts
+      call.faults.clear(); // the fault that the root reports counts
       outcome.sums = receive(call, rank - parent_distance, phase::gather, bytes);
     } else if (is_lossy(format_) && ranks > 1 && !call.faults) {
       outcome.sums = decode(call, outgoing_, bytes, kept.size());
@@ -155,7 +156,7 @@ private:
     return outcome;
   }
 
-  // All that merging takes, before the first message: k entries meet k at each node, and no more than k are dropped.
+  // Reserves all buffers before the first message: each node merges k entries with k, and drops at most k.
   void reserve_buffers(call_context<E, Comm>& call, std::int64_t own_entries) {
     E const& exec = call.exec;
     std::int64_t const k = call.k;
@@ -191,7 +192,7 @@ private:
     }
   }
 
-  // The k largest; what is left goes to the dropped sums, unless it is lost.
+  // The k largest entries. The others go to the dropped sums if `return_dropped`; else they are lost.
   entries_type cut(call_context<E, Comm>& call, entries_type entries, bool return_dropped) {
     if (entries.size() <= call.k || call.faults) {
       return entries;
@@ -210,7 +211,7 @@ private:
     return kept;
   }
 
-  // Encodes for the way up, or for the way down from the root; notes what is rounded off. Gives the bytes.
+  // Encodes for the way up, or at the root for the way down; notes the losses. Returns the number of bytes.
   std::int64_t encode(call_context<E, Comm>& call, entries_type const& kept) {
     if (call.faults || call.comm.size() == 1) {
       return 0;
@@ -233,7 +234,7 @@ private:
     return decoded_.entries(count);
   }
 
-  // Sends encoded entries that lie in a message, behind room for the header.
+  // Sends encoded entries. They lie in the message behind the room for its header.
   void send(call_context<E, Comm>& call, int to, message_buffer<E>& message, std::int64_t count, std::int64_t bytes,
             phase use) {
     message.put(call.exec, 0, call.header(count, use));
@@ -245,12 +246,12 @@ private:
     messages_.wait_all(call.comm);
   }
 
-  // Tells the bytes of the encoded entries, too.
+  // Also sets `bytes` to the bytes of the encoded entries.
   entries_type receive(call_context<E, Comm>& call, int from, phase use, std::int64_t& bytes) {
     messages_.reset(1);
     cancel_on_unwind const guard(call.comm, messages_.requests());
     std::size_t const message = messages_.receive(incoming_.wire(0, message_bytes_), from, use);
-    // Ends the reading of the message before.
+    // Ends the reading of the previous message.
     messages_.start(call.exec, call.comm, "oktopk::reduction_tree::decoded");
     messages_.wait_all(call.comm);
     bytes = messages_.bytes(message) - header_bytes;
@@ -287,12 +288,13 @@ private:
 
 /// gTopk (Shi et al., ICDCS'19): a reduction tree whose nodes keep the k largest of their sums, then a broadcast tree.
 ///
-/// The update has k entries: an approximation of the top k of the sum of the selections, for a node drops what is small
-/// in its own part of the tree. As published these partial sums are lost where the entry still makes it into the result
-/// through another branch; here each node gives what it drops to its own residual (`update.returned()`), so that
-/// nothing is lost, and every selected entry counts as contributed. `return_dropped = false` is the published form. A
-/// rank sends at most 2k ceil(log2 P) words in ceil(log2 P) messages and receives as many: together the 4k log2 P and 2
-/// log2 P of Table 1; beside these 4 words of header a message. Any P. Holds two values and two bits per element.
+/// The update has k entries. They approximate the top k of the sum of the selections, since a node drops sums that are
+/// small in its own part of the tree. In the published form such a partial sum is lost if its entry still reaches the
+/// result through another branch. Here each node gives the entries that it drops to its own residual
+/// (`update.returned()`), so that nothing is lost, and every selected entry counts as contributed.
+/// `return_dropped = false` is the published form. A rank sends at most 2k ceil(log2 P) words in ceil(log2 P) messages
+/// and receives as many: together the 4k log2 P and 2 log2 P of Table 1. Each message has a header of 4 words in
+/// addition. Any P. Holds two values and two bits per element.
 template <class E, class Comm, class Policies = default_policies>
 class gtopk : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
   using base = selecting_base<E, Comm, Policies>;
@@ -328,8 +330,8 @@ public:
     base::name_ = return_dropped_ ? "gtopk" : "gtopk_published";
   }
 
-  /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; and 4 words
-  /// of header a message.
+  /// 2k ceil(log2 P) for entries of two words, half of Table 1's 4k log2 P, which counts both directions; in addition a
+  /// header of 4 words in each message.
   double bound_words() const {
     return reduction_tree_.bound_words(base::comm_.size(), base::length_, base::k_).total();
   }
@@ -348,7 +350,7 @@ public:
       entries_type const selection = base::local_selection_.run(call, accumulator, next.local);
       auto const own = detail::as_source<index_type, value_type, E>(accumulator).materialized().values;
       auto const tree = reduction_tree_.run(call, selection, own, return_dropped_);
-      // As published, what is dropped is lost; what messages rounded off the result is not.
+      // In the published form the dropped sums are lost; the parts that messages rounded off the result are not.
       auto const contributed = return_dropped_
                                    ? selection.indices
                                    : contributed_indices_.run(call.exec, selection.indices, tree.sums.indices);

@@ -17,16 +17,18 @@ namespace oktopk {
 /// Ok-Topk's sparse allreduce (paper, Algorithm 1), every step a policy: each rank selects its k largest gradient
 /// entries, and every rank gets the k largest sums of the selected entries: Topk(sum over ranks of Topk(accumulator)).
 ///
-/// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages where regions
-/// are balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3).
-/// Beside these, 2 words a message of headers and sizes, and for the exact global threshold at most 3k/32 words where
-/// one digit of it is searched, as gradients move, in ceil(log2 P) messages more than a reused one takes; k/32 words
-/// and as many messages for every digit more, k/2 where it jumps, or the histograms' least. Sums are formed in a fixed
-/// order: the same input gives the same bits in every run. Both selections are exact unless told otherwise, which
-/// `exact` makes as cheap as reusing thresholds; regions are `evened`. `paper_policies` has the paper's choices.
+/// Costs per call and rank, for selections of k: split and reduce sends 2k(P-1)/P words in P-1 messages if regions are
+/// balanced (2k words at worst), balance and allgatherv at most 4k(P-1)/P in P + 2 ceil(log2 P) (equation 3). In
+/// addition, each message has 2 words of headers and sizes. The exact global threshold adds ceil(log2 P) messages and at
+/// most 3k/32 words if its search takes one digit, which is usual. Every further digit adds ceil(log2 P) messages and
+/// k/32 words. If the threshold has left the range of the search, the digits take k/2 words in all. For a small k the
+/// smallest histogram may take more. Sums are formed in a fixed order: the same input gives the same bits in every run.
+/// Both selections are exact by default; the selector `exact` makes this as cheap as a reused threshold. Regions are
+/// `evened`. `paper_policies` has the paper's choices.
 ///
 /// All ranks make the object together, with the same options and policies; different ones are an `error` on every rank.
-/// The object keeps a copy of the communicator and of the instance, the only one it launches on and waits for.
+/// The object keeps a copy of the communicator and of the instance. It launches only on this instance and waits for no
+/// other.
 template <class E, class Comm, class Policies = default_policies>
 class ok_topk : detail::checked_policies<E, Comm, Policies>,
                 public selecting_base<E, Comm, Policies, detail::ok_topk_state_of> {
@@ -52,7 +54,7 @@ public:
     std::optional<double> density{};                        ///< k / length, in (0, 1]; k is rounded, and at least 1
     typename local_selector_type::options local_select{};   ///< lines 2 to 4: which entries of a rank
     typename global_selector_type::options global_select{}; ///< lines 9 to 12: which of the sums
-    typename partitioner_type::options partition{};         ///< lines 5 to 7: how often regions are drawn anew
+    typename partitioner_type::options partition{};         ///< lines 5 to 7: how often regions are made again
     typename schedule_type::options schedule{};             ///< line 8: in which order ranks send
     typename gather_type::options gather{};                 ///< line 13: when parts are balanced
     format_type format{};                                   ///< of the entries on the wire
@@ -71,17 +73,17 @@ public:
   /// An allreduce over the ranks of `comm`, for calls on `exec`: `ok_topk(exec, comm, {.length = n, .density = 0.01})`.
   ///
   /// Keeps copies of `exec` and `comm`; buffers are allocated in the first calls. Collective: `how` is the same on all
-  /// ranks, which costs one small agreement. Throws an `error`, the same on every rank: `k_out_of_range` (also where
-  /// both or neither of `k` and `density` are given), `density_out_of_range`, `option_out_of_range` (a negative length,
-  /// an option of a policy), `index_overflow` (a length that the index type cannot count), `ranks_disagree`.
+  /// ranks, which costs one small agreement. Throws an `error`, the same on every rank: `k_out_of_range` (also if both
+  /// or neither of `k` and `density` are given), `density_out_of_range`, `option_out_of_range` (a negative length, an
+  /// option of a policy), `index_overflow` (a length that the index type cannot count), `ranks_disagree`.
   ok_topk(E exec, Comm comm, options const& how) : ok_topk(std::move(exec), std::move(comm), how, "ok_topk") {}
 
   ~ok_topk();
 
-  /// The sum of what the steps send at most, for selections of k in balanced regions: 6k(P-1)/P for entries of two
-  /// words (equation 3), k/2 to search the global threshold, headers, sizes and boundaries. Whatever the regions,
-  /// 2k + 4k(P-1)/P and P-1 entries of rounding. A selection that nothing bounds beforehand counts as in the last call
-  /// where it was more than k. For a format of another size: the most that it takes for as many entries and messages.
+  /// The sum of the most words that each step sends. For selections of k in balanced regions: 6k(P-1)/P for entries of
+  /// two words (equation 3), k/2 to search the global threshold, headers, sizes and boundaries. For any regions:
+  /// 2k + 4k(P-1)/P and P-1 entries of rounding. A selection without a bound counts with its size in the last call if
+  /// that was more than k. For a format of another size: the most that it takes for as many entries and messages.
   double bound_words() const {
     int const ranks = base::comm_.size();
     double const to_others = static_cast<double>(local_selection_.most_sent(k_)) * ((ranks - 1.0) / ranks);
@@ -92,7 +94,7 @@ public:
            partitioner_.bound_words(ranks);
   }
 
-  /// The work of a steady call, for even selections; regions are drawn too seldom to count.
+  /// The work of a steady call, for even selections; repartitions are too rare to count.
   static call_cost expected_cost(options const& how, int ranks) {
     double const k = detail::expected_k(how);
     auto const n = static_cast<double>(how.length);
@@ -155,7 +157,7 @@ template <class E, class Comm, class Policies>
 template <class Input>
 auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_type const& {
   return base::make_call("oktopk::ok_topk", [&](call_context<E, Comm>& call, typename base::state_type& next) {
-    // Lines 2 to 4: th_re_evaluate, and what reaches the threshold.
+    // Lines 2 to 4: th_re_evaluate, and the values that reach the threshold.
     auto const local_topk = local_selection_.run(call, accumulator, next.local);
     // Lines 5 to 7: space_repartition.
     if (partitioner_.due(call.iteration) || next.boundaries.empty()) {
@@ -167,14 +169,14 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
     // Line 8.
     auto const most_selected = local_selection_.most_selected(k_, length_);
     auto const reduced_topk = split_and_reduce_.run(call, local_topk, next.boundaries, most_selected);
-    // Lines 9 to 12: th_re_evaluate of the sums, and what reaches the threshold.
+    // Lines 9 to 12: th_re_evaluate of the sums, and the sums that reach the threshold.
     auto const global_topk = global_selection_.run(call, reduced_topk.sums, next.global, most_selected);
     // Line 13: balance_and_allgatherv.
     auto const u = balance_and_allgatherv_.run(call, global_topk.entries, global_topk.counts);
     call.statistics.balanced = u.balanced;
     // Line 14: the local indexes that are among the global ones.
     auto const indexes = contributed_indices_.run(call.exec, local_topk.indices, u.entries.indices);
-    // Of a lossy format: its rounding errors, each returned by the rank whose message it was.
+    // The rounding errors of a lossy format. Each rank returns those of its own messages.
     auto const losses = rounding_losses_.run(call, reduced_topk, global_topk.entries, u.entries, global_topk.counts);
     // Line 15.
     return update_type(u.entries, indexes, losses);
@@ -182,8 +184,8 @@ auto ok_topk<E, Comm, Policies>::iterate(Input const& accumulator) -> update_typ
 }
 /// @endcond
 
-/// `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: the policies that no argument names are the default ones.
-/// g++ does not find out by itself, since options in braces have no type to deduce from.
+/// For `ok_topk allreduce(exec, comm, {.length = n, .k = 1000})`: no argument names the policies, so they are the
+/// default ones. g++ cannot deduce this by itself, since options in braces have no type.
 template <class E, class Comm, class Options = typename ok_topk<E, Comm>::options>
 ok_topk(E, Comm, Options const&) -> ok_topk<E, Comm>;
 

@@ -12,7 +12,7 @@
 
 namespace oktopk::detail {
 
-/// k as given, or round(density x length) but at least 1; notes a fault where that makes no sense.
+/// Returns k as given, or round(density x length) but at least 1. Notes a fault if they give no valid k.
 inline std::int64_t resolve_k(std::int64_t length, std::optional<std::int64_t> k, std::optional<double> density,
                               agreement& terms) {
   if (k.has_value() == density.has_value()) {
@@ -51,16 +51,16 @@ void check_length(std::int64_t length, agreement& terms) {
   }
 }
 
-/// Notes what a policy says is wrong with its options, and writes the policy down for the ranks to compare.
+/// Notes the problem of a policy's options, if any, and adds the policy to the facts that the ranks compare.
 template <class Policy>
 void check_policy(char const* role, Policy const& policy, agreement& terms) {
   terms.note(fault::option_out_of_range, policy.problem());
   terms.fact(role, policy.describe());
 }
 
-/// Notes what is wrong with a saved state: an iteration that no object can have come to, or could not go on from;
-/// boundaries of regions that are none, where there are some; a selector's state that it cannot have carried into that
-/// iteration. Writes down what all ranks must have alike.
+/// Notes the fault of a saved state, if any: an iteration that no object can have reached or could continue from;
+/// boundaries, if there are any, that do not make regions; a selector's state that is impossible at that iteration.
+/// Adds the values that must be equal on all ranks to the facts.
 template <class State>
 void check_state(State const& saved, [[maybe_unused]] int ranks, [[maybe_unused]] std::int64_t length,
                  agreement& terms) {
@@ -93,7 +93,7 @@ void check_state(State const& saved, [[maybe_unused]] int ranks, [[maybe_unused]
   }
 }
 
-/// The entries that a selection with these options is to have.
+/// The number of entries that a selection with these options should have.
 template <class Options>
 double expected_k(Options const& how) {
   auto const length = static_cast<double>(how.length);

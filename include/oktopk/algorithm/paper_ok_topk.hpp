@@ -13,11 +13,12 @@
 
 namespace oktopk {
 
-/// The paper's global selection to the letter (Algorithm 1, lines 9 to 12): every tau' iterations all ranks gather all
-/// reduced entries and take the k-th magnitude of them; in between the threshold is reused, whatever it selects.
+/// The paper's global selection exactly as published (Algorithm 1, lines 9 to 12): every tau' iterations all ranks
+/// gather all reduced entries and take the k-th magnitude of them. In between the threshold is reused, however many
+/// entries it selects.
 ///
-/// On a re-evaluating iteration this sends the union of all selections, several times the bound of the others; it is
-/// here for comparison. Needs a group that gathers (`gathering_group`), so it is no selector of one rank.
+/// On a re-evaluating iteration this sends the union of all selections, several times the bound of the other selectors.
+/// It is for comparison. Needs a group that gathers (`gathering_group`), so it cannot select on one rank alone.
 struct gathered_threshold {
   using options = unguarded_threshold::options;
 
@@ -46,7 +47,7 @@ struct gathered_threshold {
       reevaluated = carried.evaluated < 0 || iteration - carried.evaluated >= options_.tau_prime;
       if (reevaluated) {
         detail::candidates<Index, Value, typename E::memory_space> const all(group.gather(exec, from.materialized()));
-        if (all.size() > 0) { // of nothing there is no threshold
+        if (all.size() > 0) { // without entries there is no threshold
           carried.threshold = detail::magnitude_from_bits<Value>(
               detail::kth_magnitude<E, Index, Value>(exec, all, k, workspace).threshold);
           carried.evaluated = iteration;
@@ -64,10 +65,10 @@ private:
 
 namespace detail {
 
-/// The gather of `paper_ok_topk`: balance above 4 x the mean and not otherwise.
+/// The gather of `paper_ok_topk`: balances only if the largest part exceeds 4 x the mean.
 struct paper_allgatherv : balanced_allgatherv {
   struct options {
-    double ratio = 4; ///< of the largest part to the mean, above which to balance; at least 1
+    double ratio = 4; ///< largest part divided by the mean, above which the gather balances; at least 1
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -81,9 +82,9 @@ struct paper_allgatherv : balanced_allgatherv {
 
 } // namespace detail
 
-/// The paper's choice in every step: thresholds reused for tau' = 32 iterations whatever they select, the global one
-/// from a gather of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in buckets; balance
-/// above 4 x the mean; COO.
+/// The paper's choice in every step: thresholds reused for tau' = 32 iterations however many entries they select, the
+/// global one from a gather of all reduced entries; averaged balanced regions, tau = 64; rotated destinations in
+/// buckets; balance above 4 x the mean; COO.
 struct paper_policies : default_policies {
   using local_selector = unguarded_threshold;
   using global_selector = gathered_threshold;
@@ -91,8 +92,8 @@ struct paper_policies : default_policies {
   using gather = detail::paper_allgatherv;
 };
 
-/// Ok-Topk as published, under a name of its own. For comparison: on re-evaluating iterations, and when a threshold has
-/// gone stale, it exceeds 6k(P-1)/P words.
+/// Ok-Topk as published, under a name of its own. For comparison: it exceeds 6k(P-1)/P words on re-evaluating
+/// iterations, and when a reused threshold no longer fits the gradients.
 template <class E, class Comm, class Policies = paper_policies>
 class paper_ok_topk : public ok_topk<E, Comm, Policies> {
   using base = ok_topk<E, Comm, Policies>;
@@ -104,7 +105,7 @@ public:
   paper_ok_topk(E exec, Comm comm, options const& how) : base(std::move(exec), std::move(comm), how, "paper_ok_topk") {}
 };
 
-/// As `ok_topk`'s.
+/// Deduces from options in braces, as `ok_topk` does.
 template <class E, class Comm, class Options = typename paper_ok_topk<E, Comm>::options>
 paper_ok_topk(E, Comm, Options const&) -> paper_ok_topk<E, Comm>;
 

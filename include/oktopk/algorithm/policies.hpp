@@ -71,8 +71,8 @@ concept policies_for =
 
 namespace detail {
 
-/// The template arguments of an algorithm, checked before anything is made of them, so that the first error of a
-/// compiler names the one that does not fit.
+/// The template arguments of an algorithm. They are checked first, so that the first error of a compiler names the
+/// argument that does not fit.
 template <class E, class Comm>
 struct checked_ranks {
   static_assert(execution_space<E>, "oktopk: the first argument is no execution space");

@@ -17,15 +17,15 @@ namespace oktopk {
 /// with a seed that all ranks share, Stich et al. 2018, and GRACE, Xu et al. 2021): all ranks draw the same k places of
 /// a call and sum the values there. No indices are sent.
 ///
-/// The places are those of `random_k`: from the seed, the iteration, k and the length, all equal on all ranks. The
-/// update is the exact sum of all accumulators at these places, and every one of the k entries contributes. What is not
-/// drawn stays in the residual; which places are drawn does not depend on the values, so the density must be a good
-/// deal higher than with a selection by magnitude. With error feedback every place is drawn once in length/k calls on
-/// the average.
+/// `random_k` draws the places from the seed, the iteration, k and the length, which are equal on all ranks. The update
+/// is the exact sum of all accumulators at these places, and every one of the k entries contributes. All other values
+/// stay in the residual. The places do not depend on the values, so the density must be much higher than with a
+/// selection by magnitude. With error feedback every place is drawn once in length/k calls on average.
 ///
-/// Each rank sends what the communicator's own allreduce of k values takes, 2k(P-1)/P words at least, any P. Nothing is
-/// added for errors: a rank with a bad accumulator contributes NaN, all ranks see it in the sums, and only then do they
-/// ask whose it is. Types of values and indices are those of `Policies::format`; no other policy is used.
+/// Each rank sends the words of the communicator's own allreduce of k values, at least 2k(P-1)/P, any P. A call without
+/// a fault sends no extra messages: a rank with a bad accumulator contributes NaN, all ranks see it in the sums, and
+/// only then they ask which rank has the fault. Types of values and indices are those of `Policies::format`; no other
+/// policy is used.
 template <class E, class Comm, class Policies = default_policies>
 class random_mask : detail::checked_selection<E, Comm, Policies>,
                     public selecting_base<E, Comm, detail::with_local_selector<random_k, Policies>> {
@@ -52,7 +52,7 @@ public:
   random_mask(E exec, Comm comm, options const& how)
       : base(std::move(exec), std::move(comm), how, "random_mask", [](agreement&) {}) {}
 
-  /// The lower bound of an allreduce of k values; 2(P-1) more where k is 0, since an empty sum cannot show a fault and
+  /// The lower bound of an allreduce of k values; 2(P-1) more if k is 0, since an empty sum cannot show a fault and
   /// ranks ask instead.
   double bound_words() const {
     double const asking = k_ == 0 ? detail::count_gathering<Comm>::bound_words(comm_.size()).total() : 0;

@@ -20,7 +20,8 @@ namespace oktopk {
 ///
 /// The update is the exact sum of all ranks' selections: up to kP entries, every selected entry contributes. For
 /// selections of k each rank sends 2k(P-1) words in ceil(log2 P) messages, and 2(P-1) words of sizes in as many: any P.
-/// The volume grows with P and passes dense's at P about n/k. Holds one value and one bit per element of the gradient.
+/// The volume grows with P; from P about n/k on it exceeds that of a dense allreduce. Holds one value and one bit per
+/// element of the gradient.
 template <class E, class Comm, class Policies = default_policies>
 class topk_a : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
   using base = selecting_base<E, Comm, Policies>;
@@ -49,9 +50,9 @@ public:
   /// Collective.
   topk_a(E exec, Comm comm, options const& how) : topk_a(std::move(exec), std::move(comm), how, "topk_a") {}
 
-  /// 2k(P-1) for entries of two words, for selections of k, and 2(P-1) of sizes; P-1 words of rounding where an entry
-  /// is no multiple of 8 bytes. Where nothing bounds a selection beforehand, for the largest that a rank made in the
-  /// last call in place of k, which is 0 before the first one.
+  /// 2k(P-1) for selections of k and entries of two words, and 2(P-1) of sizes; P-1 words of rounding if an entry is no
+  /// multiple of 8 bytes. If the selector has no bound, the largest selection of a rank in the last call takes the
+  /// place of k; it is 0 before the first call.
   double bound_words() const {
     std::int64_t const most = local_selection_.selector().bounded() ? base::k_ : largest_selection_;
     return (detail::count_gathering<Comm>::bound_words(comm_.size()) +
@@ -116,8 +117,8 @@ private:
 /// Gaussian-k (Shi et al. 2019, "Understanding top-k sparsification in distributed deep learning"): a threshold from
 /// mean and standard deviation, then as `topk_a`.
 ///
-/// The update is the exact sum of what the ranks selected, which may be far from k each: the cost is that of `topk_a`
-/// with the count that the Gaussian threshold really gives. What is not selected stays in the residual.
+/// The update is the exact sum of the ranks' selections. Each may have far more or fewer entries than k: the cost is
+/// that of `topk_a` with the count that the Gaussian threshold selects. All other values stay in the residual.
 template <class E, class Comm, class Format = coo<>>
 class gaussian_k : public topk_a<E, Comm, detail::with_local_selector<gaussian, with_format<Format>>> {
   using base = topk_a<E, Comm, detail::with_local_selector<gaussian, with_format<Format>>>;

@@ -17,11 +17,11 @@ namespace oktopk {
 
 /// TopkDSA: SparCML's dynamic sparse allreduce (Renggli et al. 2019, DSAR_Split_allgather; Table 1 of the paper).
 ///
-/// Sparse reduce-scatter over uniform regions, then allgather of the sums; a region goes dense on the wire where that
-/// is smaller. The update is the exact sum of all ranks' selections, up to kP entries. For selections of k that lie
-/// evenly over the regions each rank sends between 4k(P-1)/P words (selections that overlap fully) and (2k+n)(P-1)/P
-/// (dense regions), in P-1 + ceil(log2 P) messages; beside these 2 words a message of header and 2(P-1) of sizes. Any
-/// P.
+/// Sparse reduce-scatter over uniform regions, then allgather of the sums; a region is sent dense if that is smaller.
+/// The update is the exact sum of all ranks' selections, up to kP entries. For selections of k that lie evenly over the
+/// regions each rank sends between 4k(P-1)/P words (selections that overlap fully) and (2k+n)(P-1)/P (dense regions),
+/// in P-1 + ceil(log2 P) messages. In addition, each message has a header of 2 words, and there are 2(P-1) words of
+/// sizes. Any P.
 template <class E, class Comm, class Policies = with_format<coo_or_dense<>>>
 class topk_dsa : detail::checked_selection<E, Comm, Policies>, public selecting_base<E, Comm, Policies> {
   using base = selecting_base<E, Comm, Policies>;
@@ -56,9 +56,9 @@ public:
     detail::even_regions(length_, boundaries_);
   }
 
-  /// 2k words of selection, for it may all lie in others' regions; what the format takes for the sums of a region, at
-  /// most n(P-1)/P in all where it goes dense, each part rounded up to 8 bytes; 4(P-1) of headers and sizes. For even
-  /// selections Table 1's upper end, (2k+n)(P-1)/P.
+  /// 2k words of selection, since all of it may lie in regions of other ranks; the words of the format for the sums of
+  /// a region, at most n(P-1)/P in all if it goes dense, each part rounded up to 8 bytes; 4(P-1) of headers and sizes.
+  /// For even selections this is the upper end of Table 1, (2k+n)(P-1)/P.
   double bound_words() const {
     int const ranks = comm_.size();
     if (ranks == 1) {
@@ -68,7 +68,7 @@ public:
     std::int64_t const selected = local_selection_.most_sent(k_);
     bool const bounded = local_selection_.selector().bounded();
     std::int64_t const most_sums =
-        selected > width / ranks ? width : selected * ranks; // as many as are selected, or are
+        selected > width / ranks ? width : selected * ranks; // no more than the region has
     std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
     return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
             detail::count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))

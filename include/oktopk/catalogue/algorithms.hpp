@@ -20,11 +20,11 @@
 #include <tuple>
 #include <utility>
 
-/// The algorithms that a text can name. Each kind of them `visit`s an algorithm's type and options as a reader has
-/// them: `sink(type_identity<Allreduce>, options)`, for each alternative where it makes a list.
+/// The algorithms that a text can name. Each kind of scheme has `visit`: it fills the options of an algorithm from a
+/// reader and calls `sink(type_identity<Allreduce>, options)`; if the reader makes a list, once for each alternative.
 namespace oktopk::catalogue {
 
-/// True where an algorithm starts its messages in groups that fit such a communicator, or starts none.
+/// True if an algorithm can run over such a communicator: it starts messages in groups that fit, or starts none.
 template <class Comm, class Allreduce>
 inline constexpr bool runs_over = true;
 
@@ -78,7 +78,7 @@ private:
   }
 };
 
-/// The policies on which a state depends and which the state's type does not name, as `any_state` holds them.
+/// The policies that a state depends on and that the type of the state does not name, as `any_state` holds them.
 template <class Options>
 std::string policies_of(Options const& how) {
   std::string text;
@@ -91,12 +91,12 @@ std::string policies_of(Options const& how) {
   return text;
 }
 
-/// An algorithm of `make_allreduce` before it is made: the sink of a visit.
+/// Sink of a visit: keeps a function that makes the algorithm, for `make_allreduce`.
 template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
 struct making {
   using any = any_allreduce<E, Comm, Value, Index>;
 
-  std::function<any(E const&, Comm const&, std::string_view text)> make{}; ///< none where it does not run over `Comm`
+  std::function<any(E const&, Comm const&, std::string_view text)> make{}; ///< empty if it does not run over `Comm`
 
   template <class Allreduce>
   void operator()(std::type_identity<Allreduce>, typename Allreduce::options const& how) {
@@ -109,7 +109,7 @@ struct making {
   }
 };
 
-/// Gives whether the request has a density. `automatic` takes `fit(30ms, least=0.001, most=0.05)` as well.
+/// Returns true if the request has a density. `automatic` takes `fit(30ms, least=0.001, most=0.05)` as well.
 template <class Options>
 bool read_density(detail::option_reader& in, Options& how) {
   constexpr std::string_view about = "share of the entries to select, in place of the program's";
@@ -135,7 +135,7 @@ bool read_density(detail::option_reader& in, Options& how) {
   return in("density", how.density, about);
 }
 
-/// Visits an algorithm; one that selects takes k or a density in place of the program's.
+/// Visits an algorithm. If it selects, a k or a density in the text replaces that of the program.
 template <class Allreduce, class Sink>
 void visit_options(detail::option_reader& in, gradient_size const& size, Sink&& sink) {
   typename Allreduce::options how{};
@@ -152,8 +152,8 @@ void visit_options(detail::option_reader& in, gradient_size const& size, Sink&& 
   sink(std::type_identity<Allreduce>(), how);
 }
 
-/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`. One that has no option `format` sends no indices, and
-/// takes its types alone from the format.
+/// An algorithm that selects: `Type<E, Comm, Policies<Format>>`. An algorithm without the option `format` sends no
+/// indices; it takes only its types from the format.
 template <template <class, class, class> class Type, template <sparse_format> class Policies>
 struct sparse_scheme {
   std::string_view name;
@@ -198,7 +198,7 @@ struct added_codec {
   }
 };
 
-/// A dense algorithm that codes its messages, or not: `Type<E, Comm, Value, Index, Wire>`.
+/// A dense algorithm whose messages may be coded: `Type<E, Comm, Value, Index, Wire>`.
 template <template <execution_space, communicator, gradient_value, gradient_index, class> class Type>
 struct coded_scheme {
   std::string_view name;
@@ -283,7 +283,7 @@ inline constexpr std::tuple algorithms{
         "automatic", "the scheme that takes least time here: predicted, tried, and looked at again"},
 };
 
-/// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them where there is none.
+/// Calls `visit(scheme)` for the algorithm of that name; an `error` that lists all of them if there is none.
 template <class Visit>
 void with_algorithm(std::string_view name, Visit const& visit) {
   bool const found =
@@ -294,7 +294,7 @@ void with_algorithm(std::string_view name, Visit const& visit) {
   }
 }
 
-/// Visits the algorithm and options that a request asks for. Throws where it has a name, key or value that is unknown.
+/// Visits the algorithm and options that a request asks for. Throws if a name, a key or a value is unknown.
 template <class E, class Comm, class Value, class Index, class Sink>
 void visit_request(detail::allreduce_request request, gradient_size const& size, Sink&& sink) {
   detail::option_reader in(std::move(request));
@@ -306,7 +306,7 @@ void visit_request(detail::allreduce_request request, gradient_size const& size,
   });
 }
 
-/// The texts of a scheme's variants that differ in words: formats and their values, or codecs of messages.
+/// The texts of a scheme's variants that send different words: formats and their values, or codecs of messages.
 template <class E, class Comm, class Value, class Index, class Scheme>
 std::vector<std::string> variants_of(Scheme const& scheme) {
   std::string const name(scheme.name);
@@ -334,7 +334,7 @@ std::vector<std::string> variants_of(Scheme const& scheme) {
   return texts;
 }
 
-/// A variant as a forecast, unless its algorithm has no `expected_cost`: the sink of a visit.
+/// Sink of a visit: adds a variant as a forecast, if its algorithm has `expected_cost`.
 template <execution_space E, communicator Comm>
 struct forecasting {
   int ranks;
@@ -356,7 +356,7 @@ struct forecasting {
         found.rounded = !found.format.empty();
         found.dense = true;
       }
-      // Dense schemes of the same cost differ in whom they send to.
+      // Dense schemes of the same cost differ in the ranks that they send to.
       auto const scheme = [](std::string const& of) { return of.substr(0, of.find('(')); };
       auto const same = [&](forecast const& each) {
         return each.cost == found.cost && each.format == found.format &&

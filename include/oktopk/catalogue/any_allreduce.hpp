@@ -21,8 +21,8 @@ struct gradient_size {
 
 namespace detail {
 
-/// The state of an `any_allreduce`, a plain value: the checkpoint (`save`) of the state of the algorithm inside, and the
-/// policies that this state belongs to.
+/// The state of an `any_allreduce`, a plain value: the checkpoint (`save`) of the state of the algorithm inside, and
+/// the policies that this state belongs to.
 struct any_state {
   std::vector<char> policies;
   std::vector<char> checkpoint;
@@ -45,13 +45,13 @@ struct listed_option {
   std::string key;
   std::string value; ///< by default
   std::string about;
-  std::vector<std::string> goes_with{}; ///< the choices that have it, such as `format=packed`; none where all have it
+  std::vector<std::string> goes_with{}; ///< choices that have this option, such as `format=packed`; none if all have it
 };
 
-/// The names under which an algorithm goes.
+/// The names of an algorithm.
 struct any_description {
-  std::string text;     ///< as the algorithm was asked for; its own name where empty
-  std::string policies; ///< that its state depends on beside the state's type
+  std::string text;     ///< the text that asked for the algorithm; its own name if empty
+  std::string policies; ///< that its state depends on in addition to the state's type
 };
 
 } // namespace detail
@@ -87,9 +87,9 @@ public:
   std::int64_t k() const { return inside_->k(); }
   /// The algorithm's own name, as in its errors.
   std::string_view name() const { return inside_->name(); }
-  /// The text that the algorithm was asked for with, policies and options included.
+  /// The text that asked for the algorithm, with policies and options.
   std::string const& text() const { return description_.text; }
-  /// What runs, as the algorithm tells it; the text, where it has no `explain`.
+  /// The algorithm's own explanation of what runs; the text if it has no `explain`.
   std::string explain() const {
     std::string told = inside_->explain(false);
     return told.empty() ? text() : told;
@@ -101,7 +101,7 @@ public:
   E const& execution() const { return inside_->execution(); }
   Comm& comm() { return inside_->comm(); }
 
-  /// As the algorithm's own, where it has one; else an `error` (k_out_of_range) on every rank. Collective.
+  /// Calls the algorithm's own `set_k`. An `error` (k_out_of_range) on every rank if it has none. Collective.
   void set_k(std::int64_t k) { inside_->set_k(k); }
 
   /// Valid until the next call of `state`. Writes a checkpoint, so it costs more than that of a typed algorithm.
@@ -111,15 +111,15 @@ public:
     return state_;
   }
 
-  /// Goes on from a saved state. Collective. Throws `bad_state` on every rank where some rank's state is damaged, one
-  /// of another algorithm or of other policies, and what the algorithm's own `restore` throws.
+  /// Continues from a saved state. Collective. Throws `bad_state` on every rank if the state of some rank is damaged,
+  /// or is of another algorithm or of other policies, and throws the errors of the algorithm's own `restore`.
   void restore(state_type const& saved) { inside_->restore(saved.checkpoint, fault_of(saved)); }
 
-  /// Back to the state of a new object. Collective.
+  /// Goes back to the state of a new object. Collective.
   void reset() { inside_->reset(); }
 
-  /// A state to go on from with another number of ranks; see `oktopk::for_other_ranks`. Not collective; throws
-  /// `bad_state` where the state is damaged, or one of another algorithm or of other policies.
+  /// A state from which another number of ranks can continue; see `oktopk::for_other_ranks`. Not collective. Throws
+  /// `bad_state` if the state is damaged, or is of another algorithm or of other policies.
   state_type for_other_ranks(state_type saved) const {
     if (std::string const fault = fault_of(saved); !fault.empty()) {
       throw error(fault::bad_state, fault);
@@ -234,7 +234,7 @@ private:
     Allreduce allreduce;
   };
 
-  // A sentence about a state of another algorithm or of other policies; empty where it is of these, or cannot be read.
+  // A sentence if the state is of another algorithm or of other policies; else empty, also if it cannot be read.
   std::string fault_of(state_type const& saved) const {
     std::string const policies(saved.policies.begin(), saved.policies.end());
     auto const with_policies = [](std::string const& type, std::string const& chosen) {
@@ -245,7 +245,7 @@ private:
       std::istringstream in(std::string(saved.checkpoint.begin(), saved.checkpoint.end()));
       type = detail::checkpoint_reader(in).type();
     } catch (error const&) {
-      return {}; // reading all of it finds the fault
+      return {}; // reading the whole state finds the fault
     }
     std::string const theirs = with_policies(type, policies);
     if (theirs == with_policies(inside_->type_of_state(), description_.policies)) {
@@ -256,7 +256,7 @@ private:
 
   std::unique_ptr<holder_base> inside_;
   detail::any_description description_;
-  mutable detail::any_state state_; // what `state` gave last
+  mutable detail::any_state state_; // the result of the last `state()`
 };
 
 } // namespace oktopk

@@ -31,7 +31,7 @@ namespace oktopk {
 
 namespace catalogue {
 
-/// All schemes that tell their cost, over P ranks, in the order of the catalogue.
+/// Forecasts over P ranks of all schemes that have `expected_cost`, in the order of the catalogue.
 template <execution_space E, communicator Comm, gradient_value Value, gradient_index Index>
 std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
 
@@ -41,29 +41,29 @@ std::vector<forecast> forecast_all(gradient_size const& size, int ranks);
 enum class allowed_sums : std::uint8_t {
   unrounded, ///< of any scheme that rounds nothing, dense ones included
   exact,     ///< to the bit those of `ok_topk` with its default policies
-  rounded,   ///< of any scheme; what a lossy format rounds off returns to the residual
+  rounded,   ///< of any scheme; the parts that a lossy format rounds off return to the residual
 };
 
-/// A density that follows the network: the largest whose call takes so long, within limits.
+/// A density that follows the network: the largest one within limits whose call takes no more than a given time.
 struct density_fit {
-  double milliseconds = 0; ///< of a call
+  double milliseconds = 0; ///< time of a call
   double least = 1e-4;
   double most = 0.1;
 };
 
 namespace detail {
 
-/// `make_allreduce`, which lies above this header.
+/// Calls `make_allreduce`, whose header includes this one.
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 any_allreduce<E, Comm, Value, Index> make_scheme(E const& exec, Comm const& comm, std::string const& text,
                                                  gradient_size const& size);
 
-/// The state of `automatic`: of the scheme in use, and its name.
+/// The state of `automatic`: the name and the state of the scheme in use.
 struct automatic_state {
   std::int64_t iteration = 0;
-  std::int64_t k = 0;             ///< of the last call, where the density is fitted
+  std::int64_t k = 0;             ///< k of the last call if the density is fitted; else 0
   std::int8_t of_other_ranks = 0; ///< set by `for_other_ranks`
-  std::vector<char> text;         ///< of the scheme; none before the first call
+  std::vector<char> text;         ///< of the chosen scheme; none before the first call and during trials
   any_state inside;
 
   bool operator==(automatic_state const&) const = default;
@@ -85,17 +85,18 @@ inline bool is_allowed(forecast const& each, allowed_sums sums) {
 
 } // namespace detail
 
-/// The allreduce that takes least time here: it predicts every scheme of the catalogue that it may take, tries up to
-/// sixteen that come near the best prediction, keeps the fastest, and looks again when its clock says that the network
-/// is another.
+/// The allreduce that takes the least time here: it predicts every allowed scheme of the catalogue, tries up to sixteen
+/// whose prediction is near the best one, keeps the fastest, and tries again when its clock shows that the network has
+/// changed.
 ///
-/// All ranks decide together, by numbers that they have agreed on: one short control message every `recheck` calls, or
-/// more often where that takes less than 1 % of the time, and before each call on trial, so that all begin it together.
-/// Every call is a whole allreduce of one scheme, so no gradient is lost in a trial or a switch; what the caller carries
-/// (residual, momentum) goes on, and so do thresholds between variants of one scheme. A switch needs a scheme that is
-/// 10 % faster. `explain()` says what was chosen and why, `table()` what else there was.
+/// All ranks decide together, from numbers that they have agreed on. They send one short control message every
+/// `recheck` calls, or more often if that takes less than 1 % of the time, and one before each call on trial, so that
+/// all begin it together. Every call is a whole allreduce of one scheme, so a trial or a switch loses no gradient. The
+/// caller's data (residual, momentum) are kept, and so are thresholds between variants of one scheme. A switch needs a
+/// scheme that is 10 % faster. `explain()` says which scheme was chosen and why, `table()` lists the alternatives.
 ///
-/// `update.contributed()` tells as ever what has left the residual: all entries, after a call of a dense scheme.
+/// `update.contributed()` lists the entries that have left the residual, as always: all entries after a call of a dense
+/// scheme.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 class automatic {
 public:
@@ -112,13 +113,13 @@ public:
     std::optional<std::int64_t> k{};             ///< entries to select, in [0, length]; this or density
     std::optional<double> density{};             ///< k / length, in (0, 1]
     std::optional<density_fit> fit{};            ///< in place of both
-    allowed_sums sums = allowed_sums::unrounded; ///< which schemes there are to choose from
+    allowed_sums sums = allowed_sums::unrounded; ///< schemes to choose from
     bool dense_update = false;                   ///< only schemes whose update has every value
     std::int64_t recheck = 64;                   ///< calls from one look at the clocks to the next
-    double latency_us = 0;                       ///< of the network; 0 for measured
-    double rate_mbit = 0;                        ///< of the network, per rank; 0 for measured
+    double latency_us = 0;                       ///< of the network; 0: it is measured
+    double rate_mbit = 0;                        ///< of the network, per rank; 0: it is measured
     std::optional<machine_model> machine{};      ///< in place of any measurement
-    std::string machine_file{};                  ///< one to read it from, of the same content on all ranks
+    std::string machine_file{};                  ///< file that `machine` is read from, of the same content on all ranks
 
     template <class Options, class Visit>
     static void each_option(Options& how, Visit& visit) {
@@ -133,8 +134,9 @@ public:
     }
   };
 
-  /// Collective. Measures network and processor, in less than a second, where `how` does not tell them and no object
-  /// before has measured them for as many ranks. Throws an `error` on every rank, as `ok_topk` does for its options.
+  /// Collective. Measures network and processor, in less than a second, unless `how` describes them or an earlier
+  /// object of this thread has measured them for as many ranks. Throws an `error` on every rank, as `ok_topk` does for
+  /// its options.
   automatic(E exec, Comm comm, options const& how) : exec_(std::move(exec)), comm_(std::move(comm)), how_(how) {
     agreement terms("automatic");
     detail::check_length<Index>(how_.length, terms);
@@ -167,20 +169,20 @@ public:
   Comm& comm() { return comm_; }
   call_statistics const& last_call() const { return last() ? last()->last_call() : no_call_; }
   machine_model const& machine() const { return machine_; }
-  /// Decisions for another scheme than the one before; trials are none.
+  /// The number of decisions for another scheme than the one before; trials do not count.
   std::int64_t switches() const { return choice_.switches(); }
   /// All schemes that may be chosen, in the order of the catalogue.
   std::vector<forecast> const& forecasts() const { return choice_.forecasts(); }
 
-  /// The bound of the scheme of the last call, the meeting before a call on trial and the agreement on the clocks. What
-  /// it takes to make a scheme for its first call, a few control messages, is beside it.
+  /// The bound of the scheme of the last call, the meeting before a call on trial and the agreement on the clocks. The
+  /// few control messages that make a scheme for its first call are not included.
   double bound_words() const {
     double const agreeing = detail::allreduce_words_at_most(comm_.size(), std::ssize(forecasts()) + 3);
     double const meeting = detail::allreduce_words_at_most(comm_.size(), 1);
     return (last() ? last()->bound_words() : 0) + agreeing + meeting;
   }
 
-  /// Another number of entries from the next call on; see `selecting_base::set_k`. Predicts anew. Collective.
+  /// Sets the number of entries from the next call on; see `selecting_base::set_k`. Predicts again. Collective.
   void set_k(std::int64_t k) {
     agreement terms("set_k");
     std::int64_t const resolved = detail::resolve_k(how_.length, k, std::nullopt, terms);
@@ -198,13 +200,13 @@ public:
     if (std::string const& chosen = choice_.chosen(); !chosen.empty() && !choice_.on_trial()) {
       state_.text.assign(chosen.begin(), chosen.end());
       auto const found = states_.find(detail::scheme_of(chosen));
-      bool const is_it = current_ && detail::scheme_of(current_->text()) == detail::scheme_of(chosen); // or one tried
+      bool const is_it = current_ && detail::scheme_of(current_->text()) == detail::scheme_of(chosen); // else on trial
       state_.inside = is_it ? current_->state() : found != states_.end() ? found->second : detail::any_state();
     }
     return state_;
   }
 
-  /// Goes on with the scheme of a saved state, and looks at the clocks when that is due. Collective.
+  /// Continues with the scheme of a saved state; the next look at the clocks is when it is due. Collective.
   void restore(state_type const& saved) {
     std::string const text(saved.text.begin(), saved.text.end());
     agreement terms("automatic::restore");
@@ -219,14 +221,14 @@ public:
     predict();
     choice_.choose(text, choice_.find(text).predicted);
     if (choice_.on_trial()) {
-      return; // the state has none, or one that these options do not allow
+      return; // the state has no scheme, or one that these options do not allow
     }
     use(text);
     detail::any_state inside = saved.inside;
     if (saved.of_other_ranks != 0) {
       try {
         inside = current_->for_other_ranks(inside);
-      } catch (error const&) { // on this rank alone: `restore` tells all ranks
+      } catch (error const&) { // perhaps on this rank alone: `restore` tells all ranks
       }
     }
     current_->restore(inside);
@@ -246,7 +248,7 @@ public:
         leave(comm_, why);
       }
       throw;
-    } catch (...) { // memory that this rank alone lacks
+    } catch (...) { // memory may be missing on this rank alone
       leave(comm_, detail::order_is_lost(comm_.rank()));
       throw;
     }
@@ -262,7 +264,8 @@ public:
     return update;
   }
 
-  /// One line: the scheme, its prediction and its time, the best dense one's, and what they were predicted for.
+  /// One line: the scheme, its predicted and measured time, that of the best dense scheme, and the sizes and the
+  /// network.
   std::string explain() const {
     std::ostringstream out;
     out.precision(3);
@@ -292,8 +295,8 @@ public:
   std::string table() const { return detail::table_of(forecasts()); }
 
 private:
-  static constexpr double noisy_messages = 10; // what a call may be off is the latency of so many, and a meeting
-  static constexpr double fit_slack = 1.1;     // a call may be off the time that it is fitted to by this factor
+  static constexpr double noisy_messages = 10; // noise of a call: the latency of so many messages, and a meeting
+  static constexpr double fit_slack = 1.1;     // a call may differ from its fitted time by this factor
 
   void check_fit(agreement& terms) const {
     if (!how_.fit) {
@@ -324,7 +327,7 @@ private:
     }
   }
 
-  // What is known of this machine; objects of one thread share it, as buckets do.
+  // Sets the model of this machine; objects of one thread share a measurement, such as those of several buckets.
   void learn_machine() {
     if (how_.machine) {
       machine_ = *how_.machine;
@@ -357,7 +360,7 @@ private:
     machine_model::each_number(machine_, [&](std::string const&, double& seconds) { seconds = *next++; });
   }
 
-  // Seconds, the same on all ranks from here on.
+  // Makes seconds the same on all ranks.
   void agree_on(std::span<double> seconds, reduction op) {
     std::vector<std::int64_t> whole;
     for (double const each : seconds) {
@@ -383,7 +386,7 @@ private:
     return std::min(how_.length, std::max<std::int64_t>(1, std::llround(density * length)));
   }
 
-  // The largest k whose fastest scheme is predicted to take no more than the time that was asked for, where calls take
+  // Sets k to the largest one whose fastest scheme is predicted to take no more than the requested time, if calls take
   // `factor` times their prediction.
   void fit_k(double factor) {
     if (!how_.fit) {
@@ -428,7 +431,7 @@ private:
                   changed);
   }
 
-  // Before a call on trial: the ranks agree on the time of the one before, and so begin this one together.
+  // Before a call on trial: the ranks agree on the time of the previous one, and so begin this one together.
   void meet() {
     std::optional<double> const before = std::exchange(untold_, std::nullopt);
     double slowest = before.value_or(0);
@@ -448,22 +451,22 @@ private:
   // The scheme of the last call.
   auto const* last() const { return current_ ? current_.get() : retired_.get(); }
 
-  // Until the next call the caller may still read the last update.
+  // Keeps the scheme until the next call, since the caller may still read the last update.
   void retire() {
     if (current_) {
       retired_ = std::move(current_);
     }
   }
 
-  // Without the regions: the next call of the scheme may be of a much later gradient.
+  // Stores the state of the scheme without its regions: its next call may be for a much later gradient.
   void remember() {
     if (current_) {
       states_[detail::scheme_of(current_->text())] = current_->for_other_ranks(current_->state());
     }
   }
 
-  // Makes a scheme the current one. Collective, and every rank asks for the same. The thresholds of the same scheme with
-  // another format go on, where they fit; its regions are drawn anew.
+  // Makes a scheme the current one. Collective, with the same text on all ranks. Thresholds of the same scheme with
+  // another format are kept if they fit; its regions are made again.
   void use(std::string const& text) {
     if (current_ && current_->text() == text) {
       return;
@@ -483,7 +486,7 @@ private:
     }
   }
 
-  // The processor is the same, so the network is another one: as fast as the bytes of this scheme tell.
+  // The processor is the same, so the network has changed. Its rate follows from the bytes and the time of this scheme.
   void learn_rate(forecast const& place, double now, double then) {
     double const beside = machine_.seconds(place.cost, place.format) - machine_.transfer(place.cost);
     bool const tells = place.cost.bytes > 0 && now > beside;
@@ -495,7 +498,7 @@ private:
 
   void look_at_clocks() {
     double now = choice_.least();
-    agree_on(std::span(&now, 1), reduction::min); // the call of the rank that came last began when all were there
+    agree_on(std::span(&now, 1), reduction::min); // the last rank began its call when all were there
     now = std::max(now, 1e-12);
     bool const changed = choice_.look(now);
     if (choice_.is_suspected() && !changed) {
@@ -529,7 +532,7 @@ private:
   std::int64_t k_ = 0;
   machine_model machine_;
   detail::scheme_choice choice_;
-  std::optional<double> untold_{};                  // seconds of the last call, where it was on trial
+  std::optional<double> untold_{};                  // seconds of the last call, if it was on trial
   std::map<std::string, detail::any_state> states_; // of each scheme that was used
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> current_;
   std::unique_ptr<any_allreduce<E, Comm, Value, Index>> retired_; // has the update of the last call, if it is set

@@ -21,14 +21,14 @@ struct listed_allreduce {
 /// partition=balanced)`, `ring_chunked(codec=block_float(rate=8))`, `topk_a(density=0.01)`. See `list_allreduces` for
 /// names and options. A `density` or `k` of the text replaces those of `size`.
 ///
-/// Collective; the text and the size are the same on all ranks. Throws on every rank: `option_out_of_range` where the
-/// text has another form or a name, key or value that is unknown, with a list of the right ones; `ranks_disagree` where
-/// the texts differ; what the algorithm's constructor throws.
+/// Collective; the text and the size are the same on all ranks. Throws on every rank: `option_out_of_range` if the text
+/// has another form, or if a name, a key or a value is unknown, with a list of the right ones; `ranks_disagree` if the
+/// texts differ; the errors of the algorithm's constructor.
 ///
 /// Compiles every algorithm of the catalogue, so a program calls it in one file; or it links the target
 /// `oktopk::catalogue`, which has it for `float` and 32-bit indices on the default execution spaces of device and host,
 /// over `in_process_communicator`, `self_communicator`, `mpi_communicator` and `counted<mpi_communicator>`. For other
-/// types such a program includes `catalogue/make.hpp` as well; so it does over a process group of PyTorch.
+/// types, and over a process group of PyTorch, such a program includes `catalogue/make.hpp` as well.
 template <gradient_value Value = float, gradient_index Index = std::int32_t, execution_space E, communicator Comm>
 any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, std::string_view text,
                                                     gradient_size const& size);
@@ -37,7 +37,7 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
 template <class = void>
 std::vector<detail::listed_allreduce> list_allreduces();
 
-/// The list as a text for people: one line an algorithm and one an option.
+/// The list as a text for people: one line for each algorithm and for each option.
 template <class = void>
 std::string catalogue_text();
 

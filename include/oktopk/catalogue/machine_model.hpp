@@ -30,10 +30,10 @@
 
 namespace oktopk {
 
-/// The speed of a network and of a processor: what a `call_cost` takes here.
+/// The speed of a network and of a processor, which gives the time of a `call_cost`.
 ///
-/// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks where it comes from
-/// `measure_machine`. Written and read as text, one name and number a line, so it can be typed from a data sheet.
+/// All seconds hold while all ranks work and send at once. A plain value; the same on all ranks if `measure_machine`
+/// made it. Written and read as text with one name and number in each line, so a user can type it from a data sheet.
 struct machine_model {
   /// Seconds that a format takes for one entry.
   struct format_speed {
@@ -42,23 +42,25 @@ struct machine_model {
     double decode = 0;
   };
 
-  static constexpr double short_bytes = 1 << 14; ///< messages of fewer bytes have a part of `handshake`
+  static constexpr double short_bytes = 1 << 14; ///< messages of fewer bytes take a part of `handshake`
 
-  double meeting = 0;    ///< seconds of a call beside its work, since ranks do not begin it at one time
+  double meeting = 0;    ///< seconds of a call in addition to its work, since ranks begin it at different times
   double latency = 5e-5; ///< seconds from one rank to another, for a message without content
-  double handshake = 0;  ///< seconds that a message of 16 KiB or more takes besides, a shorter one in proportion
+  double handshake = 0;  ///< extra seconds of a message of 16 KiB or more; less for a shorter one, in proportion
   double beside = 0;     ///< seconds of a message that is sent while others are on their way
   double seconds_per_byte = 8e-9; ///< that a rank sends while it receives as many
   double head_start = 0;          ///< seconds of the bytes that an idle network takes at once
-  double select = 2e-9;           ///< seconds a value that a selection reads
-  double add = 1e-9;              ///< seconds a dense value that is added or copied
-  double pass = 0;                ///< seconds of a selection, an encoding or a decoding of nothing
+  double select = 2e-9;           ///< seconds for each value that a selection reads
+  double add = 1e-9;              ///< seconds for each dense value that is added or copied
+  double pass = 0;                ///< seconds of a selection, an encoding or a decoding of an empty vector
   std::vector<format_speed> formats{};
 
-  /// Reads what `<<` wrote; numbers that are missing keep their defaults. Throws `bad_state` for a line that is none.
+  /// Reads the text that `<<` wrote; missing numbers keep their defaults. Throws `bad_state` for a line of another
+  /// form.
   static machine_model load(std::istream& in);
 
-  /// Seconds of a call whose entries have a format of that name; one that was not measured counts as the slowest.
+  /// Seconds of a call whose entries have a format of that name; a format that was not measured counts as the slowest
+  /// one.
   double seconds(call_cost const& cost, std::string_view format) const {
     double encode = 0;
     double decode = 0;
@@ -136,13 +138,13 @@ inline double seconds_since(seconds_clock::time_point start) {
   return std::chrono::duration<double>(seconds_clock::now() - start).count();
 }
 
-/// Measures what all ranks do at once. A time is that of the slowest rank from when all are there.
+/// Measures work that all ranks do at once. A time is that of the slowest rank, from the moment when all are there.
 template <communicator Comm>
 class shared_clock {
 public:
   explicit shared_clock(Comm& comm) : comm_(&comm) {}
 
-  /// Learns how much longer a work that sends nothing takes where ranks have to share cores, from a short one.
+  /// Measures how much longer work without messages takes if ranks share cores; `work` is short.
   template <class Work>
   void learn_crowding(Work const& work) {
     constexpr int many = 50;
@@ -163,8 +165,8 @@ public:
     return alone < 1e-3 ? crowding_ * alone : seconds_until_all(runs, work);
   }
 
-  /// Seconds of `work`: of three turns the least, since other programs on the machine only make them longer, each the
-  /// median of so many runs.
+  /// Seconds of `work`: the least of two or three turns, since other programs on the machine only make a turn longer.
+  /// Each turn is the median of `runs` runs.
   template <class Work>
   double seconds(int runs, Work const& work) {
     double least = 1e5;
@@ -210,7 +212,7 @@ private:
   double crowding_ = 1;
 };
 
-/// A vector of so many values without order, as gradients look to a selection.
+/// A vector of values without order, such as the gradients that a selection reads.
 template <gradient_value Value>
 struct scattered_values {
   Value* out;
@@ -231,7 +233,7 @@ struct spread_indices {
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { out[i] = static_cast<Index>(i * distance); }
 };
 
-/// Measures what this processor takes for entries of one format.
+/// Measures the time of this processor for entries of one format.
 template <execution_space E, sparse_format Format, communicator Comm>
 machine_model::format_speed measure_format(E const& exec, shared_clock<Comm>& clock, Format const& format,
                                            std::int64_t count, std::int64_t length,
@@ -271,7 +273,7 @@ machine_model::format_speed measure_format(E const& exec, shared_clock<Comm>& cl
   return {format.name(), slope(encode), slope(decode)};
 }
 
-/// Calls `visit(format)` for every format that a text can name, of these types, with each code of its values.
+/// Calls `visit(format)` for every format that a text can name, with these types and with each value codec.
 template <gradient_value Value, gradient_index Index, class Visit>
 void for_each_format(Visit const& visit) {
   auto const each = [&]<class Alternative>(Alternative const&) {
@@ -290,7 +292,7 @@ void for_each_format(Visit const& visit) {
   std::apply([&](auto const&... one) { (each(one), ...); }, catalogue::formats);
 }
 
-/// One shift: every rank sends so many messages of so many bytes to the rank `distance` behind it.
+/// One shift: every rank sends `count` messages of `bytes` bytes to the rank `distance` above it, modulo P.
 template <execution_space E, communicator Comm>
 void shift(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t bytes, int count, int distance) {
   message_group<Comm> messages;
@@ -309,15 +311,16 @@ void shift(E const& exec, Comm& comm, message_buffer<E>& space, std::int64_t byt
 } // namespace detail
 
 /// Measures network and processor while all ranks work at once, for selections of k of `length` values. Collective;
-/// about half a second: sizes grow until a measurement takes some milliseconds. The result is the same on all ranks. Of
-/// the network it has the mean of messages to the next rank and of messages between pairs of ranks that are P/2 apart.
+/// takes about half a second: sizes grow until a measurement takes some milliseconds. The result is the same on all
+/// ranks. The numbers of the network are the mean of messages to the next rank and of messages between ranks that are
+/// P/2 apart.
 template <gradient_value Value, gradient_index Index, execution_space E, communicator Comm>
 machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std::int64_t k) {
   machine_model found;
   detail::cancel_on_unwind const alone_here(comm); // memory may be missing on one rank
   detail::shared_clock<Comm> clock(comm);
 
-  // The processor, on vectors that are long enough to tell and short enough for the time that there is.
+  // The processor, on vectors that are long enough to measure and short enough for the available time.
   std::int64_t const values = std::clamp<std::int64_t>(length, 1 << 12, 1 << 21);
   std::int64_t const summed = std::min<std::int64_t>(values, 1 << 20);
   double const density =
@@ -349,7 +352,7 @@ machine_model measure_machine(E const& exec, Comm comm, std::int64_t length, std
   found.pass = short_call / passes;
   double const long_call = selecting(values, selected).first;
   found.select =
-      std::max(long_call - short_call, 0.1 * long_call) / static_cast<double>(values); // noise takes no more off
+      std::max(long_call - short_call, 0.1 * long_call) / static_cast<double>(values); // limits the effect of noise
   found.add = clock.seconds_of_all(1, [&] { adding(summed); }) / static_cast<double>(summed);
   detail::for_each_format<Value, Index>([&](auto const& format) {
     std::int64_t const entries = std::clamp<std::int64_t>(selected, 1 << 10, 1 << 14);

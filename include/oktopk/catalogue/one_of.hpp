@@ -11,8 +11,8 @@
 #include <utility>
 #include <variant>
 
-/// Policies that are one of several, chosen at run time: an algorithm that takes them is compiled once and not once for
-/// each. Results, messages and bounds are those of the chosen one.
+/// Policies that stand for one of several, chosen at run time. An algorithm that takes them is compiled once, not once
+/// for each policy. Results, messages and bounds are those of the chosen one.
 namespace oktopk::detail {
 
 /// A policy that a text can name: a line of a list in `catalogue/policies.hpp`.
@@ -23,7 +23,7 @@ struct alternative {
   std::string_view about;
 };
 
-/// The options of one of several policies; a type of its own, for policies may share their type of options.
+/// The options of one of several policies. Each has a type of its own, since policies may share their type of options.
 template <class Policy>
 struct choice_of {
   using type = Policy;
@@ -39,7 +39,7 @@ struct one_of_list<OneOf, std::tuple<alternative<Policies>...> const> {
   using type = OneOf<Policies...>;
 };
 
-/// Calls `action` with the constant of that index.
+/// Calls `action` with `index` as an `integral_constant`.
 template <std::size_t Count, class Action>
 void with_index(std::size_t index, Action const& action) {
   [&]<std::size_t... Each>(std::index_sequence<Each...>) {
@@ -116,8 +116,7 @@ public:
   };
 };
 
-/// A selector that is one of several. A selector for local selections only, or for global ones only, goes with others
-/// of its kind.
+/// A selector that is one of several. It selects locally only if all of them can, and globally only if all of them can.
 template <class... Selectors>
 class one_of_selectors : public detail::one_of<Selectors...> {
   using base = detail::one_of<Selectors...>;
@@ -125,7 +124,7 @@ class one_of_selectors : public detail::one_of<Selectors...> {
 public:
   using typename base::options;
 
-  /// The state of one of them, the chosen one after the first selection.
+  /// The state of one of the selectors; after the first selection that of the chosen one.
   template <gradient_value Value>
   struct state {
     std::variant<typename Selectors::template state<Value>...> one;
@@ -217,7 +216,7 @@ struct one_of_values {
     return text;
   }
 
-  /// True where the chosen one rounds.
+  /// True if the chosen codec rounds.
   bool is_lossy() const {
     std::int32_t at = 0;
     return ((at++ == chosen && !Codecs::lossless) || ...);

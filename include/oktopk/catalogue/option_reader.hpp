@@ -27,7 +27,7 @@ inline bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_not_of(in_words) == text.npos;
 }
 
-/// True where the text ends with the parenthesis that closes its first one.
+/// True if the text ends with the parenthesis that closes its first one.
 inline bool is_closed_at_end(std::string_view text) {
   int depth = 0;
   for (std::size_t at = text.find('('); at < text.size(); ++at) {
@@ -39,7 +39,7 @@ inline bool is_closed_at_end(std::string_view text) {
   return false;
 }
 
-/// The names of a list, as `name_of` gives them, separated by commas, or by something else.
+/// Joins the names of a list, as `name_of` returns them, with a separator.
 template <class List, class Name = std::identity>
 std::string joined(List const& list, char const* separator = ", ", Name const& name_of = {}) {
   std::string text;
@@ -58,8 +58,8 @@ inline bool has(std::vector<std::string> const& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-/// Splits a list at its commas; a comma inside parentheses belongs to the item. Items are without blanks at the ends.
-/// An empty text has no item.
+/// Splits a list at its commas; a comma inside parentheses belongs to the item. Blanks at both ends of an item are
+/// removed. An empty text has no item.
 inline std::vector<std::string> split_list(std::string_view list) {
   std::vector<std::string> items;
   int depth = 0;
@@ -83,8 +83,8 @@ struct allreduce_request {
   std::string name;
   std::vector<std::pair<std::string, std::string>> options; ///< key and value, in the order given; each key once
 
-  /// Throws `option_out_of_range` where the text has another form. Whether name, keys and values are known, the
-  /// catalogue tells.
+  /// Throws `option_out_of_range` if the text has another form. The catalogue checks if name, keys and values are
+  /// known.
   static allreduce_request parse(std::string_view text, char const* kind = "an algorithm") {
     auto const refuse = [&](std::string const& what) -> void {
       throw error(fault::option_out_of_range,
@@ -118,7 +118,7 @@ struct allreduce_request {
     return request;
   }
 
-  /// The value of a key; null where the request has none.
+  /// The value of a key; null if the request does not have it.
   std::string const* find(std::string_view key) const {
     auto const found =
         std::find_if(options.begin(), options.end(), [&](auto const& each) { return each.first == key; });
@@ -126,12 +126,13 @@ struct allreduce_request {
   }
 };
 
-/// Fills options from a request, and writes down which options there are.
+/// Fills options from a request, and lists all options that there are.
 ///
-/// Every option is offered by its key: it takes the value of the request where that has the key, and keeps its own
-/// otherwise. The options of a chosen policy stand behind its name, `local=reused(tau_prime=16)`, or among those of the
-/// algorithm where that means one policy. A reader without a request visits all alternatives of every choice: it makes
-/// the list of all options. Faults are an `error` (option_out_of_range) that lists the right keys or values.
+/// Every option is offered with its key. It takes the value of the request if the request has the key, and keeps its
+/// own value otherwise. The options of a chosen policy stand behind its name, `local=reused(tau_prime=16)`, or among
+/// those of the algorithm if only one policy can be meant. A reader without a request visits all alternatives of every
+/// choice: it makes the list of all options. Faults are an `error` (option_out_of_range) that lists the right keys or
+/// values.
 class option_reader {
 public:
   /// One of the values of `choose`.
@@ -142,7 +143,7 @@ public:
 
   option_reader() = default;
   explicit option_reader(allreduce_request request) : request_(std::move(request)), reads_(true) {
-    for (auto& [key, value] : request_.options) { // as texts had them once
+    for (auto& [key, value] : request_.options) { // older names of keys
       std::string const now = key == "local_select" ? "local" : key == "global_select" ? "global" : key;
       if (now != key && request_.find(now) != nullptr) {
         throw error(fault::option_out_of_range, request_.name + " has the option " + now + " twice");
@@ -168,7 +169,7 @@ public:
     }
   }
 
-  /// A number that may be missing; gives whether the request has it.
+  /// A number that may be missing. Returns true if the request has it.
   template <class Number>
   bool operator()(std::string_view key, std::optional<Number>& value, std::string_view about) {
     if (offer(key, "none", std::string(about)) == nullptr) {
@@ -178,7 +179,7 @@ public:
     return true;
   }
 
-  /// A value that has a name each.
+  /// An option whose values have names.
   template <class T, std::size_t Count>
   void operator()(std::string_view key, T& value, option_names<T, Count> const& names, std::string_view about) {
     std::vector<choice> list;
@@ -191,7 +192,7 @@ public:
     }
   }
 
-  /// A text; gives whether the request has it.
+  /// A text. Returns true if the request has it.
   bool operator()(std::string_view key, std::string& value, std::string_view about) {
     std::string const* const given = offer(key, value.empty() ? "none" : value, std::string(about));
     value = given != nullptr ? *given : value;
@@ -202,7 +203,7 @@ public:
     (*this)(key, value, detail::names_of_bool, about);
   }
 
-  /// One of several alternatives: visits the chosen one, or all where this makes the list.
+  /// One of several alternatives: visits the chosen one, or all of them if the reader makes the list.
   void choose(std::string_view key, std::vector<choice> const& list, std::string_view by_default,
               std::string_view about) {
     std::string const* const given = offer(key, std::string(by_default), std::string(about) + ": " + names_of(list));
@@ -230,7 +231,7 @@ public:
         list);
   }
 
-  /// Offers in `action` the options of the policy that was chosen with this key.
+  /// Calls `action`, which offers the options of the policy that was chosen with this key.
   template <class Action>
   void within(std::string_view key, Action const& action) {
     place* const outer = std::exchange(inside_, find_key(places_, key));
@@ -238,8 +239,8 @@ public:
     inside_ = outer;
   }
 
-  /// To be called when all options were offered: refuses keys that none of them has, and says which choice has the
-  /// key; and keys that could be meant for different policies. `offer_all(reader)` offers the same options again, to a
+  /// To be called when all options were offered. Refuses keys that no option has, and says which choice has the key.
+  /// Refuses keys that could be meant for different policies. `offer_all(reader)` offers the same options again, to a
   /// reader that visits all choices.
   template <class OfferAll>
   void finish(OfferAll const& offer_all) const {
@@ -274,7 +275,7 @@ public:
     }
   }
 
-  /// Of the algorithm that the request names.
+  /// The name of the algorithm in the request.
   std::string const& name() const { return request_.name; }
 
   /// The options that were offered, each key once.
@@ -324,7 +325,8 @@ private:
     }
   }
 
-  // A key of the algorithm that policies have is meant for one of them, or for the same policy in several places.
+  // Refuses an option of the algorithm that could be meant for different policies. One policy in several places is
+  // allowed.
   void check_meaning(std::string const& key, std::string const& value) const {
     std::vector<std::string> takers;
     std::vector<std::string> right;
@@ -344,7 +346,7 @@ private:
     }
   }
 
-  // Null where there is none.
+  // Null if there is none.
   template <class List>
   static std::remove_reference_t<decltype(*std::declval<List&>().begin())>* find_key(List& list, std::string_view key) {
     auto const found = std::find_if(list.begin(), list.end(), [&](auto const& each) { return each.key == key; });
@@ -384,7 +386,7 @@ private:
   }
 
   allreduce_request request_;
-  bool reads_ = false; // else it lists
+  bool reads_ = false; // else it makes the list
   std::vector<listed_option> known_;
   std::list<place> places_;
   place* inside_ = nullptr; // the place whose options are offered

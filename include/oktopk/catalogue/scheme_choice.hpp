@@ -54,24 +54,24 @@ inline std::string scheme_of(std::string const& text) {
 }
 
 /// The decisions of `automatic`: which scheme is called next, how long it is on trial, and when the network counts as
-/// another one.
+/// changed.
 ///
-/// It communicates nothing: all ranks give it the same numbers, and get the same answers. Trials have two rounds. In the
-/// first, every scheme that is predicted to come near the best is called for a few milliseconds; in the second, those
-/// that came near the fastest are called again, one variant of each scheme. The fastest is chosen, where the prediction
-/// counts as one more call. Calls after the trials may be shorter, since ranks do not begin them together: the first look
-/// at the clocks learns what they take.
+/// It sends nothing: all ranks give it the same numbers, and get the same answers. Trials have two rounds. In the first
+/// round, every scheme whose prediction is near the best one is called for a few milliseconds. In the second round, the
+/// schemes that were near the fastest are called again, one variant of each scheme. The fastest is chosen; its
+/// prediction counts as one more call. Calls after the trials may be shorter, since ranks do not begin them together:
+/// the first look at the clocks measures them.
 class scheme_choice {
 public:
-  /// What the machine tells of the decisions to take.
+  /// The numbers of the machine on which the decisions depend.
   struct setting {
-    double noise = 0;    ///< seconds that a call may be off with the network as it was
+    double noise = 0;    ///< seconds by which a call may differ while the network is the same
     double agreeing = 0; ///< seconds of an agreement of all ranks
     std::int64_t recheck = 64;
   };
 
-  /// Begins trials of all whose prediction comes near the best. Where the network has changed its rate is known badly,
-  /// so the best of dense and sparse schemes are tried from further away.
+  /// Begins trials of all schemes whose prediction is near the best one. After a change of the network its rate is not
+  /// well known, so the best dense and the best sparse scheme are tried even if their predictions are further away.
   void begin(std::vector<forecast> all, setting const& machine, bool changed) {
     forecasts_ = std::move(all);
     machine_ = machine;
@@ -90,7 +90,7 @@ public:
       bool const first_of_kind = !std::exchange(seen[forecasts_[each].dense ? 1 : 0], true);
       double const slack = changed && first_of_kind ? 2 * trial_slack : is_short ? trial_slack : long_slack;
       bool const is_far = predicted(each) > slack * best + machine_.noise || (is_late && !first_of_kind);
-      return is_far && forecasts_[each].text != chosen_; // which is measured beside the others
+      return is_far && forecasts_[each].text != chosen_; // the chosen scheme is always tried, too
     });
     begin_round(false);
   }
@@ -100,17 +100,17 @@ public:
   std::string const& next() const { return on_trial() ? forecasts_[trials_[trial_]].text : chosen_; }
   /// The scheme chosen last; none before the end of the first trials.
   std::string const& chosen() const { return chosen_; }
-  /// Decisions for another scheme than the one before.
+  /// The number of decisions for another scheme than the one before.
   std::int64_t switches() const { return switches_; }
   std::vector<forecast> const& forecasts() const { return forecasts_; }
 
-  /// The first one, where there is none of that text.
+  /// The forecast with that text; the first one if there is none.
   forecast const& find(std::string_view text) const {
     auto const found = std::ranges::find(forecasts_, text, &forecast::text);
     return found == forecasts_.end() ? forecasts_.front() : *found;
   }
 
-  /// Ends trials, with a scheme whose calls are expected to take so long; ignores a text that is none of them.
+  /// Ends the trials, with a scheme whose calls are expected to take `seconds`; ignores a text that no forecast has.
   void choose(std::string const& text, double seconds) {
     if (find(text).text == text) {
       chosen_ = text;
@@ -120,10 +120,10 @@ public:
 
   void forget() { chosen_.clear(); }
 
-  /// A call on trial took so many seconds on the slowest rank.
+  /// Notes a call on trial that took `seconds` on the slowest rank.
   void note_trial(double seconds) {
     calls_ += 1;
-    if (calls_ > 1) { // the first makes room and draws regions
+    if (calls_ > 1) { // the first call allocates and makes regions
       times_.push_back(seconds);
       spent_ += seconds;
     }
@@ -140,8 +140,8 @@ public:
     }
   }
 
-  /// True where trials, begun for another network, ended with a scheme far off its prediction: the network went on to
-  /// change meanwhile.
+  /// True if trials after a change of the network ended with a scheme whose time is far from its prediction: the
+  /// network has changed again meanwhile.
   bool is_surprised() const {
     return !on_trial() && after_change_ && has_changed(usual_, find(chosen_).predicted, model_error);
   }
@@ -149,18 +149,18 @@ public:
   /// Seconds of a call, as the network was when the scheme was chosen.
   double usual() const { return usual_; }
 
-  /// What a call took, without trials; true where it is time for a look at the clocks.
+  /// Notes the seconds of a call that is not on trial. Returns true if a look at the clocks is due.
   bool note(double seconds) {
     calls_ += 1;
     least_ = 2 * (calls_ - 1) <= period_ ? seconds : std::min(least_, seconds);
     return calls_ >= period_;
   }
 
-  /// The least time of the later half of the calls since the last look: what was before a change hides it no longer.
+  /// The least time of the later half of the calls since the last look, so that calls before a change do not hide it.
   double least() const { return least_; }
 
-  /// A look at the clocks, with the least time of all ranks: true where the network is another one. Two looks in a row
-  /// must say so, unless the change is large.
+  /// A look at the clocks, with the least time of all ranks. Returns true if the network has changed. Two looks in a
+  /// row must show this, unless the change is large.
   bool look(double now) {
     begin_trial();
     if (std::exchange(is_first_look_, false) && now < usual_) {
@@ -172,7 +172,7 @@ public:
     return way != 0 && (again || has_changed(now, usual_, large_change));
   }
 
-  /// True where the last look may have seen another network; the next one tells.
+  /// True if the last look may have seen a change of the network; the next look decides.
   bool is_suspected() const { return suspected_ != 0; }
 
 private:
@@ -182,17 +182,17 @@ private:
   static constexpr int trial_calls = 2; // at least, the first included
   static constexpr int final_calls = 4;
   static constexpr int most_calls = 33;
-  static constexpr std::int64_t least_period = 6;    // calls from look to look, of which the later half counts
-  static constexpr double trial_seconds = 4e-3;      // a short call is repeated for so long, since one is noise
-  static constexpr double most_trial_seconds = 4e-2; // and for no longer where some are late
-  static constexpr double trial_slack = 1.6;         // a prediction may be off by so much, and by noise
-  static constexpr double long_slack = 1.3;          // of a long call, which bytes and entries decide
+  static constexpr std::int64_t least_period = 6;    // calls from look to look; the later half counts
+  static constexpr double trial_seconds = 4e-3;      // a short call is repeated for this time, since one is noise
+  static constexpr double most_trial_seconds = 4e-2; // but not longer than this if some are late
+  static constexpr double trial_slack = 1.6;         // a prediction may be wrong by this factor, and by noise
+  static constexpr double long_slack = 1.3;          // the same for a long call, which depends on bytes and entries
   static constexpr double long_call = 2e-3;          // seconds
-  static constexpr double final_slack = 1.2;         // a first time may be off by so much
+  static constexpr double final_slack = 1.2;         // a time of the first round may be wrong by this factor
   static constexpr double switch_gain = 0.9;         // a switch must take less than this share of the time
-  static constexpr double network_change = 1.4;      // the clocks say so by this factor
-  static constexpr double large_change = 2.5;        // and at once by this one
-  static constexpr double model_error = 8;           // a prediction is not off by so much, if the network is as it was
+  static constexpr double network_change = 1.4;      // a changed network changes the times at least by this factor
+  static constexpr double large_change = 2.5;        // one look is enough for this factor
+  static constexpr double model_error = 8;           // no prediction is wrong by this factor if the network is the same
 
   static double lower_median(std::vector<double>& of) {
     auto const middle = of.begin() + (std::ssize(of) - 1) / 2;
@@ -200,7 +200,7 @@ private:
     return *middle;
   }
 
-  // By a factor, and by more than noise.
+  // True if two times differ by the factor and by more than noise.
   bool has_changed(double now, double then, double factor) const {
     return std::max(now, then) >= factor * std::min(now, then) && std::abs(now - then) > machine_.noise;
   }
@@ -225,8 +225,9 @@ private:
     spent_ = 0;
   }
 
-  // What a call takes, where the prediction counts as one more call: a long call is tried seldom, and one time is noise.
-  // Predictions count beside each other only, since all may be off by the same factor.
+  // The time of a call of each scheme; its prediction counts as one more call, since a long call is tried only a few
+  // times, and one time is noise. Predictions are only compared with each other, since all may be wrong by the same
+  // factor.
   std::vector<double> weighed_times() const {
     auto const predicted = [&](std::size_t each) { return std::max(forecasts_[each].predicted, 1e-12); };
     std::vector<double> offs;
@@ -272,8 +273,8 @@ private:
     is_first_look_ = true;
   }
 
-  // No trials; a look at the clocks as often as that takes 1 % of the time, but at least every `recheck` calls. Never
-  // after a single one, which may be the first of a scheme and make room.
+  // Ends the trials. A look at the clocks follows as often as that takes 1 % of the time, but at least every `recheck`
+  // calls. Never after a single call, which may be the first of a scheme and allocate.
   void settle(double seconds) {
     trials_.clear();
     begin_round(false);
@@ -286,18 +287,18 @@ private:
 
   std::vector<forecast> forecasts_;
   setting machine_;
-  std::vector<double> counted_;     // calls that each measured time is the median of
+  std::vector<double> counted_;     // number of calls behind each measured time, which is their median
   std::vector<std::size_t> trials_; // positions in forecasts_, best first; none while nothing is tried
   bool in_finals_ = false;
-  bool after_change_ = false; // the trials are because of another network
+  bool after_change_ = false; // the trials follow a change of the network
   std::size_t trial_ = 0;
-  std::int64_t calls_ = 0;    // of this trial, or since the last look at the clocks
+  std::int64_t calls_ = 0;    // calls of this trial, or since the last look at the clocks
   std::vector<double> times_; // of this trial, without its first call
-  double spent_ = 0;          // in these
+  double spent_ = 0;          // seconds of these calls
   double least_ = 0;
   std::string chosen_;
   double usual_ = 0;
-  bool is_first_look_ = false; // after trials
+  bool is_first_look_ = false; // the next look is the first after trials
   int suspected_ = 0;          // 1: the last look saw calls that took longer; -1: shorter ones
   std::int64_t period_ = 0;    // calls from one look at the clocks to the next
   std::int64_t switches_ = 0;

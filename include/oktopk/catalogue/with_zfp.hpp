@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// The codec of libzfp for texts. Includes <zfp.h>: a program links libzfp (the target oktopk::zfp, where CMake finds
-/// it).
+/// The codec of libzfp for algorithms that a text names. Includes <zfp.h>: a program links libzfp (the target
+/// oktopk::zfp, if CMake finds it).
 
 #include <oktopk/catalogue/algorithms.hpp>
 #include <oktopk/catalogue/catalogue.hpp>
@@ -17,8 +17,9 @@
 
 namespace oktopk {
 
-/// Makes `codec=zfp` known to texts, for `make_allreduce` with these types: to be called before, on one thread. The
-/// list is made for `self_communicator` on the host. Does nothing for devices, for zfp codes in host memory.
+/// Adds `codec=zfp` to the texts of `make_allreduce` with these types. To be called before it, on one thread. The list
+/// of algorithms shows the codec if it was added for `self_communicator` on the host. Does nothing for devices, since
+/// zfp codes in host memory.
 template <execution_space E, communicator Comm, gradient_value Value = float, gradient_index Index = std::int32_t>
 void add_zfp() {
   using added = catalogue::added_codec<E, Comm, Value, Index>;

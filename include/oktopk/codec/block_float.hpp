@@ -12,8 +12,9 @@
 #include <cstring>
 #include <limits>
 
-// One block of block floating point: numbers with one exponent together. Written so that compilers vectorise the loops
-// over a block with what every processor has: no calls, no conversions that could trap, a fixed number of rounds.
+// One block of block floating point: numbers that share one exponent. Compilers can vectorise the loops over a block
+// with the instructions that every processor has: no calls, no conversions that could trap, a fixed number of
+// iterations.
 namespace oktopk::detail {
 
 /// The constants of a format that arithmetic on bit patterns needs.
@@ -27,7 +28,7 @@ struct float_format {
   static constexpr Value rounder = sizeof(Value) == 4 ? Value(0x1.8p23) : Value(0x1.8p52);
 };
 
-/// 2^exponent, for a normal or a subnormal one.
+/// 2^exponent, where the result is a normal or a subnormal number.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION Value power_of_two(int exponent) {
   using format = float_format<Value>;
@@ -37,7 +38,7 @@ KOKKOS_INLINE_FUNCTION Value power_of_two(int exponent) {
                                               : one << (biased + format::mantissa_bits - 1));
 }
 
-/// Blocks of 64 values with `Rate` bits each, or with as many as `rate` says where `Rate` is 0.
+/// Blocks of 64 values with `Rate` bits a value; if `Rate` is 0, with `rate` bits a value.
 ///
 /// A code is a whole number of steps, in two's complement; the step is a power of two, whose exponent is kept beside
 /// the codes. Codes lie in groups of 8 values, `rate` bytes each, the first code in the lowest bits.
@@ -48,9 +49,9 @@ struct block_coder {
   using format = float_format<Value>;
   using code = std::conditional_t<Rate == 8, std::int8_t, std::int16_t>;
 
-  /// The exponent of the step for a block: half a step is the most that rounding takes, and no code overflows.
+  /// The exponent of the step of a block. Rounding changes a value by at most half a step, and no code overflows.
   KOKKOS_INLINE_FUNCTION static int step_exponent(signed_bits_of<Value> largest, int rate) {
-    // A value that rounds up to the next power of two has that one's exponent.
+    // A value that rounds up to the next power of two has the exponent of that power.
     int const exponent =
         static_cast<int>((largest + (signed_bits_of<Value>(1) << (format::mantissa_bits - rate + 1))) >>
                          format::mantissa_bits) -
@@ -58,7 +59,7 @@ struct block_coder {
     return (exponent < format::least_exponent ? format::least_exponent : exponent) - (rate - 2);
   }
 
-  /// Encodes 64 values; `lost` may be null. Gives what stands for the exponent.
+  /// Encodes 64 values; `lost` may be null. Returns the exponent, or `not_finite`.
   KOKKOS_INLINE_FUNCTION static std::int16_t encode(Value const* values, code* codes, Value* lost, int rate) {
     rate = Rate == 0 ? rate : Rate;
     signed_bits_of<Value> largest = 0;
@@ -70,7 +71,7 @@ struct block_coder {
     int exponent = finite ? step_exponent(largest, rate) : 0;
     int const most = format::largest_exponent - (rate - 2);
     if (exponent > most) {
-      // The next power of two is infinite: the few values next to it are cut to the largest code instead.
+      // The next power of two would be infinite: the few values next to it are cut to the largest code instead.
       exponent = most;
       Value const step = power_of_two<Value>(exponent);
       Value const limit = static_cast<Value>((std::int32_t(1) << (rate - 1)) - 1) * step;
@@ -89,7 +90,7 @@ struct block_coder {
   template <class Operation>
   KOKKOS_INLINE_FUNCTION static void decode(Operation, std::int16_t exponent, code const* codes, int count,
                                             Value* values) {
-    // `not_finite` is no exponent of a number, nor is what damage makes of one.
+    // `not_finite`, and an exponent that damage has put out of range, decode to NaN.
     bool const known =
         exponent <= format::largest_exponent && exponent >= format::least_exponent - format::mantissa_bits;
     Value const step = known ? power_of_two<Value>(exponent) : format::not_a_number;
@@ -104,7 +105,7 @@ struct block_coder {
     }
   }
 
-  /// Packs the codes of so many groups of 8.
+  /// Packs the codes of `groups` groups of 8 values.
   KOKKOS_INLINE_FUNCTION static void pack(code const* codes, int groups, int rate, std::byte* out) {
     if constexpr (Rate != 0) {
       std::memcpy(out, codes, static_cast<std::size_t>(groups) * Rate);
@@ -126,7 +127,7 @@ struct block_coder {
       std::byte stream[2 * width + stream_slack] = {};
       std::memcpy(stream, in, static_cast<std::size_t>(groups) * static_cast<std::size_t>(rate));
       for (int i = 0; i < 8 * groups; ++i) {
-        // To the top of 32 bits and back again, which brings the sign.
+        // A shift to the top of 32 bits and back extends the sign.
         auto const top = static_cast<std::uint32_t>(bits_from(stream, std::int64_t(i) * rate)) << (32 - rate);
         codes[i] = static_cast<code>(static_cast<std::int32_t>(top) >> (32 - rate));
       }
@@ -134,11 +135,11 @@ struct block_coder {
   }
 
 private:
-  /// Rounds `values` to steps of 2^exponent; `lost` is what `exact` has more. Codes keep the sign: what is more than
-  /// `rate` bits is cut off when they are packed.
+  /// Rounds `values` to steps of 2^exponent; `lost` is `exact` minus the rounded value. Codes are sign-extended;
+  /// packing cuts off all bits above the lowest `rate`.
   KOKKOS_INLINE_FUNCTION static void quantise(Value const* values, Value const* exact, code* codes, Value* lost,
                                               int exponent) {
-    // 2^-exponent in two factors, for it may exceed the range. The products are exact.
+    // 2^-exponent as two factors, because it may exceed the range. The products are exact.
     int const first = -exponent < format::largest_exponent ? -exponent : format::largest_exponent;
     Value const scale = power_of_two<Value>(first);
     Value const rest = power_of_two<Value>(-exponent - first);
@@ -158,7 +159,8 @@ private:
   }
 };
 
-/// Encodes a block; where `Operation` is not void, the sums of its values and of what is decoded from `in`.
+/// Encodes a block. If `Operation` is not void, its values are first reduced with the values that are decoded from
+/// `in`.
 template <int Rate, class Operation, gradient_value Value>
 struct block_float_encoding {
   using coder = block_coder<Value, Rate>;
@@ -167,7 +169,7 @@ struct block_float_encoding {
   Value const* values;
   std::int64_t count;
   std::byte* out;
-  std::int64_t codes; ///< where they begin, in `in` and `out`
+  std::int64_t codes; ///< the byte at which they begin, in `in` and `out`
   Value* lost;
   int rate;
 
@@ -194,7 +196,7 @@ struct block_float_encoding {
     Value* const note = lost == nullptr ? nullptr : (whole ? lost + begin : noted);
     auto* const exponents = reinterpret_cast<std::int16_t*>(out);
     exponents[block] = coder::encode(from, coded, note, rate);
-    // Zeros behind the last exponent up to where the codes begin, so that all bytes of a message are defined.
+    // Zeros from the last exponent to the first code, so that all bytes of a message are defined.
     for (std::int64_t i = block + 1; i * coder::width >= count && i % 4 != 0; ++i) {
       exponents[i] = 0;
     }
@@ -231,10 +233,11 @@ namespace oktopk {
 /// Block floating point at a fixed rate: 64 values share an exponent (16 bits, a quarter of a bit a value), and each
 /// has `rate` bits of its own.
 ///
-/// The step between two codes is a power of two, so that decoding is exact, what was decoded is encoded to itself, and
-/// what is lost is itself a number without rounding. A value is off by at most half a step, 2^(1-rate) (1 + 2^(1-rate))
-/// of the largest magnitude of its block, and of the least normal number at least; by twice that where the largest
-/// magnitude is so near to infinity that it would round to it. A block with NaN or infinity decodes to NaN throughout.
+/// The step between two codes is a power of two. So decoding is exact, decoded values are encoded without a loss, and
+/// the loss of a value is exactly a number of its type. The error of a value is at most half a step: 2^(1-rate) (1 +
+/// 2^(1-rate)) times the largest magnitude of its block, or times the least normal number if that is larger. It is at
+/// most twice that if the largest magnitude is so near to infinity that it would round to it. In a block with NaN or
+/// infinity all values decode to NaN.
 struct block_float : detail::fixed_rate_codec<block_float> {
   static constexpr char const* scheme = "block_float";
   using fixed_rate_codec::fixed_rate_codec;
@@ -284,7 +287,7 @@ private:
     });
   }
 
-  // Calls `launch` with the rate that kernels are compiled for: 0 for one that is an argument of theirs.
+  // Calls `launch` with the rate that kernels are compiled for, or with 0 if they take the rate as an argument.
   template <class Launch>
   void at_rate(Launch const& launch) const {
     switch (options_.rate) {
@@ -294,7 +297,7 @@ private:
     }
   }
 
-  // The codes after them begin at a multiple of 8 bytes.
+  // Rounded up, so that the codes behind the exponents begin at a multiple of 8 bytes.
   static constexpr std::int64_t exponent_bytes(std::int64_t count) { return detail::round_up_to_8(2 * blocks(count)); }
 };
 

@@ -16,23 +16,23 @@ namespace oktopk {
 ///
 /// 1. `name()` tells the codec and its options. `lossless` tells whether `decode` gives back the bits that `encode`
 ///    got.
-/// 2. `block_size` is the number of values that are coded together: a vector cut at multiples of it needs no more room
-///    for its parts than for the whole but for rounding, and a part is decoded alone.
-/// 3. Encoding decoded values, cut at the same places, loses nothing more. A codec that does not keep this says so by a
+/// 2. `block_size` is the number of values that are coded together. If a vector is cut at multiples of it, the encoded
+///    parts need no more bytes than the encoded whole, except for rounding, and each part can be decoded alone.
+/// 3. Encoding decoded values, cut at the same places, loses nothing more. A codec that does not guarantee this has a
 ///    constant `stable` that is false.
 /// 4. `encoded_bytes<Value>(count)` is the size of a block of `count` values, known without looking at them.
-/// 5. `encode(exec, values, count, out, lost)` enqueues encoding. `out` is aligned to 8 bytes. Where `lost` is not
-///    null, `values` less the values that will be decoded go there.
-/// 6. `decode(exec, in, count, values)` enqueues the way back. Reads `encoded_bytes(count)` bytes and writes `count`
-///    values whatever the bytes are; those that no `encode` wrote give any values.
+/// 5. `encode(exec, values, count, out, lost)` enqueues encoding. `out` is aligned to 8 bytes. If `lost` is not null,
+///    it gets `values` minus the values that will be decoded.
+/// 6. `decode(exec, in, count, values)` enqueues decoding. It reads `encoded_bytes(count)` bytes and writes `count`
+///    values, whatever the bytes are; bytes that no `encode` wrote give arbitrary values.
 /// 7. `decode_and_reduce(exec, operation, in, count, values)` enqueues decoding and reducing into `values` in one
 ///    kernel; `operation` is one of core/reduce.hpp.
 /// 8. `error_bound<Value>(largest)` bounds the distance of a decoded value from the encoded one. `largest` is the
 ///    largest magnitude of its block, or of the whole vector.
-/// 9. A value that is not finite decodes to NaN or infinity, never to a finite value. It may spoil the other values of
-///    its block in the same way.
+/// 9. A value that is not finite decodes to NaN or infinity, never to a finite value. It may make the other values of
+///    its block NaN or infinite as well.
 ///
-/// See `recoding_codec` for what a codec may have beside, and tests/codec/suite.hpp for the tests that every codec
+/// See `recoding_codec` for an optional function of codecs, and tests/codec/suite.hpp for the tests that every codec
 /// passes.
 template <class C, class Value, class E>
 concept codec =
@@ -52,8 +52,9 @@ namespace detail {
 
 /// A lossy codec that decodes, reduces and encodes in one kernel.
 ///
-/// 1. `recode(exec, operation, in, count, values, out, lost)` enqueues the same as `decode_and_reduce` on a copy of
-///    `values` and then `encode` of that copy, to the bit. `values` is only read; `in` and `out` do not overlap.
+/// 1. `recode(exec, operation, in, count, values, out, lost)` enqueues a kernel with the same bits as
+///    `decode_and_reduce` into a copy of `values` and then `encode` of that copy. `values` is only read; `in` and `out`
+///    do not overlap.
 template <class C, class Value, class E>
 concept recoding_codec = codec<C, Value, E> && !C::lossless &&
                          requires(C const& c, E const& exec, Value const* values, Value* lost, std::byte* out,

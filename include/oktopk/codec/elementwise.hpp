@@ -11,7 +11,7 @@ namespace oktopk {
 
 namespace detail {
 
-/// Encodes values; where `Operation` is not void, the sums of the values and of what is decoded from `from`.
+/// Encodes values. If `Operation` is not void, they are first reduced with the values that are decoded from `from`.
 template <class Element, class Operation, gradient_value Value>
 struct element_encoding {
   typename Element::template bits<Value> const* from;
@@ -43,7 +43,7 @@ struct element_reduction {
 };
 
 /// The base of a codec that codes each value by itself, at a fixed width. `Element`, the codec itself, has the type of
-/// a value on the wire, `bits<Value>`, and the two ways of one value, `to_bits` and `from_bits`.
+/// a value on the wire, `bits<Value>`, and the conversions of one value, `to_bits` and `from_bits`.
 template <class Element>
 struct elementwise_codec {
   static constexpr std::int64_t block_size = 1;
@@ -116,7 +116,7 @@ struct bfloat16 : detail::elementwise_codec<bfloat16>, detail::bfloat16_form {
 };
 
 /// 16 bits a value: IEEE half precision. Error at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that; a
-/// larger finite value becomes 65504: what is missing is an error like any other, which returns to the residual.
+/// larger finite value becomes 65504: the difference is an error like any other, which returns to the residual.
 struct float16 : detail::elementwise_codec<float16>, detail::float16_form {
   template <gradient_value Value>
   static double error_bound(double largest) {

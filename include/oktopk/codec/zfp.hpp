@@ -3,7 +3,7 @@
 #pragma once
 
 /// The codec of libzfp, for host memory; the only header that includes <zfp.h>, and `allreduce.hpp` does not include
-/// it. A program that does links libzfp (the target oktopk::zfp, where CMake finds it).
+/// it. A program that includes it links libzfp (the target oktopk::zfp, where CMake finds it).
 
 #include <oktopk/codec/concept.hpp>
 #include <oktopk/core/error.hpp>
@@ -22,14 +22,14 @@ namespace oktopk {
 
 /// ZFP at a fixed rate (Lindstrom 2014): blocks of 64 values, taken for 4 x 4 x 4, in 64 x rate bits each.
 ///
-/// A gradient has no third dimension, but 64 values share one exponent and what few of them cost more: normal values at
-/// rate 8 are off by 1.6 % (root mean square), where blocks of 4 are off by 5.5 % and take 1.8 times as long.
-/// A value is off by at most 2^(11-rate) of the largest magnitude of its 64: the exponent, the tests that find the
-/// first set bits and the guard bits of the transform take that many in the worst case, and far less in most. Where all
-/// 64 are below 2^-98 (binary64: 2^-962) they are taken for zeros: libzfp 1.0 scales them by a factor that overflows.
-/// A value within the bound of the largest finite value may become infinite. Encoding decoded values may lose again.
-/// ZFP knows no NaN: a word in front of the blocks says whether there was a value that is not finite, and then all
-/// decode to NaN. Runs on the calling thread, which waits for `exec` first.
+/// A gradient has no third dimension, but in a large block more values share one exponent and the other costs of a
+/// block: normal values at rate 8 have an error of 1.6 % (root mean square); with blocks of 4 values they have one of
+/// 5.5 % and take 1.8 times as long. The error of a value is at most 2^(11-rate) times the largest magnitude of its
+/// block: in the worst case the exponent, the tests that find the first set bits and the guard bits of the transform
+/// take that many bits; in most cases far fewer. If all 64 values are below 2^-98 (binary64: 2^-962), they are encoded
+/// as zeros: libzfp 1.0 scales them by a factor that overflows. A value within the bound of the largest finite value
+/// may become infinite. Encoding decoded values may lose again. ZFP has no NaN: a word in front of the blocks tells if
+/// some value is not finite; then all values decode to NaN. Runs on the calling thread, which waits for `exec` first.
 struct zfp : detail::fixed_rate_codec<zfp> {
   static constexpr char const* scheme = "zfp";
   static constexpr bool stable = false; ///< see `codec_level`
@@ -98,7 +98,7 @@ struct zfp : detail::fixed_rate_codec<zfp> {
 private:
   static constexpr std::int64_t word_bytes = 8;
 
-  // Scaled to integers of its width, anything smaller overflows.
+  // The factor that scales smaller values to integers of the same width overflows.
   template <class Value>
   static constexpr Value least = static_cast<Value>(sizeof(Value) == sizeof(float) ? 0x1p-98 : 0x1p-962);
 
@@ -108,7 +108,7 @@ private:
                        [](Value each) { return each < least<Value> && each > -least<Value>; });
   }
 
-  // One pass over a block of bytes; libzfp reads and writes where it is told to and owns nothing of it.
+  // One pass over a block of bytes; libzfp reads and writes them in place and does not own them.
   template <class Value>
   class stream {
   public:

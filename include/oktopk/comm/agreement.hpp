@@ -16,13 +16,13 @@ namespace oktopk {
 /// Facts that all ranks must have in common when they make an object together, and the fault of a rank, if any.
 ///
 /// Each rank lists its facts (`length = 1000`) and notes its own fault, if any; `check_on` is collective and throws the
-/// same sentence on every rank where facts differ or somebody has a fault. The version of the library and the byte
-/// order are facts of every rank. Agreement costs one allreduce of four words; only where it fails do the ranks tell
-/// each other what they have. The library's defence against ranks that were compiled or called differently: the
-/// exchange has the same form whatever the types, the version and the byte order are.
+/// same sentence on every rank if facts differ or some rank has a fault. The version of the library and the byte order
+/// are facts of every rank. Agreement costs one allreduce of four words; only if it fails the ranks exchange their
+/// facts. It is the library's defence against ranks that were compiled or called differently, so the exchange has the
+/// same form for all types, versions and byte orders.
 class agreement {
 public:
-  /// Tests name another library or machine.
+  /// Only tests name another library or byte order.
   explicit agreement(std::string_view what, std::string_view library = version(),
                      std::endian order = std::endian::native)
       : what_(what) {
@@ -42,7 +42,7 @@ public:
     return *this;
   }
 
-  /// Notes what this rank found wrong, unless the sentence is empty; the first fault counts.
+  /// Notes a fault of this rank, unless the sentence is empty; the first fault counts.
   void note(fault code, std::string const& sentence) {
     if (code_ == fault::none && !sentence.empty()) {
       code_ = code;
@@ -58,7 +58,7 @@ public:
     detail::fnv1a hash;
     hash.add(mine.data(), mine.size());
     std::uint64_t const digest = hash.value();
-    std::array<std::uint64_t, 2> ends{digest, ~digest}; // one minimum serves for both ends
+    std::array<std::uint64_t, 2> ends{digest, ~digest}; // one minimum gives the least and the greatest digest
     allreduce_integers(comm, std::span<std::uint64_t>(ends), reduction::min, use, workspace);
     if (ends[0] == digest && ends[1] == ~digest) {
       if (code_ != fault::none) {
@@ -72,7 +72,7 @@ public:
     allgather(comm, std::span<char const>(sent), std::span<char>(all), use, workspace);
     std::vector<std::string> records;
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(comm.size()); ++rank) {
-      // A damaged record may have no end of its own.
+      // A damaged record may lack its final zero.
       std::string_view const record(all.data() + rank * record_bytes, record_bytes);
       records.emplace_back(record.substr(0, record.find('\0')));
     }
@@ -82,8 +82,8 @@ public:
 private:
   static constexpr std::size_t record_bytes = 2048;
 
-  // Compared whole, and sent up to `record_bytes`. First line: the fault's number and sentence; then the object; then
-  // one fact a line.
+  // The whole record is compared; at most `record_bytes` of it are sent. First line: the fault's number and sentence;
+  // then the object; then one fact in each line.
   std::string record() const {
     return std::to_string(static_cast<int>(code_)) + " " + sentence_ + "\nobject = " + what_ + "\n" + facts_;
   }

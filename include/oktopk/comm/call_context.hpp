@@ -12,14 +12,14 @@ namespace oktopk {
 
 namespace detail {
 
-/// The origin of a message, in the 18 bits that its first number has for that (`fault_report::packed`): the version of
-/// the messages, the phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
+/// The origin of a message, in 18 bits of its first number (`fault_report::packed`): the version of the messages, the
+/// phase, a mark of the algorithm, the number of the call. Adds nothing to a message.
 ///
-/// For the ranks to notice that they are not doing the same. The mark is 7 bits of a hash, the number is modulo 64, so
+/// Ranks detect by it that they do not make the same calls. The mark is 7 bits of a hash, the number is modulo 64, so
 /// two calls may have the same tag by chance.
 class call_tag {
 public:
-  /// Version of the messages of all algorithms; another one where their form has changed.
+  /// Version of the messages of all algorithms; it changes when their form changes.
   static constexpr unsigned version = 1;
 
   call_tag(std::string_view algorithm, std::int64_t length, std::int64_t k, std::int64_t call, phase use) {
@@ -97,24 +97,24 @@ struct call_context {
   std::int64_t length = 0;    ///< of the gradient
   std::int64_t k = 0;         ///< entries to select
   std::int64_t iteration = 0; ///< calls before this one
-  detail::first_fault faults; ///< of this rank, and of others as soon as an exchange has told of them
-  call_statistics statistics; ///< what the steps did; each writes its own part
+  detail::first_fault faults; ///< of this rank, and of other ranks once an exchange has reported them
+  call_statistics statistics; ///< figures of the steps; each writes its own part
 
   /// Notes a fault of this rank. The rank goes on with nothing to send, so that every rank hears of it.
   void note(detail::fault_report const& what) { faults.hear(what, comm.rank()); }
 
   detail::call_tag tag(phase use) const { return {algorithm, length, k, iteration, use}; }
 
-  /// The number in front of a message: this rank's fault as it was when `known` was kept, or how many entries the
-  /// message has.
+  /// The number in front of a message: the fault in `known`, an earlier copy of `faults`, or the number of entries of
+  /// the message.
   std::uint64_t header(detail::first_fault const& known, std::int64_t count, phase use) const {
     return known.packed_or(count, tag(use).bits());
   }
 
   std::uint64_t header(std::int64_t count, phase use) const { return header(faults, count, use); }
 
-  /// The fault or the count of entries in the number in front of a message. A message that is not of this call ends it
-  /// for all ranks that can be told (`abort`), with fault::damaged_message.
+  /// The fault or the count of entries in the number in front of a message. A message of another call is an `error`
+  /// (fault::damaged_message) that also ends the call of all ranks that can be told (`abort`).
   detail::fault_report read_header(std::uint64_t number, int from, phase use) const {
     detail::call_tag const theirs(detail::fault_report::tag_of(number));
     if (!(theirs == tag(use))) {
@@ -127,8 +127,9 @@ struct call_context {
     return detail::fault_report::unpacked(number);
   }
 
-  /// Hears the faults that ranks have put in the first place of their rows, a row of `width` numbers each and the same
-  /// on all ranks, and throws that of the lowest faulty rank, if any. What is left in those places are the counts.
+  /// Reads the fault of each rank from the first number of its row. Each rank has a row of `width` numbers; all ranks
+  /// have the same rows. Throws the fault of the lowest faulty rank, if any. Afterwards the first numbers are the
+  /// counts.
   void hear_all(std::span<std::int64_t> rows, std::size_t width, phase use) {
     for (std::size_t rank = 0; rank * width < rows.size(); ++rank) {
       std::int64_t& first = rows[rank * width];

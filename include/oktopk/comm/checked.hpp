@@ -29,7 +29,7 @@ struct checksum_trailer {
   std::uint64_t bytes = 0;
   std::uint64_t digest = 0; ///< of the bytes
   std::int64_t call = 0;
-  std::array<char, 20> during{}; ///< the begin of the operation's name
+  std::array<char, 20> during{}; ///< the beginning of the operation's name
   std::int32_t use = 0;
   std::uint64_t own_digest = 0; ///< of all above
 
@@ -46,8 +46,8 @@ struct checksum_trailer {
     return trailer;
   }
 
-  /// The fault of a message that came with this trailer; empty where it has none. `expected` is the trailer of the
-  /// bytes that arrived, at the place of the message that is due.
+  /// The fault of a message that came with this trailer; empty if it has none. `expected` is the trailer for the bytes
+  /// that arrived, with the number of the message that is due.
   std::string difference(checksum_trailer const& expected) const {
     if (own_digest != expected_own_digest()) {
       return "what came in the place of its seal is none, or is damaged";
@@ -82,13 +82,12 @@ static_assert(std::has_unique_object_representations_v<checksum_trailer>, "the p
 
 } // namespace detail
 
-/// A communicator that adds a checksum trailer to its messages: a bit that flips on the way, a message that is lost,
-/// comes twice or belongs to another call is an `error` (fault::damaged_message), never a wrong sum. Copies share their
-/// counts.
+/// A communicator that adds a checksum trailer to its messages. A flipped bit, or a message that is lost, comes twice
+/// or belongs to another call, is an `error` (fault::damaged_message), never a wrong sum. Copies share their counts.
 ///
-/// Each message is followed by one of 64 bytes in the same phase: its number, its length, what the ranks were doing,
+/// Each message is followed by one of 64 bytes in the same phase: its number, its length, the operation of the ranks,
 /// and a digest of its bytes (XXH3 of xxHash, of 64 bits). The rank that finds a difference gives up and tells the
-/// others where the inner communicator can (`abort`); ranks that had all their messages by then hear of it in their
+/// others if the inner communicator can (`abort`). Ranks that already have all their messages get the error in their
 /// next operation. All ranks are `checked`, or none. Data lies in host memory, and is read once more on both sides;
 /// data of a device is staged. `allreduce` is made of messages, since the inner one could not be checked.
 template <communicator Comm>
@@ -131,7 +130,7 @@ public:
 
   explicit checked(Comm comm) : decorator(std::move(comm)), shared_(std::make_shared<shared>(decorator::size())) {}
 
-  /// The messages of these ranks are checked.
+  /// The messages of the survivors are checked, too.
   auto survivors()
     requires requires(Comm& comm) { comm.survivors(); }
   {
@@ -151,7 +150,7 @@ public:
     return sealed<request>([&] { return inner().irecv(in, peer, use); }, in, peer, use, true);
   }
 
-  /// One by one, so that each message is followed by its trailer whatever group its peer has it in.
+  /// Starts messages one by one, so that each is followed by its trailer even if its peer has it in another group.
   template <execution_space E>
   void start(E const& exec, std::span<bulk_message const> messages, std::span<bulk_request> requests) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -187,7 +186,7 @@ public:
     detail::reduce_in_ring(*this, data, op, use, scratch);
   }
 
-  /// True for memory that the host reaches, too.
+  /// True for memory that the host and the inner communicator reach.
   template <class MemorySpace>
   bool can_access() const {
     return Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible &&
@@ -201,16 +200,16 @@ private:
     }
 
     detail::operation during;
-    std::vector<std::uint32_t> sent;                        // messages so far, by peer and phase
-    std::vector<std::uint32_t> received;                    // those started
-    detail::object_pool<detail::checksum_trailer> trailers; // those under way, for requests may be moved
+    std::vector<std::uint32_t> sent;                        // messages started so far, by peer and phase
+    std::vector<std::uint32_t> received;                    // receives started so far
+    detail::object_pool<detail::checksum_trailer> trailers; // those under way; stored here, since requests may be moved
     std::vector<typename Comm::request> control;
     std::vector<typename Comm::bulk_request> bulk;
     std::vector<typename Comm::request> of_trailers;
   };
 
-  // Starts a message by `start_bytes()`, and its trailer. Where the trailer fails nobody has the request of the message
-  // yet.
+  // Starts a message by `start_bytes()`, and its trailer. If the trailer fails, the message is cancelled here, since no
+  // caller has its request yet.
   template <class Request, class Start>
   Request sealed(Start const& start_bytes, std::span<std::byte const> bytes, int peer, phase use, bool receives) {
     Request message;
@@ -236,7 +235,7 @@ private:
     return message;
   }
 
-  // Lends the inner requests to one wait, for the inner communicator to see them together.
+  // Lends the inner requests to one wait, so that the inner communicator sees them together.
   template <class Request, class Inner>
   void wait_for(std::span<Request> requests, std::vector<Inner>& lent) {
     lent.clear();
@@ -253,7 +252,7 @@ private:
       detail::lent_requests<Request, Inner> const bytes_of(requests, &Request::bytes_, lent);
       detail::lent_requests<Request, typename Comm::request> const trailers_of(requests, &Request::trailer_, trailers);
       inner().wait_all(std::span(lent));
-      inner().wait_all(std::span(shared_->of_trailers)); // none where they are among the others
+      inner().wait_all(std::span(shared_->of_trailers)); // empty if they are among the others
     }
     for (Request& each : requests) {
       if (each.stored_trailer_ != nullptr) {

@@ -13,7 +13,7 @@
 // counted.
 namespace oktopk {
 
-/// Room that the collectives keep between calls.
+/// Memory that the collectives keep between calls.
 class collective_workspace {
 public:
   /// `count` elements, uninitialised; the same memory every time.
@@ -54,14 +54,14 @@ void receive_alone(Comm& comm, std::span<std::byte> in, int from, phase use) {
   comm.wait_all(std::span(&one, 1));
 }
 
-/// Any number of ranks as the largest power of two of them: the first ranks fold in pairs, each of which has one place
-/// in the core (Thakur et al. 2005, section 4.5).
+/// Maps any number of ranks to a core of the largest power of two. The first ranks fold in pairs, each of which has one
+/// place in the core (Thakur et al. 2005, section 4.5).
 struct folded_ranks {
   int core = 1;           ///< places: 2^m <= P
   int folded = 0;         ///< pairs: P - 2^m
   int place = 0;          ///< of this rank, or of the pair's even rank
-  bool in_pair = false;   ///< whether this rank shares a place
-  bool is_folded = false; ///< whether it is the odd one of a pair, which is out of the core
+  bool in_pair = false;   ///< true if this rank shares a place
+  bool is_folded = false; ///< true if it is the odd one of a pair, which is not in the core
 
   folded_ranks(int rank, int ranks) {
     while (core * 2 <= ranks) {
@@ -76,12 +76,12 @@ struct folded_ranks {
   int rank_at(int p) const { return p < folded ? 2 * p : p + folded; }
 };
 
-/// Words that the rank with the most messages sends in `allreduce_integers` of so many 64-bit integers.
+/// The most words that a rank sends in `allreduce_integers` of so many 64-bit integers.
 inline double allreduce_words_at_most(int ranks, std::int64_t integers) {
   return 2.0 * static_cast<double>(integers) * ceil_log2(ranks);
 }
 
-/// Sends a byte to, and awaits one from, every rank but this one.
+/// Sends one byte to every other rank, if `send`, and receives one from each, if `receive`.
 template <communicator Comm>
 void notify_all(Comm& comm, bool send, bool receive, phase use) {
   std::byte const mine{1};
@@ -90,7 +90,7 @@ void notify_all(Comm& comm, bool send, bool receive, phase use) {
   std::vector<typename Comm::request> requests;
   requests.reserve(2 * ranks);
   cancel_on_unwind const guard(comm, requests);
-  // Each rank begins with its next neighbour, so that not all turn to the same one at once.
+  // Each rank begins with its next neighbour, so that not all send to the same rank at once.
   for (int step = 1; step < comm.size(); ++step) {
     int const below = (comm.rank() + comm.size() - step) % comm.size();
     int const above = (comm.rank() + step) % comm.size();
@@ -104,14 +104,14 @@ void notify_all(Comm& comm, bool send, bool receive, phase use) {
   comm.wait_all(std::span<typename Comm::request>(requests));
 }
 
-/// Every rank tells every other one: one step, P-1 messages of one byte each way. Collective.
+/// Barrier: every rank sends to every other one. One step, P-1 messages of one byte each way. Collective.
 template <communicator Comm>
 void barrier_all_to_all(Comm& comm, phase use = phase::control) {
   notify_all(comm, true, true, use);
 }
 
-/// Every rank tells `root`, the same on all ranks, which then tells everyone: two steps, one message of one byte each
-/// way, P-1 at the root. Collective.
+/// Barrier: every rank sends to `root`, the same on all ranks, which then sends to every rank. Two steps, one message
+/// of one byte each way, P-1 at the root. Collective.
 template <communicator Comm>
 void barrier_all_to_one(Comm& comm, int root = 0, phase use = phase::control) {
   if (comm.rank() == root) {
@@ -137,8 +137,8 @@ void exchange(Comm& comm, std::span<std::byte const> out, int to, std::span<std:
 
 /// An allreduce by messages of `comm`, for data of the host: 2n(P-1)/P elements each way in 2(P-1) messages.
 ///
-/// Each of P parts goes round the ring of ranks twice: first it is reduced, then it is told to all (Patarasuk and Yuan,
-/// 2009), so all ranks get the same bits. `scratch` grows to n/P elements.
+/// Each of P parts travels round the ring of ranks twice: first it is reduced, then it is sent to all ranks (Patarasuk
+/// and Yuan, 2009), so all ranks get the same bits. `scratch` grows to n/P elements.
 template <class Comm, class T>
 void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std::vector<T>& scratch) {
   int const ranks = comm.size();
@@ -168,7 +168,7 @@ void reduce_in_ring(Comm& comm, std::span<T> data, reduction op, phase use, std:
 
 } // namespace detail
 
-/// Every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
+/// Sends every rank's `mine` to every rank, in rank order; `all` holds P times as many elements.
 ///
 /// Bruck's algorithm (Bruck et al. 1997): ceil(log2 P) messages, P-1 times `mine` sent, for any P.
 template <communicator Comm, class T>
@@ -192,8 +192,8 @@ void allgather(Comm& comm, std::span<T const> mine, std::span<T> all, phase use,
 
 /// Element-wise reduction of integers, in place, the same on every rank.
 ///
-/// Recursive doubling (Thakur et al. 2005): with 2^m <= P < 2^(m+1), m messages of the whole span, and where P is no
-/// power of two one more for the first 2(P - 2^m) ranks, which fold in pairs before and unfold after.
+/// Recursive doubling (Thakur et al. 2005): with 2^m <= P < 2^(m+1), m messages of the whole span. If P is no power of
+/// two, one more for the first 2(P - 2^m) ranks, which fold in pairs before and unfold after.
 template <communicator Comm, std::integral T>
 void allreduce_integers(Comm& comm, std::span<T> data, reduction op, phase use, collective_workspace& workspace) {
   int const rank = comm.rank();

@@ -26,15 +26,15 @@ enum class reduction : std::uint8_t { sum, min, max };
 
 /// One of the bulk messages that start together.
 struct bulk_message {
-  std::span<std::byte> bytes; ///< what is sent, or room for what arrives, in memory that the communicator reaches
+  std::span<std::byte> bytes; ///< bytes to send, or room for bytes that arrive, in memory that the communicator reaches
   int peer = 0;               ///< the rank it goes to or comes from
-  phase use = phase::control; ///< what it is for
-  bool receives = false;      ///< whether this rank receives it
+  phase use = phase::control; ///< its purpose
+  bool receives = false;      ///< true if this rank receives it
 };
 
 namespace detail {
 
-/// One element of a reduction. Sums of integers that do not fit wrap: damaged numbers may give any.
+/// One element of a reduction. Sums of integers that overflow wrap around: damaged numbers may give any sum.
 template <class T>
 T reduce_two(reduction op, T a, T b) {
   switch (op) {
@@ -113,61 +113,63 @@ concept knows_its_reach = requires(C const& comm) {
 /// A communicator is a handle: copies are cheap and stand for the same ranks. Peers are ranks of it.
 /// 1. `rank()`, `size()` — do not change.
 /// 2. `isend(bytes, peer, phase)`, `irecv(bytes, peer, phase)` — start a message of contiguous bytes in host memory.
-///    Both sides know its size. The bytes belong to the communicator until a wait says that the request is complete.
-///    Never block. Messages of one phase between two ranks arrive in the order they were sent.
-/// 3. `wait_all(requests)` — blocks until all active ones of these requests are complete, and makes them inactive. A
-///    communicator may have a time limit (`set_time_limit`, `time_limit`; each says what it is at first and what zero
-///    stands for; the same on all ranks): a wait that takes longer is an `error` (fault::timed_out) that names what the
-///    ranks were doing (`begin_operation`), the phase, the peers that have not answered and what is complete; the
-///    request stays active, to be cancelled. A wait releases this thread's lock to launch kernels (`launch_unlock`), or
-///    other threads cannot launch any.
-/// 4. `cancel(requests)` — ends the active ones of these requests, if any, without their messages; throws nothing.
+///    Both sides know its size. The bytes belong to the communicator until a wait has completed the request. Never
+///    block. Messages of one phase between two ranks arrive in the order they were sent.
+/// 3. `wait_all(requests)` — blocks until all active requests among these are complete, and makes them inactive. A
+///    communicator may have a time limit (`set_time_limit`, `time_limit`), the same on all ranks; each communicator
+///    documents its first value and the meaning of zero. A wait that takes longer is an `error` (fault::timed_out) that
+///    names the operation of the ranks (`begin_operation`), the phase, the peers that have not answered and the
+///    complete messages; the request stays active, to be cancelled. A wait releases this thread's lock to launch
+///    kernels (`launch_unlock`), otherwise other threads could not launch any.
+/// 4. `cancel(requests)` — ends the active requests among these, if any, without their messages; throws nothing.
 ///    Afterwards they are inactive and no receive writes to its room. A receive whose message is already arriving may
-///    wait for the rest of it; a send that does not end soon may be left to itself, and then its bytes are still read
-///    when its peer asks for them. What the other ranks send from now on, and expect, belongs to a collective that this
-///    rank has left: so the communicator is of no more use to it (`revocation`), and on all copies of it on this rank
-///    every call that starts a message is an `error` at once, with the first reason. A communicator that can tells the
-///    other ranks (`abort`): their waits end with an `error` (fault::abandoned) that says who has given up, and why.
+///    wait for the rest of it. A send that does not end soon may go on by itself; its bytes are then still read when
+///    its peer asks for them. Messages that the other ranks send or expect from now on belong to a collective that this
+///    rank has left. So this rank cannot use the communicator any more (`revocation`): on all its copies on this rank,
+///    every call that starts a message is an `error` at once, with the first reason. A communicator with `abort` tells
+///    the other ranks: their waits end with an `error` (fault::abandoned) that names the rank that has given up, and
+///    its reason.
 ///
 /// Every collective on numbers is built from these messages (`comm/collectives.hpp`), so that `counted` sees each byte.
 template <class C>
 concept control_communicator = std::copy_constructible<C> && detail::ranked<C> && detail::sends_and_receives<C> &&
                                detail::waits<C> && detail::cancels<C>;
 
-/// Bulk: groups of messages of data in the memory of kernels, where the transport reaches that.
+/// Bulk: groups of messages of data in the memory of kernels, if the transport reaches it.
 ///
-/// 1. `can_access<MemorySpace>()` — whether bulk messages may lie in that memory; the rest goes through `comm/staging`.
-/// 2. `start(exec, messages, requests)` — starts a group of messages together and gives a request for each, in their
+/// 1. `can_access<MemorySpace>()` — true if bulk messages may lie in that memory; other memory is staged
+///    (`message_buffer`).
+/// 2. `start(exec, messages, requests)` — starts a group of messages together and fills one request for each, in their
 ///    order. Never waits for a peer. Messages of one phase between two ranks arrive in the order they were started.
-/// 3. `ordered_by_instance` — a constant: whether messages take their place among the work enqueued on `exec`. Where it
-///    is false, the caller has waited for what touches the bytes (`message_group` does). Where it is true, a group may
-///    begin when the group before it has ended, so ranks start groups in orders that fit: what belongs together, such
-///    as a send and a receive of two ranks that exchange, is in the same group on both.
-/// 4. `tells_sizes` — a constant: whether a receive may offer more room than its message needs, and `request.bytes()`
-///    of a complete one says what arrived. Where it is false, the room of a receive is exactly as large as its message;
-///    `message_group` sends sizes ahead by control messages where the receiver cannot know them. A message that exceeds
-///    the room of its receive is an `error`.
-/// 5. `wait_all(requests)` — blocks until all active ones are complete: what arrived is seen by work that is enqueued
-///    afterwards on the instance that they were started with, and what was sent may be written again by such work.
-///    Where `ordered_by_instance` is true that may need no wait of the host.
+/// 3. `ordered_by_instance` — a constant: true if messages run in order with the work enqueued on `exec`. If it is
+///    false, the caller has waited for the work that touches the bytes (`message_group` does). If it is true, a group
+///    may begin only when the group before it has ended, so ranks start groups in matching orders: messages that belong
+///    together, such as a send and a receive of two ranks that exchange, are in the same group on both.
+/// 4. `tells_sizes` — a constant: true if a receive may offer more room than its message needs, and `request.bytes()`
+///    of a complete one returns the bytes that arrived. If it is false, the room of a receive is exactly as large as
+///    its message; `message_group` sends sizes ahead by control messages if the receiver cannot know them. A message
+///    that exceeds the room of its receive is an `error`.
+/// 5. `wait_all(requests)` — blocks until all active ones are complete. Work that is enqueued afterwards on the
+///    instance of their `start` sees the bytes that arrived, and may overwrite the bytes that were sent. If
+///    `ordered_by_instance` is true, the host may not have to wait for that.
 /// 6. `cancel(requests)` — as for control messages.
 /// 7. `allreduce(values, op, phase)` — in place over the whole span, in memory that the communicator reaches; same
 ///    length, operation and phase on all ranks; the result is bit-identical on all of them. It is the communicator's
-///    own: the yardstick that `dense` measures.
+///    own algorithm, the one that `dense` measures.
 template <class C>
 concept bulk_communicator =
     std::copy_constructible<C> && detail::ranked<C> && detail::starts_groups<C> && detail::knows_what_arrived<C> &&
     detail::reduces_everywhere<C> && detail::knows_its_reach<C>;
 
-/// Ranks that exchange messages: the only way in which the library talks between processes.
+/// Ranks that exchange messages: the only communication of the library between processes.
 ///
-/// Control messages and bulk data are two contracts, which one type keeps: an MPI communicator is both;
-/// `paired<Control, Bulk>` joins a bulk transport such as NCCL with any control beside it.
+/// There are two contracts, for control messages and for bulk data. One type fulfils both: an MPI communicator does;
+/// `paired<Control, Bulk>` joins a bulk transport such as NCCL with any control communicator.
 template <class C>
 concept communicator = control_communicator<C> && bulk_communicator<C>;
 
-/// Leaves all ranks of a communicator for a reason that this rank alone may have found: it can use the communicator no
-/// more, and a communicator that can tells the others why. Not collective.
+/// Gives up a communicator for a reason that this rank alone may know: this rank cannot use it any more, and a
+/// communicator with `abort` tells the others the reason. Not collective.
 template <class Comm>
 void leave(Comm& comm, error const& why) noexcept {
   if constexpr (requires { comm.abort(why); }) {
@@ -189,8 +191,8 @@ void start_one_by_one(Comm& comm, std::span<bulk_message const> messages,
 
 namespace detail {
 
-/// Tells a communicator what its messages are for from now on, where it wants to know: it then has a member of this
-/// name, with the last two arguments. Not collective; sends nothing.
+/// Tells a communicator the operation that its next messages belong to, if it has a member of this name, which takes
+/// the last two arguments. Not collective; sends nothing.
 template <class Comm>
 void begin_operation(Comm& comm, std::string_view name, std::int64_t number = -1) {
   if constexpr (requires { comm.begin_operation(name, number); }) {
@@ -210,7 +212,7 @@ bool takes_other_threads([[maybe_unused]] Comm const& comm) {
   }
 }
 
-/// `leave`; throws the reason.
+/// Calls `leave`, then throws the reason.
 template <class Comm>
 [[noreturn]] void abort(Comm& comm, error const& why) {
   leave(comm, why);

@@ -32,12 +32,12 @@ struct traffic {
   double words_received() const { return static_cast<double>(bytes_received) / 4; }
 };
 
-/// A communicator that counts what passes through it, per phase; copies share their counters.
+/// A communicator that counts its messages and bytes, per phase; copies share their counters.
 ///
-/// Messages are counted as they are handed over and as they arrive. The inner communicator's own `allreduce` hides its
-/// messages, so it is counted by the least that any algorithm can do: 2n(P-1)/P words each way in 2 ceil(log2 P)
-/// messages (Chan et al. 2007; Table 1 of the paper) — a floor, which favours the dense yardstick. `modelled()` tells
-/// how many of the bytes sent are of that kind.
+/// A message counts as sent when it is handed over, and as received when it has arrived. The inner communicator's own
+/// `allreduce` hides its messages, so it is counted as the least that any algorithm needs: 2n(P-1)/P words each way in
+/// 2 ceil(log2 P) messages (Chan et al. 2007; Table 1 of the paper). This lower bound favours the dense allreduce.
+/// `modelled()` tells how many of the sent bytes are counted in this way.
 template <communicator Comm>
 class counted : public communicator_decorator<Comm> {
   using decorator = communicator_decorator<Comm>;
@@ -45,7 +45,7 @@ class counted : public communicator_decorator<Comm> {
 public:
   using decorator::inner;
 
-  /// A message of the inner communicator, and what is to be counted when it has arrived.
+  /// A message of the inner communicator, and the data to count it when it has arrived.
   template <class Inner>
   class counted_request {
   public:
@@ -68,7 +68,7 @@ public:
     Inner inner_{};
     std::size_t capacity_ = 0;
     phase use_ = phase::control;
-    bool receives_ = false; // and nobody has counted what arrived
+    bool receives_ = false; // true for a receive that is not counted yet
   };
 
   using request = counted_request<typename Comm::request>;
@@ -77,7 +77,7 @@ public:
 
   explicit counted(Comm comm) : decorator(std::move(comm)), counters_(std::make_shared<counters>()) {}
 
-  /// The messages of these ranks are counted together with those of this one.
+  /// The survivors; their messages are counted together with those of this communicator.
   auto survivors()
     requires requires(Comm& comm) { comm.survivors(); }
   {
@@ -102,7 +102,7 @@ public:
     started.resize(messages.size());
     try {
       inner().start(exec, messages, std::span(started));
-    } catch (...) { // the caller has no request yet of those that have started
+    } catch (...) { // the caller has no request yet of the messages that have started
       inner().cancel(std::span(started));
       throw;
     }
@@ -153,7 +153,7 @@ public:
     return sum;
   }
 
-  /// Bytes sent that are a floor for the inner communicator's own allreduce rather than counted messages.
+  /// Sent bytes that are a lower bound for the inner communicator's own allreduce, not counted messages.
   std::int64_t modelled() const { return counters_->modelled; }
 
   void reset() {
@@ -166,7 +166,7 @@ private:
     std::array<traffic, phase_count> phases{};
     std::int64_t modelled = 0;
     std::vector<typename Comm::bulk_request> started; // scratch of `start`
-    std::vector<typename Comm::request> control;      // and for waits
+    std::vector<typename Comm::request> control;      // scratch of waits
     std::vector<typename Comm::bulk_request> bulk;
   };
 
@@ -192,7 +192,7 @@ private:
         t.messages_received += 1;
         if constexpr (requires { each.inner_.bytes(); }) {
           t.bytes_received += static_cast<std::int64_t>(each.inner_.bytes());
-        } else { // there was room for exactly what arrived
+        } else { // the room is exactly as large as the message
           t.bytes_received += static_cast<std::int64_t>(each.capacity_);
         }
       }

@@ -11,9 +11,9 @@ namespace oktopk {
 
 /// Base of a communicator around another one: of `counted`, of `checked`, and of your own.
 ///
-/// Is a copy of the inner communicator, so all that it has passes on: time limits and `abort` too. A derived class hides
-/// what it changes: one that hides `isend` also hides `start` if bulk messages are to change alike
-/// (`start_one_by_one`), and one with request types of its own hides all that starts a message, waits or cancels.
+/// It is a copy of the inner communicator with all of its members, time limits and `abort` too. A derived class hides
+/// the members that it changes. If it hides `isend`, it also hides `start` if bulk messages are to change alike
+/// (`start_one_by_one`). If it has request types of its own, it hides all members that start a message, wait or cancel.
 template <communicator Comm>
 class communicator_decorator : public Comm {
   static_assert(!std::is_polymorphic_v<Comm>,
@@ -28,10 +28,10 @@ protected:
 
 namespace detail {
 
-/// Lends requests that are parts of others to one wait of the inner communicator, for it to see them together, under
-/// one time limit; they are back where they were when this goes out of scope.
+/// Lends requests that are parts of other requests to one wait of the inner communicator, so that it sees them
+/// together, under one time limit. At the end of the scope they return to their places.
 ///
-/// Appends to `storage`, which outlives this and is not made longer meanwhile but by others of these.
+/// Appends to `storage`, which outlives this. Meanwhile only objects of this class make it longer.
 template <class Request, class Inner>
 class lent_requests {
   using part_type = Inner Request::*; // by name, or nvcc writes parentheses that g++ warns of

@@ -53,7 +53,7 @@ public:
     current() = nullptr;
   }
 
-  /// From inside: back to whoever resumed, until the next `resume`.
+  /// Called from inside: returns to the caller of `resume`, until the next `resume`.
   void leave() { switch_to(outside_, inside_, outside_stack_, outside_stack_size_, &inside_fake_stack_); }
 
   bool finished() const { return finished_; }
@@ -74,7 +74,7 @@ private:
       }
       mprotect(base_, guard_, PROT_NONE);
 #ifdef OKTOPK_DETAIL_FIBER_ASAN
-      // The marks of a stack that lay here before, and was left by an exception, outlive it.
+      // An earlier stack at this address that was left by an exception may have left its marks.
       __asan_unpoison_memory_region(begin(), size());
 #endif
     }
@@ -90,7 +90,7 @@ private:
     void* base_;
   };
 
-  // The runtime keeps exceptions being handled per thread; each fibre must keep its own.
+  // The C++ runtime stores the exceptions that are being handled per thread; each fibre must keep its own.
   struct exception_globals {
     void* caught = nullptr;
     unsigned int uncaught = 0;

@@ -12,10 +12,10 @@ namespace oktopk {
 
 /// One of P ranks inside one process: for tests, for debugging without a launcher, and for several ranks on one device.
 ///
-/// Made by `in_process::run` alone. Sends complete when they are received (as the strictest MPI would), so a program
-/// that relies on buffering deadlocks here — and is told so: when every rank waits, each of them gets an `error` that
-/// says who waits for what. A rank that gives up tells all others at once. Each rank has a time limit of its own; none
-/// where it is zero. That nobody can go on is an error at once.
+/// Made by `in_process::run` alone. A send completes when it is received (as the strictest MPI would do it), so a
+/// program that relies on buffering deadlocks here, and is told so: when every rank waits, each rank gets an `error`
+/// that says which rank waits for what. A rank that gives up tells all others at once. Each rank has its own time
+/// limit; zero stands for none. If no rank can continue, that is an error at once.
 class in_process_communicator : public detail::limited_communicator<in_process_communicator, detail::in_process_member,
                                                                     detail::in_process_member*> {
 public:
@@ -63,14 +63,15 @@ public:
   /// Time since the ranks began: virtual in a simulation.
   std::chrono::nanoseconds elapsed() const { return group().elapsed(); }
 
-  /// Tells all ranks that this one cannot go on: their waits for what has not arrived, and all that they start, end
-  /// with an `error` (fault::abandoned) that has this reason. A wait beyond the time limit and `cancel` do the same.
+  /// Tells all ranks that this one cannot continue. Their waits for messages that have not arrived, and all messages
+  /// that they start, end with an `error` (fault::abandoned) with this reason. A wait beyond the time limit and
+  /// `cancel` do the same.
   void abort(error const& why) noexcept { group().abort(*shared_, why); }
 
-  /// A communicator of all ranks that have not ended, in their order, to go on with where this one has broken down.
+  /// A communicator of all ranks that have not ended, in their order, for the work after this one has failed.
   ///
-  /// Collective among those ranks: waits until each of them has called it or ended; an `error` (fault::timed_out) where
-  /// that takes longer than the time limit, which the new one has, too. Sends nothing.
+  /// Collective among those ranks: waits until each of them has called it or ended; an `error` (fault::timed_out) if
+  /// that takes longer than the time limit. The new communicator has the same limit. Sends nothing.
   in_process_communicator survivors() { return in_process_communicator(group().survivors(*shared_)); }
 
   template <class T>
@@ -104,8 +105,8 @@ namespace detail {
 // Distance of a rank that returned, or died by the plan of a simulation.
 inline constexpr int no_cause = 4;
 
-// Distance of what a rank threw from the cause of a failure: 0 for the cause, more for a rank that waited too long,
-// could not go on, or heard that another rank has given up.
+// Distance of an exception of a rank from the cause of a failure: 0 for the cause, more for a rank that waited too
+// long, could not continue, or heard that another rank has given up.
 inline int distance_from_cause(std::exception_ptr const& thrown) {
   try {
     if (thrown) {
@@ -139,7 +140,7 @@ struct options {
 /// A smaller stack is refused: messages, an exception and a small kernel fit on this one.
 inline constexpr std::size_t least_stack_bytes = std::size_t(64) << 10;
 
-/// Runs `body(in_process_communicator)` on `ranks` ranks and gives what each rank threw (null where it returned).
+/// Runs `body(in_process_communicator)` on `ranks` ranks. Returns the exception of each rank, null if it returned.
 template <class Body>
 std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options const& how = {}) {
   if (ranks < 1) {
@@ -159,8 +160,9 @@ std::vector<std::exception_ptr> run_and_collect(int ranks, Body&& body, options 
                       [&](int rank) { all.forget(rank); });
 }
 
-/// Runs `body(in_process_communicator)` on `ranks` ranks; rethrows the first failure that is not merely somebody
-/// hearing of, or waiting for, a rank that failed. That a rank died by the plan of a simulation is no failure.
+/// Runs `body(in_process_communicator)` on `ranks` ranks. If ranks failed, rethrows the exception that is nearest to
+/// the cause, not one of a rank that only waited for, or heard of, a failed rank. A death by the plan of a simulation
+/// is no failure.
 template <class Body>
 void run(int ranks, Body&& body, options const& how = {}) {
   auto const all = run_and_collect(ranks, std::forward<Body>(body), how);

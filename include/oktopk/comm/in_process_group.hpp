@@ -26,27 +26,27 @@ class in_process_group;
 struct in_process_message;
 class in_process_schedule;
 
-/// What decides who goes on and what becomes of messages: here a rank runs until it waits, and a message arrives when its
-/// two sides have met. The hook of a simulation (`comm/simulation.hpp`).
+/// Decides which rank runs next and what happens to messages. Here a rank runs until it waits, and a message arrives
+/// when its two sides have met. A simulation overrides this (`comm/simulation.hpp`).
 class in_process_events {
 public:
   in_process_events() = default;
   in_process_events& operator=(in_process_events&&) = delete;
   virtual ~in_process_events() = default;
 
-  /// Time since the world began.
+  /// Time since the start of the run.
   virtual std::chrono::nanoseconds now() const { return std::chrono::steady_clock::now() - start_; }
   virtual void run(in_process_schedule& ranks);
-  /// A rank comes to a wait, or leaves it; throws `rank_died` where it may not go on.
+  /// Called when a rank comes to a wait, or leaves it; throws `rank_died` if it may not continue.
   virtual void step(int /*fiber*/) {}
   virtual bool has_died(int /*fiber*/) const { return false; }
-  /// A rank is about to start a message: others may go on before; throws as `step`.
+  /// Called before a rank starts a message: others may run first; throws as `step` does.
   virtual void before_message(in_process_schedule& /*ranks*/, int /*fiber*/) {}
-  /// Hands a message to its group, or does otherwise; gives the one that its rank waits for.
+  /// Hands a message to its group, or handles it in another way; returns the message that its rank waits for.
   virtual in_process_message* post(in_process_group& group, in_process_message message);
-  /// The two sides of a message have met.
+  /// Called when the two sides of a message have met.
   virtual void launch(in_process_message& from, in_process_message* to);
-  /// Nothing of a rank arrives any more, and nothing arrives there; of one group, or of all where it is null.
+  /// No message from or to a rank arrives any more; in one group, or in all groups if `group` is null.
   virtual void recall(int /*fiber*/, void const* /*group*/) noexcept {}
 
 private:
@@ -55,8 +55,8 @@ private:
 
 enum class wait_end : std::uint8_t { ready, late, stuck };
 
-/// Ranks as fibres of one thread: the one that runs goes on until it waits for something that is not there yet, unless
-/// events decide otherwise.
+/// Ranks as fibres of one thread. A rank runs until it waits for something that is not there yet, unless the events
+/// decide otherwise.
 class in_process_schedule {
 public:
   using time = std::chrono::nanoseconds;
@@ -64,9 +64,9 @@ public:
 
   struct wait_state {
     bool waits = false;
-    std::function<bool()> ready{}; ///< these two refer to objects of who waits, and so have no memory of their own
+    std::function<bool()> ready{}; ///< these two refer to objects of the waiting rank, and so own no memory
     std::function<std::string()> describe{};
-    time until = never; ///< when the wait is late
+    time until = never; ///< the time after which the wait is late
     bool late = false;
 
     bool is_over(time at) {
@@ -88,22 +88,22 @@ public:
     return std::all_of(fibers_.begin(), fibers_.end(), [](auto const& each) { return each->finished(); });
   }
 
-  /// True once no rank could go on; from then on all do, one after the other, and their waits end.
+  /// True after a deadlock. From then on all ranks run again, one after the other, and their waits end.
   bool is_stuck() const { return stuck_; }
   std::string const& stuck_report() const { return stuck_report_; }
 
-  /// Since the world began.
+  /// Time since the start of the run.
   time now() const { return events_->now(); }
 
-  /// A later time, or never.
+  /// Returns at + by, or `never` if that is too large.
   static time sum(time at, time by) { return by < never - at ? at + by : never; }
 
-  /// Lets other ranks run until `ready` holds, or for so long, unless that is zero; `describe` says what for, should
-  /// nobody be able to go on.
+  /// Lets other ranks run until `ready` is true, or until `limit` has passed, unless that is zero. `describe` returns
+  /// the aim of the wait, for the report of a deadlock.
   template <class Ready, class Describe>
   wait_end wait(int fiber, Ready const& ready, Describe const& describe, time limit) {
     events_->step(fiber);
-    // Once nobody could go on nothing is delivered any more: what is there may belong to a rank that is being unwound.
+    // After a deadlock nothing is delivered any more: a message may belong to a rank whose stack is being unwound.
     if (!stuck_ && ready()) {
       return wait_end::ready;
     }
@@ -119,7 +119,8 @@ public:
     return end;
   }
 
-  /// Runs one body per rank to its end and gives what each of them threw. `leave(rank)` is called where one has ended.
+  /// Runs one body per rank to its end. Returns the exception of each rank. `leave(rank)` is called when a rank has
+  /// ended.
   std::vector<std::exception_ptr> run(std::function<void(int)> const& body, std::size_t stack_bytes,
                                       std::function<void(int)> const& leave) {
     for (std::size_t rank = 0; rank < fibers_.size(); ++rank) {
@@ -134,7 +135,7 @@ public:
     return failures;
   }
 
-  /// From outside of all ranks: runs one until it leaves or ends.
+  /// Called from outside of all ranks: runs one rank until it leaves its fibre or ends.
   void go_on(int fiber) {
     fibers_[index(fiber)]->resume();
     if (has_finished(fiber)) {
@@ -142,7 +143,7 @@ public:
     }
   }
 
-  /// From inside a rank: lets others run.
+  /// Called from inside a rank: lets others run.
   void pause(int fiber) {
     state(fiber) = {};
     fibers_[index(fiber)]->leave();
@@ -178,7 +179,7 @@ private:
 inline void in_process_events::run(in_process_schedule& ranks) {
   while (!ranks.has_ended()) {
     bool moved = false;
-    auto const at = now(); // that of the last turn is good enough for limits
+    auto const at = now(); // one time for each turn is exact enough for limits
     for (int rank = 0; rank < ranks.size(); ++rank) {
       auto& state = ranks.state(rank);
       if (!ranks.has_finished(rank) && (ranks.is_stuck() || !state.waits || state.is_over(at))) {
@@ -192,7 +193,7 @@ inline void in_process_events::run(in_process_schedule& ranks) {
   }
 }
 
-/// One side of a message: what a rank sends, or its room for what it receives.
+/// One side of a message: the bytes that a rank sends, or its room for the bytes that it receives.
 struct in_process_message {
   bool receives = false;
   bool done = false;
@@ -203,11 +204,11 @@ struct in_process_message {
   std::byte* data = nullptr;
   std::size_t size = 0;
   std::size_t arrived = 0;
-  void const* group = nullptr;                    ///< in which it is sent
-  int fiber = 0;                                  ///< that owns it: its rank in the communicator of all ranks
-  std::uint64_t number = 0;                       ///< in a simulation: of all messages of its rank
-  in_process::planned_fault const* hit = nullptr; ///< in a simulation: what a planned fault does to it
-  in_process_message* next = nullptr;             ///< in its line
+  void const* group = nullptr;                    ///< group in which it is sent
+  int fiber = 0;                                  ///< fibre that owns it: its rank in the communicator of all ranks
+  std::uint64_t number = 0;                       ///< in a simulation: its number among all messages of its rank
+  in_process::planned_fault const* hit = nullptr; ///< in a simulation: the planned fault that strikes it
+  in_process_message* next = nullptr;             ///< next message in its line
 };
 
 /// The messages from one rank to another in one phase whose other side is missing, oldest first: all of them are sends,
@@ -254,26 +255,26 @@ inline void in_process_events::launch(in_process_message& from, in_process_messa
 
 using in_process_messages = object_pool<in_process_message>;
 
-/// A rank of a group: what its communicator shares with the group.
+/// A rank of a group: the state that its communicator shares with the group.
 struct in_process_member : shared_state {
   in_process_group* group = nullptr;
   int rank = 0;
   int fiber = 0;
-  int teller = -1;               ///< who has told this rank that it has given up
-  revocation received;           ///< why
-  void* joined = nullptr;        ///< what it joins an allreduce with
-  std::size_t joined_size = 0;   ///< in numbers
+  int teller = -1;               ///< rank that told this rank that it has given up
+  revocation received;           ///< the reason of that rank
+  void* joined = nullptr;        ///< its values in an allreduce
+  std::size_t joined_size = 0;   ///< number of these values
   std::size_t successions = 0;   ///< calls of `survivors`
-  error lost = order_is_lost(0); ///< why it leaves where it cancels: made before memory can be missing
+  error lost = order_is_lost(0); ///< reason of a cancel: made before memory can be missing
 };
 
-/// State that the communicators of one group of ranks share: their messages, and what each rank knows of the group's
-/// end.
+/// State that the communicators of one group of ranks share: their messages, and for each rank the failures that it
+/// knows of.
 class in_process_group {
 public:
   using member = in_process_member;
 
-  /// `fibers`: of the ranks, ascending.
+  /// `fibers`: the fibre of each rank, ascending.
   in_process_group(in_process_schedule& schedule, in_process_messages& messages, std::vector<int> const& fibers)
       : schedule_(schedule), messages_(messages), lines_(fibers.size() * fibers.size() * phase_count),
         members_(fibers.size()) {
@@ -297,7 +298,7 @@ public:
     return schedule_.events().post(*this, message);
   }
 
-  /// Joins a message and its other side, or lets it wait for that.
+  /// Joins a message with its other side, or lets it wait for that.
   in_process_message* meet(in_process_message const& message) {
     in_process_message* const added = keep(message);
     in_process_line& waiting = message.receives ? line(message.peer, message.owner, message.use)
@@ -313,12 +314,12 @@ public:
     return added;
   }
 
-  /// A message that meets no other side.
+  /// Stores a message; does not look for its other side.
   in_process_message* keep(in_process_message const& message) { return messages_.take(message); }
   void release(in_process_message* message) noexcept { messages_.release(message); }
 
-  /// A rank leaves the others in the middle of something. All of its messages end: also one whose request was lost
-  /// when the start of the next one threw. What has not arrived yet never will.
+  /// A rank cancels: it leaves the others in the middle of an operation. All of its messages end, also one whose
+  /// request was lost when the start of the next one threw. Messages that have not arrived yet never arrive.
   void note_cancelled(member& mine) noexcept {
     drop_messages_of(mine.rank);
     schedule_.events().recall(mine.fiber, this);
@@ -337,7 +338,8 @@ public:
     }
   }
 
-  /// Lets other ranks run until `ready` holds; `report` gives the `wait_report`, should that never happen.
+  /// Lets other ranks run until `ready` is true. `report` returns the `wait_report` for the error if that never
+  /// happens.
   template <class Ready, class Report>
   void wait(member& mine, Ready const& ready, Report const& report) {
     auto const ready_or_told = [&] { return ready() || mine.teller >= 0 || mine.broken; };
@@ -366,7 +368,7 @@ public:
     };
     wait(
         mine, [&] { return still_in_allreduce_ == 0; }, everybody);
-    throw_if_broken(mine); // somebody may have left in vain, and with its numbers
+    throw_if_broken(mine); // a rank may have joined, then given up and left, and its values with it
     mine.joined = data.data();
     mine.joined_size = data.size();
     if (++joined_ == size()) {
@@ -392,7 +394,7 @@ public:
     }
   }
 
-  /// This rank among those that have not ended, once all of them ask for it.
+  /// Returns this rank's member in a group of the ranks that have not ended. Waits until all of them have asked for it.
   member& survivors(member& mine) {
     std::size_t const which = mine.successions++;
     auto const everybody = [&] {
@@ -429,7 +431,7 @@ public:
                 "rank " + std::to_string(mine.rank) + " came too late to be one of the survivors");
   }
 
-  /// For a rank that ends: its unmatched messages lie in memory that goes with it.
+  /// Called when a rank ends: drops its unmatched messages, whose memory goes with the rank.
   void forget(int fiber) {
     schedule_.events().recall(fiber, nullptr);
     for (member const& each : members_) {
@@ -443,11 +445,11 @@ public:
   }
 
 private:
-  // For each call that starts a message.
+  // Called by each call that starts a message.
   void begin_step(member& mine) {
     throw_if_broken(mine);
     schedule_.events().before_message(schedule_, mine.fiber);
-    throw_if_broken(mine); // as others may have gone on meanwhile
+    throw_if_broken(mine); // other ranks may have run meanwhile
   }
 
   static void throw_if_broken(member& mine) {
@@ -477,7 +479,7 @@ private:
 
   in_process_schedule& schedule_;
   in_process_messages& messages_;
-  std::vector<in_process_line> lines_; // by sender, receiver and phase, so that no message looks for its other side
+  std::vector<in_process_line> lines_; // by sender, receiver and phase, so that a message finds its other side at once
   std::vector<member> members_;
   int joined_ = 0;
   int still_in_allreduce_ = 0;

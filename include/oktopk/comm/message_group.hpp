@@ -11,11 +11,10 @@
 
 namespace oktopk::detail {
 
-/// A grow-only array of bytes that kernels of `E` write and read, and that messages travel from and to.
+/// An array of bytes that only grows. Kernels of `E` write and read it; messages are sent from it and received into it.
 ///
-/// Where the communicator reaches the execution space's memory the two are one array. Where not, messages use
-/// page-locked host memory, and `push` and `pull` copy the bytes that travel — those and no others — on the caller's
-/// instance.
+/// If the communicator reaches the execution space's memory, kernels and messages use one array. If not, messages use
+/// page-locked host memory, and `push` and `pull` copy the bytes that travel, and no others, on the caller's instance.
 template <execution_space E>
 class message_buffer {
 public:
@@ -43,7 +42,7 @@ public:
     return {begin + offset, static_cast<std::size_t>(bytes)};
   }
 
-  /// Writes one number where messages see it; the host does this, kernels must not write the same place.
+  /// Writes one number where messages see it. The host does this, so kernels must not write the same place.
   void put(E const& exec, std::int64_t offset, std::uint64_t number) const {
     if (host_writes()) {
       std::memcpy(wire(offset, sizeof(number)).data(), &number, sizeof(number));
@@ -67,21 +66,22 @@ public:
     return number;
   }
 
-  /// Enqueues the copy from kernels' memory to the wire's, where they differ.
+  /// Enqueues the copy from the memory of kernels to that of messages, if they differ.
   void push(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (staged_ && bytes > 0) {
       enqueue_copy<wire_space, memory_space>(exec, wire_.data() + offset, data() + offset, bytes);
     }
   }
 
-  /// Enqueues the copy from the wire's memory to kernels'; the wire's bytes must stay until the next fence.
+  /// Enqueues the copy from the memory of messages to that of kernels; the messages' bytes must stay until the next
+  /// fence.
   void pull(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (staged_ && bytes > 0) {
       enqueue_copy<memory_space, wire_space>(exec, data() + offset, wire_.data() + offset, bytes);
     }
   }
 
-  /// Sets bytes to zero where messages see them: enqueued where that is the memory of a device.
+  /// Sets bytes to zero where messages see them; the work is enqueued if that is the memory of a device.
   void clear(E const& exec, std::int64_t offset, std::int64_t bytes) const {
     if (bytes > 0 && host_writes()) {
       std::memset(wire(offset, bytes).data(), 0, static_cast<std::size_t>(bytes));
@@ -90,8 +90,8 @@ public:
     }
   }
 
-  /// Copies bytes of another buffer, as messages see them on both sides. `exec` has been waited for since they were
-  /// written; the copy is done, or enqueued where kernels and messages share memory on a device.
+  /// Copies bytes of another buffer, in the memory that messages see on both sides. The caller has waited for `exec`
+  /// since they were written. The copy is done, or only enqueued if kernels and messages share memory on a device.
   void copy(E const& exec, std::int64_t offset, message_buffer const& from, std::int64_t from_offset,
             std::int64_t bytes) const {
     if (host_writes()) {
@@ -102,7 +102,7 @@ public:
   }
 
 private:
-  // True where the host writes and reads what messages see.
+  // True if the host writes and reads the memory of messages.
   bool host_writes() const { return staged_ || !is_device<E>; }
 
   buffer<std::byte, memory_space> kernel_;
@@ -110,13 +110,13 @@ private:
   bool staged_ = false;
 };
 
-/// Knowledge of the receiver of a message about its size, before it arrives.
+/// The receiver's knowledge of the size of a message before it arrives.
 enum class message_size : std::uint8_t {
   known,   ///< the room of the receive is exactly as large as the message
   unknown, ///< the room is at least as large
 };
 
-/// Words that announce the sizes of so many messages of unknown size over a communicator.
+/// The words that announce the sizes of `messages` messages of unknown size over a communicator.
 template <communicator Comm>
 constexpr double announcement_words(double messages) {
   return Comm::tells_sizes ? 0 : 2 * messages;
@@ -125,16 +125,16 @@ constexpr double announcement_words(double messages) {
 /// Bulk messages of one step of a collective, started in groups.
 ///
 /// `send` and `receive` name messages and give each a number; `start` starts all that were named since the last start
-/// as one group, so that several groups can be under way; `wait` waits for one message, `wait_all` for all. Sizes that
-/// a receiver does not know travel ahead, as control messages of 2 words each, where the transport cannot tell them;
-/// otherwise nothing is sent beside the messages. Allocates nothing once `reserve` has made room. Not to be copied
-/// while messages are under way: a `cancel_on_unwind` guard names `requests()`.
+/// as one group, so that several groups can be under way; `wait` waits for one message, `wait_all` for all. A size that
+/// the receiver does not know is sent ahead, as a control message of 2 words, if the transport cannot tell it;
+/// otherwise only the messages are sent. Allocates nothing once `reset` has made room. Not to be copied while messages
+/// are under way, since a `cancel_on_unwind` guard refers to `requests()`.
 template <communicator Comm>
 class message_group {
 public:
   using request = typename Comm::bulk_request;
 
-  /// Forgets all messages, which must be complete, and makes room for so many.
+  /// Forgets all messages, which must be complete, and makes room for `messages` new ones.
   void reset(std::size_t messages) {
     named_.clear();
     sizes_.clear();
@@ -153,13 +153,13 @@ public:
     return add({space, peer, use, true}, size);
   }
 
-  /// Names a message to send; the same holds for its bytes. `size` is as the receiver has it.
+  /// Names a message to send; its bytes belong to the communicator as above. `size` is the same as at the receiver.
   std::size_t send(std::span<std::byte> bytes, int peer, phase use, message_size size = message_size::unknown) {
     return add({bytes, peer, use, false}, size);
   }
 
-  /// Starts what was named, after the kernels enqueued on `exec`, which write what is sent or read what was received
-  /// before; `label` names the fence that a transport on the host needs.
+  /// Starts the named messages after the kernels enqueued on `exec`, which write the bytes to send or read the bytes
+  /// received before; `label` names the fence that a transport on the host needs.
   template <execution_space E>
   void start(E const& exec, Comm& comm, char const* label) {
     if constexpr (!Comm::ordered_by_instance) {
@@ -168,7 +168,7 @@ public:
     start(exec, comm);
   }
 
-  /// Starts what was named: no kernel that was enqueued since the last fence touches its bytes.
+  /// Starts the named messages; no kernel that was enqueued since the last fence touches their bytes.
   template <execution_space E>
   void start(E const& exec, Comm& comm) {
     if constexpr (!Comm::tells_sizes) {
@@ -238,7 +238,7 @@ private:
   std::size_t started_ = 0;
 };
 
-/// Starts one bulk message; none where there is nothing to move. The caller has waited for what touches its bytes.
+/// Starts one bulk message; none if it has no bytes. The caller has waited for the kernels that touch its bytes.
 template <execution_space E, communicator Comm>
 typename Comm::bulk_request start_single(E const& exec, Comm& comm, bulk_message const& message) {
   static_assert(!Comm::ordered_by_instance,

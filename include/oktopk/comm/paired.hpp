@@ -9,10 +9,10 @@
 
 namespace oktopk {
 
-/// A communicator of two: control messages by one, bulk data by another, between the same ranks in the same order.
+/// A communicator made of two: one for control messages, one for bulk data, between the same ranks in the same order.
 ///
-/// For transports that move data of a device and nothing else, such as NCCL: MPI, or any other control, carries the few
-/// numbers of the host beside it. Keeps copies of both.
+/// For transports that move only data of a device, such as NCCL: MPI, or any other control communicator, carries the
+/// few numbers of the host. Keeps copies of both.
 template <control_communicator Control, bulk_communicator Bulk>
   requires(!std::same_as<typename Control::request, typename Bulk::bulk_request>)
 class paired {
@@ -45,7 +45,7 @@ public:
     bulk_.set_time_limit(limit);
   }
 
-  /// Sets the limits of both halves, as `time_limits` gave them.
+  /// Sets the limits of both halves, as `time_limits` returns them.
   template <class ControlLimits, class BulkLimits>
   void set_time_limit(std::pair<ControlLimits, BulkLimits> const& limits) {
     control_.set_time_limit(limits.first);
@@ -68,7 +68,7 @@ public:
     return bulk_.time_limit();
   }
 
-  /// By the control half, which speaks for both.
+  /// Calls `abort` of the control half, which tells the other ranks for both.
   void abort(error const& why) noexcept
     requires requires(Control& control) { control.abort(why); }
   {
@@ -86,7 +86,7 @@ public:
 
   void wait_all(std::span<bulk_request> requests) { bulk_.wait_all(requests); }
 
-  /// Ends messages of one kind; afterwards neither kind can be used.
+  /// Ends messages of one kind; afterwards neither half can be used.
   void cancel(std::span<request> requests) noexcept {
     control_.cancel(requests);
     bulk_.cancel(std::span<bulk_request>());

@@ -10,16 +10,17 @@
 #include <tuple>
 #include <utility>
 
-/// What ends messages when a rank leaves, and the sentences of a communicator whose ranks do not come together any more.
+/// The end of messages when a rank leaves, and the error sentences of a communicator whose ranks can no longer meet.
 namespace oktopk::detail {
 
-/// Ends the messages of a collective that is left by an exception, so that none arrives in memory that is gone.
+/// Ends the messages of a collective that is left by an exception, so that none arrives in memory that no longer
+/// exists.
 ///
-/// To be made before the first message, and after the memory of all of them: `cancel_on_unwind const guard(comm,
-/// sends_, receives_);`. Names the requests, single ones and arrays or vectors that may still grow, which must outlive
-/// it. Where an exception leaves the scope, what is active of them is cancelled, and the communicator is of no more use
-/// to this rank (see `communicator`): so nothing may be thrown in the scope that all ranks throw alike and live on
-/// after. Costs nothing else.
+/// To be made before the first message, and after the memory of all of them:
+/// `cancel_on_unwind const guard(comm, sends_, receives_);`. It names the requests: single ones, and arrays or vectors
+/// that may still grow. They must outlive it. If an exception leaves the scope, the active requests are cancelled, and
+/// this rank cannot use the communicator any more (see `communicator`). So the scope must not throw an error that all
+/// ranks throw alike and after which they continue. Costs nothing else.
 template <class Comm, class... Requests>
 class cancel_on_unwind {
 public:
@@ -52,12 +53,12 @@ private:
   int exceptions_;
 };
 
-/// The common work of the ranks of a communicator, for the sentences of errors.
+/// The operation that the ranks of a communicator do together, for the sentences of errors.
 struct operation {
-  std::string name{};       ///< of an algorithm, or of what is made together; empty before the first
-  std::int64_t number = -1; ///< of the call, from 0 on; negative where that says nothing
+  std::string name{};       ///< of an algorithm, or of the object that ranks make; empty before the first
+  std::int64_t number = -1; ///< of the call, from 0 on; negative if it has no meaning
 
-  /// Allocates nothing once a name as long was there.
+  /// Allocates nothing if an earlier name was as long.
   void begin(std::string_view what, std::int64_t which) {
     name.assign(what);
     number = which;
@@ -70,7 +71,7 @@ struct operation {
   std::string where() const { return name.empty() ? std::string() : " in " + text(); }
 };
 
-/// Why a communicator is of no more use to this rank; the first reason stays.
+/// The reason why this rank cannot use a communicator any more; the first reason is kept.
 ///
 /// Part of a communicator, shared by its copies. Not for several threads at once.
 class revocation {
@@ -79,7 +80,7 @@ public:
   fault code() const { return code_; }
   std::string const& reason() const { return reason_; }
 
-  /// Keeps a reason unless there is one. Where memory for the sentence is missing the fault is kept alone.
+  /// Keeps a reason unless there is one. If memory for the sentence is missing, only the fault is kept.
   void note(error const& why) noexcept {
     if (code_ == fault::none) {
       code_ = why.code();
@@ -96,7 +97,7 @@ public:
     throw why;
   }
 
-  /// For each call that would start a message.
+  /// Called by each call that would start a message.
   void throw_if_happened() const {
     if (*this) {
       throw error(code_, "the communicator cannot be used any more: " + reason_);
@@ -110,7 +111,7 @@ private:
 
 /// State that the copies of a communicator on one rank share.
 struct shared_state {
-  std::chrono::nanoseconds time_limit = usual_time_limit; ///< none where it is zero
+  std::chrono::nanoseconds time_limit = usual_time_limit; ///< zero stands for none
   operation during;
   revocation broken;
 
@@ -118,7 +119,7 @@ struct shared_state {
 };
 
 /// Base of a communicator whose waits have a time limit: all copies share it, and it is the same on all ranks. Bulk
-/// messages are single ones of host memory, unless `Communicator` hides these members.
+/// messages are started one by one and lie in host memory, unless `Communicator` hides these members.
 template <class Communicator, class State, class Pointer = std::shared_ptr<State>>
 class limited_communicator {
 public:
@@ -149,7 +150,7 @@ protected:
 
 class wait_report;
 
-/// Base of a request: its message, for the report of a wait.
+/// Base of a request: the data of its message for the report of a wait.
 class reported_request {
 public:
   bool receives() const { return receives_; }
@@ -165,7 +166,7 @@ protected:
   phase use_ = phase::control;
 };
 
-/// A request of a transport that keeps the message itself, which `Pointer` leads to, until it is over.
+/// A request of a transport that stores the message itself until it is over; `Pointer` points to it.
 template <class Communicator, class Pointer>
 class held_request : public reported_request {
 public:
@@ -178,7 +179,7 @@ private:
   explicit held_request(Pointer message)
       : reported_request(message->receives, message->peer, message->use), message_(std::move(message)) {}
 
-  // A message that is over is in no report any more.
+  // A message that is over is in no later report.
   Pointer take() noexcept {
     peer_ = -1;
     return std::exchange(message_, nullptr);
@@ -188,13 +189,13 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// The messages of a wait, complete or not: for its error, where it was in vain.
+/// The messages of a wait, complete or not, for the error of a wait that fails.
 class wait_report {
 public:
-  /// `what`: the aim of a wait that is for no messages: "for everybody in an allreduce".
+  /// `what`: the aim of a wait that waits for no messages: "for everybody in an allreduce".
   explicit wait_report(std::string const& what = {}) : open_(what) {}
 
-  /// The messages of requests that were started ever, of which `is_complete(request)`.
+  /// Lists the messages of all requests that were ever started; `is_complete(request)` is true for the complete ones.
   template <class Request, class Complete>
   wait_report(std::span<Request> requests, Complete const& is_complete) {
     for (Request& each : requests) {
@@ -227,7 +228,7 @@ private:
   std::string complete_;
 };
 
-/// The error of a rank whom another one has told that it has given up.
+/// The error of a rank that has heard from the rank `teller` that it has given up.
 inline error abandoned_by(int teller, operation const& during, std::string const& reason) {
   return {fault::abandoned, "rank " + std::to_string(teller) + " has given up" +
                                 (during.name.empty() ? "" : " (this rank was" + during.where() + ")") + ": " + reason};

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-/// Processes of one node as ranks, over shared memory of POSIX; for Linux, whose futexes let ranks of several processes
-/// sleep and whose locks of files go with the process that holds them.
+/// Processes of one node as ranks, over POSIX shared memory. For Linux only: its futexes let ranks of several processes
+/// sleep, and its file locks end with the process that holds them.
 
 #include <oktopk/comm/collectives.hpp>
 #include <oktopk/core/kokkos_ext/execution.hpp>
@@ -32,21 +32,21 @@ struct shared_message {
   int peer;
   phase use;
   std::byte* data;
-  std::uint64_t capacity; ///< bytes to send, or room for what arrives
-  std::uint64_t size;     ///< as it is in the ring
+  std::uint64_t capacity; ///< bytes to send, or room for the bytes that arrive
+  std::uint64_t size;     ///< size in the ring
   std::uint64_t moved = 0;
 
   bool done() const { return moved >= sizeof(size) && moved == sizeof(size) + std::min(size, capacity); }
 };
 
-/// Bytes of one phase on their way from one rank to another, in shared memory that was zero.
+/// The bytes of one phase on their way from one rank to another. It lies in shared memory that begins as zeros.
 struct shared_ring {
   static constexpr std::uint64_t capacity = 8192;
   alignas(64) std::atomic<std::uint64_t> written;
   alignas(64) std::atomic<std::uint64_t> taken;
   alignas(64) std::byte bytes[capacity];
 
-  /// Moves a message on as far as it goes; gives the number of bytes.
+  /// Moves as many bytes of a message as the ring allows now; returns their number.
   std::uint64_t move(shared_message& m) {
     std::uint64_t const before = m.moved;
     if (m.moved < sizeof(m.size)) {
@@ -75,9 +75,9 @@ private:
   }
 };
 
-/// What the others know of a rank, in shared memory that was zero.
+/// The state that a rank shows to the other ranks. It lies in shared memory that begins as zeros.
 struct alignas(64) shared_seat {
-  std::atomic<std::uint32_t> bell; ///< counts what happens for this rank, which sleeps while it stays the same
+  std::atomic<std::uint32_t> bell; ///< counts events for this rank, which sleeps while the count stays the same
   std::atomic<std::uint32_t> here;
   std::atomic<std::uint32_t> gave_up;
   char reason[1000];
@@ -88,7 +88,7 @@ struct alignas(64) shared_seat {
   }
 };
 
-/// This rank's end of all messages; shared by the copies of a communicator.
+/// This rank's side of all messages; shared by the copies of a communicator.
 class shared_ranks : public shared_state {
 public:
   shared_ranks(std::string const& name, int own, int all, std::chrono::nanoseconds limit) : rank(own), size(all) {
@@ -136,15 +136,15 @@ public:
     return made;
   }
 
-  /// Sleeps until `is_over()`. An `error`, and all ranks are told, where that takes too long, a rank has given up, or
-  /// one that `needs` names has ended; `report()` is what is waited for.
+  /// Sleeps until `is_over()`. An `error`, of which all ranks are told, if that takes too long, a rank has given up, or
+  /// a rank for which `needs(rank)` is true has ended. `report()` describes the wait.
   template <class Over, class Needs, class Report>
   void sleep_until(Over const& is_over, Needs const& needs, Report const& report) {
     auto const begun = std::chrono::steady_clock::now();
     for (bool idle = false;;) {
       std::uint32_t const seen = seat(rank).bell.load();
       auto const has_ended = [&](int each) { return each != rank && needs(each) && lock(F_OFD_GETLK, each); };
-      int const ended = idle ? first_of(has_ended, true) : size; // before the last look at what it has sent
+      int const ended = idle ? first_of(has_ended, true) : size; // before the last look at its messages
       move_all();
       if (is_over()) {
         return;
@@ -171,7 +171,7 @@ public:
     }
   }
 
-  /// Tells all ranks, once; later reasons are not told. No message of this rank moves any more.
+  /// Tells all ranks the reason, once; later reasons are not told. After that no message of this rank moves.
   void abort(error const& why) noexcept {
     broken.note(why);
     lanes_.clear();
@@ -194,7 +194,7 @@ private:
     return lanes_[static_cast<std::size_t>((2 * peer + receives) * phase_count + use)];
   }
 
-  std::string reason_of(int of) const { // which may be damaged
+  std::string reason_of(int of) const { // the text may be damaged
     return {seat(of).reason, strnlen(seat(of).reason, sizeof(seat(of).reason))};
   }
 
@@ -237,7 +237,7 @@ private:
     }
   }
 
-  // Whoever comes first makes the memory.
+  // Maps the memory; the first rank to come creates it.
   void map(std::string const& name) {
     auto const all = static_cast<std::size_t>(size);
     bytes_ = all * sizeof(shared_seat) + all * all * phase_count * sizeof(shared_ring);
@@ -247,7 +247,8 @@ private:
     void* const at = is_mine ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0) : MAP_FAILED;
     memory_ = at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
     std::string const why = memory_ != nullptr ? "" : errno == EAGAIN ? "it is there already" : std::strerror(errno);
-    // Nobody leaves the start before this rank is here: who was here and has ended, was so in an earlier run.
+    // No rank leaves the start before this rank is here. So a rank that was here and has ended belongs to an earlier
+    // run.
     auto const has_left = [&](int each) {
       return each != rank && seat(each).here.load() != 0 && lock(F_OFD_GETLK, each);
     };
@@ -271,7 +272,7 @@ private:
     }
   }
 
-  // The byte of its number is locked by a rank as long as its process lives. True if it is free, or now this rank's.
+  // Each rank locks the byte of its number as long as its process lives. True if `place` is free, or now this rank's.
   bool lock(int how, int place) const {
     struct flock what = {};
     what.l_type = F_WRLCK;
@@ -292,9 +293,9 @@ private:
 /// Processes of one node as ranks, over shared memory of POSIX: no MPI, no launcher, no network.
 ///
 /// Every process makes one with the same name ("/my-job", not in use), its rank and the number of ranks. A pair of
-/// ranks has a ring of 8 KiB each way and phase: 48 P^2 KiB of /dev/shm in all. Ranks that wait sleep, so they may
-/// outnumber the cores. A rank that gives up, takes too long or has ended is an `error` on those that wait for it.
-/// Copies share everything; calls come from any thread, one at a time.
+/// ranks has a ring of 8 KiB for each direction and phase: 48 P^2 KiB of /dev/shm in all. Waiting ranks sleep, so there
+/// may be more ranks than cores. If a rank gives up, takes too long or has ended, the ranks that wait for it get an
+/// `error`. Copies share everything; calls come from any thread, one at a time.
 class shared_memory_communicator
     : public detail::limited_communicator<shared_memory_communicator, detail::shared_ranks> {
 public:
@@ -302,8 +303,8 @@ public:
   using bulk_request = request;
   static constexpr bool tells_sizes = true;
 
-  /// Collective: returns when all ranks have come, or throws where one does not within the time limit, which is that of
-  /// all waits at first.
+  /// Collective: returns when all ranks have come, or throws if one does not come within `limit`, which is also the
+  /// first time limit of all waits.
   shared_memory_communicator(std::string const& name, int rank, int size,
                              std::chrono::nanoseconds limit = usual_time_limit)
       : limited_communicator(std::make_shared<detail::shared_ranks>(name, rank, size, limit)) {}
@@ -343,10 +344,10 @@ public:
     std::fill(requests.begin(), requests.end(), request());
   }
 
-  /// Tells all ranks that this one cannot go on: their waits, and all that they start, end with an `error`.
+  /// Tells all ranks that this one cannot continue: their waits, and all messages that they start, end with an `error`.
   void abort(error const& why) noexcept { shared_->abort(why); }
 
-  /// By messages: 2n(P-1)/P values in 2(P-1) of them.
+  /// Uses messages: 2n(P-1)/P values in 2(P-1) messages.
   template <class T>
   void allreduce(std::span<T> values, reduction op, phase use) {
     shared_->broken.throw_if_happened();

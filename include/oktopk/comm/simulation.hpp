@@ -20,7 +20,7 @@ enum class injected_fault : std::uint8_t {
   stop,     ///< the rank stands still for a time before it starts the message
   loss,     ///< the message never arrives, though its sender believes so
   doubling, ///< the message arrives twice
-  delay,    ///< the message takes so much longer
+  delay,    ///< the message takes longer, by `time`
   bit_flip, ///< the message arrives with one bit changed
 };
 
@@ -31,8 +31,8 @@ constexpr std::string_view name(injected_fault what) noexcept {
 
 /// One fault of a simulated world: a rank and its i-th message.
 ///
-/// Messages of a rank are counted from 1: its sends, its receives and its part in `allreduce`. What strikes a message
-/// rather than the rank takes the first send from the i-th message on, a flip the first that has bytes.
+/// Messages of a rank are counted from 1: its sends, its receives and its part in `allreduce`. A fault of a message
+/// strikes the first send from the i-th message on, a flip the first send that has bytes.
 struct planned_fault {
   injected_fault what = injected_fault::death;
   int rank = 0;
@@ -73,7 +73,7 @@ struct simulated_run {
     std::chrono::nanoseconds at{0}; ///< in virtual time
   };
 
-  std::vector<std::int64_t> messages; ///< started by each rank
+  std::vector<std::int64_t> messages; ///< number that each rank started
   std::vector<injection> injections;  ///< the faults that happened, in their order
   std::int64_t events = 0;            ///< choices that were made
   std::chrono::nanoseconds end{0};    ///< in virtual time
@@ -88,17 +88,18 @@ public:
   event_order& operator=(event_order&&) = delete;
   virtual ~event_order() = default;
 
-  /// Which of so many events is next; `end`: none, all ranks end here as if they had died. Throws nothing.
+  /// Returns the index of the next event, below `possible`; `end`: none, all ranks end here as if they had died. Throws
+  /// nothing.
   ///
-  /// An event is that a rank goes on, or that a message arrives. `state` stands for all that has happened: the same
-  /// number after other orders of the same events, as far as the ranks compute the same from the same messages.
+  /// An event is a rank that continues, or a message that arrives. `state` stands for all events so far: it is the same
+  /// number after another order of the same events, if the ranks compute the same from the same messages.
   virtual std::size_t next(std::size_t possible, std::uint64_t state) = 0;
 };
 
-/// A world in which everything that a network and an operating system leave open follows from one number.
+/// A world in which one number decides everything that a network and an operating system leave open.
 ///
-/// Time is virtual: it passes while messages are under way, at each step of a rank, and jumps to the next event where
-/// no rank can go on. So time limits cost no time, and the same seed gives the same run. A member `simulated` of
+/// Time is virtual: it passes while messages are under way and at each step of a rank, and it jumps to the next event
+/// if no rank can continue. So time limits cost no time, and the same seed gives the same run. A member `simulated` of
 /// `in_process::options` takes one.
 struct simulation {
   std::uint64_t seed = 0;                                               ///< of the order of events and of the times
@@ -108,10 +109,10 @@ struct simulation {
   /// If set, it decides instead of the seed; then messages take no time, but arrive when it says so, and no
   /// time passes. Outlives the world.
   event_order* order = nullptr;
-  bool yields_at_messages = true;  ///< whether other ranks may go on wherever a message is started
-  simulated_run* result = nullptr; ///< gets what has happened when all ranks have ended; outlives the world
+  bool yields_at_messages = true;  ///< true if other ranks may run whenever a message is started
+  simulated_run* result = nullptr; ///< gets the counts when all ranks have ended; outlives the world
 
-  /// The fault of these settings for so many ranks; empty where there is none.
+  /// The fault of these settings for so many ranks; empty if there is none.
   std::string problem(int ranks) const {
     constexpr std::chrono::nanoseconds most = std::chrono::hours(24);
     if (message_time.count() < 0 || message_time > most || step_time.count() < 0 || step_time > most) {
@@ -128,7 +129,7 @@ struct simulation {
   std::unique_ptr<detail::in_process_events> operator()(int ranks) const;
 };
 
-/// True if a rank ended so because it died by the plan of a simulation.
+/// True if `thrown` comes from a rank that died by the plan of a simulation.
 inline bool has_died(std::exception_ptr const& thrown) {
   return thrown != nullptr && detail::distance_from_cause(thrown) == detail::no_cause;
 }
@@ -137,8 +138,8 @@ inline bool has_died(std::exception_ptr const& thrown) {
 
 namespace oktopk::detail {
 
-/// The order of events, the clock, the faults and the messages under way of a simulated world. At each message, too,
-/// any other rank may go on.
+/// The order of events, the clock, the faults and the messages under way of a simulated world. At each message any
+/// other rank may run, too.
 class simulated_events final : public in_process_events {
 public:
   using time = std::chrono::nanoseconds;
@@ -195,7 +196,7 @@ public:
     return added;
   }
 
-  /// Lets a message begin its way; `to` is null where it will not arrive.
+  /// Puts a message under way; `to` is null if it will not arrive.
   void launch(in_process_message& from, in_process_message* to) override {
     flights_.push_back({is_explored() ? never : in_process_schedule::sum(now_, way_time(from)), &from, to});
   }
@@ -250,7 +251,7 @@ private:
 
   struct rank_state {
     bool died = false;
-    std::size_t steps = 0; ///< messages that it came to, and waits that it came to or left
+    std::size_t steps = 0; ///< number of messages that it came to, and of waits that it came to or left
     time sleeps_until{0};
   };
 
@@ -302,13 +303,13 @@ private:
     return ranks_[index(rank)].sleeps_until <= now_ && (!state.waits || state.is_over(now_));
   }
 
-  // Which of so many events comes first.
+  // Chooses the next of `possible` events.
   std::size_t choose(std::size_t possible) {
     run_.events += 1;
     return is_explored() ? how_.order->next(possible, state_number()) : static_cast<std::size_t>(draw() % possible);
   }
 
-  // The set of messages that have arrived, and how far each rank has come.
+  // Stands for the set of messages that have arrived, and for the progress of each rank.
   std::uint64_t state_number() const {
     std::uint64_t number = arrived_;
     for (rank_state const& each : ranks_) {
@@ -317,8 +318,8 @@ private:
     return number;
   }
 
-  // Nobody can go on now: time passes until somebody can, or all wait in vain, which is nobody's fault but the
-  // program's unless a planned one has happened.
+  // No rank can continue now. Time passes to the next arrival or time limit. If nothing will arrive, all ranks are
+  // stuck, by a fault of the program; after a planned fault they wait for their time limits first.
   void wait_for_event(in_process_schedule& ranks) {
     time arrival = never;
     time deadline = never;
@@ -366,7 +367,7 @@ private:
     return most <= time(0) ? most : time(static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most.count())));
   }
 
-  // Most messages take up to a usual time, a third no time at all, and one in sixteen sixteen times as long.
+  // Most messages take up to `message_time`, a third no time at all, and one in sixteen up to sixteen times as long.
   time way_time(in_process_message const& message) {
     std::uint64_t const kind = draw() % 16;
     time const usual = kind < 5 ? time(0) : part_of(kind == 15 ? 16 * how_.message_time : how_.message_time);
@@ -378,7 +379,7 @@ private:
     auto const [arrives, from, to] = *which;
     flights_.erase(which);
     if (is_explored()) {
-      fnv1a digest; // by whom, and what: a rank that computes something else in another order tells something else
+      fnv1a digest; // sender and bytes: a rank that computes other values in another order sends other bytes
       digest.add(&from->fiber, sizeof(from->fiber));
       digest.add(&from->number, sizeof(from->number));
       digest.add(from->data, from->size);
@@ -400,7 +401,7 @@ private:
   in_process::simulated_run run_;
   std::uint64_t random_;
   time now_{0};
-  std::uint64_t arrived_ = 0; // stands for the set of messages that have, where they are explored
+  std::uint64_t arrived_ = 0; // stands for the set of arrived messages, if orders are explored
   std::vector<rank_state> ranks_;
   std::vector<bool> happened_;                // the planned faults
   std::deque<std::vector<std::byte>> copies_; // bytes that are sent a second time

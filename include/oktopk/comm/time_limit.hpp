@@ -14,14 +14,14 @@ inline constexpr std::chrono::nanoseconds usual_time_limit = std::chrono::minute
 
 namespace detail {
 
-/// "0.020000 s"; in nanoseconds where it is no whole number of microseconds.
+/// "0.020000 s"; in nanoseconds if it is no whole number of microseconds.
 inline std::string duration_text(std::chrono::nanoseconds time) {
   return time % std::chrono::microseconds(1) != std::chrono::nanoseconds(0)
              ? std::to_string(time.count()) + " ns"
              : std::to_string(std::chrono::duration<double>(time).count()) + " s";
 }
 
-/// The limit, for every `set_time_limit`; an `error` on this rank, the only one that knows of it, where it is negative.
+/// Checks the limit of every `set_time_limit`; an `error` on this rank alone if it is negative.
 inline std::chrono::nanoseconds checked_time_limit(std::chrono::nanoseconds limit) {
   if (limit < std::chrono::nanoseconds(0)) {
     throw error(fault::option_out_of_range,
@@ -30,7 +30,7 @@ inline std::chrono::nanoseconds checked_time_limit(std::chrono::nanoseconds limi
   return limit;
 }
 
-/// All that `set_time_limit` needs to bring back what is set now: of two halves a pair.
+/// The limits that are set now, as `set_time_limit` takes them; a pair if there are two halves.
 template <class Comm>
 auto time_limits_of(Comm const& comm) {
   if constexpr (requires { comm.time_limits(); }) {
@@ -42,11 +42,11 @@ auto time_limits_of(Comm const& comm) {
 
 } // namespace detail
 
-/// Another time limit for what is done in one scope: `time_limit_scope const limit(comm, std::chrono::seconds(5));`.
+/// Sets another time limit for one scope: `time_limit_scope const limit(comm, std::chrono::seconds(5));`.
 ///
-/// All copies of the communicator on this rank share the limit, and get the one before when the scope ends; where there
-/// are two (`paired`), each its own. The same on all ranks. Zero stands for none; an `error` (option_out_of_range)
-/// where it is negative.
+/// All copies of the communicator on this rank share the limit, and get the previous one when the scope ends; of two
+/// halves (`paired`) each gets its own. The same on all ranks. Zero stands for none; an `error` (option_out_of_range)
+/// if it is negative.
 template <class Comm>
 class time_limit_scope {
 public:

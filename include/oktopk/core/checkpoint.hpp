@@ -36,17 +36,17 @@ concept visits_its_parts = requires(S& state, S const& fixed, detail::any_part v
 
 /// A state that can be written to a file.
 ///
-/// * `type_name()` — tells it from every other type of state: algorithm, policies and value type.
+/// * `type_name()` — a name that no other type of state has: algorithm, policies and value type.
 /// * `each_part(state, visit)` — calls `visit` with every number, and every vector of numbers, of a state that is const
 ///   or not; always in the same order.
 template <class S>
 concept state_of_parts = std::default_initializable<S> && detail::names_its_type<S> && detail::visits_its_parts<S>;
 
-/// The beginning of a checkpoint. Numbers lie as the machine that writes has them, which `byte_order` tells.
+/// The beginning of a checkpoint. Numbers have the byte order of the machine that writes; `byte_order` shows it.
 struct checkpoint_header {
   std::array<char, 8> magic = {'o', 'k', 't', 'o', 'p', 'k', '0', '2'};
   std::uint64_t byte_order = 0x0102030405060708U;
-  std::uint64_t bytes = 0;  ///< of the parts, the name of the type before them
+  std::uint64_t bytes = 0;  ///< of the name of the type and of the parts, in this order
   std::uint64_t digest = 0; ///< of these bytes
 };
 
@@ -55,8 +55,8 @@ static_assert(sizeof(checkpoint_header) == 32, "no padding, whose bytes would be
 template <class T>
 concept checkpoint_number = std::is_arithmetic_v<T>;
 
-/// Lets a stream throw nothing, so that each failure becomes an `error`; its exceptions are as they were when this goes
-/// out of scope.
+/// Stops a stream from throwing, so that each failure becomes an `error`. Restores the stream's exceptions at the end
+/// of the scope.
 class silent_stream {
 public:
   explicit silent_stream(std::ios& stream) : stream_(stream), before_(stream.exceptions()) {
@@ -66,7 +66,7 @@ public:
   ~silent_stream() {
     try {
       stream_.exceptions(before_);
-    } catch (...) { // the stream says what state it is in; the exceptions are set
+    } catch (...) { // the stream has failed before; its exceptions are set
     }
   }
 
@@ -77,7 +77,7 @@ private:
   std::ios::iostate before_;
 };
 
-/// Passes on the bytes of a state, the name of its type before them.
+/// Passes on the bytes of a state, with the name of its type first.
 template <class State, class Sink>
 void visit_bytes(State const& state, Sink const& sink) {
   auto const visit = [&sink]<class Part>(Part const& part) {
@@ -94,7 +94,7 @@ void visit_bytes(State const& state, Sink const& sink) {
   State::each_part(state, visit);
 }
 
-/// Visits the parts of a state and fills them from a stream, no more of it than the header says.
+/// Visits the parts of a state and fills them from a stream. Reads no more bytes than the header says.
 class checkpoint_reader {
 public:
   explicit checkpoint_reader(std::istream& in) : in_(in) {
@@ -117,7 +117,7 @@ public:
     part(&value, sizeof(T));
   }
 
-  // In steps, so that a damaged size ends with the file and not with the memory.
+  // Reads in steps: a damaged size then fails at the end of the file, before memory runs out.
   template <checkpoint_number T>
   void operator()(std::vector<T>& values) {
     constexpr std::uint64_t step = std::uint64_t(1) << 20;
@@ -138,7 +138,7 @@ public:
     return {letters.begin(), letters.end()};
   }
 
-  /// Refuses bytes that no part took, and bytes that are not those that were written.
+  /// Throws if bytes are left that no part took, or if the bytes differ from the written ones.
   void end() {
     if (left_ != 0) {
       throw error(fault::bad_file, "the checkpoint holds " + std::to_string(left_) + " bytes more than the state has");
@@ -178,8 +178,8 @@ private:
 /// Writes a state (of an algorithm or of `sgd`) to a stream opened in binary mode, for the same kind of machine to
 /// read.
 ///
-/// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Throws `bad_file` where
-/// the stream fails, whatever exceptions the stream is set to throw.
+/// Takes 32 bytes, the name of the type and the numbers; the same state gives the same bytes. Throws `bad_file` if the
+/// stream fails, for any exceptions that the stream is set to throw.
 template <detail::state_of_parts State>
 void save(std::ostream& out, State const& state) {
   detail::silent_stream const silent(out);
@@ -201,10 +201,10 @@ void save(std::ostream& out, State const& state) {
   }
 }
 
-/// Reads the next of several checkpoints in one stream, and nothing behind it.
+/// Reads the next of several checkpoints in one stream, and nothing after it.
 ///
-/// Throws `bad_file` where the stream cannot be read, where it is no checkpoint, one of another type of state, cut
-/// short or damaged, whatever exceptions the stream is set to throw.
+/// Throws `bad_file` if the stream cannot be read, or if it holds no checkpoint, or one that is of another type of
+/// state, cut short or damaged, for any exceptions that the stream is set to throw.
 template <detail::state_of_parts State>
 State load_next(std::istream& in) {
   detail::silent_stream const silent(in);
@@ -218,9 +218,9 @@ State load_next(std::istream& in) {
   return state;
 }
 
-/// Reads back what `save` wrote for the same type of state, up to the end of the stream.
+/// Reads a state that `save` wrote for the same type, up to the end of the stream.
 ///
-/// Throws `bad_file` where `load_next` does, and where anything follows.
+/// Throws `bad_file` as `load_next` does, and if anything follows.
 template <detail::state_of_parts State>
 State load(std::istream& in) {
   detail::silent_stream const silent(in);

@@ -9,10 +9,10 @@
 
 namespace oktopk {
 
-/// The work of one rank in a steady call, as an algorithm expects it for even selections; `bound_words` is the most.
+/// The expected work of one rank in a steady call, for even selections; `bound_words` is the most.
 ///
-/// Each algorithm has it as `expected_cost(options, ranks)` next to its bound, each step for its own part. A model of
-/// the machine turns it into a time (`machine_model`).
+/// Each algorithm returns it from `expected_cost(options, ranks)` next to its bound, and each step for its own part. A
+/// model of the machine turns it into a time (`machine_model`).
 struct call_cost {
   double messages = 0; ///< one after another: each costs the latency of the network
   double beside = 0;   ///< messages that are sent while others are on their way: each costs the rank's own time
@@ -21,7 +21,7 @@ struct call_cost {
   double encoded = 0;  ///< entries that the format encodes
   double decoded = 0;  ///< entries that the format decodes, which are then summed or merged
   double added = 0;    ///< dense values that are added or copied
-  double passes = 0;   ///< selections, encodings and decodings: what each costs of an empty vector
+  double passes = 0;   ///< selections, encodings and decodings: each has the cost of an empty vector
 
   friend call_cost operator+(call_cost const& a, call_cost const& b) {
     return {a.messages + b.messages, a.beside + b.beside,   a.bytes + b.bytes, a.selected + b.selected,
@@ -33,7 +33,7 @@ struct call_cost {
 
 namespace detail {
 
-/// Steps of a collective that doubles.
+/// The steps of a collective that doubles its reach in each step.
 inline double doubling_steps(int ranks) {
   return static_cast<double>(ceil_log2(ranks));
 }
@@ -43,7 +43,8 @@ inline double share_of_others(int ranks) {
   return (ranks - 1.0) / ranks;
 }
 
-/// Distinct indices among P selections of `each` of `length` places that fall independently: the length of their sum.
+/// The expected number of distinct indices in P independent selections of `each` of `length` places: the length of
+/// their sum.
 inline double expected_union(int ranks, double each, double length) {
   double missed = 1;
   for (int rank = 0; rank < ranks && length > 0; ++rank) {

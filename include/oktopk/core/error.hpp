@@ -13,7 +13,7 @@ namespace oktopk {
 /// The kind of an error, so that a program can act on it without reading the sentence.
 enum class fault : std::uint8_t {
   none,
-  length_mismatch,      ///< an accumulator that has not the length the algorithm was made for
+  length_mismatch,      ///< an accumulator whose length is not that of the algorithm
   k_out_of_range,       ///< k negative or over the length, or neither or both of k and density given
   density_out_of_range, ///< density not in (0, 1]
   option_out_of_range,  ///< any other option outside its documented range
@@ -26,8 +26,8 @@ enum class fault : std::uint8_t {
   deadlock,             ///< every rank waits and no message can come
   bad_file,             ///< a file, or a message of another program, that is missing, cut short or of the wrong kind
   timed_out,            ///< a wait that took longer than the communicator's time limit
-  abandoned,            ///< another rank has given up what the ranks were doing together, and has said why
-  damaged_message,      ///< a message that is not what its sender sent, or not the one that was expected
+  abandoned,            ///< another rank has given up the common operation, and has said why
+  damaged_message,      ///< a message that differs from the one that was sent, or is not the expected one
 };
 
 constexpr std::string_view name(fault what) noexcept {
@@ -69,9 +69,9 @@ private:
 
 namespace detail {
 
-/// True of errors after which a communicator is of no more use: messages were given up, so the rank that has the error
-/// may be the only one, and it names another error than the others do. All other errors of collective calls are on all
-/// ranks, with the same sentence, and everybody can go on.
+/// True for errors after which a communicator cannot be used any more: messages were given up, so this rank may be the
+/// only one with an error, or its error is not that of the others. All other errors of collective calls are on all
+/// ranks, with the same sentence, and all ranks can continue.
 constexpr bool breaks_communicator(fault what) noexcept {
   return what == fault::communication || what == fault::deadlock || what == fault::timed_out ||
          what == fault::abandoned || what == fault::damaged_message;
@@ -79,18 +79,18 @@ constexpr bool breaks_communicator(fault what) noexcept {
 
 /// The number that a fault is about.
 enum class fault_subject : std::uint8_t {
-  value,    ///< one that a rank put in
+  value,    ///< a value that a rank put in
   sum,      ///< a sum over ranks, or a part of one
-  returned, ///< what a rank's residual would become with what is returned to it
+  returned, ///< the residual of a rank after the returned entries are added
 };
 
 /// A fault that a rank found during a call, small enough to travel in front of every message.
 ///
-/// A rank with a fault takes part in the exchange with nothing selected, so nobody waits; whoever hears of it throws
-/// when the exchange is over. No message is added to a call for this.
+/// A rank with a fault takes part in the exchange with nothing selected, so no rank waits. Each rank that hears of the
+/// fault throws it when the exchange is over. This adds no message to a call.
 struct fault_report {
   oktopk::fault code = fault::none;
-  std::int64_t detail = 0; ///< what the code needs to be said in full: an index, or a length
+  std::int64_t detail = 0; ///< the number that belongs to the code: an index, or a length
   fault_subject subject = fault_subject::value;
 
   explicit operator bool() const { return code != fault::none; }
@@ -98,8 +98,8 @@ struct fault_report {
   /// The largest detail, and so the longest vector.
   static constexpr std::int64_t most_detail = (std::int64_t(1) << 38) - 1;
 
-  /// One number: from above the subject, the code, the call tag of the message and the detail; for a healthy rank the
-  /// detail is its entry count.
+  /// Packs the report into one number. From the highest bits: the subject, the code, the call tag of the message, the
+  /// detail. For a healthy rank the detail is its entry count.
   std::uint64_t packed(std::uint32_t tag = 0) const {
     return (static_cast<std::uint64_t>(subject) << 62) | (static_cast<std::uint64_t>(code) << 56) |
            (static_cast<std::uint64_t>(tag) << 38) | (static_cast<std::uint64_t>(detail) & detail_mask);
@@ -112,7 +112,7 @@ struct fault_report {
             static_cast<fault_subject>(number >> 62)};
   }
 
-  /// The error for every rank to throw; `length` is what the algorithm was made for.
+  /// The error that every rank throws; `length` is that of the algorithm.
   oktopk::error as_error(std::string const& what, int rank, std::int64_t length) const {
     std::string const who = what + ": rank " + std::to_string(rank) + ": ";
     std::string const number = std::to_string(detail);
@@ -135,8 +135,8 @@ private:
   static constexpr std::uint64_t detail_mask = (std::uint64_t(1) << 38) - 1;
 };
 
-/// The fault that a call ends with: of all that were heard of, the one of the lowest rank. So every rank that hears of
-/// the same faults, in whatever order, throws the same error.
+/// The fault that a call throws: of all reported faults, that of the lowest rank. So all ranks that hear of the same
+/// faults, in any order, throw the same error.
 class first_fault {
 public:
   void hear(fault_report const& what, int rank) {
@@ -146,19 +146,19 @@ public:
     }
   }
 
-  /// Forgets the fault, where what another rank reports counts instead.
+  /// Forgets the fault, if the report of another rank counts instead.
   void clear() { *this = {}; }
 
   explicit operator bool() const { return static_cast<bool>(report_); }
   fault_report const& report() const { return report_; }
   int rank() const { return rank_; }
 
-  /// The number in front of a message: the fault, or how many entries the message has.
+  /// The number in front of a message: the fault, or the number of entries of the message.
   std::uint64_t packed_or(std::int64_t count, std::uint32_t tag = 0) const {
     return (report_ ? report_ : fault_report{fault::none, count}).packed(tag);
   }
 
-  /// `length` is what the algorithm was made for.
+  /// `length` is that of the algorithm.
   void throw_if_any(std::string_view algorithm, std::int64_t length) const {
     if (report_) {
       throw report_.as_error(std::string(algorithm), rank_, length);

@@ -8,12 +8,12 @@
 // Arithmetic on counts, positions and bytes.
 namespace oktopk::detail {
 
-/// The smallest multiple of 8 that is no less than `bytes`: where the next number of 8 bytes may lie.
+/// The smallest multiple of 8 that is at least `bytes`: the place where the next number of 8 bytes may lie.
 constexpr std::int64_t round_up_to_8(std::int64_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
-/// ceil(log2 number), 0 for numbers below 2: the steps in which something reaches that many ranks.
+/// ceil(log2 number), 0 for numbers below 2: the steps in which a doubling collective reaches that many ranks.
 constexpr int ceil_log2(std::int64_t number) {
   int steps = 0;
   for (std::int64_t reach = 1; reach < number; reach *= 2) {
@@ -28,7 +28,7 @@ constexpr std::int64_t even_boundary(std::int64_t length, std::int64_t parts, st
   return length / parts * part + (part < extra ? part : extra);
 }
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo), fed piece by piece: tells texts and files apart, no defence against intent.
+/// FNV-1a of 64 bits (Fowler, Noll, Vo), fed piece by piece: it tells texts and files apart, but stops no attack.
 class fnv1a {
 public:
   void add(void const* data, std::size_t bytes) {

@@ -19,8 +19,9 @@
 ///       visit("tau", how.tau, "iterations from one partition to the next", at_least(1));
 ///     }
 ///
-/// Name, member, meaning and range; a member with named values has their `option_names` before the meaning. From this
-/// come the keys of texts (`catalogue/`), their list, `describe()` and `problem()` of the policy.
+/// The arguments are name, member, meaning and range. If the values of a member have names, its `option_names` come
+/// before the meaning. The keys of texts (`catalogue/`), their list, and `describe()` and `problem()` of the policy
+/// follow from it.
 namespace oktopk {
 
 namespace detail {
@@ -29,7 +30,7 @@ namespace detail {
 struct option_range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  std::string_view fault{}; ///< of a value outside, behind "KEY = VALUE of POLICY "; from the limits where empty
+  std::string_view fault{}; ///< of a value outside, after "KEY = VALUE of POLICY "; made from the limits if empty
 };
 
 } // namespace detail
@@ -84,13 +85,13 @@ inline std::string range_text(option_range const& range) {
                                                          : limit_text(range.low) + " to " + limit_text(range.high);
 }
 
-/// The name of an option as sentences have it: tau' for tau_prime.
+/// The name of an option in sentences: tau' for tau_prime.
 inline std::string spelled(std::string_view key) {
   constexpr std::string_view prime = "_prime";
   return key.ends_with(prime) ? std::string(key.substr(0, key.size() - prime.size())) + "'" : std::string(key);
 }
 
-/// Visits options for `describe_options`. Options of inner policies are for these to describe.
+/// Visits options for `describe_options`. Inner policies describe their own options.
 struct option_writer {
   std::string text;
 
@@ -149,7 +150,7 @@ std::string describe_options(std::string const& policy, Options const& how) {
   return policy + " (" + visit.text + ")";
 }
 
-/// A sentence about the first option outside of its range; empty where there is none.
+/// A sentence about the first option outside of its range; empty if there is none.
 template <class Options>
 std::string fault_of_options(std::string const& policy, Options const& how) {
   option_checker visit{policy};

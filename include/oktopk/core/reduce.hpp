@@ -5,8 +5,8 @@
 #include <oktopk/core/kokkos_ext/bits.hpp>
 #include <oktopk/core/kokkos_ext/concepts.hpp>
 
-// The operations of reductions as kernels see them. Each gives the same bits whichever operand comes first, NaN where
-// either is NaN: so ranks that meet in different order agree, and a bad value reaches all of them.
+// The operations of reductions in kernels. Each gives the same bits for both orders of its operands, and NaN if one of
+// them is NaN. So ranks that meet in different order agree, and a bad value reaches all of them.
 namespace oktopk::detail {
 
 struct add {
@@ -16,7 +16,7 @@ struct add {
   }
 };
 
-/// Replaces a value, for decoding: no reduction, since the second operand counts alone.
+/// Replaces a value, for decoding. This is no reduction, since only the second operand counts.
 struct replace {
   template <gradient_value Value>
   KOKKOS_INLINE_FUNCTION static Value of(Value, Value b) {

@@ -14,7 +14,7 @@ struct region {
   constexpr std::int64_t width() const { return end - begin; }
 };
 
-/// Unmanaged arrays: arguments and results that somebody else keeps alive.
+/// Unmanaged arrays: arguments and results whose memory another object owns.
 template <class T, class MemorySpace>
 using array_ref = Kokkos::View<T*, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
@@ -38,7 +38,7 @@ struct sparse_ref {
 
 /// The result of a gradient allreduce.
 ///
-/// All views lie in the algorithm's workspace, in the memory of its execution space, and hold until its next call.
+/// All views lie in the algorithm's workspace, in the memory of its execution space, and are valid until its next call.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 class sparse_update {
 public:
@@ -56,9 +56,9 @@ public:
   indices_type const& indices() const { return sums_.indices; }
   /// The sums (not averages) over ranks at `indices()`; bit-identical on every rank.
   values_type const& values() const { return sums_.values; }
-  /// This rank's selected indices that made it into the result (Algorithm 1, line 14), ascending.
+  /// This rank's selected indices that are in the result (Algorithm 1, line 14), ascending.
   indices_type const& contributed() const { return contributed_; }
-  /// Entries to add back to this rank's residual: what a scheme dropped or a lossy format rounded off.
+  /// Entries to add back to this rank's residual: sums that a scheme dropped, or parts that a lossy format rounded off.
   entries_type const& returned() const { return returned_; }
 
 private:
@@ -71,7 +71,7 @@ private:
 struct call_statistics {
   std::int64_t local_selected = 0;  ///< entries this rank put in
   std::int64_t global_selected = 0; ///< entries of the update
-  double select_seconds = 0;        ///< choosing entries, local and global, messages of the global choice included
+  double select_seconds = 0;        ///< local and global selection, messages of the global one included
   double exchange_seconds = 0;      ///< the rest of the call
   bool local_reevaluated = false;
   bool global_reevaluated = false;

@@ -15,8 +15,8 @@ namespace oktopk::detail {
 
 /// An array that only grows: the building block of every workspace, so that a steady state allocates nothing.
 ///
-/// Memory is uninitialised unless `zeroed`. Growth replaces the array and loses its contents; it takes half as much
-/// again as was asked for, so that sizes that wander (region widths, selected counts) settle after a few calls.
+/// Memory is uninitialised unless `zeroed`. Growth replaces the array and loses its contents. It allocates half more
+/// than the requested size, so that changing sizes (region widths, selected counts) need no growth after a few calls.
 template <class T, class MemorySpace>
 class buffer {
 public:
@@ -24,8 +24,8 @@ public:
 
   explicit buffer(char const* label, bool zeroed = false) : label_(label), zeroed_(zeroed) {}
 
-  /// Makes room for `size` elements; on growth waits for `exec` (the old array may be in use) and allocates. Of other
-  /// instances Kokkos may wait when it frees the old array.
+  /// Makes room for `size` elements; on growth waits for `exec` (the old array may be in use) and allocates. Kokkos may
+  /// also wait for other instances when it frees the old array.
   template <execution_space E>
   void reserve(E const& exec, std::int64_t size) {
     if (size <= capacity()) {
@@ -65,7 +65,7 @@ void enqueue_copy(E const& exec, T* to, T const* from, std::int64_t count) {
   Kokkos::deep_copy(exec, array_ref<T, To>(to, size), array_ref<T const, From>(from, size));
 }
 
-/// Objects that stay where they are and are used again; it only grows.
+/// Objects that keep their addresses and are used again; the pool only grows.
 template <class T>
 class object_pool {
 public:
@@ -115,7 +115,7 @@ public:
     }
   }
 
-  /// Waits for `exec`, after which `host()` holds the first `count` numbers that kernels wrote.
+  /// Waits for `exec`. Then `host()` holds the first `count` numbers that kernels wrote.
   void to_host(E const& exec, std::int64_t count, char const* label) const {
     if constexpr (is_device<E>) {
       enqueue_copy<wire_space, memory_space>(exec, host_.data(), device_.data(), count);
@@ -123,7 +123,7 @@ public:
     fence(exec, label);
   }
 
-  /// Enqueues the way back; `host()` must not change before the next fence.
+  /// Enqueues the copy in the other direction; `host()` must not change before the next fence.
   void to_device(E const& exec, std::int64_t count) const {
     if constexpr (is_device<E>) {
       enqueue_copy<memory_space, wire_space>(exec, device_.data(), host_.data(), count);

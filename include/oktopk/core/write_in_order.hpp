@@ -6,25 +6,26 @@
 #include <oktopk/core/kokkos_ext/warp.hpp>
 #include <oktopk/core/workspace.hpp>
 
-// Items give entries, which are written one after the other in the order of the items. On a CPU one scan of Kokkos; on
-// a device, where that takes hundreds of instructions an item, two launches and one wait.
+// Each item gives entries. They are written one after the other, in the order of the items. A CPU uses one scan of
+// Kokkos. On a device that takes hundreds of instructions per item, so there are two launches and one wait instead.
 namespace oktopk::detail {
 
-/// The numbers that the kernels of `write_in_order` share with each other, and the host. All zero before, and after.
+/// The numbers that the kernels of `write_in_order` share with each other, and the host. All zero before and after a
+/// call.
 struct order_record {
   std::int64_t arrived = 0; ///< teams of the running kernel
   std::int64_t total = 0;   ///< entries
-  std::int64_t noted = 0;   ///< for the items: a maximum, say
+  std::int64_t noted = 0;   ///< free for the items, for example for a maximum
 };
 
-/// Rows of items of one warp: warps are many where items are few.
+/// Rows of items of one warp. Few, so that a small number of items still makes many warps.
 inline constexpr int ordered_rows = 4;
 
-/// The warp of the kernels that write: one that is named, or that of a device; void on a CPU.
+/// The warp of the kernels that write: the named one, else that of a device; void on a CPU if none is named.
 template <class Named, class E>
 using writing_warp = std::conditional_t<std::is_void_v<Named> && is_device<E>, warp_of<E>, Named>;
 
-/// The buffers of `write_in_order`, used again in each call. Nothing is in them where there is no device.
+/// The buffers of `write_in_order`, used again in each call. Empty if there is no device.
 template <execution_space E>
 struct order_workspace {
   buffer<std::int64_t, typename E::memory_space> numbers{"oktopk::write_in_order::numbers"};
@@ -34,7 +35,7 @@ struct order_workspace {
 
   std::int64_t* noted() const { return record.data() == nullptr ? nullptr : &record.data()->noted; }
 
-  /// Makes room for so many items; to be called before each call. Nothing on a CPU, unless a warp is named.
+  /// Makes room for `items` items; to be called before each call. Does nothing on a CPU, unless a warp is named.
   template <class Named = void>
   void reserve(E const& exec, std::int64_t items) {
     using warp = writing_warp<Named, E>;
@@ -48,9 +49,9 @@ struct order_workspace {
   }
 };
 
-/// For kernels, of a number of items: `Items::single` is true where an item gives one entry at most. `count(i)` gives
-/// the number of entries of item i, `write(i, place)` writes them from a place on and gives their number, of a single
-/// item that has one.
+/// Items that kernels read. `Items::single` is true if an item gives at most one entry. `count(i)` returns the number
+/// of entries of item i. `write(i, place)` writes them from `place` on and returns their number; for a single item it
+/// is called only if the item has an entry.
 template <class Items>
 concept ordered_items = requires(Items const& items, std::int64_t number) {
   { Items::single } -> std::convertible_to<bool>;
@@ -58,15 +59,16 @@ concept ordered_items = requires(Items const& items, std::int64_t number) {
   { items.write(number, number) } -> std::same_as<std::int64_t>;
 };
 
-/// Items that are looked up in something sorted may be narrowed to what neighbours need of it, which two lookups tell:
-/// `lookup(i)` gives a position, which ascends with i, and `narrow(first, last)` leaves out all but these.
+/// Items that are looked up in a sorted list. For neighbouring items the list may be narrowed to the part that they
+/// need, which two lookups find: `lookup(i)` returns a position, which ascends with i, and `narrow(first, last)` keeps
+/// only the part between two of them.
 template <class Items>
 concept narrowed_items = ordered_items<Items> && requires(Items items, std::int64_t number) {
   { items.lookup(number) } -> std::same_as<std::int64_t>;
   { items.narrow(number, number) } -> std::same_as<void>;
 };
 
-/// On a CPU.
+/// The kernel on a CPU.
 template <ordered_items Items>
 struct scan_in_order_kernel {
   Items items;
@@ -82,7 +84,7 @@ struct scan_in_order_kernel {
   }
 };
 
-/// The items as they are for those at [first, last).
+/// The items, narrowed if possible for those at [first, last).
 template <class Warp, ordered_items Items>
 KOKKOS_INLINE_FUNCTION Items narrowed(Warp const& warp, Items items, std::int64_t first, std::int64_t last) {
   if constexpr (narrowed_items<Items>) {
@@ -93,14 +95,14 @@ KOKKOS_INLINE_FUNCTION Items narrowed(Warp const& warp, Items items, std::int64_
   return items;
 }
 
-/// Counts what the items of each warp give; the last team adds up.
+/// Counts the entries of the items of each warp; the last team scans the counts.
 template <class Warp, execution_space E, ordered_items Items>
 struct count_in_order_kernel {
   Items items;
   std::int64_t size;
-  std::int64_t runs; ///< of items, one a warp
+  std::int64_t runs; ///< runs of items, one for each warp
   std::int64_t* numbers;
-  std::uint64_t* masks; ///< of single entries, a row each
+  std::uint64_t* masks; ///< of single items, one for each row
   order_record* record;
 
   KOKKOS_INLINE_FUNCTION void operator()(team_of<E> const& team) const {
@@ -206,7 +208,7 @@ void enqueue_in_order(char const* label, E const& exec, std::int64_t size, Items
   }
 }
 
-/// The same, and waits for `exec`; gives the number of entries and, where warps write, what was noted.
+/// The same, and waits for `exec`. Returns the number of entries and, if warps write, the noted number.
 template <class Named = void, execution_space E, ordered_items Items>
 order_record write_in_order(char const* label, E const& exec, std::int64_t size, Items const& items,
                             [[maybe_unused]] order_workspace<E>& workspace) {

@@ -10,8 +10,8 @@ namespace oktopk::detail {
 /// from the root, none from the others.
 ///
 /// It lies here and not among the messages of comm/, because it sends a vector of kernels over the plain wire.
-/// Collective; `values` is in the memory of `exec`, `count` and `root` are the same on all ranks. Where the
-/// communicator does not reach the vector its copy in host memory is kept from call to call.
+/// Collective; `values` is in the memory of `exec`, `count` and `root` are the same on all ranks. If the communicator
+/// does not reach the vector, the buffer for its copy in host memory is kept from call to call.
 template <execution_space E, communicator Comm, gradient_value Value>
 class broadcast_one_to_all {
 public:
@@ -20,7 +20,7 @@ public:
       return;
     }
     detail::piece const whole{0, 0, count};
-    cancel_on_unwind const alone(comm); // room may be missing on one rank
+    cancel_on_unwind const alone(comm); // an allocation may fail on one rank
     wire_.bind(exec, comm, plain_wire(), {values, values, nullptr, count, reduction::sum}, {1, count, 0, 0});
     requests_.clear();
     requests_.reserve(static_cast<std::size_t>(comm.size()));

@@ -17,21 +17,21 @@ inline constexpr option_names<codec_level, 2> names_of_levels{
 
 /// A coded wire with its buffers. Every piece has a place of its own for its encoded form, found by its index.
 ///
-/// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two where the
-/// codec has none for it), finished pieces go on as they came, and receives are posted before anything is encoded. At
-/// the level of messages sending encodes and receiving decodes, into a vector that a second kernel reduces from, and a
-/// receive waits until the next message is encoded.
+/// At the level of the collective a piece that arrives is decoded, reduced and encoded in one kernel (in two if the
+/// codec has no such kernel), finished pieces are sent on as they arrived, and receives are posted before anything is
+/// encoded. At the level of messages each send encodes, and each receive decodes into a vector from which a second
+/// kernel reduces; a receive is posted only after the next message is encoded.
 template <execution_space E, gradient_value Value, codec<Value, E> Codec>
 class bound_coded_wire {
 public:
   static constexpr bool keeps_encoded = true;
   static constexpr bool joins_encoded = false;
   bool codes_each_message() const { return !by_collective(); }
-  std::int64_t receives_ahead() const { return by_collective() ? 3 : 2; } // two while one that has arrived is recoded
+  std::int64_t receives_ahead() const { return by_collective() ? 3 : 2; } // 3: two travel, one is recoded
   int result_messages() const { return by_collective() ? 2 : 1; }
 
-  /// True where a ring's partial sums exist as encoded pieces only, so that the caller's vector need not be copied to
-  /// the place of the result first.
+  /// True if a ring keeps partial sums only as encoded pieces. Then the caller's vector need not be copied to the place
+  /// of the result first.
   template <class Policy>
   static bool leaves_own_values(Policy const& policy) {
     return recoding_codec<Codec, Value, E> && policy.level() == codec_level::collective;
@@ -89,7 +89,7 @@ public:
     fence(exec, "oktopk::dense::absorbed");
   }
 
-  /// In one kernel where the codec can, which leaves the values behind; `adopt_rounding` brings them up to date.
+  /// In one kernel if the codec can recode. The values are then out of date until `adopt_rounding` is called.
   void forward(E const& exec, std::int64_t index, piece p) const {
     if constexpr (recoding_codec<Codec, Value, E>) {
       if (by_collective()) {
@@ -155,9 +155,9 @@ private:
 
 /// The wire that codes values (Zhou et al., collective-level compression).
 ///
-/// Its options are the same on all ranks. Vectors of less than `cutoff_bytes` are sent as they are, for there coding
-/// costs more than it saves; `DefaultCutoff` is the default of that option. Where the codec has lost a value that was
-/// not finite, all ranks see NaN or infinity in its place.
+/// Its options are the same on all ranks. Vectors of less than `cutoff_bytes` are sent as they are, because coding
+/// costs more than it saves there; `DefaultCutoff` is the default of that option. If the codec cannot keep a value that
+/// is not finite, all ranks see NaN or infinity in its place.
 template <class Codec, std::int64_t DefaultCutoff = std::int64_t(1) << 19>
 class coded_wire {
 public:
@@ -169,9 +169,9 @@ public:
     typename detail::options_of<Codec>::type codec = {};
     codec_level level = codec_level::collective;
     std::int64_t segment = std::int64_t(1) << 19; ///< values that a ring codes and sends at once, at least 1
-    std::int64_t cutoff_bytes = DefaultCutoff;    ///< of values: vectors below are not coded
-    /// Lets a codec that is not stable code each message: to measure it, for results differ between ranks then, and
-    /// `lost` knows of the first rounding of a value only.
+    std::int64_t cutoff_bytes = DefaultCutoff;    ///< vectors with fewer bytes of values are not coded
+    /// Lets a codec that is not stable code each message. Only for measurements: results then differ between ranks, and
+    /// `lost` contains only the first rounding of a value.
     bool ranks_may_differ = false;
 
     template <class Options, class Visit>

@@ -41,7 +41,7 @@ void copy_values(E const& exec, Value const* from, std::int64_t count, Value* to
   copy_array("oktopk::dense::copy", exec, from, count, to);
 }
 
-/// Refuses a place for the losses of a maximum or a minimum: no residual makes good what one of these lost.
+/// Throws if a maximum or a minimum is given a place for losses: a residual cannot correct what one of these lost.
 template <gradient_value Value>
 void refuse_losses_of(reduction op, Value const* lost) {
   if (op != reduction::sum && lost != nullptr) {
@@ -49,7 +49,7 @@ void refuse_losses_of(reduction op, Value const* lost) {
   }
 }
 
-/// Begins a reduction that loses nothing: the place for losses, where there is one, is cleared.
+/// Begins a lossless reduction: clears the place for losses, if there is one.
 template <execution_space E, gradient_value Value>
 void begin_lossless(E const& exec, reduction op, Value* lost, std::int64_t count) {
   refuse_losses_of(op, lost);

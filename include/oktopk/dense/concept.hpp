@@ -19,7 +19,7 @@ struct options_of<T> {
   using type = typename T::options;
 };
 
-/// A policy made from its options, where it has some.
+/// Makes a policy from its options, if it has any.
 template <class T>
 T configured(typename options_of<T>::type const& how) {
   if constexpr (requires { typename T::options; }) {
@@ -29,7 +29,7 @@ T configured(typename options_of<T>::type const& how) {
   }
 }
 
-/// A sentence about a policy's options that cannot be; empty where there is none.
+/// The sentence that says what is wrong with a policy's options; empty if nothing is.
 template <class T>
 std::string problem_of_policy(T const& policy) {
   if constexpr (requires { policy.problem(); }) {
@@ -43,16 +43,16 @@ std::string problem_of_policy(T const& policy) {
 
 /// A collective that sums dense vectors, one algorithm a header.
 ///
-/// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`; `count` is
-///    the same on all ranks. The result is the same to the bit on all ranks, and NaN where a rank had NaN. The call
-///    waits for the work of `exec` that it needs.
-/// 2. `lossless` tells whether the sum is exact but for the rounding of its additions. An algorithm that is not writes
-///    what it rounded off on this rank to `lost`, unless it is null: the sum of `lost` over ranks plus the result is
-///    the sum of the inputs. A lossless one clears `lost`, or leaves it as it is.
+/// 1. `run(exec, comm, values, lost, count)` is collective and in place. `values` is in the memory of `exec`, and
+///    `count` is the same on all ranks. The result is the same to the bit on all ranks, and NaN where a rank had NaN.
+///    The call waits for the work of `exec` that it needs.
+/// 2. `lossless` tells whether the sum is exact except for the rounding of its additions. A lossy algorithm writes what
+///    it rounded off on this rank to `lost`, unless `lost` is null: the sum of `lost` over ranks plus the result is the
+///    sum of the inputs. A lossless algorithm clears `lost`, or leaves it as it is.
 /// 3. `name()` tells the algorithm and its wire, the same on all ranks.
 /// 4. `bound_words(count, ranks)` bounds the words of 4 bytes that one rank sends.
-/// 5. `options`, where an algorithm has choices, is a plain struct that it is made from. `describe()` writes them down
-///    for the ranks to compare; `problem()` is a sentence about options that cannot be, empty where there is none.
+/// 5. `options`, if an algorithm has any, is a plain struct that it is made from. `describe()` returns them as a text
+///    that the ranks compare; `problem()` is the sentence that says what is wrong with them, empty if nothing is.
 /// 6. `losses_may_overflow(ranks)`, where an algorithm has it, tells whether `lost` may hold values that are not finite
 ///    though inputs and sums are finite; the same on all ranks.
 /// 7. `starts_no_messages`, where an algorithm has it, is a constant: the algorithm leaves all messages to the

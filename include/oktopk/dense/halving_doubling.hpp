@@ -9,10 +9,11 @@
 
 namespace oktopk::detail {
 
-/// P ranks as blocks of powers of two, the largest first; where this rank is, and the blocks beside its own.
+/// P ranks as blocks of powers of two, the largest first: the block of this rank, and the sizes of the blocks beside
+/// it.
 struct binary_blocks {
   int base = 0;    ///< first rank of this rank's block
-  int size = 1;    ///< ranks of it
+  int size = 1;    ///< number of its ranks
   int larger = 0;  ///< size of the block before, 0 where there is none
   int smaller = 0; ///< size of the block behind, 0 where there is none
 
@@ -36,8 +37,8 @@ struct binary_blocks {
   }
 };
 
-/// The node of a tree of halves that a path leads to: bit 0 of the path tells the half of the vector (0 the lower one),
-/// bit 1 the half of that, and so on, to `depth` bits.
+/// The node at the end of a path in a tree of halves. Bit 0 of the path selects a half of the vector (0: the lower
+/// one), bit 1 a half of that half, and so on for `depth` bits.
 inline piece halved(std::int64_t count, std::int64_t path, int depth) {
   std::int64_t begin = 0;
   std::int64_t end = count;
@@ -49,11 +50,11 @@ inline piece halved(std::int64_t count, std::int64_t path, int depth) {
 }
 
 /// The messages of recursive halving in a block of 2^`steps` ranks. In step i a place keeps the node of its first i+1
-/// bits and gives the other half of its node away. What is kept is received in pieces: the nodes of it at depth
-/// `fewest_halves`, or itself where it lies deeper.
+/// bits and gives the other half of its node away. The kept node is received in pieces: its descendants at depth
+/// `fewest_halves`, or the node itself if it lies deeper.
 ///
-/// Pieces are in the order in which the place gives them on: in the next step, in the step after, ..., never. So the
-/// pieces of the first half are, in order, those that the next step sends.
+/// Pieces are in the order of the step in which the place gives them away: the next step, the step after, ..., never.
+/// So the pieces of the first half are those that the next step sends, in the same order.
 struct halving_steps {
   std::int64_t count = 0;
   int steps = 0;
@@ -62,13 +63,13 @@ struct halving_steps {
   int depth(int step) const { return std::max(step + 1, fewest_halves); }
   std::int64_t pieces(int step) const { return std::int64_t(1) << (depth(step) - step - 1); }
 
-  /// The part that all steps leave to a place.
+  /// The part that a place has after all steps.
   piece part_of(int place) const { return halved(count, place, steps); }
 
   piece piece_of(int place, int step, std::int64_t number) const {
     std::int64_t path = place & ((std::int64_t(2) << step) - 1);
     for (int level = step + 1; level < depth(step); ++level) {
-      // Of the levels below the last step the lower half comes first.
+      // At levels below that of the last step the lower half comes first.
       std::int64_t const own = level < steps ? place >> level & 1 : 1;
       std::int64_t const later = number >> (depth(step) - 1 - level) & 1;
       path |= (later == 0 ? 1 - own : own) << level;
@@ -91,9 +92,9 @@ namespace oktopk {
 /// rank sends the part that it has as one message. Every part is finished by one rank of the largest block, so the
 /// result is the same to the bit everywhere.
 ///
-/// A message longer than `chunk_bytes` is halved until its pieces are not. A piece goes on to the next step as soon as
-/// it is reduced, while the others of its step are on their way: steps, and the reductions of one with the messages of
-/// the next, overlap. Keeps `ahead` pieces beside the vector, up to n values where nothing is cut.
+/// A message longer than `chunk_bytes` is halved until no piece is longer. A piece is sent in the next step as soon as
+/// it is reduced, while the other pieces of its step still travel: so steps overlap, and so do the reductions of one
+/// step and the messages of the next. Keeps `ahead` pieces beside the vector, up to n values if nothing is cut.
 template <execution_space E, communicator Comm, gradient_value Value>
 class halving_doubling : public detail::in_chunks<halving_doubling<E, Comm, Value>, Value, std::int64_t(60) << 10, 32> {
   // Over TCP, MPI libraries ask the receiver before they send more than 64 KiB, and the answer waits behind the data
@@ -105,7 +106,7 @@ public:
 
   static std::string_view name() { return "halving_doubling"; }
 
-  /// Messages that follow one another: there and back.
+  /// Messages that follow one another, in reduce-scatter and allgather.
   static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
   double sent_messages(std::int64_t count, int ranks) const {
     double all = 0;
@@ -165,13 +166,13 @@ public:
   }
 
 private:
-  // Halvings until no piece is longer than a chunk.
+  // The number of halvings until no piece is longer than a chunk.
   int fewest_halves(std::int64_t count) const {
     std::int64_t const chunk = base::values_of_chunk();
     return detail::ceil_log2(count / chunk + (count % chunk != 0 ? 1 : 0));
   }
 
-  // A piece that this place keeps in a step, and the one that it gives away, the partner's of the same number.
+  // A piece that this place keeps in a step, and the piece that it gives away: the partner's piece of the same number.
   struct hop {
     int step;
     std::int64_t number;
@@ -180,8 +181,8 @@ private:
     detail::piece given;
   };
 
-  // Receives the pieces that `from` keeps to be reduced, some of them ahead, from their peers, or all from one rank.
-  // Calls `reduced(k)` after each.
+  // Receives and reduces the kept pieces of `from`, with some receives posted ahead: from the peer of each, or all from
+  // `only_peer` unless that is negative. Calls `reduced(k)` after each.
   template <class Reduced>
   void receive_and_reduce(E const& exec, Comm& comm, std::span<hop const> from, int only_peer, Reduced const& reduced) {
     std::size_t const window = reductions_.size();
@@ -221,7 +222,8 @@ private:
     });
   }
 
-  // From the smallest block to the largest and back; leaves this rank's part finished, and prepared to be sent.
+  // Sums travel from the smallest block to the largest, and results back. Then this rank's part is finished, and
+  // prepared to be sent.
   void between_blocks(E const& exec, Comm& comm, detail::binary_blocks const& at, int halves) {
     detail::piece const mine = steps_.part_of(place_);
     int const behind = at.base + at.size + (at.smaller > 0 ? place_ % at.smaller : 0);
@@ -254,9 +256,9 @@ private:
     }
   }
 
-  // The steps of `reduce_scatter` from the last to the first, the pieces of each from the last to the first. A place
-  // sends all that it has kept in a step: the part that it has from the steps before, and the part that arrives in
-  // them.
+  // Takes the steps of `reduce_scatter` from the last to the first, and the pieces of each step from the last to the
+  // first. A place sends all that it has kept in a step: the part that it has from the steps before, and the part that
+  // arrives in them.
   void allgather(E const& exec, Comm& comm) {
     auto const send = [&](std::size_t k) {
       sends_[hops_.size() + k] =
@@ -264,7 +266,7 @@ private:
     };
     auto const post = [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = end; k-- > begin;) {
-        detail::wait_for(comm, sends_[k]); // the same place was sent from while reducing
+        detail::wait_for(comm, sends_[k]); // reduce_scatter sent from the same place
         gathers_[k] = detail::start_receive(exec, comm, wire_.encoded(hops_[k].given), hops_[k].peer, phase::gather);
       }
     };
@@ -280,7 +282,7 @@ private:
         }
       }
       std::size_t const before = step > 0 ? static_cast<std::size_t>(steps_.pieces(step - 1)) : 0;
-      std::size_t const next = begin - before; // where the step before begins, which is the next one here
+      std::size_t const next = begin - before; // begin of the step before, the next one here
       post(next, begin);
       for (std::size_t number = 2 * pieces; before > 1 && number-- > pieces;) {
         send(next + number);

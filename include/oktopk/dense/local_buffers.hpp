@@ -8,14 +8,14 @@
 
 namespace oktopk {
 
-/// Several vectors of one process, reduced together with those of all others by any dense allreduce (Gloo's three
-/// phases): the vectors of this process into the first one, the first ones of all processes, and the result back to
-/// all.
+/// Reduces several vectors of each process, over all processes, by any dense allreduce. The phases are Gloo's: reduce
+/// the vectors of this process into the first one, reduce the first vectors of all processes, copy the result to all
+/// vectors.
 ///
 /// Collective; in place, so that every vector holds the result. All vectors have `count` elements in the memory of
-/// `exec`; `count` and `op` are the same on all ranks, the number of vectors need not be, but none is an error on every
-/// rank (one control number a rank is exchanged, in ceil(log2 P) messages). Messages are those of `Reduce`, whatever
-/// the number of vectors. `lost`, for the first vector of a lossy `Reduce`, may be null.
+/// `exec`; `count` and `op` are the same on all ranks, the number of vectors may differ, but no vectors on some rank is
+/// an error on every rank (one control number a rank is exchanged, in ceil(log2 P) messages). The messages are those of
+/// `Reduce`, whatever the number of vectors. `lost`, for the first vector of a lossy `Reduce`, may be null.
 template <execution_space E, communicator Comm, gradient_value Value, class Reduce>
   requires detail::dense_reduction<Reduce, E, Comm, Value>
 class local_buffers {

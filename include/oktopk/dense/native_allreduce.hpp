@@ -13,8 +13,8 @@ namespace oktopk {
 ///
 /// In place, on any number of ranks; `count` and `op` are the same on all. Messages and the order of operations are the
 /// communicator's; any allreduce sends 2n(P-1)/P values at least (Table 1 of the paper). Where the communicator does
-/// not reach the vector it is copied to page-locked host memory and back: the object lives until `exec`, on which the
-/// copy back is enqueued, has been waited for.
+/// not reach the vector it is copied to page-locked host memory and back. The copy back is enqueued on `exec`: this
+/// object must live until `exec` has been waited for.
 template <execution_space E, communicator Comm, gradient_value Value>
 class native_allreduce {
 public:
@@ -23,7 +23,7 @@ public:
 
   static std::string_view name() { return "native"; }
 
-  /// As if by reduce-scatter and allgather; the library below may choose another way.
+  /// Assumes reduce-scatter and allgather; the communicator's library may choose another algorithm.
   static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
 
   static double bound_words(std::int64_t count, int ranks) {

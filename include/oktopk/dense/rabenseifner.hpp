@@ -12,9 +12,9 @@ namespace oktopk {
 
 namespace detail {
 
-/// The pairs of recursive halving at distances P/2, P/4, ..., 1 of 2^`steps` places: who exchanges with whom in a step,
-/// and which of the two keeps the lower half of what both have. Places that have the same part before a step split it
-/// in pairs; another choice of pairs has these three members too.
+/// The pairs of recursive halving at distances P/2, P/4, ..., 1 of 2^`steps` places: the partner of a place in a step,
+/// and which of the two keeps the lower half of the part that both have. Places that have the same part before a step
+/// split it in pairs; another choice of pairs has these three members too.
 struct halved_distances {
   static std::string name() { return "rabenseifner"; }
   static int peer(int place, int step, int steps) { return place ^ 1 << (steps - 1 - step); }
@@ -27,15 +27,15 @@ struct halved_distances {
 /// allgather by recursive doubling.
 ///
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. Where P is a power of two each
-/// rank sends 2n(P-1)/P values in 2 log2 P messages. Where it is not, 2^m being the largest power of two below, the
-/// first 2(P - 2^m) ranks fold in pairs: the odd one of a pair, the folded rank, sends n values in one message, the
-/// even one, its host, n values in one message more than the others. Every block of n / 2^m is reduced by one rank in a
-/// fixed order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values beside the
-/// vector, the host n.
+/// rank sends 2n(P-1)/P values in 2 log2 P messages. Where it is not, with 2^m the largest power of two below P, the
+/// first 2(P - 2^m) ranks fold in pairs. The odd rank of a pair, the folded rank, sends n values in one message. The
+/// even rank, its host, sends one message of n values more than the others. Every block of n / 2^m is reduced by one
+/// rank in a fixed order and sent to the rest, so the result is the same to the bit everywhere. Keeps n/2 values beside
+/// the vector, the host n.
 ///
 /// Over a coded wire each rank rounds every element once: the partial sum that it sends away, or the sum that it
-/// finishes. One rank sends nothing, so it codes nothing. `lost` takes the difference. The allgather encodes what it
-/// sends anew in each step, which loses nothing more of a stable codec; other codecs are refused, unless ranks may
+/// finishes. A single rank sends nothing, so it codes nothing. `lost` gets the difference. In each step the allgather
+/// encodes again what it sends. With a stable codec this loses nothing more; other codecs are refused, unless ranks may
 /// differ. Keeps three coded halves of the vector beside the caller's; folded ranks and hosts three coded vectors.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire,
           class Pairs = detail::halved_distances>
@@ -61,7 +61,7 @@ public:
   /// Messages that follow one another: there and back.
   static double expected_messages(std::int64_t, int ranks) { return 2 * static_cast<double>(detail::ceil_log2(ranks)); }
 
-  /// The larger part of every halving, there and back, and the vector where P is no power of two.
+  /// The larger part of every halving, in both directions, and the whole vector once if P is no power of two.
   double bound_words(std::int64_t count, int ranks) const {
     detail::folded_ranks const at(0, ranks);
     std::int64_t const block_size = block_size_of(count);
@@ -82,7 +82,7 @@ public:
         std::int64_t const block_size = block_size_of(count);
         std::int64_t const longest =
             at.in_pair ? count : std::min(count, ((count + block_size - 1) / block_size + 1) / 2 * block_size);
-        detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
+        detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
         bind(comm, {2, longest, 1, longest});
         if (at.is_folded) {
           detail::run_as_folded_rank(exec, comm, wire, {sent_piece, 0, count}, 1);
@@ -102,7 +102,7 @@ private:
     detail::piece given;
   };
 
-  // Coded pieces have a place each: one that is sent, one that arrives.
+  // The places of coded pieces: one for a piece that is sent, one for a piece that arrives.
   static constexpr std::int64_t sent_piece = 0;
   static constexpr std::int64_t received_piece = 1;
 
@@ -121,7 +121,7 @@ private:
       detail::finish(comm, detail::start_receive(exec, comm, wire.slot(0, whole), comm.rank() + 1, phase::reduce));
       wire.reduce(exec, 0, whole);
     }
-    // This place's part of the vector shrinks by halves, which are kept to find the way back.
+    // The part of this place is halved in each step. The halvings are kept for the allgather.
     std::int64_t begin = 0;
     std::int64_t end = (count + block_size - 1) / block_size;
     halvings_.clear();
@@ -141,10 +141,11 @@ private:
       comm.wait_all(std::span<typename Comm::bulk_request>(both_));
       wire.reduce(exec, 0, kept);
     }
-    // The rank that finishes a part goes on with the values that the other ranks decode.
+    // The rank that finishes a part continues with the values that the other ranks decode.
     wire.prepare(exec, part(begin, end));
     wire.adopt_rounding(exec, part(begin, end));
-    // Encodes a part that has grown since it was encoded last, unless it is there already.
+    // Encodes a part that has grown since it was last encoded, unless the encoded pieces of it already make up its
+    // encoded form.
     auto const encode_anew = [&](detail::piece p, bool has_grown) {
       if (has_grown && !wire.joins_encoded) {
         wire.prepare(exec, p, false);
@@ -152,7 +153,8 @@ private:
     };
     for (auto each = halvings_.rbegin(); each != halvings_.rend(); ++each) {
       detail::piece const missing{received_piece, each->given.begin, each->given.count};
-      // First, for this waits: what came last may still be on its way out of the place that the next one comes to.
+      // Before the receive is posted, because this waits: the decoding of the last piece may still read the place that
+      // the next piece arrives in.
       encode_anew(each->kept, each != halvings_.rbegin());
       both_[0] = detail::start_receive(exec, comm, wire.encoded(missing), each->peer, phase::gather);
       both_[1] = detail::start_send(exec, comm, wire.encoded(each->kept), each->peer, phase::gather);
@@ -165,7 +167,7 @@ private:
     }
   }
 
-  std::array<typename Comm::bulk_request, 2> both_{}; // the message that comes and the one that goes
+  std::array<typename Comm::bulk_request, 2> both_{}; // the receive and the send of a step
   std::vector<halving> halvings_;
 };
 

@@ -14,16 +14,17 @@ namespace oktopk {
 /// messages, for short vectors.
 ///
 /// In place, on any number of ranks; `count`, `op` and the options are the same on all. With 2^m <= P < 2^(m+1) each
-/// rank sends m messages of n values. Where P is no power of two, of each of the first P - 2^m pairs of ranks the odd
-/// one, the folded rank, sends its vector ahead and gets the result last, one message of n values each way: the even
-/// one, its host, sends m+1, the folded rank 1. The partners of an exchange form the same sum of two, so the result is
-/// the same to the bit everywhere. Keeps two vectors beside the caller's.
+/// rank sends m messages of n values. Where P is no power of two, the first P - 2^m pairs of ranks fold. The odd rank
+/// of a pair, the folded rank, first sends its vector to the even rank, its host, and gets the result at the end, one
+/// message of n values each way: the host sends m+1 messages, the folded rank 1. Both partners of an exchange add the
+/// same two vectors, so the result is the same to the bit everywhere. Keeps two vectors beside the caller's.
 ///
-/// Over a coded wire each partner goes on with the values that the other decodes. All 2^s ranks that have met by step s
-/// round off the same; each of them takes its share of the elements into `lost`. A folded rank gets both messages of
-/// its host's last exchange, as they were encoded: the host sends m+2 messages. At the level of messages the host's
-/// result is encoded instead, one message, and every rank rounds its result alike. Keeps four coded vectors beside the
-/// caller's; where losses are told one vector more, and one at the level of messages.
+/// Over a coded wire each partner continues with the values that the other one decodes. All 2^s ranks that have the
+/// same values before step s have the same losses; each of them notes the losses of its share of the elements in
+/// `lost`. A folded rank gets both messages of its host's last exchange, as they were encoded: the host sends m+2
+/// messages. At the level of messages the host encodes its result instead, in one message, and every rank rounds its
+/// result in the same way. Keeps four coded vectors beside the caller's; one vector more if losses are noted, and one
+/// more at the level of messages.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire>
   requires detail::dense_wire<Wire, E, Value>
 class recursive_doubling : public detail::on_wires<E, Value, Wire> {
@@ -53,7 +54,7 @@ public:
     bool const coded = base::codes(count) && comm.size() > 1 && count > 0;
     base::on_wire(exec, coded, {values, values, lost, count, op}, [&](auto& wire, auto const& bind) {
       if (comm.size() > 1 && count > 0) {
-        detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
+        detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
         bind(comm, {2, count, 2, count});
         detail::folded_ranks const at(comm.rank(), comm.size());
         if (at.is_folded) {
@@ -108,8 +109,9 @@ private:
       wire.reduce(exec, step % 2, mine);
     }
     comm.wait_all(std::span<typename Comm::bulk_request>(sent));
-    // The odd rank of a pair gets the result: both halves of it as they were exchanged, or all of it in one message.
-    // That one is made on all ranks, for each has to round what the folded ranks decode.
+    // The odd rank of a pair gets the result: both messages of the last exchange as they were, or the whole result in
+    // one message. All ranks encode that message, because each must round its result to the values that the folded
+    // ranks decode.
     int const folded_rank = comm.rank() + 1;
     if (wire.result_messages() == 2) {
       if (at.in_pair) {

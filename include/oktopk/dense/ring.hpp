@@ -12,17 +12,17 @@ namespace oktopk::detail {
 /// Reduce-scatter and allgather around a ring, pipelined (Gloo's `allreduce_ring_chunked`; baidu-allreduce, and the
 /// sub-chunks of PFN's prototype).
 ///
-/// The vector is cut into P blocks, and each block into as many pieces. In step t of P-1, a rank passes block r-t to
-/// its right neighbour and reduces block r-t-1, which comes from the left; in P-1 more steps the finished blocks go
-/// round. A piece is sent on as soon as it is reduced, or has arrived for good, while the next ones of the block are
-/// still on their way: each rank sends 2(P-1) messages for every piece of a block, 2(P-1)/P of the vector.
+/// The vector is cut into P blocks, and all blocks into the same number of pieces. In step t of P-1, rank r sends block
+/// r-t to its right neighbour and reduces block r-t-1, which comes from the left. In P-1 more steps the finished blocks
+/// travel round the ring. A piece is sent on as soon as it is reduced, or has arrived finished, while the next pieces
+/// of the block still travel: each rank sends 2(P-1) messages for every piece of a block, 2(P-1)/P of the vector.
 ///
 /// Every block is reduced along the ring in one order and finished by one rank, so the result is the same to the bit
 /// everywhere.
 template <communicator Comm>
 class ring_pipeline {
 public:
-  /// Pieces of a block: two at least, and as many that none is longer than `longest`.
+  /// The number of pieces of a block: at least two, and enough that none is longer than `longest`.
   static std::int64_t pieces_of_block(std::int64_t count, std::int64_t ranks, std::int64_t longest) {
     std::int64_t const block = (count + ranks - 1) / ranks;
     return std::max<std::int64_t>(2, block / longest + (block % longest != 0 ? 1 : 0));
@@ -35,7 +35,7 @@ public:
     std::int64_t const pieces = vector.pieces() / ranks;
     std::int64_t const reduced = (ranks - 1) * pieces; // the number of pieces that are passed on to be reduced
     std::int64_t const window = std::max<std::int64_t>(1, std::min(ahead, reduced));
-    cancel_on_unwind const alone(comm); // memory may be missing on one rank
+    cancel_on_unwind const alone(comm); // an allocation may fail on one rank
     bind(comm, wire_capacity{vector.pieces(), vector.longest(), window, vector.longest()});
     if (ranks == 1) {
       return;
@@ -57,7 +57,7 @@ public:
     auto const post = [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t k = first; k < std::min(last, all); ++k) {
         piece const p = incoming(k);
-        if (k >= reduced) { // the same place was sent from P-1 steps ago
+        if (k >= reduced) { // P-1 steps ago a send read this place
           wait_for(comm, sends_[static_cast<std::size_t>(k - reduced)]);
         }
         auto const place = k < reduced ? wire.slot(k % window, p) : wire.encoded(p);
@@ -122,14 +122,14 @@ namespace oktopk {
 ///
 /// In place (or not: `run_from`), on any number of ranks; `count`, `op` and the options are the same on all. Each rank
 /// sends 4(P-1) messages and 2n(P-1)/P values (the 4P steps and 2S bytes of Gloo's table, which count a round more).
-/// Keeps two chunks of n/2P values beside the vector; where the communicator does not reach the vector, also its copy
-/// in host memory, to and from which chunks are copied as they are needed or have arrived.
+/// Keeps two chunks of n/2P values beside the vector; where the communicator does not reach the vector, also a copy of
+/// the vector in host memory: a chunk is copied to it before it is sent, and from it after it has arrived.
 ///
 /// Over a coded wire a block is cut into s segments, at least two: 2s(P-1) messages, 2n(P-1)/P values at the codec's
-/// size. A rank encodes each segment of P-1 partial sums, and once the block that it finishes, which goes round the
-/// ring as it was encoded; at the level of messages each of the 2(P-1) steps encodes anew. Every value is rounded once
-/// by each rank, and `lost` takes the difference. Keeps the coded vector and three coded segments beside the caller's;
-/// one decoded segment at the level of messages.
+/// size. A rank encodes each segment of P-1 partial sums, and once the block that it finishes; that block travels round
+/// the ring as it was encoded. At the level of messages each of the 2(P-1) steps encodes again. Every value is rounded
+/// once by each rank, and `lost` gets the difference. Keeps the coded vector and three coded segments beside the
+/// caller's vector; at the level of messages also one decoded segment.
 template <execution_space E, communicator Comm, gradient_value Value, class Wire = detail::plain_wire>
   requires detail::dense_wire<Wire, E, Value>
 class ring_chunked : public detail::on_wires<E, Value, Wire> {
@@ -143,14 +143,15 @@ public:
   /// Every value is rounded once by each rank.
   bool losses_may_overflow(int) const { return base::policy().template losses_may_overflow<Value>(1); }
 
-  /// Messages that follow one another: there and back, the pieces of a block behind each other.
+  /// Messages that follow one another, in reduce-scatter and allgather. The pieces of a block overlap, so they count
+  /// once.
   static double expected_messages(std::int64_t, int ranks) { return 2.0 * (ranks - 1); }
   double sent_messages(std::int64_t count, int ranks) const {
     std::int64_t const pieces_of_block = cut(count, ranks, base::codes(count)).pieces() / ranks;
     return 2.0 * (ranks - 1) * static_cast<double>(pieces_of_block);
   }
 
-  /// 2(P-1) messages for every piece of a block, each no longer than that of the longest.
+  /// 2(P-1) messages for every piece of a block, each no longer than that of the longest piece.
   double bound_words(std::int64_t count, int ranks) const {
     detail::cut_vector const vector = cut(count, ranks, base::codes(count));
     std::int64_t const each = vector.pieces() / ranks * base::message_bytes(vector.longest(), count);
@@ -161,8 +162,8 @@ public:
     run_from(exec, comm, values, values, lost, count, op);
   }
 
-  /// The same from `own` to `values`, which are the same vector or do not overlap. At the level of the collective, of a
-  /// codec that recodes, `own` is read once and needs no copy, for partial sums exist as coded pieces only.
+  /// The same from `own` to `values`, which are the same vector or do not overlap. At the level of the collective, with
+  /// a codec that recodes, `own` is read once and needs no copy, because partial sums exist only as coded pieces.
   void run_from(E const& exec, Comm& comm, Value const* own, Value* values, Value* lost, std::int64_t count,
                 reduction op = reduction::sum) {
     bool const coded = base::codes(count) && comm.size() > 1;
@@ -184,10 +185,10 @@ private:
 /// Reduction of dense vectors around a ring in sub-chunks, so that receiving, reducing and sending overlap (Ueno 2018,
 /// PFN's allreduce prototype): the blocks of `ring_chunked`, cut into sub-chunks of at most `chunk_bytes`.
 ///
-/// In place, on any number of ranks; `count`, `op` and the options are the same on all. With s sub-chunks to a block
-/// of n/P values each rank sends 2s(P-1) messages and 2n(P-1)/P values. A block has at least two sub-chunks, so that
-/// one travels while the other is reduced: up to 2P sub-chunks, a short vector is sent as `ring_chunked` sends it.
-/// Keeps `ahead` sub-chunks beside the vector.
+/// In place, on any number of ranks; `count`, `op` and the options are the same on all. With s sub-chunks to a block of
+/// n/P values each rank sends 2s(P-1) messages and 2n(P-1)/P values. A block has at least two sub-chunks, so that one
+/// travels while the other is reduced: a vector of up to 2P sub-chunks is sent as `ring_chunked` sends it. Keeps
+/// `ahead` sub-chunks beside the vector.
 template <execution_space E, communicator Comm, gradient_value Value>
 class ring_pipelined : public detail::in_chunks<ring_pipelined<E, Comm, Value>, Value, std::int64_t(1) << 20, 4> {
   using base = detail::in_chunks<ring_pipelined, Value, std::int64_t(1) << 20, 4>;
@@ -197,7 +198,7 @@ public:
 
   static std::string_view name() { return "ring_pipelined"; }
 
-  /// Messages that follow one another: there and back, sub-chunks behind each other.
+  /// Messages that follow one another, in reduce-scatter and allgather, and the sub-chunks of a block.
   double expected_messages(std::int64_t count, int ranks) const {
     return 2.0 * (ranks - 1) + static_cast<double>(pieces(count, ranks));
   }
@@ -260,7 +261,7 @@ public:
     }
     std::int64_t const slots = std::min<std::int64_t>(ranks - 1, 2 * detail::ceil_log2(comm.size()) + 2);
     detail::piece const whole{0, 0, count};
-    detail::cancel_on_unwind const alone(comm); // room may be missing on one rank
+    detail::cancel_on_unwind const alone(comm); // an allocation may fail on one rank
     wire_.bind(exec, comm, detail::plain_wire(), {values, values, lost, count, op}, {1, count, slots, count});
     waiting_.clear();
     free_.clear();
@@ -274,7 +275,8 @@ public:
     int const right = static_cast<int>((rank + 1) % ranks);
     int const left = static_cast<int>((rank + ranks - 1) % ranks);
     auto const data = [&](std::int64_t slot) { return slot == callers ? values : wire_.slot_values(slot); };
-    // Reduces a vector with whatever it completes. It is only read, for it may still be on its way to the next rank.
+    // Reduces a vector along the tree as far as siblings are there. The vector is only read, because it may still be on
+    // its way to the next rank.
     auto const place = [&](node added) {
       for (; (std::int64_t(1) << added.level) < ranks; added = {added.level + 1, added.index / 2, added.slot}) {
         std::int64_t const sibling = added.index ^ 1;
@@ -290,7 +292,7 @@ public:
         }
         std::int64_t from = added.slot;
         added.slot = found->slot;
-        if (from == callers) { // which keeps the result, and was sent in the first step
+        if (from == callers) { // the caller's vector keeps the result; it was sent in the first step
           std::swap(added.slot, from);
         }
         detail::combine(exec, op, static_cast<Value const*>(data(from)), count, data(added.slot));
@@ -314,7 +316,7 @@ public:
       }
       wire_.pull_slot(exec, arrived, whole);
       place({0, (rank + ranks - step) % ranks, arrived});
-      // A slot that was freed is received into in the next step.
+      // The next step may receive into a slot that was freed.
       detail::fence(exec, "oktopk::ring::step");
     }
   }

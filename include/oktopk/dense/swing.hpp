@@ -13,9 +13,9 @@ namespace detail {
 /// The pairs of Swing on a ring of 2^`steps` places: in step s an even place meets the one (1 - (-2)^(s+1)) / 3 places
 /// further on, which is odd. So distances are 1, 1, 3, 5, 11, ... with alternating directions.
 ///
-/// The places that have the same part before step s are, of even ones, all that are equal modulo 2^(s+1), and the odd
-/// ones that these meet from there on. So the step splits the part by bit s+1 of the even places, and the last one
-/// between the even and the odd place.
+/// Before step s the same part is at all even places that are equal modulo 2^(s+1), and at the odd places that these
+/// meet from step s on. So step s splits the part by bit s+1 of the even places, and the last step between the even and
+/// the odd place.
 struct swing_pairs {
   static std::string name() { return "swing"; }
 
@@ -44,7 +44,7 @@ private:
 /// As `rabenseifner` with other pairs: in step s ranks meet at distance (1 - (-2)^(s+1)) / 3 around the ring of all
 /// ranks, in turn to the right and to the left. The first steps, which send the most, go to neighbours, and no distance
 /// is above P/3: on rings and tori, where halving at distances P/2, P/4, ... shares links, fewer messages cross the
-/// same one. Messages, words, memory and the treatment of a P that is no power of two are those of `rabenseifner`:
+/// same link. Messages, words, memory and the treatment of a P that is no power of two are those of `rabenseifner`:
 /// 2n(P-1)/P values in 2 log2 P messages. The result is the same to the bit everywhere.
 template <execution_space E, communicator Comm, gradient_value Value>
 class swing : public rabenseifner<E, Comm, Value, detail::plain_wire, detail::swing_pairs> {

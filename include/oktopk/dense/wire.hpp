@@ -13,21 +13,21 @@
 
 namespace oktopk {
 
-/// The level at which a collective codes what it sends. That of messages, the naive form to compare with, codes values
-/// again after they were decoded; with a codec that is not stable, results may then differ between ranks.
+/// The level at which a collective codes what it sends. The level of messages, the naive form to compare with, codes
+/// values again after they were decoded; with a codec that is not stable, results may then differ between ranks.
 enum class codec_level : std::uint8_t {
-  collective, ///< a piece is coded once, and goes on as it was coded when it is finished
+  collective, ///< a piece is coded once; a finished one is sent on as it was coded
   message,    ///< each message is coded by itself, as by a communication layer that knows nothing of collectives
 };
 
 namespace detail {
 
-/// A codec that loses more each time that a block is coded again: its constant `stable` is false.
+/// True for a codec that loses more each time that a block is coded again: its constant `stable` is false.
 template <class Codec>
 inline constexpr bool loses_again = requires { requires !Codec::stable; };
 
-/// A wire whose codec loses more each time, and whose options let ranks end with different results (`anew`: the
-/// algorithm codes finished values again; else it does so at the level of messages only).
+/// True for a wire whose codec loses more each time, and whose options let ranks end with different results. `anew`
+/// means that the algorithm always codes finished values again, not only at the level of messages.
 template <class Wire>
 bool ranks_may_differ(Wire const& wire, bool anew = false) {
   if constexpr (requires { wire.loses_again(); }) {
@@ -36,7 +36,8 @@ bool ranks_may_differ(Wire const& wire, bool anew = false) {
   return false;
 }
 
-/// A sentence where coding again what was decoded would let ranks end with different results, and may not.
+/// A sentence if coding decoded values again would let ranks end with different results and the options forbid it; else
+/// empty.
 template <class Wire>
 std::string fault_of_coding_anew(Wire const& wire) {
   if constexpr (requires { wire.loses_again(); }) {
@@ -48,14 +49,14 @@ std::string fault_of_coding_anew(Wire const& wire) {
   return {};
 }
 
-/// A stretch of a vector, and its number among the stretches that the vector was cut into.
+/// A range of a vector, and its number among the ranges that the vector was cut into.
 struct piece {
   std::int64_t index = 0;
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 
-/// A vector cut into so many pieces, as even as whole blocks allow: the same on all ranks.
+/// A vector cut into `pieces` pieces, of sizes as even as whole blocks allow. The cut is the same on all ranks.
 class cut_vector {
 public:
   cut_vector() = default;
@@ -85,7 +86,7 @@ private:
 };
 
 /// The vectors of one reduction, in the memory of kernels: `own` is read and `values` written. They are the same vector
-/// or do not overlap. `lost`, which may be null, takes what this rank rounds off.
+/// or do not overlap. `lost`, which may be null, gets what this rank rounds off.
 template <gradient_value Value>
 struct reduction_call {
   Value const* own;
@@ -95,8 +96,7 @@ struct reduction_call {
   reduction op;
 };
 
-/// The places that an algorithm needs on the wire. A wire that sends the values from where they are needs none for
-/// encoded pieces.
+/// The places that an algorithm needs on the wire. A wire that sends the values in place needs none for encoded pieces.
 struct wire_capacity {
   std::int64_t encoded_pieces = 0; ///< number of pieces that are kept encoded at one time
   std::int64_t encoded_values = 0; ///< values of the longest of them
@@ -108,18 +108,20 @@ struct wire_capacity {
 ///
 /// 1. `lossless` tells whether values arrive with the bits that they were sent with.
 /// 2. `is_plain` tells whether nothing is coded. The wire is then used for vectors of every length.
-/// 3. `options` is a plain struct that a wire is made from. `describe()` writes the wire down for the ranks to compare;
-///    `problem()` is a sentence about options that cannot be, empty where there is none.
+/// 3. `options` is a plain struct that a wire is made from. `describe()` returns the wire as a text that the ranks
+///    compare; `problem()` is the sentence that says what is wrong with the options, empty if nothing is.
 /// 4. `name_after(algorithm)` is the name of an algorithm on this wire.
-/// 5. `codes(bytes)` tells whether a vector of so many bytes is coded. One that is not goes over the plain wire.
+/// 5. `codes(bytes)` tells whether a vector of `bytes` bytes is coded. A vector that is not is sent over the plain
+///    wire.
 /// 6. `encoded_bytes<Value>(count)` is the size of a message of `count` values.
 /// 7. `block_size` is the number of values that are coded together. Algorithms cut vectors at multiples of it.
 ///    `segment()` is the largest number of values that rings send at once.
-/// 8. `losses_may_overflow<Value>(roundings)` tells whether the losses of so many roundings of one value may overflow.
+/// 8. `losses_may_overflow<Value>(roundings)` tells whether the losses of `roundings` roundings of one value may
+///    overflow.
 /// 9. `bound_to<E, Value>` is the wire with its buffers: a model of `detail::bound_wire`. `bind` makes it ready for a
 ///    call: `bind(exec, comm, policy, call, capacity)`.
-/// 10. A wire whose code loses more each time that a block is coded again has all of `loses_again()`, which says so,
-///     `level()`, `lets_ranks_differ()` and `codec()`, as `coded_wire` has; a wire without them is taken to be stable.
+/// 10. A wire whose code loses more each time that a block is coded again has the functions `loses_again()`, which says
+///     so, `level()`, `lets_ranks_differ()` and `codec()`, as `coded_wire` does. A wire without them counts as stable.
 template <class W, class E, class Value>
 concept dense_wire = std::default_initializable<W> && std::constructible_from<W, typename W::options const&> &&
                      requires(W const& wire, std::int64_t count, std::string const& algorithm) {
@@ -136,24 +138,26 @@ concept dense_wire = std::default_initializable<W> && std::constructible_from<W,
                        { wire.template losses_may_overflow<Value>(1) } -> std::same_as<bool>;
                      };
 
-/// A vector of kernels' as messages see it, piece by piece. Every function but `decode` and `adopt_rounding` waits for
-/// the work that it enqueues: a message may start, or a slot may be filled anew, when the function returns.
+/// A vector in the memory of kernels, as messages see it, piece by piece. Every function but `decode` and
+/// `adopt_rounding` waits for the work that it enqueues: a message may start, or a slot may be filled anew, when the
+/// function returns.
 ///
 /// 1. `encoded(p)` is the place that a piece is sent from, and the place where its final values arrive. `keeps_encoded`
-///    tells whether it is apart from the values, so that it stays as it is while they are reduced.
-/// 2. `slot(i, p)` is the place where a piece arrives that is to be reduced.
+///    tells whether that place is apart from the values, so that it does not change while they are reduced.
+/// 2. `slot(i, p)` is the place where a piece that is to be reduced arrives.
 /// 3. `prepare(exec, p, note)` encodes a piece from this rank's values. `note` is false where the piece was
 ///    coded before, so that no new loss is noted.
-/// 4. `prepare_share(exec, p, place, sharing)` does the same for values that `sharing` ranks have alike: this rank
+/// 4. `prepare_share(exec, p, place, sharing)` does the same for values that are equal on `sharing` ranks: this rank
 ///    notes the losses of its share of them, number `place % sharing`.
 /// 5. `reduce(exec, i, p)` reduces what has arrived in slot i into the values.
 /// 6. `forward(exec, i, p)` does the same and encodes the result. The values may be out of date after it.
-/// 7. `decode(exec, p)` enqueues the way from an encoded piece that has arrived to the values.
-/// 8. `adopt_rounding(exec, p)` enqueues that the values become those that other ranks decode of the encoded piece.
-/// 9. `receives_ahead()` is the number of receives that a ring posts at least.
+/// 7. `decode(exec, p)` enqueues the decoding of an encoded piece that has arrived to the values.
+/// 8. `adopt_rounding(exec, p)` enqueues the replacement of the values by those that other ranks decode from the
+///    encoded piece.
+/// 9. `receives_ahead()` is the number of receives that a ring posts ahead, if it has so many pieces.
 /// 10. `joins_encoded` tells whether neighbouring encoded pieces make up the encoded form of both.
-/// 11. `result_messages()` is the number of messages that hold a result of two partners: 2 where each has coded its
-///     half of the sum and no message has the whole.
+/// 11. `result_messages()` is the number of messages that hold a result of two partners: 2 if each partner has coded
+///     its half of the sum, so that no message has the whole sum.
 /// 12. `codes_each_message()` is true at the level of messages: a receive waits until the next message is encoded, and
 ///     what has arrived is decoded, and encoded again where it is sent on.
 template <class B, class E>
@@ -191,7 +195,7 @@ public:
     staged_ = !comm.template can_access<typename E::memory_space>();
     values_ = call.values;
     op_ = call.op;
-    // Places for numbers of 8 bytes, whatever the width of a value.
+    // Slots begin at multiples of 8 bytes, whatever the width of a value.
     slot_bytes_ = round_up_to_8(capacity.slot_values * std::int64_t(sizeof(Value)));
     slots_.reserve(exec, comm, capacity.slots * slot_bytes_);
     if (staged_) {
@@ -238,7 +242,7 @@ public:
 
   void adopt_rounding(E const&, piece) const {}
 
-  /// The values of a slot, for kernels; `pull_slot` first.
+  /// The values of a slot, for kernels; call `pull_slot` first.
   Value* slot_values(std::int64_t index) const { return reinterpret_cast<Value*>(slots_.data() + index * slot_bytes_); }
 
   void pull_slot(E const& exec, std::int64_t index, piece p) const {
@@ -293,8 +297,8 @@ struct plain_wire {
   using bound_to = detail::bound_plain_wire<E, Value>;
 };
 
-/// The base of an algorithm without a code that cuts the vector into chunks and receives some of them ahead; its
-/// options and their defaults.
+/// The base of an algorithm that codes nothing, cuts the vector into chunks and posts some receives ahead; its options
+/// and their defaults.
 template <class Algorithm, gradient_value Value, std::int64_t ChunkBytes, std::int64_t Ahead>
 class in_chunks {
 public:
@@ -325,8 +329,8 @@ private:
   options options_;
 };
 
-/// The part of a folded rank, the odd one of a pair (`folded_ranks`), in a reduction of the vector that `whole` is: gives
-/// its values to its host and gets the result, in one message or the two of `result_messages()`.
+/// The part of a folded rank, the odd one of a pair (`folded_ranks`), in a reduction of the vector `whole`: it sends
+/// its values to its host and receives the result, in one message or in the two of `result_messages()`.
 template <execution_space E, communicator Comm, bound_wire<E> Wire>
 void run_as_folded_rank(E const& exec, Comm& comm, Wire& wire, piece whole, int result_messages) {
   std::array<typename Comm::bulk_request, 2> received{};
@@ -345,8 +349,8 @@ void run_as_folded_rank(E const& exec, Comm& comm, Wire& wire, piece whole, int 
   }
 }
 
-/// An algorithm's wires with their buffers, its base class: its policy's, and the plain one for vectors that the policy
-/// does not code.
+/// The base class of an algorithm: its wires with their buffers. One is the policy's, the other the plain wire for
+/// vectors that the policy does not code.
 template <execution_space E, gradient_value Value, class Wire>
   requires dense_wire<Wire, E, Value>
 class on_wires {
@@ -365,7 +369,7 @@ public:
 protected:
   Wire const& policy() const { return policy_; }
 
-  /// True where a vector of `count` values is coded.
+  /// True if a vector of `count` values is coded.
   bool codes(std::int64_t count) const { return policy_.codes(count * std::int64_t(sizeof(Value))); }
 
   /// Bytes of a message of `part` values, of a vector of `count`.
@@ -374,9 +378,9 @@ protected:
   }
 
   /// Begins a call: runs `body(wire, bind)` with the policy's wire where `coded`, else with the plain one. `body` binds
-  /// the wire, `bind(comm, capacity)`, and sends. The preparation of the caller's vectors is here, for all algorithms:
-  /// losses of a maximum are refused, `own` is copied to the place of the result unless the wire can leave it where it
-  /// is, and `lost` is cleared where nothing will be noted.
+  /// the wire, `bind(comm, capacity)`, and sends. Prepares the caller's vectors for all algorithms: refuses losses of a
+  /// maximum or minimum, copies `own` to the place of the result unless the wire can read it in place, and clears
+  /// `lost` if nothing will be noted.
   template <class Body>
   void on_wire(E const& exec, bool coded, reduction_call<Value> call, Body&& body) {
     auto const run = [&](auto& wire, auto const& policy, bool leaves_own_values) {

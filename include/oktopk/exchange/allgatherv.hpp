@@ -34,7 +34,8 @@ inline std::int64_t allgatherv_entries_sent(std::span<std::int64_t const> sizes,
   return sent;
 }
 
-/// Entries one after the other that an allgatherv of parts with these sizes takes: the largest message of each step.
+/// Entries on the critical path of an allgatherv of parts with these sizes: the sum of the largest message of each
+/// step.
 inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> sizes) {
   std::int64_t critical = 0;
   for (std::size_t have = 1; have < sizes.size(); have *= 2) {
@@ -51,7 +52,7 @@ inline std::int64_t allgatherv_critical_entries(std::span<std::int64_t const> si
   return critical;
 }
 
-/// Throws `damaged_message` where a rank tells of more entries than its vector has: no room is made for them.
+/// Throws `damaged_message` if a rank reports more entries than the vector has; no memory is reserved for them.
 inline void check_counts(std::span<std::int64_t const> counts, std::int64_t length) {
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     if (counts[rank] < 0 || counts[rank] > length) {
@@ -69,7 +70,7 @@ template <communicator Comm>
 class count_gathering {
 public:
   /// Collective. The counts, in rank order, are the same on all ranks and valid until the next run. Throws
-  /// `damaged_message` where one is more than the length of the call, so that no room is made for it.
+  /// `damaged_message` if a count is more than the length of the call, so that no memory is reserved for it.
   template <execution_space E>
   std::span<std::int64_t const> run(call_context<E, Comm>& call, std::int64_t count, phase use = phase::control) {
     auto const mine = static_cast<std::int64_t>(call.header(count, use));
@@ -89,12 +90,12 @@ private:
 
 } // namespace detail
 
-/// Every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling, which for
-/// any P is Bruck's algorithm).
+/// Brings every rank's entries to every rank, in rank order (paper, section 3.1.2: allgatherv by recursive doubling,
+/// which for any P is Bruck's algorithm).
 ///
 /// ceil(log2 P) messages; 2k(P-1)/P words in COO where the parts are of one size, `allgatherv_entries_sent` in general.
-/// Entries are encoded once, by who has them, and forwarded as they are; sizes that the format leaves open travel with
-/// them, 2 words each.
+/// Entries are encoded once, by the rank that has them, and forwarded as they are. If the format does not fix the
+/// encoded sizes, they travel with the entries, 2 words each.
 template <execution_space E, communicator Comm, sparse_format Format>
 class allgatherv {
 public:
@@ -105,7 +106,7 @@ public:
   explicit allgatherv(Format const& format = {}) : pieces_(format), balance_(format) {}
 
   /// Collective. `sizes` are the entries of each rank, identical on all ranks. The result is valid until the next call.
-  /// This rank's own entries in it are what the others have of them, too: decoded.
+  /// This rank's own entries in it are decoded, too, so they equal those on the other ranks.
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<std::int64_t const> sizes) {
     region const everything{0, call.length};
     return run(call, mine, sizes, [everything](std::size_t) { return everything; });
@@ -119,7 +120,7 @@ public:
     return run(call, mine, std::span<detail::transfer const>(scheme_), where);
   }
 
-  /// The same after the pieces of a scheme have been brought to other ranks, so that parts are even.
+  /// The same, but first moves the pieces of a scheme to other ranks, so that parts are even.
   template <class Where>
   entries_type run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where) {
@@ -128,7 +129,7 @@ public:
     auto const rank = static_cast<std::size_t>(call.comm.rank());
     std::int64_t const total = reserve_buffers(call, scheme, where);
     detail::cancel_on_unwind const guard(call.comm, messages_.requests()); // also between its messages
-    // Parts lie rotated, this rank's first, so that what is forwarded is always the front.
+    // Parts lie rotated, this rank's first, so that the parts to forward are always at the front.
     std::int64_t const own_bytes = balance_.run(call, mine, scheme, where, parts_);
     detail::fence(call.exec, "oktopk::allgatherv::encoded");
     bool const own_alone = find_pieces(call, scheme, where, 0, 1, own_bytes);
@@ -140,7 +141,7 @@ public:
       for (std::size_t step = have; step < have + moved; ++step) {
         capacity += capacities_[(rank + step) % ranks];
       }
-      messages_.reset(2); // everybody knows which parts have entries, so an empty message is none
+      messages_.reset(2); // all ranks know which parts have entries: no empty message is sent
       if (capacity > 0) {
         messages_.receive(parts_.wire(offsets_[have], capacity), from, phase::gather, size_of_message);
       }
@@ -162,19 +163,19 @@ public:
     return {indices_.data(), values_.data(), total};
   }
 
-  /// Room for parts of so many entries together; see `balance::reserve_buffers`.
+  /// Reserves room for parts of `total` entries together; see `balance::reserve_buffers`.
   void reserve_to_balance(call_context<E, Comm>& call, std::int64_t total) { balance_.reserve_buffers(call, total); }
 
-  /// Where each part of the others has at most so many entries of a region.
+  /// Upper bound if each part has at most `entries_of_part` entries of the region `where`.
   word_bound bound_words(int ranks, std::int64_t entries_of_part, region where) const {
     auto const part =
         static_cast<double>(detail::round_up_to_8(pieces_.format().max_encoded_bytes(entries_of_part, where)));
     return {(ranks - 1) * part / 4, Format::exact_size ? 0 : sizes(ranks, ranks - 1)};
   }
 
-  /// Where a rank forwards at most so many entries of all parts together, in at most so many pieces.
+  /// Upper bound if a rank forwards at most `forwarded` entries of all parts together, in at most `pieces` pieces.
   word_bound bound_words(int ranks, std::int64_t length, double forwarded, int pieces) const {
-    // A part is forwarded in each step at most, and balanced before.
+    // A part is forwarded at most once in each step, and balanced once before.
     std::int64_t const times = detail::ceil_log2(ranks) + 1;
     std::int64_t const places = std::min(length, std::numeric_limits<std::int64_t>::max() / times) * times;
     constexpr bool whole_words = (sizeof(index_type) + sizeof(value_type)) % 8 == 0;
@@ -183,7 +184,7 @@ public:
             Format::exact_size ? 0 : sizes(ranks, pieces)};
   }
 
-  /// For parts of so many entries, each of so many places.
+  /// For parts of `entries` entries, each in a region of `places` indices.
   static call_cost expected_cost(Format const& format, int ranks, double places, double entries) {
     return {.messages = detail::doubling_steps(ranks),
             .bytes = (ranks - 1) * detail::expected_bytes(format, entries, places),
@@ -196,7 +197,7 @@ private:
   static constexpr auto size_of_message =
       Format::exact_size ? detail::message_size::known : detail::message_size::unknown;
 
-  // Of pieces, and of the messages that they come in.
+  // Words for the sizes of pieces and of their messages.
   static double sizes(int ranks, int pieces) {
     return 2.0 * pieces + detail::announcement_words<Comm>(detail::ceil_log2(ranks));
   }
@@ -207,7 +208,7 @@ private:
     std::int64_t bytes;
   };
 
-  // Gives the number of all entries.
+  // Returns the number of all entries.
   template <class Where>
   std::int64_t reserve_buffers(call_context<E, Comm>& call, std::span<detail::transfer const> scheme,
                                Where const& where) {
@@ -231,8 +232,8 @@ private:
     return total;
   }
 
-  // Finds the pieces of the parts [first, last) that have arrived, of which the bytes before `end` are there. Whether
-  // they are one piece, encoded by the rank of its part.
+  // Finds the pieces of the parts [first, last) that have arrived, in the bytes before `end`. True if they are a single
+  // piece that the rank of its part has encoded.
   template <class Where>
   bool find_pieces(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where,
                    std::size_t first, std::size_t last, std::int64_t end) {
@@ -248,7 +249,7 @@ private:
                                   parts_, offset, end - offset);
         places_[static_cast<std::size_t>(piece - scheme.begin())] = {offset, bytes};
         offset += detail::encoded_pieces<E, Format>::header_bytes + detail::round_up_to_8(bytes);
-        pieces += piece->from == part ? 1U : 2U; // what another rank has encoded is not there for kernels
+        pieces += piece->from == part ? 1U : 2U; // kernels cannot see a piece of another rank yet
       }
       offsets_[step + 1] = offset;
     }
@@ -269,23 +270,23 @@ private:
 
 /// The second phase (paper, section 3.1.2; Algorithm 1, line 13): balance where it is needed, then allgatherv.
 ///
-/// The paper balances when the largest part exceeds 4 x the mean. That can never be for P <= 4, and below it a large
-/// part is still forwarded up to ceil(log2 P) times; so by default this also balances when some rank would send more
-/// than twice what balanced parts cost, which everybody can tell from the sizes. With it the phase sends at most
-/// 4k(P-1)/P words a rank whatever the parts are, as the paper's equation (2) has it, up to P-1 entries of rounding.
+/// The paper balances when the largest part exceeds 4 x the mean. That cannot happen for P <= 4, and a large part below
+/// that limit is still forwarded up to ceil(log2 P) times. So by default this policy also balances when some rank would
+/// send more than twice the cost of balanced parts; every rank can compute that from the sizes. Then the phase sends at
+/// most 4k(P-1)/P words a rank, whatever the parts are, as in the paper's equation (2), up to P-1 entries of rounding.
 ///
-/// And it balances where that is quicker: each step of the allgatherv takes as long as the largest message in it, and
-/// to balance takes about one part and a few messages, which at many ranks is little beside the steps. It also does so
-/// where the rank that sends most would send 15 % more than in balanced parts, and by balancing sends fewer entries, by
-/// a quarter of what a message counts: parts drift apart until regions are made anew, and a few words are then saved
-/// by all for about the same time.
+/// It also balances if that is quicker: each step of the allgatherv takes as long as its largest message, and balancing
+/// takes about one part and a few messages, which is little beside the steps of many ranks. It also balances if the
+/// rank that sends most would send 15 % more than with balanced parts, and balancing saves at least a quarter of
+/// `message_entries`: parts drift apart until regions are made anew, and then all ranks save a few words in about the
+/// same time.
 struct balanced_allgatherv {
   struct options {
     double ratio = 4;       ///< of the largest part to the mean, above which to balance; at least 1
     bool bound_sent = true; ///< also balance when a rank would send more than twice 2k(P-1)/P words
-    /// Also balance when that saves the time of more entries than this a message of balancing; about latency times
-    /// bandwidth, which is near 2000 entries on slow networks and fast ones. Neither for that nor to send a few entries
-    /// fewer where negative.
+    /// Also balance when each message of balancing saves the time of more than this many entries; about latency times
+    /// bandwidth, which is near 2000 entries on slow networks and fast ones. If negative, the gather balances neither
+    /// for that nor to send a few entries fewer.
     std::int64_t message_entries = 2048;
 
     template <class Options, class Visit>
@@ -308,9 +309,9 @@ struct balanced_allgatherv {
   /// Decides whether parts of these sizes are to be balanced first, and leaves the scheme of the pieces in `scheme`;
   /// the same on every rank.
   ///
-  /// Where all parts together are meant to have `expected` entries, a rank that would send more than 8/5 of what so
-  /// many balanced entries cost is reason to balance, too. A threshold that lets half as many again through, in regions
-  /// that have drifted, stays within the bound that way.
+  /// If all parts together should have `expected` entries, they are also balanced when a rank would send more than 8/5
+  /// of the cost of `expected` balanced entries. So the bound holds even if a threshold selects 50 % more entries, in
+  /// regions that have drifted.
   bool plan(std::span<std::int64_t const> sizes, std::vector<detail::transfer>& scheme,
             std::int64_t expected = 0) const {
     detail::balancing_scheme(sizes, scheme);
@@ -332,7 +333,7 @@ private:
     std::int64_t const total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
     double const mean = static_cast<double>(total) / static_cast<double>(ranks);
     auto const message_entries = static_cast<double>(options_.message_entries); // no option is too large for it
-    // Entries that a rank sends in an allgatherv of balanced parts, at most.
+    // The most entries that a rank sends in an allgatherv of balanced parts.
     std::int64_t const even = (total + ranks - 1) / ranks * (ranks - 1);
     std::int64_t const sooner = detail::allgatherv_critical_entries(sizes) - even;
     bool const quicker = message_entries >= 0 && sooner > 0 &&
@@ -377,8 +378,8 @@ public:
     return {allgatherv_.run(call, mine, std::span<detail::transfer const>(scheme_), where), balances};
   }
 
-  /// 2(P-1)/P of the entries whatever the parts are: P parts are cut into 2P-1 pieces at most. Unless `bound_sent`,
-  /// what uneven parts below `ratio` times the mean may take in each step, where that is more.
+  /// 2(P-1)/P of the entries whatever the parts are: P parts are cut into 2P-1 pieces at most. Unless `bound_sent`, the
+  /// entries of uneven parts below `ratio` times the mean in each step, if they are more.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t entries) const {
     if (ranks == 1) {
       return {};

@@ -72,7 +72,7 @@ struct balancing_cost {
   std::int64_t messages = 0; ///< the same
 };
 
-/// The cost of a scheme, which names each rank's pieces one after the other, as sender and as receiver.
+/// The cost of a scheme. The pieces of one sender follow each other in it, and so do the pieces of one receiver.
 inline balancing_cost cost_of(std::span<transfer const> scheme) {
   balancing_cost most;
   balancing_cost out;
@@ -93,8 +93,8 @@ inline balancing_cost cost_of(std::span<transfer const> scheme) {
   return most;
 }
 
-/// Encoded entries that are sent on as they are: all ranks know their count, and their size stands before them where
-/// the format leaves it open (2 words). Pieces are rounded up to 8 bytes, so that they follow each other in a message.
+/// Encoded entries that are sent on as they are. All ranks know their count; their size stands before them if the
+/// format does not fix it (2 words). Pieces are rounded up to 8 bytes, so that they follow each other in a message.
 template <execution_space E, sparse_format Format>
 class encoded_pieces {
 public:
@@ -103,7 +103,7 @@ public:
 
   static constexpr std::int64_t header_bytes = Format::exact_size ? 0 : message_header_bytes;
 
-  /// The most bytes that room for a piece grows by when the piece is cut in two.
+  /// The most bytes by which the room for a piece grows when the piece is cut in two.
   static constexpr std::int64_t capacity_per_cut = header_bytes + Format::bytes_per_cut + 8;
 
   explicit encoded_pieces(Format const& format) : format_(format) {}
@@ -115,8 +115,8 @@ public:
     return count == 0 ? 0 : header_bytes + detail::round_up_to_8(format_.max_encoded_bytes(count, where));
   }
 
-  /// Writes a piece to a place in a buffer, as kernels see it and, once `exec` is waited for, as messages do; tells its
-  /// bytes.
+  /// Writes a piece to a place in a buffer: for kernels, and, once `exec` has been waited for, for messages. Returns
+  /// its bytes.
   std::int64_t encode(E const& exec, entries_of<Format, E> entries, region where, message_buffer<E> const& to,
                       std::int64_t offset) const {
     if (entries.size() == 0) {
@@ -132,7 +132,7 @@ public:
   }
 
   /// The bytes of the encoded entries of the piece at a place, as messages see it, of which `available` bytes have
-  /// arrived. An `error` where they cannot be as many as it says.
+  /// arrived. An `error` if they are more than `count` entries can take, or more than have arrived.
   std::int64_t encoded_bytes(E const& exec, std::int64_t count, region where, message_buffer<E> const& from,
                              std::int64_t offset, std::int64_t available) const {
     std::int64_t const most = format_.max_encoded_bytes(count, where);
@@ -173,8 +173,8 @@ public:
   explicit balance(Format const& format = {}) : pieces_(format) {}
 
   /// Collective. `mine` are this rank's entries, the scheme and `where(rank)`, the region of a rank's entries, are the
-  /// same on all ranks. Leaves the pieces of this rank's part one after the other at the front of `part`, as messages
-  /// see them, and tells their bytes; its own pieces as kernels see them, too, where no other piece is in its part.
+  /// same on all ranks. Writes the pieces of this rank's part one after the other to the front of `part`, for messages,
+  /// and returns their bytes. If its part has no pieces of other ranks, they are there for kernels, too.
   template <class Where>
   std::int64_t run(call_context<E, Comm>& call, entries_type mine, std::span<detail::transfer const> scheme,
                    Where const& where, detail::message_buffer<E>& part) {
@@ -227,8 +227,8 @@ public:
     return filled;
   }
 
-  /// Room for parts of so many entries together, whoever has them. To be called every time, also when nothing is to be
-  /// balanced, so that a call that balances is not the first to allocate.
+  /// Reserves room for parts of `total` entries together, on whichever rank they are. To be called every time, also
+  /// when nothing is to be balanced, so that a call that balances is not the first to allocate.
   void reserve_buffers(call_context<E, Comm>& call, std::int64_t total) {
     std::int64_t const pieces = call.comm.size();
     std::int64_t const most = pieces_.capacity(total, {0, call.length}) + pieces * pieces_.capacity_per_cut;
@@ -249,10 +249,10 @@ private:
 
   static constexpr std::size_t no_message = std::numeric_limits<std::size_t>::max();
 
-  // Both sides know how many entries a piece has, and no more than that.
+  // Both sides know the number of entries of a piece, and nothing else.
   static constexpr message_size size_of_piece = Format::exact_size ? message_size::known : message_size::unknown;
 
-  // More than `reserve_buffers` makes where the regions of the parts are not disjoint.
+  // Reserves more room than `reserve_buffers` if the regions of the parts are not disjoint.
   template <class Where>
   void reserve_for_pieces(call_context<E, Comm>& call, std::span<detail::transfer const> scheme, Where const& where) {
     std::int64_t out = 0;

@@ -24,8 +24,8 @@ struct word_bound {
 
 namespace detail {
 
-/// Words that so many entries of a region take in so many messages, wherever they lie and however they are cut, at
-/// most. The rounding of messages to 8 bytes is in it where the format leaves their sizes open.
+/// The most words that `entries` entries of a region take in `messages` messages, wherever they lie and however they
+/// are cut. Includes the rounding of messages to 8 bytes if the format does not fix their sizes.
 template <sparse_format Format>
 double split_words_at_most(Format const& format, int messages, double entries, region where) {
   if constexpr (Format::exact_size) {
@@ -43,7 +43,7 @@ double split_words_at_most(Format const& format, int messages, double entries, r
 template <sparse_format Format, execution_space E>
 struct gathered {
   entries_of<Format, E> entries;
-  bool balanced = false; ///< whether parts were balanced before they were gathered
+  bool balanced = false; ///< true if parts were balanced before they were gathered
 };
 
 namespace detail {
@@ -67,21 +67,21 @@ concept gathers_for = std::constructible_from<typename G::template step<E, Comm,
 
 } // namespace detail
 
-/// The way of every rank's part of the result to all ranks (Algorithm 1, line 13).
+/// Brings every rank's part of the result to all ranks (Algorithm 1, line 13).
 ///
-/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
-///    with it (empty when nothing is).
+/// 1. `options` — a plain struct; `describe()` returns it as a text that the ranks compare, `problem()` says what is
+///    wrong with it (empty when nothing is).
 /// 2. `step<E, Comm, Format>` — the gather at work, made from the policy and the format; owns its buffers.
-/// 3. `step.run(call, mine, sizes)` — collective; from this rank's entries and the number of entries of each rank, the
-///    same on all ranks, to all entries in rank order, the same on all ranks. They stay valid until the next run.
-///    Indices ascend from rank to rank. Each rank's entries are encoded once, by that rank: of a lossy format every
-///    rank, the sender included, has what was decoded. All parts together are meant to have `call.k` entries, or 0 for
-///    no number in particular; the parts may have fewer or more.
+/// 3. `step.run(call, mine, sizes)` — collective; takes this rank's entries and the number of entries of each rank, the
+///    same on all ranks, and returns all entries in rank order, the same on all ranks. They stay valid until the next
+///    run. Indices ascend from rank to rank. Each rank's entries are encoded once, by that rank: with a lossy format
+///    every rank, the sender included, gets the decoded values. All parts together should have `call.k` entries, where
+///    0 means any number; the parts may have fewer or more.
 /// 4. `step.bound_words(ranks, length, entries)` — the most words that one rank sends for so many entries in all.
 template <class G, class E, class Comm, class Format>
 concept gather_policy = detail::has_gather_options<G> && detail::gathers_for<G, E, Comm, Format>;
 
-/// In which order a rank talks to the others in split and reduce.
+/// The order in which a rank exchanges messages with the others in split and reduce.
 ///
 /// * `destination(rank, step, ranks)`, `source(rank, step, ranks)` — for steps 1 .. P-1; over all steps each other rank
 ///   once, and if a sends to b in a step then b receives from a in that same step.

@@ -30,10 +30,10 @@ using candidate_format =
 
 /// All ranks, each with the sums of its own region: the group of a global selection.
 ///
-/// A model of `gathering_group`. A sum of c counts costs about log2 P messages of c half words,
-/// words or double words, as narrow as all ranks' candidates together allow; `gather_counts` sends 2(P-1) words, a row
-/// of c numbers 2c(P-1). A fault of a rank travels with either, which then throws the same `error` on every rank: that
-/// of the lowest faulty rank. What is returned lies in this object.
+/// A model of `gathering_group`. A sum of c counts costs about log2 P messages of c half words, words or double words,
+/// as narrow as all ranks' candidates together allow; `gather_counts` sends 2(P-1) words, a row of c numbers 2c(P-1). A
+/// fault of a rank travels with either, which then throws the same `error` on every rank: that of the lowest faulty
+/// rank. Returned arrays lie in this object.
 template <execution_space E, communicator Comm, sparse_format Format>
 class all_ranks {
 public:
@@ -41,8 +41,8 @@ public:
   using value_type = typename Format::value_type;
   using entries_type = sparse_ref<index_type, value_type, typename E::memory_space>;
 
-  /// Begins a selection in a call, which outlives it. `most_candidates`: no more than these on all ranks together; the
-  /// same on every rank.
+  /// Begins a selection in a call; the call must outlive the selection. `most_candidates` is an upper bound of the
+  /// candidates on all ranks together, the same on every rank.
   void begin(call_context<E, Comm>& call, std::int64_t most_candidates) {
     call_ = &call;
     most_candidates_ = most_candidates;
@@ -51,8 +51,8 @@ public:
 
   static constexpr bool alone = false;
 
-  /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One is enough
-  /// where the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
+  /// The widest digit whose histogram costs no more than k/32 words, 12 bits at most and 4 at least. One digit is
+  /// enough if the threshold moves as gradients do; all digits of a range and of all magnitudes cost no more than 3k/8.
   int kth_digit_bits(std::int64_t k, int bits) const {
     std::int64_t const messages = ceil_log2(call_->comm.size());
     int width = std::min(bits, 12);
@@ -71,7 +71,7 @@ public:
     case 4: sum_as(counts, wide_); break;
     default: allreduce_integers(call_->comm, counts, reduction::sum, phase::threshold, collective_);
     }
-    // Sums of these are formed, which must not overflow.
+    // Later steps add these counts; the sums must not overflow.
     std::int64_t const most = std::min(most_candidates_, std::int64_t(1) << 50);
     if (std::any_of(counts.begin(), counts.end(), [most](std::int64_t c) { return c < 0 || c > most; })) {
       throw error(fault::damaged_message, "the ranks count more candidates than there can be");
@@ -80,7 +80,7 @@ public:
 
   int rank() const { return call_->comm.rank(); }
 
-  /// The numbers that cost no more than k/16 words to gather, and 4 at least.
+  /// The length of a row that costs no more than k/16 words to gather, and 4 at least.
   std::int64_t affordable_row(std::int64_t k) const {
     std::int64_t const others = std::max(call_->comm.size() - 1, 1);
     return std::clamp<std::int64_t>(k / (std::int64_t(32) * others), 4, 4096);
@@ -107,14 +107,16 @@ public:
     return counts_;
   }
 
-  /// All candidates of all ranks, as the paper re-evaluates (Algorithm 1, line 10). Collective; sends all of them.
+  /// All candidates of all ranks, as in the paper's re-evaluation (Algorithm 1, line 10). Collective; sends all of
+  /// them.
   entries_type gather(E const&, candidates<index_type, value_type, typename E::memory_space> from) {
     auto const sizes = gathering_counts_.run(*call_, from.size(), phase::threshold);
     gathered_ = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
     return gathering_.run(*call_, {from.indices.data(), from.values.data(), from.size()}, sizes);
   }
 
-  /// For so many candidates, or what the last selection has gathered where that is more, in so many steps.
+  /// The bound for `candidates` candidates, or for those that the last selection has gathered if they are more, in
+  /// `steps` steps.
   word_bound bound_of_gather(int ranks, std::int64_t length, std::int64_t candidates, std::int64_t steps) const {
     return gathering_.bound_words(ranks, length, static_cast<double>(std::max(candidates, gathered_) * steps),
                                   ranks - 1);
@@ -158,14 +160,14 @@ concept selects_among_ranks =
 /// A selector for the sums of all ranks' regions together (Algorithm 1, lines 9 to 12).
 ///
 /// As `selector`, in the group `all_ranks`: collective, with a state that is the same on all ranks. It need not serve a
-/// rank that selects alone. One that may gather all candidates says so: `gathers_candidates()`, for the bound.
+/// rank that selects alone. A selector that may gather all candidates has `gathers_candidates()`, for the bound.
 template <class S, class E, class Comm, class Format>
 concept global_selector = std::copy_constructible<S> && detail::has_selector_options<S> && detail::carries_state<S> &&
                           detail::selects_among_ranks<S, E, Comm, Format>;
 
 namespace detail {
 
-/// True where a selector gathers all candidates on every rank, as one with `gathers_candidates()` may say.
+/// True if a selector gathers all candidates on every rank, as its `gathers_candidates()` says; false without that.
 template <class S>
 bool gathers_candidates(S const& selector) {
   if constexpr (requires { selector.gathers_candidates(); }) {
@@ -191,7 +193,7 @@ public:
 
   /// Collective. Gives the entries of this rank's region and the counts of all ranks, valid until the next run. `state`
   /// is the same on all ranks, before and after. `most_selected`: the most entries that a rank has put into the sums,
-  /// or nothing where nobody can tell; the same on every rank. A fault of a rank is thrown on every rank.
+  /// or nothing if that is not known; the same on every rank. A fault of a rank is thrown on every rank.
   selection_type run(call_context<E, Comm>& call, entries_of<Format, E> sums, state_type& state,
                      std::optional<std::int64_t> most_selected) {
     profiling_region const profiled("oktopk::global_selection");
@@ -209,13 +211,14 @@ public:
     return chosen;
   }
 
-  /// The most entries that are selected: k, or what the last call selected where that is more and nothing bounds it.
+  /// The most entries that are selected: k, or the entries that the last call selected if they are more and the
+  /// selector is not bounded.
   std::int64_t most_found(std::int64_t k) const { return selector_.bounded() ? k : std::max(k, found_); }
 
-  /// At most k/2 for the histograms and candidates of a search, and the least that these take, twice: in vain in a
-  /// range, and then among all magnitudes; 12(P-1) of counts and candidates, and 2(P-1) more of a threshold that may have
-  /// gone stale. Where candidates are gathered, the union of P selections of k, or what the
-  /// last call gathered where that is more, in each step of the allgatherv.
+  /// At most k/2 for the histograms and candidates of a search, and twice the least cost of these: for a search in a
+  /// range that fails, and then for one among all magnitudes. 12(P-1) for counts and candidates, and 2(P-1) more for a
+  /// threshold that may have become stale. If candidates are gathered, the union of P selections of k, or the
+  /// candidates of the last call if they are more, in each step of the allgatherv.
   word_bound bound_words(int ranks, std::int64_t length, std::int64_t k) const {
     if (ranks == 1) {
       return {};
@@ -230,7 +233,7 @@ public:
                    static_cast<double>(steps + 1) * (digits + 1) * 16 * 2};
   }
 
-  /// One histogram of k/32 words or a few, and the counts; this rank reads the sums of its region once.
+  /// One histogram of k/32 words or of a few words, and the counts; this rank reads the sums of its region once.
   static call_cost expected_cost(int ranks, double sums, double k) {
     double const steps = doubling_steps(ranks);
     return {.messages = 2 * steps, .bytes = steps * (k / 8 + 64) + 8.0 * (ranks - 1), .selected = sums, .passes = 1};

@@ -53,8 +53,8 @@ namespace detail {
 template <sparse_format Format, execution_space E>
 struct split_and_reduce_result {
   entries_of<Format, E> sums; ///< of this rank's region
-  /// The parts of this rank's selection that messages rounded off: an entry for each selected one. Empty where the
-  /// format loses nothing.
+  /// The losses of this rank's selection in messages: one entry for each selected entry. Empty if the format loses
+  /// nothing.
   entries_of<Format, E> losses;
   std::int64_t own_first = 0; ///< the selected entries [own_first, own_last) lie in this rank's region: none was sent
   std::int64_t own_last = 0;
@@ -65,8 +65,8 @@ struct split_and_reduce_result {
 ///
 /// P-1 messages each way, one per peer, each with a header of 2 words: the number of its entries, or the sender's
 /// fault. At most the selection is sent: 2k(P-1)/P words in COO where it lies evenly over the regions, 2k at worst.
-/// While one bucket's messages are in flight the previous bucket is summed, in the schedule's order; where messages
-/// take their turn among the kernels of the instance, one bucket comes after the other.
+/// While one bucket's messages are in flight the previous bucket is summed, in the schedule's order; if messages are
+/// ordered among the kernels of the instance, one bucket follows the other.
 template <execution_space E, communicator Comm, sparse_format Format, schedule Schedule>
 class split_and_reduce {
 public:
@@ -80,7 +80,7 @@ public:
 
   /// Collective. Throws the fault of the lowest faulty rank on every rank; a sum that overflows is noted in the call.
   /// `boundaries` is identical on all ranks, and so is `most_selected`: the most entries that any rank has selected, or
-  /// nothing where nobody can tell. Then ranks announce their sizes first, in P-1 more messages of 2 words.
+  /// nothing if that is not known. Then ranks announce their sizes first, in P-1 more messages of 2 words.
   result_type run(call_context<E, Comm>& call, entries_type selection, std::span<std::int64_t const> boundaries,
                   std::optional<std::int64_t> most_selected) {
     profiling_region const profiled("oktopk::split_and_reduce");
@@ -103,7 +103,8 @@ public:
     return result;
   }
 
-  /// Where a rank sends at most so many entries; `announced`: sizes first, where nothing bounds a selection.
+  /// Upper bound if a rank sends at most `to_others` entries. `announced` is true if ranks announce their sizes first,
+  /// because nothing bounds a selection.
   word_bound bound_words(int ranks, std::int64_t length, double to_others, bool announced) const {
     return {split_words_at_most(format_, ranks - 1, to_others, {0, length}),
             (announced ? 4.0 : 2.0) * (ranks - 1) + announcement_words<Comm>(ranks - 1)};
@@ -124,7 +125,7 @@ public:
   }
 
 private:
-  // From what the owners will have to what was rounded off.
+  // Turns the values that the owners will have into the losses.
   void note_losses(E const& exec, entries_type const& selection, std::int64_t first, std::int64_t last) {
     value_type* const sent = sent_values_.data() + first;
     losses_of<E, value_type>(exec, selection.values.data() + first, sent, last - first, sent);
@@ -132,10 +133,10 @@ private:
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  // The messages, after which every rank has heard of the same faults.
+  // Exchanges the messages. After that every rank has heard of the same faults.
   void exchange(call_context<E, Comm>& call, entries_type const& selection, std::span<std::int64_t const> boundaries,
                 region own, std::optional<std::int64_t> most_selected) {
-    first_fault const mine = call.faults; // what others report must not go into this rank's messages
+    first_fault const mine = call.faults; // faults that others report must not go into this rank's messages
     int const steps = call.comm.size() - 1;
     bucket_ = std::clamp(schedule_.bucket(), 1, std::max(steps, 1));
     receives_.resize(at(steps) + 1);
@@ -151,7 +152,8 @@ private:
     for (int first = 1; first <= steps; first += bucket_) {
       int const last = std::min(first + bucket_ - 1, steps);
       post_until(last);
-      // There a wait for a kernel would be one for the next bucket, without a time limit.
+      // If messages are ordered by the instance, a wait for a kernel would also wait for the next bucket, without a
+      // time limit.
       if constexpr (!Comm::ordered_by_instance) {
         post_until(last + bucket_);
       }
@@ -230,7 +232,7 @@ private:
       entries_type const share = share_of(selection, to);
       lengths_[at(step)] = format_.encode(call.exec, share, theirs, outgoing_.data() + body);
       outgoing_.push(call.exec, body, lengths_[at(step)]);
-      if (is_lossy(format_) && share.size() > 0) { // what the owner will have of it
+      if (is_lossy(format_) && share.size() > 0) { // the values that the owner will have
         std::int64_t const position = positions_.host()[to];
         format_.decode(call.exec, static_cast<std::byte const*>(outgoing_.data() + body), lengths_[at(step)],
                        share.size(), theirs, sent_indices_.data() + position, sent_values_.data() + position);
@@ -243,7 +245,7 @@ private:
       messages_.send(outgoing_.wire(header, message_header_bytes + lengths_[at(step)]), to, phase::reduce);
     }
     if (first <= last) {
-      // Ends the encoding, and the reading of the slots that are received into again.
+      // Waits for the encoding, and for the reading of the slots that are received into again.
       messages_.start(call.exec, call.comm, "oktopk::split_and_reduce::encoded");
     }
   }
@@ -303,10 +305,11 @@ struct own_rounding_losses {
   }
 };
 
-/// Entries that return to this rank's residual where a format is lossy: what its own messages rounded off.
+/// Entries that return to this rank's residual if a format is lossy: the losses of its own messages.
 ///
-/// Of the entries that it sent to the owners of their regions, those that made it into the result; of the sums of its
-/// own region, those that it sent to all. Every rounding is one rank's, and returns there once. Sends nothing.
+/// These are the losses of two kinds of entries: those that it sent to the owners of their regions and that are in the
+/// result, and the sums of its own region that it sent to all. Every rounding is done by one rank, and returns there
+/// once. Sends nothing.
 template <execution_space E, sparse_format Format>
 class rounding_losses {
 public:
@@ -339,7 +342,7 @@ public:
     return {indices_.data(), values_.data(), count};
   }
 
-  /// The same where a rank sent `entries` to all and nothing else.
+  /// The same if a rank sent `entries` to all and nothing else.
   template <communicator Comm>
   entries_type run(call_context<E, Comm>& call, entries_type const& entries, entries_type const& result,
                    std::span<std::int64_t const> counts) {
@@ -353,7 +356,7 @@ public:
   }
 
 private:
-  // Those of this rank's part, as the others have them.
+  // The values of this rank's part of the result, as the others have them.
   template <communicator Comm>
   static value_type const* own_values(call_context<E, Comm>& call, entries_type const& result,
                                       std::span<std::int64_t const> counts) {

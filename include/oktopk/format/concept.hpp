@@ -47,30 +47,30 @@ concept encodes_on =
 /// may be static.
 ///
 /// 1. `index_type`, `value_type` — what users of the algorithm see; integers stay integers on the wire.
-/// 2. `name()` — the same on all ranks that are to understand each other.
-/// 3. `lossless` — whether `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
+/// 2. `name()` — the same on all ranks that exchange messages.
+/// 3. `lossless` — true if `decode` always gives back the bits that `encode` got, the sign of a zero included. Values
 ///    are finite: nothing else is ever encoded. What a lossy format rounds off returns to the residual of the rank that
-///    encoded the entries; a format that need not round tells so by `is_lossy()`, at run time.
-/// 4. `max_encoded_bytes(count, region)` — an upper bound, known without looking at the entries; a receiver makes this
+///    encoded the entries; a format that does not always round tells so by `is_lossy()`, at run time.
+/// 4. `max_encoded_bytes(count, region)` — an upper bound that does not depend on the entries; a receiver makes this
 ///    much room. Grows with `count`.
-/// 5. `bytes_per_cut` — the most bytes that entries take more when their message is cut in two, each with its part of
-///    the region: with it the bound of one message is one for several.
-/// 6. `exact_size` — whether `encode` always takes just the bound.
-/// 7. `encode(exec, entries, region, out)` — encodes entries inside the region, ascending, and gives the bytes it
-///    takes; `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running where the size is
+/// 5. `bytes_per_cut` — the most additional bytes when a message is cut in two, each with its part of the region: with
+///    it the bound of one message becomes a bound of several.
+/// 6. `exact_size` — true if `encode` always takes exactly the bound.
+/// 7. `encode(exec, entries, region, out)` — encodes ascending entries inside the region, and returns the bytes that
+///    they take; `out` is aligned to 8 bytes and in the memory of `exec`. May leave kernels running if the size is
 ///    exact.
-/// 8. `decode(exec, in, bytes, count, region, indices, values)` — enqueues the way back; the count travels beside the
+/// 8. `decode(exec, in, bytes, count, region, indices, values)` — enqueues decoding; the count travels apart from the
 ///    bytes. The same bytes give the same bits on every rank, and finite values wherever `encode` wrote them. Bytes
-///    that no `encode` wrote are read and written within their bounds all the same: every index lies in the region (it
-///    may repeat), and what cannot be decoded has a value that is not finite, or is an `error` (damaged_message), as
-///    are more entries than the region has places. The caller sees to it that `count` entries fit the arrays.
+///    that no `encode` wrote cause no access out of bounds either: every index lies in the region (it may repeat), and
+///    an entry that cannot be decoded gets a value that is not finite, or is an `error` (damaged_message). More entries
+///    than the region has places are that `error`, too. The caller makes sure that `count` entries fit the arrays.
 template <class F>
 concept sparse_format = std::copy_constructible<F> && std::default_initializable<F> && detail::names_its_types<F> &&
                         detail::bounds_its_size<F> && detail::encodes_on<F, Kokkos::DefaultHostExecutionSpace>;
 
 namespace detail {
 
-/// True where a format may change the values that it encodes.
+/// True if a format may change the values that it encodes.
 template <sparse_format Format>
 bool is_lossy(Format const& format) {
   if constexpr (Format::lossless) {
@@ -82,8 +82,8 @@ bool is_lossy(Format const& format) {
   }
 }
 
-/// Bytes that so many entries of a region of `width` places take where they are spread at random: what a format has as
-/// `expected_bytes(count, width)`, else its bound.
+/// Bytes that `count` entries take if they are spread at random over a region of `width` places: the format's
+/// `expected_bytes(count, width)` if it has one, else its bound.
 template <sparse_format Format>
 double expected_bytes(Format const& format, double count, double width) {
   if (count <= 0 || width <= 0) {
@@ -98,7 +98,7 @@ double expected_bytes(Format const& format, double count, double width) {
   }
 }
 
-/// What a coding of these goes over: the entries, or all places where the format has an array of them.
+/// The number of elements that coding these entries reads: the entries, or all places if the format has a dense array.
 template <sparse_format Format>
 double expected_places(Format const& format, double count, double width) {
   if constexpr (requires { format.is_dense(std::int64_t(), region()); }) {
@@ -116,7 +116,7 @@ KOKKOS_INLINE_FUNCTION Value spoilt_value() {
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1));
 }
 
-/// Throws `damaged_message` unless a message has the bytes that so many entries take, and the region a place for each.
+/// Throws `damaged_message` unless a message has the bytes that its entries take, and the region has a place for each.
 inline void expect_bytes(std::int64_t bytes, std::int64_t expected, std::int64_t count, region where) {
   if (count < 0 || count > where.width()) {
     throw error(fault::damaged_message,

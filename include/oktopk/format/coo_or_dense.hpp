@@ -58,9 +58,9 @@ struct coo_or_dense_decoding {
 /// COO, or the region's values as a dense array where that is smaller (SparCML, Renggli et al. 2019): with 4-byte
 /// values and indices, once more than half of a region is filled.
 ///
-/// Which of the two it is follows from the count and the region, so nothing says it on the wire. In the dense array a
-/// place without an entry holds a NaN of its own pattern, `empty`, which no entry has: entries are finite. So every
-/// entry comes back as it was, zeros of either sign among them.
+/// The count and the region decide which of the two forms is used, so the message does not tell it. In the dense array
+/// a place without an entry holds a NaN of its own pattern, `empty`, which no entry has: entries are finite. So every
+/// entry is decoded to the same bits, zeros of either sign included.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
 struct coo_or_dense : coo<Value, Index> {
   using sparse = coo<Value, Index>;

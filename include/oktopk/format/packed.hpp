@@ -36,7 +36,7 @@ KOKKOS_FORCEINLINE_FUNCTION int find_ones(std::byte const* from, std::byte const
                                           std::uint16_t* positions) {
   int found = 0;
 #if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
-  // A byte at a time, all of its positions at once: nothing to predict.
+  // One byte at a time, all of its positions at once: no branch to predict.
   using eight [[gnu::vector_size(16)]] = std::uint16_t;
   auto base = static_cast<std::uint16_t>(0);
   for (; from < end && found < most; ++from) {
@@ -63,8 +63,8 @@ KOKKOS_FORCEINLINE_FUNCTION int find_ones(std::byte const* from, std::byte const
 ///
 /// A gap less one is cut into its `width` lowest bits and a quotient. The low bits of all gaps lie one after the other;
 /// then the outliers, whose quotients are longer than a patch: their places, then their quotients; then each quotient q
-/// as q zeros and a one (0 for an outlier) up to the end of the block. The two parts of a gap apart make for loops
-/// without branches. The first index of a block lies in the table of the message.
+/// as q zeros and a one (0 for an outlier) up to the end of the block. The two parts of a gap lie apart, so the loops
+/// have no branches. The first index of a block lies in the table of the message.
 template <gradient_index Index>
 struct gap_block {
   using gap_type = std::conditional_t<sizeof(Index) == 4, std::uint32_t, std::uint64_t>;
@@ -147,8 +147,8 @@ struct gap_block {
     return unary.end();
   }
 
-  /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. True
-  /// where the bytes were a block whose indices ascend below `limit`; nothing else is read or written in any case.
+  /// Decodes `count` indices, the first of which is `first`; `in` has `stream_slack` bytes behind its end. True if the
+  /// bytes were a block whose indices ascend and lie below `limit`. In any case nothing else is read or written.
   KOKKOS_FORCEINLINE_FUNCTION static bool decode(std::byte const* in, std::byte const* end, std::int64_t first,
                                                  std::int64_t limit, int count, Index* indices) {
     indices[0] = static_cast<Index>(first);
@@ -196,7 +196,7 @@ struct gap_block {
   }
 
 private:
-  // The low bits, and the quotients; those that are longer than a patch are patched.
+  // The bits of the low parts and the quotients; a quotient that is longer than a patch counts as a patch.
   KOKKOS_FORCEINLINE_FUNCTION static std::int64_t bits_with(gap_type const* gaps, int count, int width) {
     std::uint32_t bits = 0;
     for (int i = 0; i < count; ++i) {
@@ -206,8 +206,9 @@ private:
     return std::int64_t(count) * width + bits;
   }
 
-  // Without outliers the best is log2 of the mean, rounded down, or one more or less: the first two that are tried have
-  // it among them, so `bits_at_most` holds. Outliers raise the mean, so the way down is searched until it rises.
+  // Without outliers the best width is log2 of the mean, rounded down, or one more or less. It is one of the first two
+  // that are tried, so `bits_at_most` holds. Outliers raise the mean, so smaller widths are tried until the bits
+  // increase.
   KOKKOS_FORCEINLINE_FUNCTION static int best_width(gap_type const* gaps, int count, std::uint64_t sum) {
     std::uint64_t const mean = sum / static_cast<std::uint64_t>(count);
     int best = bit_width(mean / 16 * 11 + mean % 16 * 11 / 16); // ln 2 of the mean
@@ -236,8 +237,8 @@ private:
   }
 };
 
-/// Where the table and the blocks of a packed message lie: the first index of each block, relative to the region, then
-/// the size of each in bytes, then the blocks, each aligned to 4 bytes.
+/// The places of the table and the blocks in a packed message: the first index of each block, relative to the region,
+/// then the size of each in bytes, then the blocks, each aligned to 4 bytes.
 struct packed_layout {
   std::int64_t blocks;
   int index_bytes;
@@ -252,7 +253,7 @@ struct packed_layout {
     __builtin_memcpy(out + block * index_bytes, &first, static_cast<std::size_t>(index_bytes));
     store_to(out + blocks * index_bytes + 2 * block, static_cast<std::uint16_t>(size));
     for (std::int64_t i = blocks * (index_bytes + 2); block == blocks - 1 && i < table; ++i) {
-      out[i] = std::byte(0); // what the table is rounded up by
+      out[i] = std::byte(0); // the padding of the table
     }
   }
 
@@ -331,11 +332,11 @@ namespace oktopk {
 
 /// Entries in blocks of 256: gaps of indices as a Rice code of each block, and values by a codec.
 ///
-/// With `exact_values` about half of what COO takes, to the bit the same entries; with others as little as a sixth. A
-/// message is a table of the blocks' first indices and sizes, then the blocks: each is coded by itself, so that kernels
-/// encode and decode them in parallel. Indices take no more than log2 C(n, k) + 0.6 k bits where they are spread at
-/// random, and less where they crowd. Bytes that are no message are an `error` on one thread of the host; elsewhere
-/// they become entries that are not finite, which the algorithms report.
+/// With `exact_values` about half of the bytes of COO, and entries with the same bits; with other codecs as little as a
+/// sixth. A message is a table of the blocks' first indices and sizes, then the blocks: each is coded by itself, so
+/// that kernels encode and decode them in parallel. Indices take no more than log2 C(n, k) + 0.6 k bits if they are
+/// spread at random, and less if they lie close together. Bytes that no encoder wrote are an `error` if one thread of
+/// the host decodes them; kernels turn them into entries that are not finite, which the algorithms report.
 template <gradient_value Value = float, gradient_index Index = std::int32_t, value_codec Values = exact_values>
 class packed {
   using gap_block = detail::gap_block<Index>;
@@ -347,7 +348,7 @@ public:
   static constexpr bool lossless = Values::lossless;
   static constexpr bool exact_size = false;
 
-  /// The most bytes that a message takes more when it is cut in two.
+  /// The most additional bytes of a message when it is cut in two.
   static constexpr std::int64_t bytes_per_cut = 48;
 
   packed() = default;
@@ -360,15 +361,15 @@ public:
 
   Values const& values() const { return values_; }
 
-  /// True where values are rounded, of a codec that tells at run time.
+  /// True if values are rounded, for a codec that tells at run time.
   bool is_lossy() const
     requires requires(Values const& values) { values.is_lossy(); }
   {
     return values_.is_lossy();
   }
 
-  /// The entropy of the gaps, of which a Rice code takes 3 % more at most, the bits of the values, and what a message
-  /// has once: a table and the header of a block.
+  /// The entropy of the gaps and at most 3 % more, which a Rice code takes, the bits of the values, and the fixed part
+  /// of a message: a table and the header of a block.
   double expected_bytes(double count, double width) const {
     double const density = std::min(count / width, 0.5);
     double const gap = -std::log2(density) - (1 - density) / density * std::log2(1 - density);
@@ -385,8 +386,8 @@ public:
     std::int64_t values = full * values_.template most_bytes<Value>(static_cast<int>(detail::block_values));
     values += rest > 0 ? values_.template most_bytes<Value>(static_cast<int>(rest)) : 0;
     std::int64_t const gaps = gap_block::bits_at_most(count, where.width()) / 8;
-    // The low bits of a block have room for a gap more, its quotients end with a byte that is filled in part, and a
-    // block is aligned to 4.
+    // The low bits of a block have room for one more gap, its quotients end with a partly filled byte, and a block is
+    // aligned to 4.
     return layout.table + values + gaps + layout.blocks * (gap_block::header_bytes + 5 + 2 + 3);
   }
 
@@ -434,7 +435,7 @@ public:
     return end - scratch;
   }
 
-  /// Decodes a block; true where it was one, with ascending indices in the region.
+  /// Decodes a block; true if the bytes are a block with ascending indices in the region.
   KOKKOS_FORCEINLINE_FUNCTION bool decode_block(std::byte const* in, std::int64_t size, region where,
                                                 std::uint64_t first_index, int count, Index* indices,
                                                 Value* values) const {

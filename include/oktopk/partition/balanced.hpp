@@ -37,7 +37,7 @@ struct known_count {
   std::int64_t below = 0;
 };
 
-/// Throws `damaged_message` for counts that do not ascend, or are more than arithmetic below has room for.
+/// Throws `damaged_message` for counts that do not ascend, or are too large for the arithmetic below.
 inline void check_known(std::span<known_count const> known) {
   constexpr auto most = std::int64_t(1) << 43;
   if (!std::ranges::is_sorted(known, {}, &known_count::below) || known.front().below < 0 ||
@@ -46,9 +46,9 @@ inline void check_known(std::span<known_count const> known) {
   }
 }
 
-/// Moves boundaries to where every region has the same count, as far as can be told: between two indices whose counts
-/// are known, entries are taken to be spread evenly. Integers only, so that all ranks find the same. `known` ascends
-/// from 0 to the length.
+/// Moves boundaries so that every region has the same count, as far as is known: between two indices whose counts are
+/// known, entries are assumed to be spread evenly. Uses integers only, so that all ranks get the same result. `known`
+/// ascends from 0 to the length.
 inline void even_boundaries(std::span<known_count const> known, std::span<std::int64_t> boundaries) {
   auto const regions = static_cast<std::int64_t>(boundaries.size()) - 1;
   std::int64_t const total = known.back().below;
@@ -69,7 +69,7 @@ inline void even_boundaries(std::span<known_count const> known, std::span<std::i
   }
 }
 
-/// The step of `balanced`, and of `evened`, which evens the regions in so many rounds.
+/// The step of `balanced`, and of `evened`, which evens the regions in `rounds` rounds.
 template <execution_space E, communicator Comm>
 class balancing_step {
 public:
@@ -109,7 +109,7 @@ private:
     auto const ranks = static_cast<std::size_t>(call.comm.size());
     boundaries_.resize(ranks + 1);
     numbers_.reserve(call.exec, call.comm.size());
-    // The sums of P boundaries overflow only beyond P x n = 2^63. The last number counts the ranks that have a say.
+    // The sums of P boundaries overflow only beyond P x n = 2^63. The last number counts the ranks that take part.
     std::span<std::int64_t> const sums(numbers_.host(), ranks);
     bool const has_say = selected.extent(0) > 0;
     std::ranges::fill(sums, 0);
@@ -151,9 +151,9 @@ private:
 /// Regions that split every rank's selection about evenly (paper, section 3.1.1): each rank cuts its own selection into
 /// P equal parts, and the boundaries are averaged over ranks.
 ///
-/// Costs one allreduce of P integers every tau iterations. A rank that selected nothing has no say; where none did,
-/// regions are uniform. Averaging balances as far as the ranks' gradients are large in the same places; it is no
-/// guarantee where they are not.
+/// Costs one allreduce of P integers every tau iterations. A rank that selected nothing takes no part in the average;
+/// if no rank selected anything, regions are uniform. Averaging balances only if the ranks' gradients are large in the
+/// same places; otherwise it guarantees nothing.
 struct balanced {
   struct options {
     std::int64_t tau = 64; ///< iterations from one repartition to the next, at least 1
@@ -182,12 +182,12 @@ private:
   options options_;
 };
 
-/// Regions into which all ranks' selections together fall about evenly: those of `balanced`, evened by what they really
-/// hold.
+/// Regions that hold about the same number of entries of all ranks' selections together: those of `balanced`, corrected
+/// by the number of entries that they really hold.
 ///
 /// Averaged boundaries (the paper's) balance only as far as the ranks' gradients are large in the same places: with 128
 /// ranks the fullest region can have twice the mean. Here the ranks sum how many entries lie below each boundary and
-/// move the boundaries to where, going by all such sums so far, regions are even; at most `rounds` times, each of which
+/// move the boundaries so that regions are even according to all such sums so far; at most `rounds` times. Each round
 /// costs one allreduce of P integers every tau iterations.
 struct evened {
   struct options {

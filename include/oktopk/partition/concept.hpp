@@ -29,16 +29,16 @@ concept partitions_for = std::constructible_from<typename P::template step<E, Co
 
 } // namespace detail
 
-/// Which rank owns which region of the gradient (paper, section 3.1.1; Algorithm 1, lines 5 to 7).
+/// Assigns a region of the gradient to each rank (paper, section 3.1.1; Algorithm 1, lines 5 to 7).
 ///
-/// 1. `options` — a plain struct; `describe()` writes it down for the ranks to compare, `problem()` says what is wrong
-///    with it (empty when nothing is).
-/// 2. `due(iteration)` — whether the regions are made anew before that iteration; true for iteration 0.
+/// 1. `options` — a plain struct; `describe()` returns it as a text that the ranks compare, `problem()` says what is
+///    wrong with it (empty when nothing is).
+/// 2. `due(iteration)` — true if the regions are made anew before that iteration; true for iteration 0.
 /// 3. `bound_words(ranks)` — the most words that one rank sends for one partition.
 /// 4. `step<E, Comm>` — the partitioner at work, made from the policy; owns its buffers.
-/// 5. `step.run(call, selected)` — collective; from the indices that this rank selected, ascending, to P+1 boundaries:
-///    they ascend from 0 to the length, are the same on all ranks, and stay valid until the next run. Region r is
-///    [boundaries[r], boundaries[r + 1]); it may be empty.
+/// 5. `step.run(call, selected)` — collective; takes the ascending indices that this rank selected, and returns P+1
+///    boundaries: they ascend from 0 to the length, are the same on all ranks, and stay valid until the next run.
+///    Region r is [boundaries[r], boundaries[r + 1]); it may be empty.
 template <class P, class E, class Comm>
 concept partitioner = detail::has_partitioner_options<P> && detail::partitions_for<P, E, Comm>;
 

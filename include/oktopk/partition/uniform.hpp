@@ -21,7 +21,7 @@ inline void even_regions(std::int64_t length, std::span<std::int64_t> boundaries
 
 } // namespace detail
 
-/// Regions of equal width: no communication, and no balance where the large gradients crowd together (paper, Fig. 1b).
+/// Regions of equal width: no communication, and no balance if the large gradients lie close together (paper, Fig. 1b).
 struct uniform {
   struct options {};
 

@@ -20,9 +20,9 @@ struct chunk_shares {
   std::int64_t length = 0; ///< of the vector
   std::int64_t chunk = 1;  ///< values in a whole chunk
   std::int64_t whole = 0;  ///< number of whole chunks
-  std::int64_t base = 0;   ///< what a whole chunk gives at least
+  std::int64_t base = 0;   ///< entries that a whole chunk gives at least
   std::int64_t extra = 0;  ///< how many whole chunks give one more; they lie evenly among the others
-  std::int64_t last = 0;   ///< what the shorter chunk at the end gives
+  std::int64_t last = 0;   ///< entries that the shorter chunk at the end gives
 
   /// `chunk` times 2^31 must not be less than the length.
   KOKKOS_INLINE_FUNCTION std::int64_t chunks() const { return whole + (whole * chunk < length ? 1 : 0); }
@@ -41,7 +41,8 @@ struct chunk_shares {
 
   std::int64_t total() const { return offset(whole) + last; }
 
-  /// Where a value may be that no chunk looks for: the whole vector, its shorter chunk, or nothing.
+  /// The first position of values that may lie in a chunk without a share: 0, the begin of the shorter chunk, or the
+  /// length.
   std::int64_t first_without_share() const { return whole > 0 && base == 0 ? 0 : last == 0 ? whole * chunk : length; }
 };
 
@@ -87,7 +88,7 @@ struct chunk_by_team {
     if (wanted == 0) {
       return;
     }
-    // The largest pattern that enough of them reach.
+    // The largest pattern that at least `wanted` values reach.
     bits threshold = 0;
     std::int64_t reaching = size;
     for (int bit = magnitude_bit_count<value_type> - 1; bit >= 0 && reaching > wanted; --bit) {
@@ -115,7 +116,7 @@ private:
     return count;
   }
 
-  /// Writes the values above the threshold, and the first `ties` of those with it.
+  /// Writes the values above the threshold, and the first `ties` of those equal to it.
   KOKKOS_INLINE_FUNCTION void write(team_type const& team, std::int64_t begin, std::int64_t size, bits threshold,
                                     std::int64_t ties) const {
     constexpr std::int64_t above = std::int64_t(1) << 32; // one scan counts both, each in its half
@@ -136,8 +137,8 @@ private:
   }
 };
 
-// The largest of each chunk where threads are few: each thread goes through chunks one after the other, and what it
-// looks at more than once lies in the first cache.
+// The largest of each chunk where threads are few: each thread takes chunks one after the other, and the values that it
+// reads more than once lie in the first-level cache.
 
 /// Loads positions [begin, end) and counts the magnitudes whose pattern is at least `reach`.
 template <selection_source Source>
@@ -165,12 +166,12 @@ struct rank_bracket {
   std::int64_t at_high = 0;                          ///< how many reach `high`: fewer
   bits low = 0;                                      ///< a pattern
   bits high = bits(1) << magnitude_bit_count<Value>; ///< a pattern, or one past all of them
-  bits step = bits(1) << (std::numeric_limits<Value>::digits - 6); ///< where only one side is near
+  bits step = bits(1) << (std::numeric_limits<Value>::digits - 6); ///< while only one bound is near
   bool low_is_near = false;
   bool high_is_near = false;
   int turn = 0;
 
-  /// Notes how many reach a pattern inside.
+  /// Notes how many values reach a pattern inside the bounds.
   KOKKOS_INLINE_FUNCTION void learn(bits pattern, std::int64_t count) {
     if (count >= wanted) {
       low = pattern;
@@ -183,11 +184,12 @@ struct rank_bracket {
     }
   }
 
-  /// True where all that reach `low` and no others are wanted, or `low` is the magnitude itself, which has ties.
+  /// True if exactly the values that reach `low` are wanted, or if `low` is the magnitude itself, which has ties.
   KOKKOS_INLINE_FUNCTION bool is_closed() const { return at_low == wanted || high - low == 1; }
 
-  /// The next pattern to look at: strictly inside. From a single side in growing steps; then where the magnitude is if
-  /// they lie evenly, and every third time half-way, so that it ends soon wherever they lie.
+  /// The next pattern to try, strictly inside the bounds. It moves from a single near bound in growing steps. Then it
+  /// is the one where the magnitude would be if values were spread evenly, and every third time the middle, so that the
+  /// search ends soon for all values.
   KOKKOS_INLINE_FUNCTION bits next() {
     bits const width = high - low;
     bits ahead = width / 2;
@@ -202,8 +204,8 @@ struct rank_bracket {
   }
 };
 
-/// Loads a chunk and writes its share. Begins with a guess of the least magnitude that is taken, as a pattern, and
-/// gives that magnitude, the guess for the next chunk. The result does not depend on the guess.
+/// Loads a chunk and writes its share. Begins with a guess of the least magnitude that is selected, as a pattern, and
+/// returns that magnitude, the guess for the next chunk. The result does not depend on the guess.
 template <selection_source Source, selection_source Loaded>
 KOKKOS_INLINE_FUNCTION bits_of<value_of<Source>>
 select_chunk(Source const& from, Loaded const& loaded, chunk_shares const& shares, std::int64_t which,
@@ -255,7 +257,8 @@ struct successive_chunks {
   }
 };
 
-/// Loads the whole source and enqueues the writing of each chunk's share, in ascending order, where all has room.
+/// Loads the whole source and enqueues the writing of each chunk's share, in ascending order; the arrays have room for
+/// all.
 template <execution_space E, bool ByTeams = is_device<E>, selection_source Source>
 void select_chunks(E const& exec, Source const& from, chunk_shares const& shares, index_of<Source>* indices,
                    value_of<Source>* values) {
@@ -276,7 +279,7 @@ void select_chunks(E const& exec, Source const& from, chunk_shares const& shares
 } // namespace detail
 
 /// The largest magnitudes of every chunk of so many values (DeMo and DisTrO, Peng et al. 2024; Templar and Psyche send
-/// such selections): no threshold of the whole vector, so each part of it is heard.
+/// such selections): there is no threshold of the whole vector, so each part of it has its share.
 ///
 /// 1. With `per_chunk`: that many of every chunk, whatever k is, unless k is 0. A shorter chunk at the end gives as
 ///    many, or all it has.

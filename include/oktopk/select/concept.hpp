@@ -43,7 +43,8 @@ concept gathers_rows = requires(G& group, std::span<std::int64_t const> row, std
 ///
 /// A group of several ranks has moreover:
 ///
-/// 6. `affordable_row(k)` — the numbers that a rank can tell all others at a small part of the price of selecting k.
+/// 6. `affordable_row(k)` — the number of integers that a rank can send to all others at a small part of the cost of
+///    selecting k.
 /// 7. `gather_rows(row)` — the rows of all ranks, in rank order. All rows have the same size; the first number of each
 ///    is a count that is not negative, and a fault travels in its place as in 5. The rows may be changed, and are valid
 ///    until the next call of 7.
@@ -62,7 +63,8 @@ namespace detail {
 
 /// A group that can bring all candidates to every rank, as the paper's re-evaluation does.
 ///
-/// 9. `gather(exec, candidates)` — all candidates of all ranks in rank order, everywhere, until the next. Collective.
+/// 9. `gather(exec, candidates)` — all candidates of all ranks in rank order, on every rank, valid until the next call.
+///    Collective.
 template <class G, class E, class Index, class Value>
 concept gathering_group =
     selection_group<G> && requires(G& group, E const& exec, candidates<Index, Value, typename E::memory_space> from) {
@@ -71,7 +73,7 @@ concept gathering_group =
 
 /// One rank on its own: the group of a local selection. Sends nothing.
 ///
-/// The counts that it returns lie in the object: they are valid no longer than that.
+/// The counts that it returns lie in the object, and are valid as long as it lives.
 class one_rank {
 public:
   static constexpr bool alone = true;
@@ -79,7 +81,7 @@ public:
   int rank() const { return 0; }
   void sum(std::span<std::int64_t>) const {}
 
-  /// A histogram is cleared and read, too: that of few candidates is narrow.
+  /// A histogram must also be cleared and read, so a search among few candidates uses a narrow one.
   int kth_digit_bits(std::int64_t k, int bits) const {
     int const most = k < 4096 ? 9 : 12;
     int const digits = (bits + most - 1) / most;
@@ -114,7 +116,7 @@ struct selection {
   std::span<std::int64_t const> counts;          ///< entries of each rank of the group, in rank order
   bool reevaluated = false;                      ///< the threshold was computed in this call
   bool checked = false;                          ///< the selector has looked for entries that are not finite
-  std::int64_t not_finite = -1; ///< the least index of such an entry, where it has; none where negative
+  std::int64_t not_finite = -1; ///< the least index of such an entry, if `checked`; negative if there is none
 
   /// Entries of all ranks of the group.
   std::int64_t total() const { return std::accumulate(counts.begin(), counts.end(), std::int64_t(0)); }
@@ -175,21 +177,21 @@ concept selects_on =
 
 } // namespace detail
 
-/// From candidates and k to an ascending selection of about k of them, or of exactly k.
+/// Makes an ascending selection of about k candidates, or of exactly k.
 ///
-/// One rule for all that go by magnitude: an entry is selected if `|x| >= threshold`. Where exactly k are promised,
+/// All selectors by magnitude have one rule: an entry is selected if `|x| >= threshold`. If exactly k are promised,
 /// ties go to the lower index. Values that are not finite have the largest magnitudes: all selectors take them first.
 ///
-/// 1. `options` — a plain struct, from which the selector is made. `describe()` writes it down for the ranks to
-///    compare; `problem()` says what is wrong with it, and nothing where nothing is.
-/// 2. `name()` — tells the selector from all others; it names the type of a saved state.
+/// 1. `options` — a plain struct, from which the selector is made. `describe()` returns it as a text that the ranks
+///    compare; `problem()` says what is wrong with it, and is empty if nothing is.
+/// 2. `name()` — identifies the selector, and names the type of a saved state.
 /// 3. `state<Value>` — copyable, empty at first: all that a selector carries from one iteration to the next. The same
-///    state and the same candidates give the same selection and the same next state.
-///    `is_sound(iteration)` — true where a selector can carry it into that iteration; a damaged state is refused by
-///    `restore`. `list_facts(agreement)` — lists what is the same on ranks that select together. An `each_part`, as
-///    other states have it (`core/checkpoint.hpp`), makes it a state that can be saved.
-/// 4. `capacity(k, n)` — the most entries that are ever selected out of n on a rank. `bounded()` — true where that is
-///    less than n by some multiple of k, so that a receiver can make room before it is told the size.
+///    state and the same candidates give the same selection and the same next state. `is_sound(iteration)` — true if a
+///    selector can use the state in that iteration; `restore` refuses a damaged state. `list_facts(agreement)` — lists
+///    what is the same on ranks that select together. An `each_part`, as other states have it (`core/checkpoint.hpp`),
+///    makes it a state that can be saved.
+/// 4. `capacity(k, n)` — the most entries that are ever selected out of n on a rank. `bounded()` — true if some
+///    multiple of k bounds that, whatever n is, so that a receiver can make room before it knows the size.
 /// 5. `select(context, source, state)` — collective over `context.group`. Loads the whole source, writes the selection
 ///    to `context.workspace`, and ends with `gather_counts` or `adopt_counts` of the group, whose counts it returns. It
 ///    serves every group, unless its documentation says otherwise.

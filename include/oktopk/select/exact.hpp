@@ -19,16 +19,17 @@
 namespace oktopk::detail {
 
 /// Decides which of all ranks' undecided candidates belong to the k largest, the same on every rank: the k-th
-/// magnitude, and of this rank's candidates how many have it and how many of these are kept. A row a rank: its
-/// candidates above the bracket, how many it has inside, and their patterns unless they are all the same. Replaces each
-/// row's first number by what the rank keeps. Throws `damaged_message` for rows that no ranks can have sent.
+/// magnitude, and of this rank's candidates how many have it and how many of these are kept. A row of a rank has the
+/// number of its candidates above the bracket, the number inside, and the patterns of these unless all are the same.
+/// Replaces each row's first number by the number of candidates that the rank keeps. Throws `damaged_message` for rows
+/// that no ranks can have sent.
 template <gradient_value Value>
 kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> rows, std::size_t width, int rank,
                   std::vector<std::int64_t>& undecided) {
   std::int64_t threshold = static_cast<std::int64_t>(bracket.floor);
   std::int64_t wanted_ties = bracket.wanted;
   bool const listed = bracket.shift > 0 && bracket.inside_total > 0;
-  constexpr auto countable = std::int64_t(1) << 56; // what travels in the place of a count
+  constexpr auto countable = std::int64_t(1) << 56; // the largest count in a message
   std::int64_t const most = listed ? static_cast<std::int64_t>(width) - 2 : countable;
   undecided.clear();
   for (std::size_t row = 0; row < rows.size(); row += width) {
@@ -68,8 +69,8 @@ kth<Value> decide(kth_bracket<Value> const& bracket, std::span<std::int64_t> row
   return result;
 }
 
-/// Copies evenly spread values, each from a place of its own stretch that a hash picks, so that no period is in step.
-/// The same values give the same sample. Does not load them.
+/// Copies evenly spread values: one from each stretch, at a place that a hash picks, so that no period of the values
+/// matters. The same values give the same sample. Does not load them.
 template <selection_source Source>
 struct sample_copying {
   Source from;
@@ -121,10 +122,10 @@ template <gradient_value Value>
 struct prefilter_guess {
   Value magnitude = 0; ///< none yet when 0
 
-  /// Learns from a search: k values reach `threshold`, and `count` reached the guess, none where it failed. Between two
-  /// magnitudes the tail of gradients is about a power law.
+  /// Learns from a search: k values reach `threshold`, and `count` values reached the guess; `count` is k if the guess
+  /// failed. Between two magnitudes the tail of gradients is about a power law.
   void learn(Value threshold, std::int64_t k, std::int64_t count) {
-    double exponent = 3; // of a typical tail, where the two do not tell
+    double exponent = 3; // of a typical tail, if the two do not tell
     if (magnitude > 0 && magnitude < threshold && count > k) {
       exponent = std::log(static_cast<double>(count) / static_cast<double>(k)) /
                  std::log(double(threshold) / double(magnitude));
@@ -145,7 +146,7 @@ struct bracket_guess {
   /// The widest range that is worth a guess: half of the exponents of float, an eighth of those of double.
   static constexpr int most_bits = magnitude_bit_count<Value> - 7;
 
-  /// Where the k-th magnitude is looked for: as far from the last one as it has moved of late.
+  /// The range in which the k-th magnitude is searched: as wide around the last one as its recent moves require.
   magnitude_range<Value> range() const {
     bits_of<Value> const middle = magnitude_bits(magnitude);
     int const width = std::min(static_cast<int>(bits), magnitude_bit_count<Value> - 1);
@@ -153,7 +154,7 @@ struct bracket_guess {
     return {middle > reach ? middle - reach : 0, width};
   }
 
-  /// Learns from a search: four times the last move is in reach at once, and reach is given up bit by bit.
+  /// Learns from a search: the range widens at once to four times the last move, and narrows by one bit a search.
   void learn(bits_of<Value> found) {
     constexpr int least = 12;
     bits_of<Value> const last = magnitude_bits(magnitude);
@@ -174,7 +175,7 @@ struct search_guess {
   prefilter_guess<Value> prefilter;
   bracket_guess<Value> bracket;
 
-  /// True where a search can have left it behind.
+  /// True if a search can have left this state.
   bool is_sound() const {
     return is_finite_magnitude(prefilter.magnitude) && is_finite_magnitude(bracket.magnitude) && bracket.bits >= 0 &&
            bracket.bits <= bracket_guess<Value>::most_bits;
@@ -183,7 +184,7 @@ struct search_guess {
   /// Only ranks that search together compare their guesses.
   void list_facts(agreement& terms) const {
     terms.fact("guess", bracket.magnitude).fact("range of the guess", bracket.bits);
-    terms.fact("guess of one rank", prefilter.magnitude); // the same, too: a search of several ranks leaves it alone
+    terms.fact("guess of one rank", prefilter.magnitude); // the same, too: a search of several ranks does not change it
   }
 
   bool operator==(search_guess const&) const = default;
@@ -200,23 +201,23 @@ struct search_guess {
 /// Two magnitudes from a sample of the values. Zero where the sample is too small to tell.
 template <gradient_value Value>
 struct sampled_guess {
-  Value safe = 0;   ///< k values reach it but for bad luck
+  Value safe = 0;   ///< very probably k values reach it
   Value likely = 0; ///< the k-th if the values are spread just as the sample is
 };
 
 /// The search for exactly min(k, candidates of the group) entries: the k largest, ties to the lower index.
 ///
-/// Made for one selection, from its context, to whose parts it keeps references. Then one of `run`, `select_all` and
-/// `select_above`, once, and after it `threshold()`; or one of the searches for a magnitude. The result does not depend
-/// on any guess, only the price does. Kernels alone differ between a CPU and a device.
+/// Made for one selection, from its context; it keeps references to the parts of the context. Call one of `run`,
+/// `select_all` and `select_above` once, and after it `threshold()`; or call one of the searches for a magnitude. The
+/// result does not depend on any guess; only the cost does. Only kernels differ between a CPU and a device.
 ///
 /// * One rank alone: guess, verify, refine (after arXiv 2604.22312). `write_near_guess` loads the source and gathers
-///   what reaches the guess, in one read; if that is at least k and not too many, it selects from these few. A
-///   guess that fails costs another read, with a guess from a sample of the values themselves, and only where that
-///   fails too (most values tie) all are looked at again.
+///   the values that reach the guess, in one read; if they are at least k and not too many, it selects from these few.
+///   A guess that fails costs another read, with a guess from a sample of the values themselves, and only if that fails
+///   too (most values tie) all values are read again.
 /// * Several ranks: `bracket` narrows the k-th magnitude down by histograms of a range around the last one, summed over
-///   the group (and of all magnitudes where it has left that range); as soon as the bracket holds few candidates all
-///   ranks tell each other theirs, with the counts that they must know anyway; `decide` finds the k-th among them.
+///   the group (and of all magnitudes if it has left that range). As soon as the bracket holds few candidates, all
+///   ranks send theirs to each other, with the counts that they must know anyway; `decide` finds the k-th among them.
 template <execution_space E, gradient_index Index, gradient_value Value, selection_group Group>
 class exact_search {
 public:
@@ -254,16 +255,17 @@ public:
   /// By radix on the bit pattern of |x|: digit by digit from the top, a histogram of the candidates that share the
   /// digits found so far decides the next one. No sort, no copy of the values, any magnitudes (denormal, infinite, NaN)
   /// ordered as their patterns are. Reads the candidates once a digit: 3 times (float) with the 12 bits of `one_rank`.
-  /// Sends one histogram a digit through `group.sum`. With fewer candidates than `wanted`, which is positive, all are.
+  /// Sends one histogram a digit through `group.sum`. If there are fewer candidates than `wanted`, which is positive,
+  /// all are wanted.
   ///
-  /// A narrower range, the same on all ranks of the group, takes fewer digits; where the magnitude is not in it (or is
-  /// the last pattern of it) it is not found, on any rank.
+  /// A narrower range, the same on all ranks of the group, takes fewer digits. If the magnitude is not in it (or is its
+  /// last pattern), it is not found, on any rank.
   kth_bracket<Value> bracket(candidates_type from, std::int64_t wanted, magnitude_range<Value> range,
                              std::int64_t enough) {
     bool const whole = range.bits == magnitude_bit_count<Value>;
     int const digit_bits = std::min(group_.kth_digit_bits(wanted, range.bits), widest_digit<E>);
     std::int64_t const most_bins = std::int64_t(1) << digit_bits;
-    // One rank's widest digit at once: a search among few candidates can come before one among many.
+    // Reserves for one rank's widest digit at once: a search among few candidates can come before one among many.
     reserve_digit(exec_, Group::alone ? std::max<std::int64_t>(most_bins, 1 << 12) : most_bins, workspace_);
 
     kth_bracket<Value> result;
@@ -296,7 +298,7 @@ public:
       which.prefix = static_cast<bits_type>((which.prefix << which.width) | static_cast<bits_type>(bin));
       result.inside = mine[bin];
       result.inside_total = all[bin];
-      // The last place of a range stands for all that is above, too.
+      // The last place of a range also stands for all patterns above.
       at_the_end = at_the_end && bin == bins - 1;
     }
     if (at_the_end) {
@@ -321,7 +323,8 @@ private:
   /// The most candidates that a guess may leave.
   std::int64_t candidate_limit() const { return 2 * k_ + 1024; }
 
-  /// Of those that may reach a guess: no fewer than a sample has, since the workspace had room for that.
+  /// The most candidates that may reach a guess: at least the size of a sample, because the workspace has had room for
+  /// that.
   std::int64_t most_near_guess(std::int64_t candidates) const {
     return std::max(candidate_limit(), sample_size(candidates));
   }
@@ -343,16 +346,17 @@ private:
     return {at(expected + 4 * std::sqrt(expected) + 4), at(expected + 0.5)};
   }
 
-  /// The k-th magnitude of one rank's candidates, for less where it is one of the 2^bits patterns from that of a guess
-  /// on: behind a prefilter no more than about twice as large, which takes a digit less; itself where very many tie.
+  /// The k-th magnitude of one rank's candidates, at less cost if it is one of the 2^bits patterns from that of a guess
+  /// on. After a prefilter it is no more than about twice as large, which takes one digit less; if very many values
+  /// tie, it is the guess itself.
   kth<Value> kth_near(candidates_type from, Value guess, int bits = std::numeric_limits<Value>::digits) {
     auto const near = bracket(from, k_, {magnitude_bits(guess), bits}, 0);
     return near.found ? kth<Value>{near.floor, near.inside, near.wanted} : kth_magnitude(from, k_);
   }
 
   /// Loads the whole source and writes the k largest of it if at least k and at most `most` candidates reach the guess;
-  /// on a device, where kernels find the k-th magnitude, if that is no more than about twice as large, too. What else
-  /// the buffers were used for plays no part, so that the same state gives the same guesses.
+  /// on a device, where kernels find the k-th magnitude, if that is no more than about twice as large, too. Earlier
+  /// uses of the buffers have no influence, so that the same state gives the same guesses.
   template <selection_source Source>
   written_selection<Value> write_near_guess(Source const& source, Value guess, std::int64_t most) {
     if constexpr (is_device<E>) {
@@ -459,7 +463,7 @@ private:
   bits_type threshold_ = 0;
 };
 
-/// Searches of one rank alone; the free functions are for those who are no selectors.
+/// Searches of one rank alone; the free functions are for callers that are no selectors.
 template <execution_space E, gradient_index Index, gradient_value Value>
 using search_alone = exact_search<E, Index, Value, one_rank>;
 

@@ -121,7 +121,7 @@ struct gaussian {
     source.materialize(exec);
     auto const from = source.materialized();
     if (k > 0 && from.size() > 0) {
-      // A value that is not finite passes, also where it spoils the fit.
+      // A value that is not finite passes, even if the fit is not finite because of it.
       auto const least = detail::magnitude_bits(static_cast<Value>(threshold<E, Index, Value>(exec, from, k)));
       auto const threshold_bits = std::min(least, detail::infinity_bits<Value>);
       workspace.reserve(exec, std::min(2 * k, from.size()));
@@ -136,7 +136,7 @@ struct gaussian {
 
   /// |mean| + standard deviation x quantile(1 - k / 2n): both tails together hold k. Waits for `exec`.
   ///
-  /// Where squares of the values overflow or vanish (doubles beyond 1e154 or below 1e-154) it reads them once more for
+  /// If squares of the values overflow or vanish (doubles beyond 1e154 or below 1e-154), it reads them once more for
   /// the largest magnitude, and three times scaled by a power of two.
   template <execution_space E, gradient_index Index, gradient_value Value>
   static double threshold(E const& exec, detail::candidates<Index, Value, typename E::memory_space> from,

@@ -14,8 +14,8 @@ namespace oktopk {
 
 namespace detail {
 
-/// A permutation of [0, size) that follows from two numbers: a Feistel network (Luby and Rackoff 1988) over the next
-/// power of two, walked until it is back inside (Black and Rogaway 2002), twice at most on the average.
+/// A permutation of [0, size) that two numbers determine: a Feistel network (Luby and Rackoff 1988) over the next power
+/// of two, walked until it is back inside (Black and Rogaway 2002), twice at most on the average.
 struct index_shuffle {
   static constexpr int rounds = 8;
 
@@ -52,7 +52,7 @@ struct index_shuffle {
   }
 
 private:
-  /// The end of splitmix64, which spreads each bit over all.
+  /// The last step of splitmix64, which spreads each bit over all bits.
   KOKKOS_INLINE_FUNCTION static std::uint64_t mixed(std::uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
     x = (x ^ x >> 27) * 0x94d049bb133111ebU;
@@ -60,7 +60,7 @@ private:
   }
 };
 
-/// Marks the places that the first k numbers become, a bit each in words of 64.
+/// Marks the places to which the first k numbers are mapped, as bits in words of 64.
 struct mark_shuffled {
   index_shuffle shuffle;
   std::int64_t* words;
@@ -102,13 +102,13 @@ struct marked_entries {
 /// Random-k (Stich et al. 2018, "Sparsified SGD with memory"): exactly k entries at pseudo-random places, uniform and
 /// without replacement, whatever the values are. The baseline that a selection by magnitude is compared with.
 ///
-/// The places follow from the seed, the iteration, k and the number of values alone. These are the same on all ranks,
-/// so all ranks select the same indices and their sums stay k entries; and the same after a state was saved and loaded,
-/// for the algorithm's state has the iteration. Values that are not finite are found wherever they are: then the k
-/// largest are selected.
+/// The places depend only on the seed, the iteration, k and the number of values. These are the same on all ranks, so
+/// all ranks select the same indices and their sums stay k entries. They are also the same after a state was saved and
+/// loaded, because the algorithm's state has the iteration. Values that are not finite are found wherever they are:
+/// then the k largest are selected.
 ///
-/// Reads the values once, to find what is not finite, and a bit for each; the rest goes with k. Carries nothing from
-/// call to call. For local selections.
+/// Reads the values once, to find those that are not finite, and one bit for each; all other work is proportional to k.
+/// Carries nothing from call to call. For local selections.
 struct random_k {
   struct options {
     std::int64_t seed = 0; ///< other places for another seed

@@ -18,8 +18,8 @@ namespace oktopk {
 ///
 /// Beyond the paper, a threshold that has gone stale — the count leaves [low k, high k] — is re-evaluated at once, so
 /// that a jump of the gradients cannot flood the network: at most `high k` entries are ever selected. Re-evaluation
-/// selects exactly k. One rank alone leaves out again what it has selected beyond k, which costs it next to nothing, so
-/// that a local selection has at most k entries.
+/// selects exactly k. A rank that selects alone drops the entries beyond k again, at almost no cost, so that a local
+/// selection has at most k entries.
 struct reused_threshold {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1
@@ -101,7 +101,7 @@ struct reused_threshold {
           detail::compact(exec, source.materialized(), least, workspace);
         }
         if constexpr (Group::alone) {
-          if (bounded() && count > k) { // to leave out again what is beyond k costs next to nothing
+          if (bounded() && count > k) { // to drop the entries beyond k costs almost nothing
             workspace.swap_buffers();
             detail::candidates<Index, Value, typename E::memory_space> const chosen(workspace.previous(count));
             auto trimmed = search.select_above(chosen, carried.threshold);
@@ -114,7 +114,7 @@ struct reused_threshold {
       carried.guess = {}; // it was made from a threshold that has gone stale
     }
     auto result = reuses ? search.run(source.materialized(), carried.guess) : search.run(source, carried.guess);
-    if (k > 0 && result.total() > 0) { // of nothing there is no threshold
+    if (k > 0 && result.total() > 0) { // an empty selection has no threshold
       carried.threshold = detail::magnitude_from_bits<Value>(search.threshold());
       carried.evaluated = iteration;
     }
@@ -130,7 +130,7 @@ private:
   options options_;
 };
 
-/// `reused_threshold` without the band: the paper's rule to the letter, which has no bound between re-evaluations.
+/// `reused_threshold` without the band: exactly the paper's rule, which has no bound between re-evaluations.
 struct unguarded_threshold : reused_threshold {
   struct options {
     std::int64_t tau_prime = 32; ///< iterations from one re-evaluation to the next, at least 1

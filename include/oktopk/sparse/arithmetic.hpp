@@ -33,7 +33,7 @@ template <gradient_index Index>
 struct boundary_search {
   Index const* sorted;
   std::int64_t size;
-  std::int64_t* found; ///< each a boundary before
+  std::int64_t* found; ///< before the search: the boundaries
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t r) const { found[r] = lower_bound(sorted, size, found[r]); }
 };
@@ -53,7 +53,7 @@ void split_positions(E const& exec, array_ref<Index const, typename E::memory_sp
 }
 
 /// A device looks at one value a thread. A CPU takes the largest magnitude of a block, which takes a few vector
-/// instructions, and searches where that is not finite.
+/// instructions, and searches the block if that is not finite.
 template <execution_space E, gradient_value Value>
 struct non_finite_search {
   static constexpr std::int64_t width = is_device<E> ? 1 : 1024;
@@ -93,7 +93,7 @@ std::int64_t first_non_finite(E const& exec, array_ref<Value const, typename E::
   return first < size ? first : size;
 }
 
-/// A fault at the entry at a position of a list; none where that is behind its end. Waits for `exec`.
+/// A fault at the entry at a position of a list; none if the position is behind its end. Waits for `exec`.
 template <execution_space E, gradient_index Index>
 fault_report fault_at(E const& exec, array_ref<Index const, typename E::memory_space> indices, std::int64_t position,
                       fault_subject subject) {
@@ -106,14 +106,15 @@ fault_report fault_at(E const& exec, array_ref<Index const, typename E::memory_s
   return {fault::non_finite, index, subject};
 }
 
-/// A fault where some entry is not finite: of values, what was put in; of sums, that they overflowed. Waits for `exec`.
+/// A fault if some entry is not finite: for values the input is wrong, for sums they overflowed. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 fault_report non_finite_in(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                            fault_subject subject) {
   return fault_at<E, Index>(exec, entries.indices, first_non_finite<E, Value>(exec, entries.values), subject);
 }
 
-/// The touched places of a word of the bitmap, cleared as they are written; a device looks for what is not finite, too.
+/// The touched places of a word of the bitmap, cleared as they are written; on a device it also looks for sums that are
+/// not finite.
 template <execution_space E, gradient_index Index, gradient_value Value>
 struct touched_items {
   static constexpr bool single = false;
@@ -124,7 +125,7 @@ struct touched_items {
   std::int64_t begin;
   Index* indices;
   Value* values;
-  std::int64_t* noted; ///< of the sums that are not finite, how far the first index is from the largest number
+  std::int64_t* noted; ///< `largest_index` less the least index of a sum that is not finite; 0 if there is none
 
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t word) const { return popcount(touched[word]); }
 
@@ -184,8 +185,8 @@ public:
   using memory_space = typename E::memory_space;
   using entries_type = sparse_ref<Index, Value, memory_space>;
 
-  /// Starts with an empty region, also where a call was given up and nothing extracted. All entries added until
-  /// `extract` must lie inside; where no more than `most` are added, `extract` allocates nothing.
+  /// Starts with an empty region, also after a call that was given up before `extract`. All entries added until
+  /// `extract` must lie inside; if no more than `most` are added, `extract` allocates nothing.
   void open(E const& exec, region where, std::int64_t most = 0) {
     if (filled_) { // cleared without memory for the entries, which may be missing
       detail::fill_array("oktopk::region_sum::clear", exec, sums_.data(), where_.width(), Value(0));
@@ -222,7 +223,7 @@ public:
     return {indices_.data(), values_.data(), written.total};
   }
 
-  /// The same, and notes an overflow in the call: kernels of a device look for it beside.
+  /// The same, and notes an overflow in the call: on a device the same kernels look for it.
   template <class Call>
   entries_type extract_sums(Call& call) {
     entries_type sums = extract(call.exec);
@@ -263,17 +264,18 @@ namespace oktopk::detail {
 
 // Set operations on ascending index lists. No communication; they wait for `exec`.
 
-/// The way in which a common index is written: not at all, where it is only counted; by itself; or with whatever comes
-/// after it, which the next one overwrites, where nobody else writes to the array.
+/// The way in which a common index is written. `none`: it is only counted. `exact`: only common indices are written.
+/// `free`: other indices are written, too, and the next common one overwrites them; only if no other thread writes to
+/// the array.
 enum class writing : std::uint8_t { none, exact, free };
 
 /// The indices that one table of bits covers: 4 KiB of them.
 inline constexpr std::int64_t table_reach = std::int64_t(1) << 15;
 
-/// Writes what is in two ascending lists without repetitions, and gives the number; on one thread of a CPU. By a table
-/// of bits, moved along both: one list marks its indices in it, the other looks them up. No comparison of two indices
-/// decides what is done next, so nothing is mispredicted but the ends of a table. Where indices are far apart these are
-/// many, but then the indices are few.
+/// Writes the indices that are in both of two ascending lists without repetitions, and returns their number; on one
+/// thread of a CPU. A table of bits moves along both lists: one list marks its indices in it, the other looks them up.
+/// No branch depends on a comparison of two indices, so only the ends of a table are mispredicted. These are many if
+/// indices are far apart, but then the indices are few.
 template <writing How, gradient_index Index>
 KOKKOS_INLINE_FUNCTION std::int64_t common_indices(Index const* these, Index const* these_end, Index const* those,
                                                    Index const* those_end, Index* out) {
@@ -294,7 +296,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t common_indices(Index const* these, Index con
     for (; these < these_end && place_of(*these) < reach; ++these) {
       bool const is_common = ((table[place_of(*these) / 64] >> (place_of(*these) % 64)) & 1) != 0;
       if (How == writing::free || (How == writing::exact && is_common)) {
-        out[count] = *these; // without a branch where it is free, for it could not be predicted
+        out[count] = *these; // no branch for `free`, because it could not be predicted
       }
       count += is_common ? 1 : 0;
     }
@@ -334,7 +336,7 @@ struct common_items {
   }
 };
 
-/// On a CPU: a stretch of one list and its like of the other a thread at a time.
+/// On a CPU: a thread takes a stretch of one list and the corresponding stretch of the other.
 template <execution_space E, gradient_index Index>
 struct common_stretches {
   static constexpr bool single = false;
@@ -355,7 +357,7 @@ struct common_stretches {
   }
   KOKKOS_INLINE_FUNCTION std::int64_t count(std::int64_t stretch) const { return common<writing::none>(stretch, out); }
   KOKKOS_INLINE_FUNCTION std::int64_t write(std::int64_t stretch, std::int64_t place) const {
-    // Where there are several threads, another's place is left alone.
+    // With several threads, a thread must not write to another's place.
     constexpr writing how = is_one_thread<E> ? writing::free : writing::exact;
     return common<how>(stretch, out + place);
   }
@@ -363,7 +365,8 @@ struct common_stretches {
 
 template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
 struct membership_selection {
-  /// Neighbours that one search serves: a CPU goes on from where the last one was, on a device each has its own.
+  /// Number of neighbours that share one search: a CPU continues from the last position; on a device each has a search
+  /// of its own.
   static constexpr std::int64_t width = is_device<E> ? 1 : 256;
 
   sparse_ref<Index, Value, typename E::memory_space> entries;
@@ -394,7 +397,8 @@ struct membership_selection {
   }
 };
 
-/// Writes the entries with indices among `those`, or not, ascending, to arrays with room for all; gives their number.
+/// Writes the entries with indices among `those`, or without `Among` the others, ascending, to arrays with room for
+/// all; gives their number.
 template <bool Among, execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t entries_by_membership(E const& exec, sparse_ref<Index, Value, typename E::memory_space> entries,
                                    array_ref<Index const, typename E::memory_space> those, Index* indices,
@@ -422,7 +426,7 @@ std::int64_t intersection(E const& exec, array_ref<Index const, typename E::memo
       .total;
 }
 
-/// Indices that a rank selected and that made it into the result (Algorithm 1, line 14).
+/// Indices that a rank selected and that are in the result (Algorithm 1, line 14).
 template <execution_space E, gradient_index Index>
 class contributed_indices {
 public:

@@ -20,11 +20,11 @@ namespace oktopk {
 
 namespace detail {
 
-/// Ignores SIGPIPE in this process, unless the program has said what becomes of it.
+/// Ignores SIGPIPE in this process, unless the program has set another action for it.
 ///
 /// Gloo writes to its connections without MSG_NOSIGNAL (gloo/transport/tcp/pair.cc), from the caller's thread and from
 /// its own. Where the peer has left, the signal would end the program; ignored, it is an error of the call. Python
-/// ignores it too. A signal mask would not do: Gloo's thread has the one that it began with.
+/// ignores it too. A signal mask would not help: Gloo's thread keeps the mask that it began with.
 inline void ignore_broken_pipe() {
 #ifdef SIGPIPE // not on Windows
   struct sigaction now = {};
@@ -41,7 +41,7 @@ inline std::string torch_text(std::exception const& caught) {
   return text.substr(0, text.find('\n'));
 }
 
-/// The text says that something took too long: neither torch nor Gloo has a type for that.
+/// True if the text says that something took too long: neither torch nor Gloo has a type for that.
 inline bool says_timed_out(std::string const& text) {
   return text.find("imed out") != std::string::npos;
 }
@@ -75,18 +75,18 @@ struct torch_ranks : shared_state {
 /// Ranks of a process group of torch (c10d) that moves data of the host: Gloo's.
 ///
 /// A message is a send and a receive of the group, of a tensor that is the caller's bytes; `allreduce` is the group's.
-/// Messages of each phase have a tag, from `first_tag` on: who sends messages over the same group by other means takes
-/// other tags. Gloo does not tell what arrived, so sizes of messages travel ahead where a receiver does not know them
+/// Messages of each phase have a tag, from `first_tag` on: other messages over the same group must have other tags.
+/// Gloo does not tell how many bytes arrived, so the size of a message is sent ahead if the receiver does not know it
 /// (`message_group`), and a message that is longer than its room ends the program. Gloo orders messages of a tag
 /// between two ranks. Copies share the group, and keep it.
 ///
-/// With a group of NCCL: as the bulk half, take `nccl_communicator` (nccl.hpp) with this communicator, over a group of
-/// Gloo with the same ranks, as its control. A group of NCCL cannot be used here: its tensors lie on a device, it knows
-/// no tags, and its waits order streams, so it would be `ordered_by_instance`, with groups of messages.
+/// For NCCL, use `nccl_communicator` (nccl.hpp) for bulk data; its control is this communicator, over a group of Gloo
+/// with the same ranks. A group of NCCL cannot be used here: its tensors lie on a device, it knows no tags, and its
+/// waits order streams, so it would be `ordered_by_instance`, with groups of messages.
 ///
-/// The time limit of every wait is rounded up to milliseconds; where it is zero, as at first, it is the group's own. A
-/// wait that exceeds a limit closes the connections of the group on this rank, as Gloo does it: the group is of no more
-/// use to anybody, and the other ranks soon hear of it. With a limit, an allreduce works on a copy.
+/// The time limit of every wait is rounded up to milliseconds; zero, as at first, means the group's own limit. When a
+/// wait exceeds a limit, Gloo closes the connections of the group on this rank: no rank can use the group any more, and
+/// the other ranks soon get an error. With a limit, an allreduce works on a copy.
 class process_group_communicator
     : public detail::limited_communicator<process_group_communicator, detail::torch_ranks> {
 public:
@@ -106,9 +106,9 @@ public:
   static constexpr int usual_first_tag = 0x6f6b00;
 
   /// Not collective. `first_tag` is not negative and the same on all ranks. A second communicator over the same group
-  /// takes tags that are `phase_count` away at least, and runs no `allreduce` while another one does.
-  /// Where the program leaves SIGPIPE at its default, this process ignores it from now on: Gloo would let the signal
-  /// end the program when it writes to a rank that has left.
+  /// takes tags that are `phase_count` away at least, and runs no `allreduce` while another one does. If the program
+  /// leaves SIGPIPE at its default, this process ignores it from now on: Gloo would let the signal end the program when
+  /// it writes to a rank that has left.
   explicit process_group_communicator(c10::intrusive_ptr<c10d::ProcessGroup> group, int first_tag = usual_first_tag)
       : limited_communicator(std::make_shared<detail::torch_ranks>(std::move(group), first_tag)) {
     detail::ignore_broken_pipe();
@@ -121,7 +121,7 @@ public:
   /// The group, for calls beside the library's.
   c10::intrusive_ptr<c10d::ProcessGroup> const& get() const { return shared_->group; }
 
-  /// Leaves all ranks: this one can use the communicator no more. Closes the connections of the group on this rank, so
+  /// Gives the communicator up: this rank can no longer use it. Closes the connections of the group on this rank, so
   /// that the waits of the others end with an error of Gloo, which does not say why.
   void abort(error const& why) noexcept {
     shared_->broken.note(why);
@@ -157,8 +157,9 @@ public:
     }
   }
 
-  /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Tells
-  /// nobody, since others may use the group, too; `abort` does, as a call of an algorithm that fails on one rank.
+  /// As `communicator` says. Never waits for a peer: Gloo forgets the bytes of a message with its request. Does not
+  /// tell the other ranks, because other code may use the group, too; `abort` tells them, and so does a call of an
+  /// algorithm that fails on one rank.
   void cancel(std::span<request> requests) noexcept {
     shared_->broken.note(detail::order_is_lost(rank()));
     for (request& each : requests) {
@@ -176,7 +177,7 @@ public:
     std::vector<at::Tensor> tensors{tensor_of(values)};
     bool const copies = shared_->has_limit();
     if (copies) {
-      tensors[0] = tensors[0].clone(); // the group's, where a wait is in vain
+      tensors[0] = tensors[0].clone(); // left to the group if the wait fails
     }
     c10d::AllreduceOptions how;
     how.reduceOp = op == reduction::sum   ? c10d::ReduceOp::SUM
@@ -234,9 +235,9 @@ private:
                 "rank " + std::to_string(rank()) + " has waited " + report().open() + ": " + text);
   }
 
-  // An allreduce that is given up runs on in a thread of the group, which waits for that thread in the end. A receive
-  // that exceeds its time makes Gloo close all connections, and so ends it. One from a rank that has closed its own
-  // fails at once, and closes none.
+  // An allreduce that is given up continues in a thread of the group, and the group waits for that thread at its end. A
+  // receive that exceeds its time makes Gloo close all connections, and so ends the allreduce. A receive from a rank
+  // that has closed its own connections fails at once, and closes none.
   void close_connections() noexcept {
     for (int step = 1; step < size(); ++step) {
       try {

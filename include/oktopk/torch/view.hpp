@@ -56,8 +56,8 @@ torch_view_type<T, MemorySpace> torch_view(at::Tensor const& tensor) {
   return torch_view_type<T, MemorySpace>(static_cast<T*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel()));
 }
 
-/// A view of rank 1 as a tensor of these sizes, in the same memory, which the tensor keeps where the view does. Copies
-/// nothing; for autograd it is a tensor of its own. Throws `not_contiguous` where the view has a stride, and
+/// A view of rank 1 as a tensor of these sizes, in the same memory, which the tensor keeps alive if the view does.
+/// Copies nothing; for autograd it is a tensor of its own. Throws `not_contiguous` where the view has a stride, and
 /// `length_mismatch` where the sizes are those of another number of elements.
 template <detail::kokkos_vector View>
   requires(!std::is_const_v<typename View::value_type>)

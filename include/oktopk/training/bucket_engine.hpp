@@ -26,7 +26,7 @@ namespace detail {
 
 /// Options of a plan of buckets.
 struct bucket_options {
-  std::int64_t bucket_bytes = std::int64_t(25) << 20; ///< the most of a bucket, unless one tensor alone takes more
+  std::int64_t bucket_bytes = std::int64_t(25) << 20; ///< the most bytes of a bucket, unless one tensor takes more
   std::vector<int> order{};        ///< of the tensors, as their gradients become ready; empty: as they are numbered
   std::vector<double> densities{}; ///< of each tensor's selection, or one for all; tensors of a bucket share it
 };
@@ -44,7 +44,7 @@ struct bucket_plan {
   std::vector<tensor_place> places; ///< of each tensor, by its number
 };
 
-/// The fault of such options in words; empty where there is none.
+/// The sentence that says what is wrong with such options; empty if nothing is.
 inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_options const& how) {
   if (how.bucket_bytes < 1) {
     return "bucket_bytes = " + std::to_string(how.bucket_bytes) + " is not positive";
@@ -79,8 +79,8 @@ inline std::string problem_of(std::span<std::int64_t const> lengths, bucket_opti
 }
 
 /// Fills buckets with tensors in the order in which their gradients become ready, so that a bucket is full early in the
-/// backward pass. A new bucket begins where the next tensor would make it larger than `bucket_bytes`, or has another
-/// density. `how` has no problem.
+/// backward pass. A new bucket begins if the next tensor would make the last one larger than `bucket_bytes`, or has
+/// another density. `how` has no problem.
 inline bucket_plan plan_buckets(std::span<std::int64_t const> lengths, std::size_t value_bytes,
                                 bucket_options const& how) {
   bucket_plan plan;
@@ -193,14 +193,14 @@ struct bucketed_state {
   }
 };
 
-/// A sentence about the number of one of `count` things, called `what`; empty where there is one of that number.
+/// A sentence if `number` is none of the numbers of `count` things, which are called `what`; else empty.
 inline std::string number_fault(char const* what, int number, std::size_t count) {
   bool const known = number >= 0 && static_cast<std::size_t>(number) < count;
   return known ? ""
                : "there is no " + std::string(what) + " " + std::to_string(number) + " among " + std::to_string(count);
 }
 
-/// Throws it (option_out_of_range).
+/// Throws that sentence (option_out_of_range), unless it is empty.
 inline void expect_number(char const* what, int number, std::size_t count) {
   if (std::string const sentence = number_fault(what, number, count); !sentence.empty()) {
     throw error(fault::option_out_of_range, "bucketed: " + sentence);
@@ -210,9 +210,9 @@ inline void expect_number(char const* what, int number, std::size_t count) {
 /// Tensors in buckets, each with an allreduce and an error feedback of its own: the base of `bucketed` and of the
 /// Python module.
 ///
-/// Residuals and velocities belong to tensors: they wait here while a tensor is in no bucket, and the next bucket of
-/// the tensor goes on with them. A step is a call of some buckets, by one thread; where a call fails, on all ranks, no
-/// other call of the step is made, and residuals and velocities are as before the step.
+/// Residuals and velocities belong to tensors: they are kept here while a tensor is in no bucket, and the next bucket
+/// of the tensor continues with them. A step is a call of some buckets, by one thread. If a call fails, on all ranks,
+/// no other call of the step is made, and residuals and velocities are as before the step.
 template <class Feedback>
 class bucket_engine {
 public:
@@ -246,7 +246,7 @@ public:
     clipped_together_ = begins_.back();
   }
 
-  /// Adds a tensor that is in no bucket yet; gives its number. Not collective. Where the constructor was given none,
+  /// Adds a tensor that is in no bucket yet; gives its number. Not collective. If the constructor was given no tensors,
   /// each bucket clips to the whole norm.
   int add_tensor(std::int64_t length) {
     plan_.places.push_back({-1, 0, length});
@@ -259,7 +259,7 @@ public:
   /// A tensor that is in no bucket has the place -1.
   bucket_plan const& plan() const { return plan_; }
 
-  /// An `error` (option_out_of_range) for a number that is none.
+  /// An `error` (option_out_of_range) if there is no such bucket.
   part& at(int bucket) const {
     expect_number("bucket", bucket, parts_.size());
     return *parts_[static_cast<std::size_t>(bucket)];
@@ -296,7 +296,8 @@ public:
     parts_.push_back(std::move(made));
   }
 
-  /// Ends a bucket; what its tensors carry waits for other buckets. The numbers of those behind it become smaller by 1.
+  /// Removes a bucket; residuals and velocities of its tensors are kept for other buckets. The numbers of the buckets
+  /// behind it decrease by 1.
   void remove(int number) {
     auto const state = at(number).feedback.state();
     for (int const tensor : plan_.buckets[index(number)].tensors) {
@@ -312,7 +313,7 @@ public:
     }
   }
 
-  /// A step begins; gives the error of the one before, if it has failed.
+  /// Begins a step; returns the error of the step before, if that has failed.
   std::exception_ptr begin_step() {
     for (auto const& each : parts_) {
       each->is_done = false;
@@ -321,12 +322,12 @@ public:
     return std::exchange(failed_, nullptr);
   }
 
-  /// The first error of this step; null where there is none.
+  /// The first error of this step; null if there is none.
   std::exception_ptr const& failed() const { return failed_; }
 
-  /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not
-  /// after a call that has failed in this step. A usage error makes the call fail on all ranks: this rank has the usage
-  /// error, the others hear that a length was wrong.
+  /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not after a
+  /// call that has failed in this step. A usage error makes the call fail on all ranks: this rank gets the usage error,
+  /// the others get the error of a wrong length.
   template <class Values>
   void reduce(int bucket, Values const& values, double scale = 1,
               std::optional<error> const& usage_error = std::nullopt) {
@@ -343,7 +344,7 @@ public:
     }
   }
 
-  /// The step has failed, on all ranks alike.
+  /// Notes that the step has failed, on all ranks alike.
   void fail(std::exception_ptr why) {
     failed_ = std::move(why);
     for (auto const& each : parts_) {
@@ -368,7 +369,7 @@ public:
     return all;
   }
 
-  /// A copy of all that is carried on; between steps.
+  /// A copy of all that one step hands to the next; between steps.
   state_type state() const {
     auto saved = zeros<state_type>(begins_.back());
     for (std::size_t tensor = 0; tensor < waiting_.size(); ++tensor) {
@@ -389,8 +390,8 @@ public:
     return saved;
   }
 
-  /// Goes on from a state of the same tensors, in whatever buckets. Collective; an `error` on every rank where it does
-  /// not fit, and all is as before. Where the buckets are others, each allreduce begins anew.
+  /// Continues from a state of the same tensors, in any buckets. Collective; an `error` on every rank if the state does
+  /// not fit, and then all is as before. If the buckets differ, each allreduce starts anew.
   void restore(state_type const& saved) {
     bool const same_plan = has_plan_of(saved);
     agreement terms("bucketed::restore");
@@ -412,7 +413,7 @@ public:
         parts_[bucket]->feedback.restore(next);
       } catch (error const& why) { // on all ranks, in the same bucket
         if (breaks_communicator(why.code())) {
-          throw; // no rank can restore anything over it
+          throw; // no rank can restore anything over this communicator
         }
         for (std::size_t done = 0; done <= bucket; ++done) {
           parts_[done]->feedback.restore(before[done]);
@@ -436,7 +437,7 @@ private:
 
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
-  /// Of so many values, for any type with a residual and a velocity.
+  /// Zeros for `length` values, in any type with a residual and a velocity.
   template <class Carried>
   Carried zeros(std::int64_t length) const {
     Carried made;
@@ -468,7 +469,7 @@ private:
 
   bool has_velocity() const { return how_.momentum > 0; }
 
-  // Values of withheld ranges wait beside the averages: what a lossy format makes of zeros is not for them.
+  // Values of withheld ranges are kept beside the averages: they must not become what a lossy format makes of zeros.
   template <class Values>
   void average(part& of, Values const& values) {
     auto const& exec = of.allreduce.execution();
@@ -502,7 +503,7 @@ private:
     return saved.bucket_sizes == sizes && saved.bucket_tensors == tensors;
   }
 
-  // In words; empty where there is none.
+  // The sentence that says what is wrong with a saved state; empty if nothing is.
   std::string fault_of(state_type const& saved, bool same_plan) const {
     if (!std::equal(saved.lengths.begin(), saved.lengths.end(), plan_.places.begin(), plan_.places.end(),
                     [](std::int64_t length, tensor_place const& place) { return length == place.length; })) {

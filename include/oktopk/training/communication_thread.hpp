@@ -13,7 +13,7 @@ namespace oktopk::detail {
 
 /// One thread that does pieces of work one after the other, in the order in which they are given to it.
 ///
-/// The work throws nothing. The destructor does what is left and ends the thread.
+/// The work throws nothing. The destructor does the remaining pieces and ends the thread.
 class communication_thread {
 public:
   communication_thread() : thread_([this] { work(); }) {}
@@ -36,7 +36,7 @@ public:
     changed_.notify_all();
   }
 
-  /// Whether a piece of work asks, which cannot wait for the ones behind it.
+  /// True if a piece of work calls this: a piece cannot wait for the pieces behind it.
   bool runs_here() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   /// Waits until all pieces are done.
@@ -57,7 +57,7 @@ private:
       pieces_.pop();
       lock.unlock();
       piece();
-      piece = nullptr; // what it holds may wait for somebody who gives more work meanwhile
+      piece = nullptr; // the end of its captures may wait for a thread that submits more work
       lock.lock();
       open_ -= 1;
       changed_.notify_all();

@@ -25,15 +25,15 @@ inline std::int64_t entries_at(double density, std::int64_t length) {
 /// Density of each iteration: a warm-up from `initial` down to `density` in stages, each the same factor sparser (Lin
 /// et al., Deep Gradient Compression, ICLR 2018, section 3.3: 25 %, 6.25 %, ... in the first epochs).
 ///
-/// A plain value, the same on all ranks. `allreduce.set_k(schedule.k(iteration, length))` where `k` has changed is one
-/// small agreement; residuals and thresholds go on.
+/// A plain value, the same on all ranks. `allreduce.set_k(schedule.k(iteration, length))`, needed when `k` has changed,
+/// costs one small agreement; residuals and thresholds are kept.
 struct density_schedule {
   double density = 0.01;    ///< after the warm-up, in (0, 1]
   double initial = 1;       ///< of the first stage, in [density, 1]; 1 is dense
   std::int64_t warm_up = 0; ///< iterations of all stages together
   int stages = 4;           ///< of the warm-up, at least 1
 
-  /// The fault of these options in words; empty where there is none.
+  /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
     if (!(density > 0 && density <= 1)) {
       return "the density " + std::to_string(density) + " is not in (0, 1]";
@@ -80,7 +80,7 @@ public:
     double threshold = 0.5;    ///< the relative change of the norm between two windows that counts as fast; positive
     std::int64_t window = 100; ///< iterations of a window, at least 1
 
-    /// The fault of these options in words; empty where there is none.
+    /// The sentence that says what is wrong with these options; empty if nothing is.
     std::string problem() const {
       if (!(low > 0 && low <= high && high <= 1)) {
         return "an adaptive density needs 0 < low <= high <= 1";
@@ -92,11 +92,11 @@ public:
     }
   };
 
-  /// All that is carried on; a plain value.
+  /// All that one iteration hands to the next; a plain value.
   struct state_type {
     std::int64_t iterations = 0; ///< of this window and those before
     double last = -1;            ///< mean norm of the window before; negative where there was none
-    std::int64_t is_high = 1;    ///< whether the density is the high one
+    std::int64_t is_high = 1;    ///< 1 if the density is the high one, else 0
 
     /// For `save` and `load`.
     static std::string type_name() { return "adaptive density"; }
@@ -120,13 +120,13 @@ public:
   /// Entries of the next iteration for a gradient of that length.
   std::int64_t k(std::int64_t length) const { return detail::entries_at(density(), length); }
 
-  /// Takes the gradient of an iteration on this rank; gives whether the density has changed. Collective.
+  /// Takes the gradient of an iteration on this rank; returns true if the density has changed. Collective.
   template <communicator Comm, class Gradient>
   bool observe(E const& exec, Comm& comm, Gradient const& gradient) {
     if (!ends_window_with(static_cast<double>(norm_.of(exec, gradient)))) {
       return false;
     }
-    // By control messages: bulk ones may reach no memory of the host.
+    // By control messages, because bulk messages may not reach host memory.
     sums_.resize(static_cast<std::size_t>(comm.size()));
     double const mine = std::exchange(sum_of_rank_, 0);
     allgather(comm, std::span<double const>(&mine, 1), std::span<double>(sums_), phase::control, workspace_);
@@ -144,8 +144,8 @@ public:
   }
 
   state_type const& state() const { return state_; }
-  /// Goes on with the first iteration of the window that was under way. Throws `bad_state` for a state that `state`
-  /// cannot have given, here alone: with a communicator, all ranks hear of it.
+  /// Continues with the first iteration of the window that was under way. Throws `bad_state` for a state that `state`
+  /// cannot have returned, on this rank alone; with a communicator, on all ranks.
   void restore(state_type const& saved) {
     if (!is_sound(saved)) {
       throw error(fault::bad_state, damaged);

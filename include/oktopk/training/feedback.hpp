@@ -20,10 +20,10 @@ struct error_feedback_options {
   double momentum = 0;        ///< in [0, 1), also in the value type; momentum * velocity + gradient is accumulated
   bool nesterov = false;      ///< accumulates gradient + momentum * velocity instead
   bool factor_masking = true; ///< clears the velocity of contributed entries, which would go on from stale gradients
-  double clip_norm = 0;       ///< scales a rank's gradient down to this norm where it is above; none where it is 0
-  double residual_decay = 1;  ///< in [0, 1]: what is left of the residual in a call, beside the gradient; 1 keeps all
+  double clip_norm = 0;       ///< scales a rank's gradient down to this norm if it is larger; 0 means no clipping
+  double residual_decay = 1;  ///< in [0, 1]: the factor of the residual in the accumulator; 1 keeps all
 
-  /// The fault of these options in words; empty where there is none.
+  /// The sentence that says what is wrong with these options; empty if nothing is.
   std::string problem() const {
     if (!(momentum >= 0 && momentum < 1)) {
       return "the momentum " + std::to_string(momentum) + " is not in [0, 1)";
@@ -55,7 +55,7 @@ std::string fault_as_value(std::string_view name, double number, char const* wha
   return text.str();
 }
 
-/// The fault of a number of the options, called `name`, that kernels use as a `Value`; empty where there is none.
+/// The sentence that says what is wrong with the option `name`, which kernels use as a `Value`; empty if nothing is.
 template <gradient_value Value>
 std::string value_fault(std::string_view name, double number) {
   if (!std::isfinite(number)) {
@@ -64,11 +64,11 @@ std::string value_fault(std::string_view name, double number) {
   if (std::abs(number) > static_cast<double>(std::numeric_limits<Value>::max())) {
     return fault_as_value<Value>(name, number, "infinite", 6);
   }
-  // A rate that becomes zero would train nothing, and nobody would be told.
+  // A rate that becomes zero would train nothing, without an error.
   return number != 0 && static_cast<Value>(number) == 0 ? fault_as_value<Value>(name, number, "zero", 6) : "";
 }
 
-/// The fault of a factor in [0, 1) that is 1 as a `Value`; empty for other numbers.
+/// A sentence if the factor `name`, in [0, 1), is 1 as a `Value`; empty for other numbers.
 template <gradient_value Value>
 std::string decay_fault(std::string_view name, double number) {
   return number >= 0 && number < 1 && static_cast<Value>(number) == 1 ? fault_as_value<Value>(name, number, "1", 17)
@@ -86,7 +86,7 @@ auto host_view(Vector& of) {
   return array_ref<std::remove_pointer_t<decltype(of.data())>, Kokkos::HostSpace>(of.data(), of.size());
 }
 
-/// True for numbers that a saved state may have in the place of a view.
+/// True if the numbers of a saved state can be those of the view: its length, and all finite.
 template <class Value, class View>
 bool fits(std::vector<Value> const& numbers, View const& place) {
   return numbers.size() == place.extent(0) && are_finite(numbers);
@@ -145,7 +145,7 @@ struct residual_accumulation_ahead {
   }
 };
 
-/// Takes a share of the residual out of an accumulator that has all of it.
+/// Subtracts a share of the residual from an accumulator that has all of it.
 template <class Vector, gradient_value Value>
 struct residual_loss {
   Vector accumulator;
@@ -220,7 +220,7 @@ struct average_application {
   }
 };
 
-/// Enqueues a kernel that writes the averages of an update over so many ranks to its places, or subtracts them there.
+/// Enqueues a kernel that writes the averages of an update over `ranks` ranks to its places, or subtracts them there.
 template <bool Subtracts, execution_space E, class Update, class Vector, gradient_value Value>
 void apply_averages(char const* label, E const& exec, Update const& update, Value ranks, Vector const& to) {
   auto const indices = update.indices();

@@ -23,7 +23,7 @@ struct wide_number {
 
   explicit operator double() const { return std::ldexp(value, exponent); }
 
-  /// A `Value` would hold fewer digits of it, or none.
+  /// True if a `Value` would hold fewer digits of it, or none.
   template <gradient_value Value>
   bool underflows() const {
     return value != 0 && std::abs(static_cast<double>(*this)) < static_cast<double>(std::numeric_limits<Value>::min());
@@ -103,8 +103,8 @@ public:
     return wide_number::of(std::sqrt(sum_of_squares(exec, values, std::ldexp(1.0, -exponent))), exponent);
   }
 
-  /// The factor that scales the vector down to the norm `most` where it is above; 1 where it is not, where `most` is 0,
-  /// and where a value is not finite. Waits for `exec`.
+  /// The factor that scales the vector down to the norm `most`; 1 if its norm is not larger, if `most` is 0, or if a
+  /// value is not finite. Waits for `exec`.
   template <class Vector>
   wide_number factor_to(E const& exec, Vector const& values, double most) {
     if (most > 0) {
@@ -123,7 +123,7 @@ private:
     auto const size = static_cast<std::int64_t>(values.extent(0));
     std::int64_t count = blocks_of(size);
     sums_.reserve(exec, count);
-    next_.reserve(exec, count); // the two change places
+    next_.reserve(exec, count); // `sums_` and `next_` are swapped
     Kokkos::parallel_for("oktopk::training::sum_squares", index_range<E>(exec, 0, count),
                          block_sum_of_squares<E, Vector, Value>{values, size, count, scale, sums_.data()});
     while (count > 1) {

@@ -23,7 +23,7 @@ KOKKOS_INLINE_FUNCTION constexpr bits_of<Value> magnitude_bits(Value x) {
   return __builtin_bit_cast(bits_of<Value>, x) & static_cast<bits_of<Value>>(~bits_of<Value>(0) >> 1);
 }
 
-/// True where the sign bit is set, as it is for -0 too.
+/// True if the sign bit is set, as it is for -0 too.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION constexpr bool sign_bit(Value x) {
   return (__builtin_bit_cast(bits_of<Value>, x) >> (8 * sizeof(Value) - 1)) != 0;
@@ -39,7 +39,7 @@ template <gradient_value Value>
 inline constexpr bits_of<Value> infinity_bits =
     __builtin_bit_cast(bits_of<Value>, std::numeric_limits<Value>::infinity());
 
-/// True where a number is finite and not negative, as thresholds are.
+/// True if a number is finite and not negative, as thresholds are.
 template <gradient_value Value>
 constexpr bool is_finite_magnitude(Value x) {
   return x >= 0 && magnitude_bits(x) < infinity_bits<Value>;
@@ -49,7 +49,7 @@ constexpr bool is_finite_magnitude(Value x) {
 template <gradient_value Value>
 inline constexpr int magnitude_bit_count = static_cast<int>(8 * sizeof(Value)) - 1;
 
-// Kokkos has these from 4.1 on only.
+// Kokkos has these functions only since 4.1.
 KOKKOS_INLINE_FUNCTION constexpr int popcount(std::uint64_t x) {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
@@ -80,7 +80,7 @@ KOKKOS_INLINE_FUNCTION constexpr int lowest_bit(std::uint64_t x) {
 #endif
 }
 
-// Forms of values on the wire: `bits<Value>`, the pattern of one, of 16 bits or as many as a value has, and the two ways.
+// Forms of values on the wire. `bits<Value>` is the pattern of a value, of 16 bits or as many as the value has.
 
 /// A value as it is.
 struct exact_form {
@@ -100,9 +100,9 @@ struct exact_form {
   }
 };
 
-/// The bfloat16 next to a value: the upper half of binary32, rounded to nearest, ties to even. Finite values beyond the
-/// largest bfloat16 become infinite, as that rounding has it; a NaN stays one. A binary64 value is rounded to binary32
-/// first.
+/// The bfloat16 nearest to a value: the upper half of binary32, rounded to nearest, ties to even. Finite values beyond
+/// the largest bfloat16 become infinite, as this rounding requires; a NaN stays a NaN. A binary64 value is rounded to
+/// binary32 first.
 struct bfloat16_form {
   static constexpr bool lossless = false;
   static constexpr int mantissa_bits = 7;
@@ -126,8 +126,9 @@ struct bfloat16_form {
   }
 };
 
-/// The binary16 (IEEE 754 half) next to a value, ties to even, subnormal ones included, in one rounding for binary64 too.
-/// Finite values beyond the largest, 65504, become that one; infinity and NaN stay what they are. Back exactly.
+/// The binary16 (IEEE 754 half) nearest to a value, ties to even, subnormal numbers included; binary64 is rounded only
+/// once, too. Finite values beyond the largest, 65504, become 65504; infinity and NaN do not change. The way back is
+/// exact.
 struct float16_form {
   static constexpr bool lossless = false;
   static constexpr int mantissa_bits = 10;
@@ -149,7 +150,7 @@ struct float16_form {
       return static_cast<std::uint16_t>(sign | (magnitude > infinity_bits<Value> ? 0x7e00U : 0x7c00U));
     }
     pattern half = 0;
-    if (magnitude < least_normal) { // in a sum with this number the last bit counts 2^-24
+    if (magnitude < least_normal) { // in a sum with `aligning` the last bit counts 2^-24
       constexpr auto aligning = static_cast<Value>(std::uint64_t(1) << (dropped + 10)) * Value(0x1p-24);
       half = __builtin_bit_cast(pattern, magnitude_from_bits<Value>(magnitude) + aligning) -
              __builtin_bit_cast(pattern, aligning);

@@ -19,7 +19,7 @@ concept execution_space = bool(Kokkos::is_execution_space<E>::value);
 template <class T>
 concept gradient_value = std::same_as<T, float> || std::same_as<T, double>;
 
-/// The element types of indices; lengths and loop indices are 64 bits wide throughout, whatever this is.
+/// The element types of indices. Lengths and loop indices always have 64 bits.
 template <class I>
 concept gradient_index = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
 
@@ -28,8 +28,8 @@ namespace detail {
 template <class V>
 concept kokkos_vector = bool(Kokkos::is_view<V>::value) && (std::size_t(V::rank) == 1);
 
-/// The elements of a view, or of an `accumulation`, are those that an algorithm was made for: a view of doubles goes to
-/// one whose format or type has double, such as `coo<double>`.
+/// The elements of a view, or of an `accumulation`, have the value type of the algorithm: a view of doubles needs an
+/// algorithm whose format or type has double, such as `coo<double>`.
 template <class V, class Value>
 concept same_value_type = std::same_as<std::remove_const_t<typename V::value_type>, Value>;
 

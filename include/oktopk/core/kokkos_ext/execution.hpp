@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-// The memory of devices: the host memory that a device copies to fastest, and what counts as a device at all.
+// The memory of devices: the host memory that a device copies to fastest, and the definition of a device.
 namespace oktopk::detail {
 
 #ifdef KOKKOS_ENABLE_HIP
@@ -23,7 +23,7 @@ struct host_staging {
   using type = Kokkos::HostSpace;
 };
 
-/// The kind of device that the memory belongs to; MPI libraries know no others than these.
+/// The kind of device that the memory belongs to; MPI libraries know only these.
 enum class device_family { unknown, cuda, hip };
 
 template <class MemorySpace>
@@ -49,21 +49,21 @@ template <>
 inline constexpr device_family family_of<kokkos_hip::HIPSpace> = device_family::hip;
 #endif
 
-/// Page-locked host memory where the backend has it, plain host memory where not.
+/// Page-locked host memory if the backend has it, else plain host memory.
 template <execution_space E>
 using host_staging_space = typename host_staging<E>::type;
 
-/// Kernels of `E` run beside the host program, in very many threads. The host may still be able to read their memory,
-/// where a driver moves its pages.
+/// True if kernels of `E` run beside the host program, in very many threads. The host may still be able to read their
+/// memory, if a driver moves its pages.
 template <execution_space E>
 inline constexpr bool is_device =
     !Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename E::memory_space>::accessible ||
     !std::is_same_v<host_staging_space<E>, Kokkos::HostSpace>;
 
-// Code that is compiled a second time, for processors with AVX2 and what came with it. A function with the attribute
-// `OKTOPK_FOR_AVX2` calls the common code, which is always inlined, and may be called where `processor_has_avx2()`. The
-// processor is asked when the program runs: translation units with different -m flags have the same definitions.
-// Fused multiply-adds are not among the instructions, so the results have the same bits.
+// Code that is compiled a second time, for processors with AVX2 and the instructions that came with it. A function with
+// the attribute `OKTOPK_FOR_AVX2` calls the common code, which is always inlined, and may be called only if
+// `processor_has_avx2()`. This is checked when the program runs: translation units with different -m flags have the
+// same definitions. Fused multiply-adds are not among the instructions, so the results have the same bits.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #define OKTOPK_FOR_AVX2 [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]]
 inline bool processor_has_avx2() {
@@ -77,8 +77,8 @@ inline bool processor_has_avx2() {
 }
 #endif
 
-/// Asks a CPU for memory that is to be written soon; for kernels. Nothing on a device, whose threads hide each other's
-/// waiting. The address need not be valid.
+/// Prefetches memory that a kernel on a CPU will write soon. Does nothing on a device, whose threads hide the latency
+/// of each other. The address need not be valid.
 template <execution_space E>
 KOKKOS_INLINE_FUNCTION void prefetch_for_writing([[maybe_unused]] void const* address) {
   if constexpr (!is_device<E>) {
@@ -86,7 +86,7 @@ KOKKOS_INLINE_FUNCTION void prefetch_for_writing([[maybe_unused]] void const* ad
   }
 }
 
-/// True where kernels of `E` never run in two threads at once.
+/// True if kernels of `E` never run in two threads at once.
 template <execution_space E>
 inline constexpr bool is_one_thread =
 #ifdef KOKKOS_ENABLE_SERIAL
@@ -95,7 +95,7 @@ inline constexpr bool is_one_thread =
     false;
 #endif
 
-/// Sets bits that other threads may set beside; plainly where there are none, for a locked instruction costs tenfold.
+/// Sets bits of a word; with an atomic operation only if other threads may do so too, since it costs tenfold.
 template <execution_space E>
 KOKKOS_INLINE_FUNCTION void set_bits(std::uint64_t* word, std::uint64_t bits) {
   if constexpr (is_one_thread<E>) {
@@ -108,7 +108,7 @@ KOKKOS_INLINE_FUNCTION void set_bits(std::uint64_t* word, std::uint64_t bits) {
 inline thread_local bool has_launch_lock = false; ///< this thread holds `launch_mutex`
 inline std::mutex launch_mutex;                   ///< held by the thread that may launch kernels and wait for them
 
-/// Gives the lock to this thread, or takes it away, until the end of the scope; nothing where that is so already.
+/// Takes the lock for this thread, or releases it, until the end of the scope; does nothing if that is so already.
 template <bool Holds>
 class launch_lock_scope {
 public:
@@ -133,12 +133,12 @@ private:
 /// Releases this thread's lock, if it has it, until the end of the scope: for waits that launch nothing.
 class launch_unlock : launch_lock_scope<false> {};
 
-/// True for a Kokkos that two threads must not use at once: before 4.4 kernels of two share scratch memory.
+/// True for a Kokkos that two threads must not use at once: before 4.4 kernels of two threads share scratch memory.
 inline constexpr bool launches_need_lock = KOKKOS_VERSION < 40400;
 
-/// True where kernels of `E` may be launched by another thread than the one that has initialised Kokkos. Before 4.4,
-/// OpenMP knows its threads by that thread alone, and a new thread is on no chosen device; `Threads` never takes
-/// another one.
+/// True if kernels of `E` may be launched by another thread than the one that has initialised Kokkos. Before 4.4,
+/// OpenMP knows its threads only from that thread, and a new thread has no chosen device; `Threads` never accepts
+/// another thread.
 template <execution_space E>
 constexpr bool launches_from_any_thread() {
 #ifdef KOKKOS_ENABLE_SERIAL
@@ -158,21 +158,21 @@ constexpr bool launches_from_any_thread() {
 
 namespace oktopk {
 
-/// The lock of the right to use Kokkos: for a program that launches kernels or copies views of its own while buckets
-/// are under way (`bucketed`). Kokkos before 4.4 must not be used by two threads at once; with later ones locks are not
-/// needed, and cost two operations on a mutex.
+/// The lock that gives the right to use Kokkos, for a program that launches kernels or copies views of its own while
+/// buckets are under way (`bucketed`). Kokkos before 4.4 must not be used by two threads at once; with later versions
+/// locks are not needed, and cost two operations on a mutex.
 ///
 /// Waits until no other thread has the lock, and releases it when it goes out of scope. A lock within a lock of the
-/// same thread is the same one. The kernels of a lock must have ended with it: fence their instance. The communicators
-/// of the library release the lock while they wait for messages (`launch_unlock`).
+/// same thread has no effect. The kernels launched under a lock must have ended when it ends: fence their instance. The
+/// communicators of the library release the lock while they wait for messages (`launch_unlock`).
 class launch_lock : detail::launch_lock_scope<true> {};
 
 } // namespace oktopk
 
-// Execution-space instances: waiting for one, comparing two, and the queue of a device under one.
+// Execution-space instances: waiting for one, comparing two, and the stream of a device behind one.
 namespace oktopk::detail {
 
-/// Waits for one execution-space instance, with a label where this Kokkos takes one (3.5 and later).
+/// Waits for one execution-space instance, with a label if this Kokkos takes one (3.5 and later).
 template <execution_space E>
 void fence(E const& exec, char const* label) {
   if constexpr (requires { exec.fence(std::string(label)); }) {
@@ -182,7 +182,7 @@ void fence(E const& exec, char const* label) {
   }
 }
 
-/// True where kernels on `one` and on `other` run in the order in which they are launched. Kokkos before 4.0 does not
+/// True if kernels on `one` and on `other` run in the order in which they are launched. Kokkos before 4.0 does not
 /// compare instances, so there the answer is false.
 template <execution_space E>
 bool same_instance([[maybe_unused]] E const& one, [[maybe_unused]] E const& other) {
@@ -197,7 +197,7 @@ bool same_instance([[maybe_unused]] E const& one, [[maybe_unused]] E const& othe
 template <execution_space E>
 inline constexpr bool has_stream = false;
 
-/// The stream of an instance, of those that have one.
+/// The stream of an instance; deleted for execution spaces without streams.
 template <execution_space E>
   requires(!has_stream<E>)
 void stream_of(E const&) = delete;
@@ -281,16 +281,16 @@ struct array_copy {
   }
 };
 
-/// Enqueues a kernel that copies `count` elements, which may be of another type there, and may lie in another layout.
-/// `From` and `To` are pointers or rank-1 views that the execution space reaches.
+/// Enqueues a kernel that copies `count` elements. The target may have another element type and another layout. `From`
+/// and `To` are pointers or rank-1 views that the execution space reaches.
 template <execution_space E, class From, class To>
 void copy_array(char const* label, E const& exec, From const& from, std::int64_t count, To const& to) {
   Kokkos::parallel_for(label, index_range<E>(exec, 0, count), array_copy<From, To>{from, to});
 }
 
-/// Names a phase of a call to a profiler: Kokkos Tools show what runs in its scope under `label`.
+/// Names a part of a call for a profiler: Kokkos Tools show the work in its scope under `label`.
 ///
-/// Costs one comparison where no tool is loaded. Regions of ranks in one process (`in_process`) interleave.
+/// Costs one comparison if no tool is loaded. Regions of ranks in one process (`in_process`) interleave.
 class profiling_region {
 public:
   explicit profiling_region(char const* label) : active_(Kokkos::Profiling::profileLibraryLoaded()) {

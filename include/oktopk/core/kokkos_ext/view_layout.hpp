@@ -6,7 +6,7 @@
 
 namespace oktopk::detail {
 
-/// True where host and device code agree on where things lie behind a View.
+/// True if host and device code agree on the places of data that lie behind a View.
 ///
 /// Since 4.7 (in development 4.6.99) Kokkos makes its View of an mdspan, whose members are marked
 /// `[[no_unique_address]]`. nvcc from 12.9 on lays out a class with such members in two ways, one for the host and for

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <type_traits>
 
-// Warps: lanes that run in step and see each other's values without memory. A kernel is written once, for a warp; it
-// runs with threads as lanes where the hardware has warps, and with one thread that plays all lanes where not, which is
-// also how warps of 32 and of 64 lanes are tested on a host.
+// Warps: lanes that run in step and see each other's values without memory. A kernel is written once, for a warp. If
+// the hardware has warps, it runs with threads as lanes. If not, one thread plays all lanes; a host tests warps of 32
+// and of 64 lanes in this way, too.
 //
-// A value that differs from lane to lane is a `per_lane<T>`, of which `[lane]` is one lane's. All else is the same in
-// the whole warp. Every function of a warp is called by all of it.
+// A value that differs from lane to lane is a `per_lane<T>`; `[lane]` is the value of one lane. All other values are
+// the same in the whole warp. All lanes call every function of a warp.
 namespace oktopk::detail {
 
 /// Bits for the lanes of a warp.
@@ -26,7 +26,7 @@ KOKKOS_INLINE_FUNCTION int rank_in(lane_mask<Lanes> mask, int lane) {
   return popcount(static_cast<lane_mask<Lanes>>(mask & ((lane_mask<Lanes>(1) << lane) - 1)));
 }
 
-/// A warp of one thread for each lane, all of which must be running; or of one thread that plays all lanes, one after the
+/// A warp with one thread for each lane, all of which must run; or with one thread that plays all lanes, one after the
 /// other: the portable form.
 template <int Lanes, int Threads>
 class basic_warp {
@@ -65,7 +65,7 @@ public:
     }
   }
 
-  /// After it every lane sees what the others wrote to memory before it.
+  /// After it every lane sees the values that the others wrote to memory before it.
   KOKKOS_INLINE_FUNCTION void sync() const {
     if constexpr (!is_played) {
 #if defined(__CUDA_ARCH__)
@@ -76,7 +76,7 @@ public:
     }
   }
 
-  /// The lanes for which `holds(lane)`.
+  /// The mask of the lanes for which `holds(lane)` is true.
   template <class Holds>
   KOKKOS_INLINE_FUNCTION lane_mask<Lanes> ballot(Holds const& holds) const {
     lane_mask<Lanes> mask = 0;
@@ -109,7 +109,7 @@ public:
     }
   }
 
-  /// Replaces the number of each lane by the sum of those before it, and gives the sum of all.
+  /// Replaces the number of each lane by the sum of those before it, and returns the sum of all.
   template <class Number>
   KOKKOS_INLINE_FUNCTION Number exclusive_scan(per_lane<Number>& numbers) const {
     if constexpr (is_played) {
@@ -162,7 +162,7 @@ private:
 template <int Lanes>
 using scalar_warp = basic_warp<Lanes, 1>;
 
-/// Lanes of the warps that the hardware of `E` has; 0 where it has none.
+/// Lanes of the warps that the hardware of `E` has; 0 if it has none.
 template <execution_space E>
 inline constexpr int hardware_lanes = 0;
 #ifdef KOKKOS_ENABLE_CUDA
@@ -174,18 +174,18 @@ template <>
 inline constexpr int hardware_lanes<kokkos_hip::HIP> = kokkos_hip::Impl::HIPTraits::WarpSize;
 #endif
 
-/// The warp that kernels of `E` are made of.
+/// The warp type of kernels of `E`.
 template <execution_space E>
 using warp_of =
     std::conditional_t<hardware_lanes<E> == 0, scalar_warp<32>, basic_warp<hardware_lanes<E>, hardware_lanes<E>>>;
 
-// Kernels of teams that are whole warps, and what the last of their teams does for all.
+// Kernels whose teams are whole warps, and functions for work that the last team does for all.
 
-/// Warps in a team, of 256 threads together; one where one thread plays it.
+/// The number of warps in a team, which has 256 threads; 1 if one thread plays the warp.
 template <class Warp>
 inline constexpr int warps_in_team = Warp::threads == 1 ? 1 : 256 / Warp::lanes;
 
-/// Teams for so many warps.
+/// The number of teams for so many warps.
 template <class Warp>
 std::int64_t teams_of_warps(std::int64_t warps) {
   return (warps + warps_in_team<Warp> - 1) / warps_in_team<Warp>;
@@ -200,7 +200,7 @@ KOKKOS_INLINE_FUNCTION Warp warp_in(Team const& team) {
   return Warp(team.team_rank());
 }
 
-/// Its number in the team.
+/// The number of that warp in the team.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION int warp_number(Team const& team) {
   return team.team_rank() / Warp::threads;
@@ -212,7 +212,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t warp_number_in_league(Team const& team) {
   return static_cast<std::int64_t>(team.league_rank()) * warps_in_team<Warp> + warp_number<Warp>(team);
 }
 
-/// Launches so many teams, with some bytes of memory that each of them shares. None where there are none.
+/// Launches `teams` teams, each with `shared_bytes` of shared memory. Does nothing for 0 teams.
 template <class Warp, execution_space E, class Kernel>
 void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_t shared_bytes, Kernel const& kernel) {
   if (teams > 0) {
@@ -222,19 +222,19 @@ void for_teams(char const* label, E const& exec, std::int64_t teams, std::int64_
   }
 }
 
-/// The shared memory of a team: `count` objects of it, aligned to 8.
+/// The shared memory of a team: `count` objects of type `T`, aligned to 8 bytes.
 template <class T, class Team>
 KOKKOS_INLINE_FUNCTION T* shared_in(Team const& team, std::int64_t count) {
   return static_cast<T*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(count) * sizeof(T), 8));
 }
 
-/// True for the last team of the league to come here, which then sees all that the others wrote before they did.
+/// True for the last team of the league that calls this. It then sees all that the others wrote before their calls.
 ///
 /// Called by all threads of all teams. `arrived` is zero before the kernel, and after it again. No team waits for
 /// another one, so the teams need not run at the same time.
 template <class Team>
 KOKKOS_INLINE_FUNCTION bool is_last_team(Team const& team, std::int64_t* arrived) {
-  // By each thread: not on every GPU does the barrier of a team make its stores known to other teams.
+  // Each thread fences: on some GPUs the barrier of a team does not make its stores visible to other teams.
   Kokkos::memory_fence();
   team.team_barrier();
   int last = 0;
@@ -250,7 +250,7 @@ KOKKOS_INLINE_FUNCTION bool is_last_team(Team const& team, std::int64_t* arrived
   return last != 0;
 }
 
-/// The sum of the first numbers, by one thread.
+/// The sum of the first `count` numbers, by one thread.
 template <class Number>
 KOKKOS_INLINE_FUNCTION Number sum_of(Number const* numbers, int count) {
   Number sum = 0;
@@ -260,7 +260,7 @@ KOKKOS_INLINE_FUNCTION Number sum_of(Number const* numbers, int count) {
   return sum;
 }
 
-/// Numbers that a team needs for a scan: what `sum_before` is given room for in shared memory.
+/// The number of values that a team shares in a scan: the size of `shared` in `sum_before`.
 template <class Warp>
 inline constexpr int numbers_to_scan = warps_in_team<Warp>;
 
@@ -268,7 +268,8 @@ inline constexpr int numbers_to_scan = warps_in_team<Warp>;
 template <class Warp>
 inline constexpr std::int64_t bytes_to_scan = numbers_to_scan<Warp> * std::int64_t(sizeof(std::int64_t)) + 64;
 
-/// The sum of the values of the threads before this one, and in `total` that of all. By all threads of a team.
+/// Returns the sum of the values of the threads before this one, and sets `total` to the sum of all. Called by all
+/// threads of a team.
 template <class Warp, class Team, class Number>
 KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number* shared, Number& total) {
   if constexpr (Warp::threads == 1) { // the team is one thread
@@ -288,8 +289,8 @@ KOKKOS_INLINE_FUNCTION Number sum_before(Team const& team, Number value, Number*
   }
 }
 
-/// Replaces the numbers by the sums of those before them, and gives the sum of all. By all threads of one team, which
-/// sees the numbers, and the results after a barrier.
+/// Replaces the numbers by the sums of those before them, and returns the sum of all. Called by all threads of one
+/// team, which must see the numbers, and sees the results after a barrier.
 template <class Warp, class Team, class Number>
 KOKKOS_INLINE_FUNCTION Number exclusive_scan(Team const& team, Number* numbers, std::int64_t count, Number* shared) {
   Number sum = 0;

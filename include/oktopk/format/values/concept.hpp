@@ -14,10 +14,10 @@ namespace detail {
 /// The most values of a block.
 inline constexpr int block_values = 256;
 
-/// The most bytes that a block of values may take more than the values themselves.
+/// The most bytes by which a coded block may exceed its values.
 inline constexpr int most_value_overhead = 64;
 
-/// Bits that a value of a selection takes: what a codec has as `expected_bits(bytes of a value)`, else its bound.
+/// Bits that a value of a selection takes: the codec's `expected_bits(bytes of a value)` if it has one, else its bound.
 template <class Value, class Codec>
 double expected_bits(Codec const& codec) {
   if constexpr (requires { codec.expected_bits(0); }) {
@@ -41,14 +41,14 @@ concept codes_blocks_of =
 ///
 /// An object that kernels copy. A block is coded by one thread, on the host or on a device.
 ///
-/// 1. `name()` — the same on all ranks that are to understand each other.
-/// 2. `lossless` — whether `decode` gives back the bits that `encode` got, the sign of a zero included.
+/// 1. `name()` — the same on all ranks that exchange messages.
+/// 2. `lossless` — true if `decode` gives back the bits that `encode` got, the sign of a zero included.
 /// 3. `most_bytes<Value>(count)` — the most bytes that a block of 1 to 256 values takes. Grows with `count`; at most 64
 ///    more than the values themselves.
 /// 4. `encode(values, count, out)` — writes a block of finite values; gives its end. May write 8 bytes behind it.
 /// 5. `decode(in, end, count, values)` — reads a block from bytes that lie before `end`; gives the block's end, or null
-///    where the bytes are none. May read 8 bytes behind `end`. Writes `count` values at most, whatever the bytes are.
-///    What it gives for the bytes of `encode` is finite.
+///    if the bytes are no block. May read 8 bytes behind `end`. Writes `count` values at most, whatever the bytes are.
+///    The bytes of `encode` give finite values.
 template <class C>
 concept value_codec =
     std::copy_constructible<C> && std::default_initializable<C> && detail::codes_blocks_of<C, float> &&

@@ -52,8 +52,8 @@ KOKKOS_FORCEINLINE_FUNCTION Value with_sign(Value magnitude, std::uint32_t code)
   return __builtin_bit_cast(Value, static_cast<bits_of<Value>>(__builtin_bit_cast(bits_of<Value>, magnitude) | sign));
 }
 
-/// Values with one of 2^(Bits-1) magnitudes and either sign, for 1 and 2 bits: the magnitudes, fitted to the block, then
-/// a code of `Bits` bits each.
+/// Values with one of 2^(Bits-1) magnitudes and either sign, for 1 and 2 bits. The magnitudes, fitted to the block,
+/// then a code of `Bits` bits each.
 template <int Bits>
 struct fitted_magnitudes {
   static constexpr bool lossless = false;
@@ -66,7 +66,7 @@ struct fitted_magnitudes {
   template <gradient_value Value>
   KOKKOS_FORCEINLINE_FUNCTION static std::byte* encode(Value const* values, int count, std::byte* out) {
     using half = scale_half<Value>;
-    Value const share = Value(1) / static_cast<Value>(count); // shares, for a sum of large values overflows
+    Value const share = Value(1) / static_cast<Value>(count); // shares: a sum of large values overflows
     Value shares[block_values];
     std::uint32_t codes[block_values];
     Value total = 0;
@@ -130,8 +130,8 @@ struct fitted_magnitudes {
 ///
 /// The scale is the largest magnitude of a block over the outermost level, rounded up to the upper half of its bits. An
 /// error is at most half a scale: 1/254 of the largest for 8 bits, 1/14 for 4, and for `float` up to 1/128 more. As all
-/// entries of a selection lie above a threshold, the innermost levels of a block are mostly free: levels are packed
-/// like exponents and take less than `Bits` where they can.
+/// entries of a selection lie above a threshold, the innermost levels of a block are mostly unused: levels are packed
+/// like exponents and mostly take less than `Bits`.
 template <int Bits>
 struct fixed_values {
   static_assert(Bits >= 3 && Bits <= 8, "oktopk: fixed_values takes 2 to 8 bits a value");

@@ -15,7 +15,7 @@ namespace detail {
 /// of the forms of values; the highest of the bits is the sign.
 template <class Form>
 struct float_values {
-  /// Sign and mantissa, and what is left of the exponents where these lie close together.
+  /// Sign and mantissa, and the few bits that remain of exponents that lie close together.
   static constexpr double expected_bits(int value_bytes) {
     int bits = value_bytes == 4 ? 24 : 53;
     if constexpr (requires { Form::mantissa_bits; }) {
@@ -53,7 +53,7 @@ private:
   template <gradient_value Value, class F = Form> // which is incomplete here
   using block = magnitude_block<8 * static_cast<int>(sizeof(typename F::template bits<Value>)) - 1>;
 
-  // To the left, so that the sign is the lowest bit, or back.
+  // Rotates to the left, so that the sign is the lowest bit, or back.
   template <int By, class Pattern>
   KOKKOS_FORCEINLINE_FUNCTION static Pattern turned(Pattern pattern) {
     return static_cast<Pattern>(pattern << By | pattern >> (8 * static_cast<int>(sizeof(Pattern)) - By));
@@ -85,7 +85,7 @@ struct bfloat16_values : detail::float_values<bfloat16_values>, detail::bfloat16
 /// value.
 ///
 /// An error is at most 2^-11 of a value from 2^-14 to 65504, and 2^-25 below that. Values over 65504 become that one:
-/// as with any lossy format, what is missing returns to the residual.
+/// as with any lossy format, the difference returns to the residual.
 struct float16_values : detail::float_values<float16_values>, detail::float16_form {};
 
 } // namespace oktopk

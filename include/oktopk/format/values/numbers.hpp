@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "oktopk: packed messag
 /// The widest number that a bit stream takes at once.
 inline constexpr int widest_put = 56;
 
-/// Bytes around a stream that are written and read beside its own.
+/// Bytes behind a stream that may also be written and read.
 inline constexpr int stream_slack = 8;
 
 KOKKOS_FORCEINLINE_FUNCTION constexpr std::uint64_t low_bits(int width) {
@@ -83,7 +83,7 @@ template <class Word>
 KOKKOS_FORCEINLINE_FUNCTION std::byte* put_all(std::byte* to, Word const* numbers, int count, int width) {
   bit_writer out(to);
   int i = 0;
-  if (width <= widest_put / 4) { // four at a time, for each `put` waits for the one before
+  if (width <= widest_put / 4) { // four at a time, because each `put` depends on the one before
     for (; i + 4 <= count; i += 4) {
       out.put(std::uint64_t(numbers[i]) | std::uint64_t(numbers[i + 1]) << width |
                   (std::uint64_t(numbers[i + 2]) | std::uint64_t(numbers[i + 3]) << width) << (2 * width),
@@ -187,7 +187,7 @@ KOKKOS_FORCEINLINE_FUNCTION void unpack_rows(std::byte const* from, int width, s
   }
 }
 
-/// True where so many numbers lie in rows: those of a whole block, of which one may be missing, as among gaps.
+/// True if `count` numbers lie in rows: those of a whole block, or one fewer, as for gaps.
 template <class Word>
 KOKKOS_FORCEINLINE_FUNCTION constexpr bool in_rows(int count) {
   return sizeof(Word) == 4 && count >= row_lanes * rows_of_block - 1;
@@ -228,8 +228,8 @@ KOKKOS_FORCEINLINE_FUNCTION void unpack_numbers(std::byte const* from, int count
   }
 }
 
-/// A block of signs and magnitudes: what a magnitude has above the smallest one, in one width per block, with patched
-/// outliers.
+/// A block of signs and magnitudes: each magnitude as its difference to the smallest one, in one width per block, with
+/// patched outliers.
 ///
 /// Magnitudes are unsigned numbers of `Bits` bits: patterns of floating-point numbers without their signs, or levels of
 /// a quantizer. Selected entries lie above a threshold and most of them within a few times of it, so that few bits of
@@ -325,7 +325,7 @@ struct magnitude_block {
   }
 
 private:
-  // The width with the fewest bits, from the one that takes no patches down to where they become too many.
+  // The width with the fewest bits. Tries widths from the one without patches down, until the patches are too many.
   KOKKOS_FORCEINLINE_FUNCTION static int best_width(word const* codes, int count, int full) {
     int const narrowest =
         full > 8 * static_cast<int>(sizeof(patch_type)) ? full - 8 * static_cast<int>(sizeof(patch_type)) : 0;

@@ -25,16 +25,17 @@ struct magnitude_filter {
   }
 };
 
-/// Blocks whose masks are made before the first is looked into: they are still in the first cache then.
+/// Number of blocks whose masks are made before the first block is read again: they are still in the first-level cache
+/// then.
 inline constexpr int blocks_at_once = 16;
 
-/// The blocks of one stretch that hold something to look at.
+/// The blocks of one stretch whose masks are not zero.
 struct nonempty_blocks {
   std::uint64_t masks[blocks_at_once + 1]; // one more is written than is wanted
   std::int64_t begins[blocks_at_once + 1];
   int count = 0;
 
-  // Without a branch, for it could not be predicted.
+  // Without a branch, because it could not be predicted.
   KOKKOS_INLINE_FUNCTION void add(std::int64_t begin, std::uint64_t mask) {
     masks[count] = mask;
     begins[count] = begin;
@@ -50,8 +51,8 @@ struct nonempty_blocks {
   }
 };
 
-/// Loads up to `blocks_at_once` blocks from `begin` on, or what is left where that is less than one, and tells by masks
-/// which reach a magnitude; returns the number of masks.
+/// Loads up to `blocks_at_once` blocks from `begin` on, or the rest if that is less than one block, and marks in masks
+/// the values that reach a magnitude; returns the number of masks.
 template <selection_source Source>
 KOKKOS_INLINE_FUNCTION int load_masks(Source const& from, std::int64_t begin, std::int64_t end,
                                       bits_of<value_of<Source>> reach, std::uint64_t* masks) {
@@ -68,8 +69,9 @@ KOKKOS_INLINE_FUNCTION int load_masks(Source const& from, std::int64_t begin, st
   return count;
 }
 
-/// Writes what is kept of the marked candidates, from `count` on, and gives the new count. Where not all of them fit,
-/// nothing is written past the room, but all is counted. Goes from mark to mark: no count of a block must be predicted.
+/// Writes the marked candidates that are kept, from `count` on, and returns the new count. If not all of them fit,
+/// nothing is written past the room, but all are counted. The loop goes from mark to mark: no count of a block must be
+/// predicted.
 template <bool AllFit, selection_source Source>
 KOKKOS_INLINE_FUNCTION std::int64_t
 write_marked(Source const& from, magnitude_filter<value_of<Source>> kept, nonempty_blocks const& blocks,
@@ -187,7 +189,8 @@ std::int64_t compact_on_host(E const& exec, Source const& from, magnitude_filter
 // From pieces of candidates to a selection in ascending order, on a device: each piece's kept ones are counted, the
 // last team adds the counts up, and a second kernel writes.
 
-/// Pieces of an array, one for each warp: of one size, or listed in the order of what is in them, wherever they lie.
+/// Pieces of an array, one for each warp: of one size, or in a list in the order of their candidates, wherever they
+/// lie.
 struct candidate_pieces {
   std::int64_t count = 0;
   candidate_run const* list = nullptr;
@@ -200,8 +203,9 @@ struct candidate_pieces {
   }
 };
 
-/// The rule of a selection: it keeps all above a magnitude, which the host knows or kernels find in a range, and so many
-/// of those with it, of the lowest indices; nothing where it was not found, or more was gathered than had room.
+/// The rule of a selection. It keeps all candidates above a magnitude, which the host knows or kernels find in a range,
+/// and a number of those with that magnitude, of the lowest indices. It keeps nothing if the magnitude was not found,
+/// or if more candidates were gathered than had room.
 template <gradient_value Value>
 struct kept_magnitudes {
   bits_of<Value> floor = 0; ///< the magnitude, or the first of the range
@@ -213,14 +217,14 @@ struct kept_magnitudes {
     return record.count <= capacity && (!by_kernels || (record.count >= wanted && record.below_last != 0));
   }
   KOKKOS_INLINE_FUNCTION bits_of<Value> threshold(selection_record const& record) const {
-    return floor + static_cast<bits_of<Value>>(record.prefix); // of 0 where no kernel looks for it
+    return floor + static_cast<bits_of<Value>>(record.prefix); // prefix 0 if no kernel searches
   }
   KOKKOS_INLINE_FUNCTION std::int64_t ties(selection_record const& record) const {
     return by_kernels ? record.wanted : wanted;
   }
 };
 
-/// The second task of the gathering pass where all that passes is kept: finds out where each tile is written.
+/// The second task of the gathering pass if all candidates that pass are kept: computes the place of each tile.
 struct place_tiles {
   std::int64_t tiles = 0;
   candidate_run const* list = nullptr;
@@ -244,10 +248,10 @@ struct place_tiles {
   }
 };
 
-/// Counts what is kept of each piece, and lets the last team find out where each is written.
+/// Counts the kept candidates of each piece; then the last team computes the place of each piece.
 ///
-/// A piece has two numbers. First: how many of it are above the threshold, and how many have it. Then: where its first
-/// entry is written, and how many ties come before it.
+/// A piece has two numbers. At first they are the number of its candidates above the threshold, and the number equal to
+/// it. Then they are the place of its first entry, and the number of ties before it.
 template <class Warp, execution_space E, gradient_value Value>
 struct count_kept_kernel {
   candidate_pieces pieces;
@@ -283,7 +287,7 @@ struct count_kept_kernel {
       });
     }
     if (is_last_team(team, &record->arrived)) {
-      // Ties first: of a piece so many are kept as are still wanted.
+      // Ties first: a piece keeps as many as are still wanted.
       auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
       std::int64_t* const all_ties = numbers + count;
       std::int64_t const wanted = kept.ties(*record);
@@ -302,7 +306,7 @@ struct count_kept_kernel {
   }
 };
 
-/// Writes what is kept of each piece to its place. The last team copies the record for the host, and clears it.
+/// Writes the kept candidates of each piece to its place. The last team copies the record for the host, and clears it.
 template <class Warp, execution_space E, selection_source Source>
 struct write_kept_kernel {
   using index_type = typename Source::index_type;
@@ -364,7 +368,7 @@ private:
   }
 };
 
-/// Enqueues the count of what is kept of each piece; the workspace must have device room for them.
+/// Enqueues the count of the kept candidates of each piece; the workspace must have device room for them.
 template <class Warp, execution_space E, gradient_index Index, gradient_value Value>
 void count_kept(E const& exec, candidate_pieces const& pieces, Value const* values, kept_magnitudes<Value> const& kept,
                 selection_workspace<Index, Value, E> const& workspace) {
@@ -373,7 +377,7 @@ void count_kept(E const& exec, candidate_pieces const& pieces, Value const* valu
                   count_kept_kernel<Warp, E, Value>{pieces, values, kept, device.numbers.data(), device.record.data()});
 }
 
-/// Writes what is kept, in order, no more than `capacity` entries; waits for `exec` and gives the record.
+/// Writes the kept candidates, in order, no more than `capacity` entries; waits for `exec` and gives the record.
 template <class Warp, execution_space E, selection_source Source>
 selection_record const& write_kept(char const* label, E const& exec, candidate_pieces const& pieces, Source const& from,
                                    kept_magnitudes<value_of<Source>> const& kept, std::int64_t capacity,
@@ -402,7 +406,7 @@ std::int64_t tiles_of(std::int64_t size) {
   return (size + tile_width<Warp, Value> - 1) / tile_width<Warp, Value>;
 }
 
-/// The kernel. `Then` sees each candidate that fits (`see(bits)`); by the last team it ends (`finish(team, record)`).
+/// The kernel. `Then` gets each candidate that fits (`see(bits)`); the last team calls `finish(team, record)`.
 template <class Warp, execution_space E, selection_source Source, class Then>
 struct gather_kernel {
   using index_type = typename Source::index_type;
@@ -425,7 +429,7 @@ struct gather_kernel {
   struct shared_scratch {
     std::int64_t target;                                        ///< where the tile is written
     std::int32_t found[std::size_t(warps)];                     ///< candidates of each warp
-    std::int32_t before[std::size_t(warps)][std::size_t(rows)]; ///< of a warp's, those before each row
+    std::int32_t before[std::size_t(warps)][std::size_t(rows)]; ///< candidates of a warp before each row
     mask_type masks[std::size_t(warps)][std::size_t(rows)];
     staged_candidate stage[std::size_t(staged)];
   };
@@ -565,7 +569,7 @@ auto gather_on_device(E const& exec, Source const& from, bits_of<value_of<Source
   return candidates<index_type, value_type, typename E::memory_space>(entries(kernel.indices, kernel.values, most));
 }
 
-/// On a device: one pass over the source, and another over what passes, which brings it in order.
+/// On a device: one pass over the source, and another over the candidates that pass, which puts them in order.
 template <class Warp, execution_space E, selection_source Source>
 std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_of<Source>> threshold,
                               workspace_for<Source, E>& workspace) {
@@ -587,9 +591,9 @@ std::int64_t compact_by_teams(E const& exec, Source const& from, bits_of<value_o
 /// Loads the whole source and writes the candidates that reach a magnitude, given as a pattern, to the workspace, in
 /// ascending order; returns their number.
 ///
-/// The tool of a selector that has a threshold: one read of the source. Waits for `exec`. Where more candidates pass
-/// than the workspace was given room for, what is written is of no use, and the number is some number above the room;
-/// with `count_all` it is the right one, so that the caller can make room and compact `materialized()`.
+/// The tool of a selector that has a threshold: one read of the source. Waits for `exec`. If more candidates pass than
+/// the workspace has room for, the written entries are of no use, and the result is some number above the room; with
+/// `count_all` it is the right number, so that the caller can make room and compact `materialized()`.
 template <execution_space E, selection_source Source>
 std::int64_t compact(E const& exec, Source const& from, bits_of<value_of<Source>> threshold,
                      workspace_for<Source, E>& workspace, bool count_all = false) {
@@ -600,8 +604,8 @@ std::int64_t compact(E const& exec, Source const& from, bits_of<value_of<Source>
   }
 }
 
-// Selections of one rank: above a threshold, and from a guess of it. On a device the host hears of them when they are
-// done; kernels tell each other what is known in between by a `selection_record`.
+// Selections of one rank: above a threshold, and from a guess of it. On a device the host gets the results when they
+// are complete; until then kernels pass their results on by a `selection_record`.
 
 /// The result of a selection that was written to a workspace.
 template <gradient_value Value>
@@ -680,8 +684,8 @@ written_selection<Value> select_above_threshold(E const& exec, candidates<Index,
       write_kept<Warp>("oktopk::select::above_threshold", exec, pieces, from, kept, capacity, workspace));
 }
 
-/// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude.
-/// Looks no further than the tie is. Waits for `exec`.
+/// On a CPU: the position of the tie that is the `quota`-th, from 1, among the candidates of that magnitude. Reads no
+/// further than this tie. Waits for `exec`.
 template <execution_space E, gradient_index Index, gradient_value Value>
 std::int64_t position_of_tie(E const& exec, candidates<Index, Value, typename E::memory_space> from,
                              bits_of<Value> magnitude, std::int64_t quota) {
@@ -712,7 +716,7 @@ written_selection<Value> write_above_threshold(E const& exec, candidates<Index, 
     }
     workspace.reserve(exec, capacity);
     written.kept = compact_on_host(exec, from, passes, workspace, false);
-    if (written.kept > workspace.indices.capacity()) { // what several threads wrote was not joined
+    if (written.kept > workspace.indices.capacity()) { // the parts of several threads were not joined
       compact_chunks(exec, from, passes, 1, capacity, workspace.indices.data(), workspace.values.data(),
                      workspace.chunk_counts.data(), false);
     }

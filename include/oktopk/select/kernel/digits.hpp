@@ -10,11 +10,11 @@
 #include <limits>
 #include <type_traits>
 
-// Histograms of one digit of the patterns of magnitudes: what the search for the k-th reads candidates for.
+// Histograms of one digit of the patterns of magnitudes, for the search for the k-th magnitude.
 namespace oktopk::detail {
 
-/// The patterns of magnitudes that a search looks at closely: 2^bits of them from `floor` on. What is below is passed
-/// over, what is above counts as the largest of them. All of them unless told otherwise.
+/// The patterns of magnitudes that a search tells apart: 2^bits of them from `floor` on. Patterns below are skipped,
+/// patterns above count as the largest of the range. The default is all patterns.
 template <gradient_value Value>
 struct magnitude_range {
   bits_of<Value> floor = 0;
@@ -28,7 +28,7 @@ struct magnitude_range {
   }
 };
 
-/// One digit of the places in a range: what is counted, and among which.
+/// One digit of the places in a range, and the candidates for which it is counted.
 template <gradient_value Value>
 struct digit {
   magnitude_range<Value> range;
@@ -38,7 +38,7 @@ struct digit {
 
   KOKKOS_INLINE_FUNCTION std::int64_t bins() const { return std::int64_t(1) << width; }
 
-  /// The bin of a magnitude; none where it is negative.
+  /// The bin of a magnitude; negative if the magnitude does not count.
   KOKKOS_INLINE_FUNCTION std::int64_t bin(bits_of<Value> magnitude) const {
     if (magnitude < range.floor) {
       return -1;
@@ -54,9 +54,10 @@ struct digit {
   KOKKOS_INLINE_FUNCTION bool first() const { return shift + width >= range.bits; }
   /// The lowest pattern that counts.
   KOKKOS_INLINE_FUNCTION bits_of<Value> lowest() const { return range.floor + (prefix << shift << width); }
-  /// The first pattern above those that must be looked at: of the first digit all from there on are in its last bin, of
-  /// a later one they do not count. Zero where all above count as the last place of a later digit, and where there is
-  /// none: such a pattern would have the sign bit set, and masks compare patterns as signed numbers.
+  /// The first pattern above those that must be examined. For the first digit all patterns from there on are in its
+  /// last bin; for a later digit they do not count. Zero if all patterns above count as the last place of a later
+  /// digit, or if there is none: such a pattern would have the sign bit set, and masks compare patterns as signed
+  /// numbers.
   KOKKOS_INLINE_FUNCTION bits_of<Value> beyond() const {
     bits_of<Value> const next = (prefix + 1) << shift << width;
     bits_of<Value> const above = range.floor + next;
@@ -81,7 +82,7 @@ template <gradient_value Value>
 struct kth_bracket {
   bool found = false;            ///< it is in the range
   bits_of<Value> floor = 0;      ///< the lowest of the patterns
-  int shift = 0;                 ///< the logarithm of how many there are
+  int shift = 0;                 ///< the binary logarithm of their number
   std::int64_t above = 0;        ///< candidates of this rank with a larger pattern
   std::int64_t inside = 0;       ///< candidates of this rank with one of the patterns
   std::int64_t inside_total = 0; ///< the same of all ranks in the group
@@ -92,8 +93,8 @@ struct kth_bracket {
   }
 };
 
-/// Counts whole blocks of 64 of a stretch on a CPU, of a digit that few of the candidates decide: masks pass over the
-/// others. Returns how many candidates these blocks have.
+/// Counts a digit in the whole blocks of 64 of a stretch on a CPU, if few of the candidates count: masks skip the
+/// others. Returns the number of candidates in these blocks.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION std::int64_t count_few(Value const* values, std::int64_t size, digit<Value> which,
                                               std::int64_t* histogram) {
@@ -125,7 +126,8 @@ KOKKOS_INLINE_FUNCTION std::int64_t count_few(Value const* values, std::int64_t 
   return i;
 }
 
-/// Counts a stretch on a CPU. Almost all candidates count of a first digit, almost none of later ones and of an octave.
+/// Counts a stretch on a CPU. For a first digit almost all candidates count; for later digits and for an octave almost
+/// none.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void count_stretch(Value const* values, std::int64_t size, digit<Value> which,
                                           std::int64_t* histogram) {
@@ -148,7 +150,8 @@ std::int64_t histogram_rows(E const& exec) {
 /// The widest digit: its histogram fits into the memory that a team shares.
 inline constexpr int widest_shared_digit = 12;
 
-/// Adds those of a team's candidates that count to `sums`; lanes of the last bin, which has most of them, together.
+/// Adds the number of a team's candidates in each bin to `sums`. Lanes of the last bin, which has most of them, add
+/// together.
 template <class Warp, gradient_value Value, class Count, class Team>
 KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values, std::int64_t size, digit<Value> which,
                                           Count* sums) {
@@ -184,8 +187,8 @@ KOKKOS_INLINE_FUNCTION void count_by_team(Team const& team, Value const* values,
   }
 }
 
-/// Of the bins from the top, finds the one in which the `wanted`-th candidate is, notes it in the record, and clears
-/// the bins. By all threads of one team. Where there are fewer candidates nothing is noted.
+/// Finds the bin with the `wanted`-th candidate, counted from the top bin, notes it in the record, and clears the bins.
+/// Called by all threads of one team. If there are fewer candidates, nothing is noted.
 template <class Warp, class Team>
 KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int width, selection_record& record) {
   auto* const scratch = shared_in<std::int64_t>(team, numbers_to_scan<Warp>);
@@ -216,8 +219,8 @@ KOKKOS_INLINE_FUNCTION void find_bin(Team const& team, std::uint32_t* sums, int 
   }
 }
 
-/// Counts a digit. The host knows it and reads the histogram from `out`; or it is a later one of candidates that were
-/// gathered: then the record has the digits before it, and gets the bin.
+/// Counts a digit. Either the host knows the digit and reads the histogram from `out`; or it is a later digit of
+/// candidates that were gathered: then the record has the digits before it, and gets the bin.
 template <class Warp, bool Gathered, execution_space E, gradient_value Value>
 struct digit_kernel {
   using count_type = std::conditional_t<Gathered, std::uint32_t, std::int64_t>;
@@ -250,12 +253,12 @@ struct digit_kernel {
   }
 };
 
-/// Enqueues it, for so many candidates.
+/// Enqueues the kernel for `candidates` candidates.
 template <class Warp, bool Gathered, execution_space E, gradient_value Value>
 void count_digit_by_teams(E const& exec, std::int64_t candidates,
                           digit_kernel<Warp, Gathered, E, Value> const& kernel) {
   std::int64_t const bins = kernel.which.bins();
-  // Each team makes a histogram worth its while, unless candidates are few.
+  // Each team has enough candidates for the cost of its histogram, unless candidates are few.
   std::int64_t const teams = std::clamp<std::int64_t>(candidates / std::max<std::int64_t>(4096, 2 * bins), 1, 256);
   for_teams<Warp>("oktopk::select::count_digit", exec, teams,
                   bins * std::int64_t(sizeof(std::uint32_t)) + bytes_to_scan<Warp>, // to find the bin, too
@@ -266,7 +269,7 @@ void count_digit_by_teams(E const& exec, std::int64_t candidates,
 template <execution_space E>
 inline constexpr int widest_digit = is_device<E> ? widest_shared_digit : std::numeric_limits<int>::max();
 
-/// Makes room for `count_digit` with so many bins, and for as many numbers of the host's again.
+/// Makes room for `count_digit` with `bins` bins, and for as many further numbers of the host.
 template <execution_space E, gradient_index Index, gradient_value Value>
 void reserve_digit(E const& exec, std::int64_t bins, selection_workspace<Index, Value, E>& workspace) {
   if constexpr (is_device<E>) {
@@ -308,7 +311,8 @@ void count_digit(E const& exec, array_ref<Value const, typename E::memory_space>
   }
 }
 
-/// The second task of the gathering pass: the histogram of the range's first digit, and the `wanted`-th one's bin.
+/// The second task of the gathering pass: the histogram of the range's first digit, and the bin of the `wanted`-th
+/// candidate.
 template <gradient_value Value>
 struct first_digit {
   digit<Value> which;

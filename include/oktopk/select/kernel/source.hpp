@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-// The one place that knows vector instructions. It asks the processor for them, when the program runs, and not the
-// flags of the compiler: translation units with different -m flags have the same definitions and may be linked
-// together. Compilers for a device get the portable way: for them these are calls to functions of the host from
-// functions of both. Registers wider than those of AVX2 gain nothing, for memory is slower.
+// The only place that uses vector instructions. The processor is asked for them when the program runs; compiler flags
+// are not used. So translation units with different -m flags have the same definitions and may be linked together.
+// Compilers for a device get the portable code: for them these would be calls of host functions from functions for host
+// and device. Registers wider than those of AVX2 gain nothing, because memory is slower.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #define OKTOPK_MASKS_BY_PROCESSOR
 #endif
@@ -26,7 +26,7 @@ namespace oktopk {
 
 namespace detail {
 
-/// Values that one mask tells of.
+/// Number of values in one mask.
 inline constexpr int mask_width = 64;
 
 /// The masks of `count` blocks of 64 values, with instructions that every processor of its kind has: a bit for each
@@ -41,7 +41,8 @@ KOKKOS_INLINE_FUNCTION void plain_masks(Value const* from, int count, bits_of<Va
   for (int block = 0; block < count; ++block, from += mask_width) {
     std::uint64_t mask = 0;
     for (int eight = 0; eight < mask_width; eight += 8) {
-      // A byte each, for compilers vectorise that; the product brings the eight lowest bits together in the highest.
+      // One byte for each value, because compilers vectorise that; the product collects the eight lowest bits in the
+      // highest byte.
       unsigned char flags[8];
       for (int i = 0; i < 8; ++i) {
         flags[i] =
@@ -71,15 +72,15 @@ KOKKOS_INLINE_FUNCTION void plain_accumulate_masks(Value const* __restrict resid
 
 #if defined(OKTOPK_MASKS_BY_PROCESSOR)
 
-// The compiler's own vectors and functions, for <immintrin.h> would take a fifth of the compiler's memory.
+// The compiler's own vectors and functions, because <immintrin.h> would take a fifth of the compiler's memory.
 template <class Element>
 struct avx2_vector {
   using type [[gnu::vector_size(32)]] = Element;
 };
 
-/// The masks of `count` blocks of 64 values, which lie in memory, or are formed as accumulators where `gradient` is
-/// given: then each is formed and looked at in one register. AVX2 has no fused multiply-add, so the values have the
-/// same bits as those of the plain code, unless the compiler's flags allow it there: see `accumulation`.
+/// The masks of `count` blocks of 64 values, which lie in memory, or are formed as accumulators if `gradient` is given:
+/// then each is formed and compared in one register. AVX2 has no fused multiply-add, so the values have the same bits
+/// as those of the plain code, unless the compiler's flags allow it there: see `accumulation`.
 template <bool Forms, gradient_value Value>
 [[gnu::target("avx2")]] inline void avx2_masks(Value const* from, [[maybe_unused]] Value const* gradient,
                                                [[maybe_unused]] Value rate, [[maybe_unused]] Value* accumulator,
@@ -90,8 +91,8 @@ template <bool Forms, gradient_value Value>
   constexpr int lanes = 32 / sizeof(Value);
   constexpr int line = 64 / sizeof(Value); // of the cache
   for (int block = 0; block < count; ++block) {
-    // What reads ahead by itself stops at the end of a page and while the candidates of some blocks are written; two
-    // pages ahead is far enough to hide that, and past the end of an array it does no harm.
+    // The prefetcher of the processor stops at the end of a page and while the candidates of some blocks are written. A
+    // prefetch two pages ahead hides that; past the end of an array it does no harm.
     for (int at = 0; !Forms && at < mask_width; at += line) {
       __builtin_prefetch(from + std::ptrdiff_t(8192 / sizeof(Value)) + at);
     }
@@ -105,7 +106,8 @@ template <bool Forms, gradient_value Value>
         x = x + rate * change;
         __builtin_memcpy(accumulator + part, &x, sizeof x);
       }
-      // There is no other comparison than "above": with the pattern below, and nothing is below 0 but the negative.
+      // There is only a comparison for "greater", so values are compared with `reach - 1`; for `reach` 0 that is -1,
+      // below all magnitudes.
       integers const over =
           (reinterpret_cast<integers>(x) & std::numeric_limits<lane>::max()) > static_cast<lane>(reach - 1);
       std::uint32_t bits = 0;
@@ -136,7 +138,7 @@ KOKKOS_INLINE_FUNCTION void magnitude_masks(Value const* from, int count, bits_o
   plain_masks(from, count, reach, masks);
 }
 
-/// The same of accumulators, which are formed as `plain_accumulate_masks` does.
+/// The same for accumulators, which are formed as in `plain_accumulate_masks`.
 template <gradient_value Value>
 KOKKOS_INLINE_FUNCTION void accumulate_masks(Value const* residual, Value const* gradient, Value rate,
                                              Value* accumulator, int count, bits_of<Value> reach,
@@ -157,7 +159,7 @@ using value_of = typename Source::value_type;
 
 /// The values to select from, and the index each of them stands for.
 ///
-/// A local selection reads the whole accumulator, where position and index are one (`indices` empty); a global one
+/// A local selection reads the whole accumulator, where the position is the index (`indices` is empty); a global one
 /// reads the sums of this rank's region, which have their indices beside them.
 template <gradient_index Index, gradient_value Value, class MemorySpace>
 struct candidates {
@@ -194,10 +196,10 @@ struct candidates {
   void materialize(E const&) const {}
 };
 
-/// An accumulator in the making: `accumulator = residual + rate * gradient`, formed while it is being selected from
-/// (Algorithm 2, lines 4 and 5, in one pass over memory).
+/// An accumulator that is formed while a selection reads it: `accumulator = residual + rate * gradient` (Algorithm 2,
+/// lines 4 and 5, in one pass over memory).
 ///
-/// The three arrays have one length and do not overlap. Whoever gets this writes the whole accumulator.
+/// The three arrays have one length and do not overlap. A selection from it must write the whole accumulator.
 ///
 /// The compiler chooses whether product and sum are rounded once or twice: flags that allow fused multiply-add, as
 /// `-march=native` does, may change the last bit of an accumulator, and `-ffp-contract=off` forbids it. So results are
@@ -252,11 +254,12 @@ struct accumulation {
 /// 1. `size()` — the number of values.
 /// 2. `index(i)` — the index that the value at a position stands for; indices ascend.
 /// 3. `peek(i)` — the value at a position, at any time; changes nothing.
-/// 4. `load(i)` — the same value, and leaves it in memory. `load_blocks(i, count, reach, masks)` — loads
-///    `count` blocks of 64 values from i on, and tells in a mask each which have `magnitude_bits` of at least `reach`:
+/// 4. `load(i)` — the same value, and leaves it in memory. `load_blocks(i, count, reach, masks)` — loads `count` blocks
+///    of 64 values from i on, and marks in one mask a block the values that have `magnitude_bits` of at least `reach`:
 ///    value b of a block in bit b.
 /// 5. `loaded(i)` — a value that was loaded.
-/// 6. `materialize(exec)` — loads all values. `materialized()` — them as candidates in memory, once all were loaded.
+/// 6. `materialize(exec)` — loads all values. `materialized()` — the values as candidates in memory, once all were
+///    loaded.
 template <class S>
 concept selection_source = gradient_index<typename S::index_type> && gradient_value<typename S::value_type> &&
                            requires(S const& source, std::int64_t position, std::uint64_t* masks) {
@@ -277,7 +280,7 @@ namespace oktopk::detail {
 
 // The buffers of a selection.
 
-/// Neighbours that one warp looks at, as positions in an array.
+/// Neighbouring candidates that one warp reads, as positions in an array.
 struct candidate_run {
   std::int64_t begin = 0;
   std::int64_t size = 0;
@@ -286,7 +289,8 @@ struct candidate_run {
 /// More entries than there can be.
 inline constexpr std::int64_t every_entry = std::numeric_limits<std::int64_t>::max();
 
-/// The knowledge of a device's kernels of a selection, so that none must ask the host. All zero before, and after.
+/// The results that a device's kernels pass to each other in a selection, so that none must ask the host. All zero
+/// before and after it.
 struct selection_record {
   std::int64_t arrived = 0;    ///< teams of the running kernel
   std::int64_t count = 0;      ///< candidates that pass the first filter
@@ -338,8 +342,8 @@ struct selection_workspace {
   shared_numbers<std::int64_t, E> numbers{"oktopk::select::numbers"}; ///< from kernels to the host
   device_selection_workspace<E> on_device;
   buffer<std::int64_t, memory_space> histograms{"oktopk::select::histograms"};
-  std::vector<std::int64_t> row;       ///< what this rank tells the others of its undecided candidates
-  std::vector<std::int64_t> undecided; ///< the magnitude patterns that all ranks have told
+  std::vector<std::int64_t> row;       ///< what this rank sends to the others of its undecided candidates
+  std::vector<std::int64_t> undecided; ///< the magnitude patterns that all ranks have sent
 
   /// Makes room for the entries of a selection; may lose those that are there.
   void reserve(E const& exec, std::int64_t count) {
