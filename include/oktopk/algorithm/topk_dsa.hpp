@@ -67,8 +67,7 @@ public:
     std::int64_t const width = length_ / ranks + (length_ % ranks != 0 ? 1 : 0);
     std::int64_t const selected = local_selection_.most_sent(k_);
     bool const bounded = local_selection_.selector().bounded();
-    std::int64_t const most_sums =
-        selected > width / ranks ? width : selected * ranks; // no more than the region has
+    std::int64_t const most_sums = selected > width / ranks ? width : selected * ranks;   // no more than the region has
     std::int64_t const sums = bounded ? most_sums : std::max(most_sums, largest_region_); // other ranks may select more
     return (split_and_reduce_.bound_words(ranks, length_, static_cast<double>(selected), !bounded) +
             detail::count_gathering<Comm>::bound_words(ranks) + allgatherv_.bound_words(ranks, sums, {0, width}))
