@@ -358,7 +358,7 @@ def draw(all_courses, path, note):
     columns = [("100mbit", "step_seconds", "seconds at 100 Mbit/s"), ("1gbit", "step_seconds", "seconds at 1 Gbit/s"),
                ("100mbit", "words", "million words of a rank")]
     figure, axes = pictures.figure_of(2.5 * len(all_courses), "Test loss: PyTorch's own hooks and oktopk_torch", note,
-                                      bottom=1.1, nrows=len(all_courses), ncols=3, squeeze=False)
+                                      bottom=1.3, nrows=len(all_courses), ncols=3, squeeze=False)
     for panels, (workload, (of, target)) in zip(axes, all_courses.items()):
         for panel, (rate, what, along) in zip(panels, columns):
             for scheme in (each for each in SHOWN if each in of and of[each].measured(rate)):
@@ -371,7 +371,8 @@ def draw(all_courses, path, note):
             settled = [value for each in of.values() for value in each.curve()[1][3:] if value < 2 * target]
             panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)))
             pictures.named(panel, workload, along)
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False)
+    lines = {line.get_label(): line for panel in axes.flat for line in panel.lines if line.get_label() in SHOWN}
+    figure.legend(lines.values(), lines, loc="lower center", ncols=2, frameon=False)
     figure.savefig(path, dpi=2 * pictures.DPI)
 
 
