@@ -102,8 +102,8 @@ struct gap16_decoding {
 
 /// Gaps between indices in 16 bits, values as they are: 48 bits an entry of 32-bit values, where `coo` takes 64.
 ///
-/// A gap is the number of places that were left out since the entry before, or since the begin of the region. A gap of
-/// 65535 or more takes one index in addition. Encoding reads the entries twice at most, decoding the gaps four times,
+/// A gap is the number of places that were left out since the entry before, or since the beginning of the region. A gap
+/// of 65535 or more takes one index in addition. Encoding reads the entries twice at most, decoding the gaps four times,
 /// in scans that any device runs. An entry whose place is outside the region decodes to one that is not finite.
 template <gradient_value Value = float, gradient_index Index = std::int32_t>
 struct gap16 {

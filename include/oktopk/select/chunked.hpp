@@ -41,8 +41,8 @@ struct chunk_shares {
 
   std::int64_t total() const { return offset(whole) + last; }
 
-  /// The first position of values that may lie in a chunk without a share: 0, the begin of the shorter chunk, or the
-  /// length.
+  /// The first position of values that may lie in a chunk without a share: 0, the beginning of the shorter chunk, or
+  /// the length.
   std::int64_t first_without_share() const { return whole > 0 && base == 0 ? 0 : last == 0 ? whole * chunk : length; }
 };
 
