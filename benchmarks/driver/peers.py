@@ -42,10 +42,13 @@ PEERS = ["ddp", *(f"powersgd(rank={rank})" for rank in (1, 2, 4)), "fp16"]
 EAGER = [f"powersgd(rank={rank}, start=2)" for rank in (1, 2, 4)]
 OURS = ["dense", "ring_chunked(codec=block_float)", "ok_topk", "ok_topk(format=packed)",
         "ok_topk(format=packed, values=bfloat16)", "ok_topk(density=0.04, format=packed, values=bfloat16)"]
-PAPER = ["topk_a", "topk_dsa", "gtopk", "gaussian_k"]  # what the paper compares Ok-Topk with
+# What the paper compares Ok-Topk with; packed as well where messages are long.
+PAPER = ["topk_a", "topk_dsa", "gtopk", "gaussian_k", "topk_a(format=packed)", "gtopk(format=packed)",
+         "topk_a(format=packed, values=bfloat16)"]
 SCHEMES = [*PEERS[:-1], *OURS, *EAGER, PEERS[-1], *PAPER]  # the order of training
 # Schemes with the loss of another one: the same sums, but for the order of the terms.
-AS = {"dense": "ddp", "ok_topk(format=packed)": "ok_topk", "topk_dsa": "topk_a"}
+AS = {"dense": "ddp", "ok_topk(format=packed)": "ok_topk", "topk_dsa": "topk_a", "topk_a(format=packed)": "topk_a",
+      "gtopk(format=packed)": "gtopk"}
 CHECKED = ["ddp", "powersgd(rank=2)", "ok_topk(format=packed, values=bfloat16)"]
 CHECKS = [("100mbit", "vgg16"), *(("1gbit", workload) for workload in WORKLOADS)]
 LINK_STEPS = {"100mbit": 5, "1gbit": 15, "10gbit": 15}
@@ -321,9 +324,9 @@ def two_tables(of, target):
 
 
 def leader(rate, times):
-    """A sentence on the fastest of ours and of the peers."""
+    """A sentence on the fastest of oktopk_torch, the paper's schemes included, and of the peers."""
     ours, peer = (min((each for each in times if each in group), key=times.get, default=None)
-                  for group in (OURS, PEERS + EAGER))
+                  for group in (OURS + PAPER, PEERS + EAGER))
     if not ours or not peer:
         return ""
     return (f"{arguments.rate_text(rate)}: {ours} {times[ours]:.1f} s; the fastest peer {peer} {times[peer]:.1f} s, "
@@ -350,7 +353,7 @@ def checks(given):
 SHOWN = {"ddp": "#444444", "fp16": "#999999", "powersgd(rank=1)": "#009e73", "powersgd(rank=4)": "#0072b2",
          "powersgd(rank=4, start=2)": "#56b4e9", "ring_chunked(codec=block_float)": "#cc79a7", "ok_topk": "#e69f00",
          "ok_topk(format=packed, values=bfloat16)": "#d55e00",
-         "ok_topk(density=0.04, format=packed, values=bfloat16)": "#7f3b08"}
+         "ok_topk(density=0.04, format=packed, values=bfloat16)": "#7f3b08", "topk_a": "#999933", "gtopk": "#882255"}
 
 
 def draw(all_courses, path, note):
@@ -358,7 +361,7 @@ def draw(all_courses, path, note):
     columns = [("100mbit", "step_seconds", "seconds at 100 Mbit/s"), ("1gbit", "step_seconds", "seconds at 1 Gbit/s"),
                ("100mbit", "words", "million words of a rank")]
     figure, axes = pictures.figure_of(2.5 * len(all_courses), "Test loss: PyTorch's own hooks and oktopk_torch", note,
-                                      bottom=1.3, nrows=len(all_courses), ncols=3, squeeze=False)
+                                      bottom=1.5, nrows=len(all_courses), ncols=3, squeeze=False)
     for panels, (workload, (of, target)) in zip(axes, all_courses.items()):
         for panel, (rate, what, along) in zip(panels, columns):
             for scheme in (each for each in SHOWN if each in of and of[each].measured(rate)):
