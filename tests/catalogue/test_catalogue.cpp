@@ -60,6 +60,13 @@ void check_twin(std::string const& text, typename Typed::options how = {}) {
       CHECK((by_text.length() == typed.length() && by_text.k() == typed.k()));
       std::vector<float> residual(static_cast<std::size_t>(length), 0);
       for (int iteration = 0; iteration < iterations; ++iteration) {
+        if constexpr (requires { typed.set_k(k); }) {
+          if (iteration == 3) {
+            typed.set_k(k / 5);
+            by_text.set_k(k / 5);
+            CHECK(by_text.k() == k / 5);
+          }
+        }
         auto const input = accumulator_of({comm.rank(), ranks, iteration}, residual, correlated{7, 3});
         auto one = observe(typed, input);
         auto const other = observe(by_text, input);
