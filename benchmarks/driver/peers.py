@@ -42,13 +42,10 @@ PEERS = ["ddp", *(f"powersgd(rank={rank})" for rank in (1, 2, 4)), "fp16"]
 EAGER = [f"powersgd(rank={rank}, start=2)" for rank in (1, 2, 4)]
 OURS = ["dense", "ring_chunked(codec=block_float)", "ok_topk", "ok_topk(format=packed)",
         "ok_topk(format=packed, values=bfloat16)", "ok_topk(density=0.04, format=packed, values=bfloat16)"]
-# What the paper compares Ok-Topk with; packed as well where messages are long.
-PAPER = ["topk_a", "topk_dsa", "gtopk", "gaussian_k", "topk_a(format=packed)", "gtopk(format=packed)",
-         "topk_a(format=packed, values=bfloat16)"]
+# What the paper compares Ok-Topk with.
+PAPER = ["topk_a", "topk_dsa", "gtopk", "gaussian_k", "topk_a(format=packed)", "gtopk(format=packed)"]
 SCHEMES = [*PEERS[:-1], *OURS, *EAGER, PEERS[-1], *PAPER]  # the order of training
-# Schemes with the loss of another one: the same sums, but for the order of the terms.
-AS = {"dense": "ddp", "ok_topk(format=packed)": "ok_topk", "topk_dsa": "topk_a", "topk_a(format=packed)": "topk_a",
-      "gtopk(format=packed)": "gtopk"}
+AS = {"dense": "ddp", "topk_dsa": "topk_a"}  # the same sums, but for the order of the terms
 CHECKED = ["ddp", "powersgd(rank=2)", "ok_topk(format=packed, values=bfloat16)"]
 CHECKS = [("100mbit", "vgg16"), *(("1gbit", workload) for workload in WORKLOADS)]
 LINK_STEPS = {"100mbit": 5, "1gbit": 15, "10gbit": 15}
@@ -77,6 +74,12 @@ def kept(given, part):
 def density_of(scheme, workload):
     """The density of a scheme that selects; else 0."""
     return WORKLOADS[workload]["density"] if programs.kind_of_scheme(scheme) == "sparse" else 0
+
+
+def trained_as(scheme):
+    """The scheme whose trainings count for this one: packing alone changes no bit."""
+    plain = scheme.replace("(format=packed)", "")
+    return AS.get(plain, plain)
 
 
 def job_of(workload, scheme, rate, seed, kind="train", known=0):
@@ -180,7 +183,7 @@ def run_loss(given, scratch):
     csv = given.results / "peers_loss.csv"
     while True:
         runs = trainings(kept(given, "loss"))
-        jobs = [job for workload in given.workload for scheme in given.algorithm if scheme not in AS
+        jobs = [job for workload in given.workload for scheme in given.algorithm if trained_as(scheme) == scheme
                 for job in next_trainings(runs, workload, scheme)]
         if not jobs:
             return
@@ -245,8 +248,8 @@ class Course:
     """How a scheme learns a workload: its trainings at its best learning rate, one for each seed."""
 
     def __init__(self, workload, scheme, runs, times):
-        self.borrowed = scheme in AS
-        self.runs, self.rate = seeds_of(runs, workload, AS.get(scheme, scheme))
+        self.borrowed = trained_as(scheme) != scheme
+        self.runs, self.rate = seeds_of(runs, workload, trained_as(scheme))
         compressed = scheme.replace(")", ", start=2)") if scheme in PEERS else scheme
         self.steps = {rate: [[row for row in rows if (row["workload"], row["scheme"]) == (workload, name)]
                              for name in ("ddp", compressed)] for rate, rows in results.grouped(times, "rate").items()}

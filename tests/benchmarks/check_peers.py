@@ -94,6 +94,17 @@ def test_powersgd_pays_for_its_dense_steps(shown):
                      "ok_topk": ("200", "18.0")}
 
 
+def test_packing_alone_and_another_order_of_terms_need_no_training():
+    assert {each: peers.trained_as(each) for each in peers.SCHEMES if peers.trained_as(each) != each} == {
+        "dense": "ddp", "topk_dsa": "topk_a",
+        **{f"{each}(format=packed)": each for each in ("ok_topk", "topk_a", "gtopk")}}
+
+
+def test_the_fastest_may_be_a_scheme_of_the_paper():
+    assert peers.leader("1gbit", {"ddp": 6, "fp16": 4, "ok_topk": 3, "gtopk(format=packed)": 2}) == (
+        "1 Gbit/s: gtopk(format=packed) 2.0 s; the fastest peer fp16 4.0 s, 2.00 times as long.")
+
+
 def test_checks_leave_out_what_was_not_asked_for_or_measured(tmp_path, monkeypatch):
     trained = training("ddp", 0.1)
     rows = {"loss": trained, "check": [{**row, "rate": "1gbit", "scheme": scheme} for row in trained
