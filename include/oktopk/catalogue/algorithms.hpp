@@ -17,6 +17,7 @@
 #include <oktopk/dense/swing.hpp>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -294,16 +295,38 @@ void with_algorithm(std::string_view name, Visit const& visit) {
   }
 }
 
+/// Visits a scheme with the options that the reader has, and refuses those that it does not know.
+template <class E, class Comm, class Value, class Index, class Scheme, class Sink>
+void visit_scheme(Scheme const& scheme, detail::option_reader& in, gradient_size const& size, Sink&& sink) {
+  scheme.template visit<E, Comm, Value, Index>(in, size, sink);
+  in.finish([&](detail::option_reader& all) {
+    scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {});
+  });
+}
+
 /// Visits the algorithm and options that a request asks for. Throws if a name, a key or a value is unknown.
 template <class E, class Comm, class Value, class Index, class Sink>
 void visit_request(detail::allreduce_request request, gradient_size const& size, Sink&& sink) {
   detail::option_reader in(std::move(request));
-  with_algorithm(in.name(), [&](auto const& scheme) {
-    scheme.template visit<E, Comm, Value, Index>(in, size, sink);
-    in.finish([&](detail::option_reader& all) {
-      scheme.template visit<E, Comm, Value, Index>(all, size, [](auto const&...) {});
-    });
-  });
+  with_algorithm(in.name(), [&](auto const& scheme) { visit_scheme<E, Comm, Value, Index>(scheme, in, size, sink); });
+}
+
+/// Where the parts of `algorithms` begin, and the end: all of a part is compiled in one file of `oktopk::catalogue`. The
+/// parts take about the same time, so that several cores share the work.
+inline constexpr std::array<std::size_t, 3> parts{0, 6, std::tuple_size_v<decltype(algorithms)>};
+
+/// Keeps what makes the algorithm that the reader names, if it is in the part. No inline function: a file that declares
+/// `extern template` compiles no algorithm of the part.
+template <std::size_t Part, class E, class Comm, class Value, class Index>
+void visit_part(detail::option_reader& in, gradient_size const& size, making<E, Comm, Value, Index>& sink) {
+  auto const visit_if_named = [&](auto const& scheme) {
+    if (scheme.name == in.name()) {
+      visit_scheme<E, Comm, Value, Index>(scheme, in, size, sink);
+    }
+  };
+  [&]<std::size_t... Each>(std::index_sequence<Each...>) {
+    (visit_if_named(std::get<parts[Part] + Each>(algorithms)), ...);
+  }(std::make_index_sequence<parts[Part + 1] - parts[Part]>());
 }
 
 /// The texts of a scheme's variants that send different words: formats and their values, or codecs of messages.

@@ -18,13 +18,14 @@ any_allreduce<E, Comm, Value, Index> make_allreduce(E const& exec, Comm comm, st
   agreement terms("make_allreduce");
   terms.fact("algorithm", text);
   try {
-    auto request = detail::allreduce_request::parse(text);
-    std::string const name = request.name;
-    catalogue::visit_request<E, Comm, Value, Index>(std::move(request), size, sink);
+    detail::option_reader in(detail::allreduce_request::parse(text));
+    catalogue::with_algorithm(in.name(), [](auto const&) {}); // that there is one
+    catalogue::visit_part<0>(in, size, sink);
+    catalogue::visit_part<1>(in, size, sink);
     if (!sink.make) {
       throw error(fault::option_out_of_range,
-                  name + " does not run over this communicator, which orders messages by the instance: its "
-                         "messages must not wait for each other; dense does, and all sparse algorithms");
+                  in.name() + " does not run over this communicator, which orders messages by the instance: its "
+                              "messages must not wait for each other; dense does, and all sparse algorithms");
     }
   } catch (error const& found) {
     terms.note(found.code(), found.sentence());
