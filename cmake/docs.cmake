@@ -28,4 +28,5 @@ if(OKTOPK_ENABLE_TESTS AND NOT OKTOPK_TEST_ONLY_MPI)
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tests/style/check_site.py
                    ${oktopk_docs_folder}/html ${DOXYGEN_EXECUTABLE} ${oktopk_docs_folder}/Doxyfile
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(docs.site PROPERTIES LABELS full)
 endif()

@@ -138,6 +138,19 @@ install_missing() {
 # All that can be built is asked for, which a plain cmake does not; OPTIONs of the caller come later and win.
 everything="-DOKTOPK_ENABLE_MPI=ON -DOKTOPK_ENABLE_TESTS=ON -DOKTOPK_ENABLE_EXAMPLES=ON -DOKTOPK_ENABLE_BENCHMARKS=ON"
 
+# minutes CORE_MINUTES OTHERS: about how long so much work takes on the cores that are here, and what cores do not share.
+minutes() {
+  echo $((($1 + $(nproc) - 1) / $(nproc) + $2))
+}
+
+# report_progress LOG: every 20 s how far ninja is, as long as this script runs.
+report_progress() {
+  while sleep 20 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    far=$(sed -n 's|^\[\([0-9]*\)/\([0-9]*\)\] .*|\1 of \2 objects|p' "$1" | tail -n 1)
+    [ -z "$far" ] || say "  $far"
+  done
+}
+
 # build FOLDER [OPTION...] -- [TARGET...]: configures FOLDER once more and builds the targets, or everything, of $build_source
 # where that is set.
 build() {
@@ -154,15 +167,24 @@ build() {
   [ $# -eq 0 ] || targets="--target $*"
   say "Configuring $folder"
   mkdir -p "$folder"
+  # A compiler cache is used where one is installed. It has to know what precompiled headers define.
+  cache=$(command -v "${compiler_cache:-ccache}") && export CCACHE_SLOPPINESS=pch_defines,time_macros
   # shellcheck disable=SC2086
-  cmake -S "${build_source:-.}" -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $options >"$folder.log" 2>&1 || {
+  cmake -S "${build_source:-.}" -B "$folder" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+    -DCMAKE_CXX_COMPILER_LAUNCHER="$cache" $options >"$folder.log" 2>&1 || {
     cat "$folder.log" >&2
     fail "configuring failed"
   }
   sed -n 's/^-- oktopk: /           /p' "$folder.log"
-  say "Building $folder on $(nproc) cores"
+  say "Building $folder on $(nproc) cores; the log is $folder.log"
+  : >"$folder.log"
+  report_progress "$folder.log" &
+  reporter=$!
+  status=0
   # shellcheck disable=SC2086
-  cmake --build "$folder" --parallel "$(nproc)" $targets >"$folder.log" 2>&1 || {
+  cmake --build "$folder" --parallel "$(nproc)" $targets >"$folder.log" 2>&1 || status=$?
+  kill "$reporter"
+  [ "$status" -eq 0 ] || {
     grep -v '^\[[0-9]*/[0-9]*\] ' "$folder.log" >&2
     fail "building failed (all it said is in $folder.log)"
   }

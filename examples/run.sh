@@ -103,6 +103,8 @@ table() {
     }' "$@"
 }
 
+say "Builds bare_call and train_fashion_mnist, and trains with dense and with ok_topk on $ranks ranks: about $(minutes 4 2) minutes on" \
+  "$(nproc) cores with a new build"
 # shellcheck disable=SC2086
 install_missing $packages
 build "$builds/run/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \

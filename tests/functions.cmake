@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+# A test that takes long has a COST, about its seconds, by which ctest begins with it where it knows no time yet. What
+# measures time has PROCESSORS of a whole machine, or RUN_SERIAL.
+#
 # No test has a TIMEOUT of its own: tests/run.sh knows how busy the machine is. It sets OKTOPK_TEST_SECONDS, the limit of
 # a test case or of a command, which the programs read and which names the place; the limit of a whole test is ten times
 # as long. Without it these are 120 s and, as written here, 1200 s.
@@ -36,28 +39,68 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_POSITION_INDEPENDENT_CODE 
   set(oktopk_precompiles_headers ON)
 endif()
 
-# What nearly every test file includes, compiled once: saves more than a second for each file. Headers of the library are
-# compiled alone in tests/headers; a test file that forgets one of these two headers is seen by Clang alone.
-function(oktopk_precompile_test_headers name)
+set(oktopk_shared_test_headers ${PROJECT_SOURCE_DIR}/tests/support/catch.hpp ${PROJECT_SOURCE_DIR}/tests/support/collect.hpp)
+
+# What nearly every test file includes, compiled once: saves seconds for each file. Headers of the library are compiled
+# alone in tests/headers; a test file that forgets one of these headers is seen by Clang alone.
+function(oktopk_precompile_test_headers)
   if(oktopk_precompiles_headers)
-    file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
-    add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
-    target_link_libraries(${name} PRIVATE oktopk::oktopk Catch2::Catch2)
-    oktopk_developer_flags(${name})
-    oktopk_compile_quickly(${name})
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_precompile_headers(${name} PRIVATE <Kokkos_Core.hpp> ${PROJECT_SOURCE_DIR}/tests/support/catch.hpp)
+    file(CONFIGURE OUTPUT nothing.cpp CONTENT "")
+    add_library(precompiled_test_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/nothing.cpp)
+    target_link_libraries(precompiled_test_headers PRIVATE oktopk::oktopk Catch2::Catch2)
+    target_include_directories(precompiled_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    oktopk_developer_flags(precompiled_test_headers)
+    oktopk_compile_quickly(precompiled_test_headers)
+    target_precompile_headers(precompiled_test_headers PRIVATE <oktopk/allreduce.hpp> ${oktopk_shared_test_headers})
   endif()
+endfunction()
+
+# oktopk_compile_as_test(<target>): warnings, quick compilation and the precompiled headers, which one that links parts of
+# the catalogue cannot share: there the library's headers declare what is compiled.
+function(oktopk_compile_as_test target)
+  oktopk_developer_flags(${target})
+  oktopk_compile_quickly(${target})
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  if(TARGET precompiled_test_headers AND libraries MATCHES "oktopk_catalogue|oktopk::catalogue")
+    target_precompile_headers(${target} PRIVATE <oktopk/allreduce.hpp> ${oktopk_shared_test_headers})
+  elseif(TARGET precompiled_test_headers)
+    target_precompile_headers(${target} REUSE_FROM precompiled_test_headers)
+    target_compile_options(${target} PRIVATE -UOKTOPK_MPI_COMPILED) # of oktopk::mpi, about a catalogue that is not linked
+  endif()
+endfunction()
+
+# oktopk_compiler(<variable> <target>): the compiler as it compiles the target's files, for a test that runs it, with
+# COMMAND_EXPAND_LISTS. The flags of OpenMP depend on the language, which a test has not. A system folder that is named
+# must not come before the compiler's own.
+function(oktopk_compiler variable target)
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+  set(folders "$<FILTER:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,EXCLUDE,^/usr/include$>")
+  set(ours "$<FILTER:${folders},INCLUDE,^${PROJECT_SOURCE_DIR}/>")
+  set(others "$<FILTER:${folders},EXCLUDE,^${PROJECT_SOURCE_DIR}/>")
+  set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+  set(${variable} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION} ${flags} ${OpenMP_CXX_FLAGS}
+    "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},$<SEMICOLON>-D>>"
+    "-I$<JOIN:${ours},$<SEMICOLON>-I>" "$<$<BOOL:${others}>:-isystem$<JOIN:${others},$<SEMICOLON>-isystem>>" PARENT_SCOPE)
 endfunction()
 
 # Most of the suite's time is the compiler's: a third less of it without the costly optimisations, and a tenth less where
 # GCC collects its garbage late, which takes a fifth more memory.
 function(oktopk_compile_quickly target)
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # or it keeps no object
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang>:-O1>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT Kokkos_DEVICES MATCHES "CUDA|HIP")
     target_compile_options(${target} PRIVATE --param=ggc-min-expand=10000 --param=ggc-min-heapsize=2000000)
   endif()
 endfunction()
+
+# Files of these folders use the same templates, so that several of them are one translation unit, but for those that have
+# their own things of names that others have, too.
+set(oktopk_folders_in_batches algorithm comm core dense exchange select)
+set_source_files_properties(algorithm/test_damaged_state.cpp algorithm/test_interrupted_calls.cpp
+  algorithm/test_other_transports.cpp algorithm/test_packed.cpp dense/test_interrupted_calls.cpp
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Every folder with test_*.cpp files becomes an executable test_<folder>, and every test case in it a test of its own.
 # Tests of programs get the program's parts, where these are built.
@@ -71,7 +114,6 @@ function(oktopk_add_unit_tests)
   list(REMOVE_DUPLICATES folders)
   list(REMOVE_ITEM folders mpi nccl torch)
 
-  oktopk_precompile_test_headers(precompiled_test_headers)
   set(parts_of_benchmarks oktopk_bench_parts)
   set(parts_of_examples train_fashion_mnist_parts)
 
@@ -89,19 +131,29 @@ function(oktopk_add_unit_tests)
       target_link_libraries(test_${folder} PRIVATE oktopk::zfp)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_ZFP)
     endif()
-    if(TARGET oktopk::catalogue AND folder STREQUAL "catalogue")
-      target_link_libraries(test_${folder} PRIVATE oktopk::catalogue) # for files without a communicator of their own
+    if(TARGET oktopk::catalogue AND folder STREQUAL "catalogue") # for files without a communicator of their own
+      foreach(objects IN ITEMS list in_process_0 in_process_1)
+        target_link_libraries(test_${folder} PRIVATE oktopk_catalogue_${objects})
+      endforeach()
     endif()
     if(TARGET oktopk::xxhash AND folder STREQUAL "comm")
       target_link_libraries(test_${folder} PRIVATE oktopk::xxhash)
       target_compile_definitions(test_${folder} PRIVATE OKTOPK_TESTS_WITH_XXHASH)
     endif()
-    oktopk_developer_flags(test_${folder})
-    oktopk_compile_quickly(test_${folder})
-    if(TARGET precompiled_test_headers AND NOT parts) # programs have flags of their own
-      target_precompile_headers(test_${folder} REUSE_FROM precompiled_test_headers)
+    oktopk_compile_as_test(test_${folder})
+    if(folder IN_LIST oktopk_folders_in_batches AND oktopk_precompiles_headers)
+      set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
     endif()
-    catch_discover_tests(test_${folder} TEST_PREFIX "${folder}/")
+    set(tier quick)
+    if(parts)
+      set_target_properties(test_${folder} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON) # programs have flags of their own
+    endif()
+    if(parts OR folder STREQUAL "simulate")
+      set(tier full)
+    else()
+      add_dependencies(quick_tests test_${folder})
+    endif()
+    catch_discover_tests(test_${folder} TEST_PREFIX "${folder}/" PROPERTIES LABELS ${tier})
   endforeach()
 endfunction()
 
@@ -132,7 +184,10 @@ function(oktopk_add_program_checks)
                COMMAND ${OKTOPK_PYTEST} ${CMAKE_CURRENT_SOURCE_DIR}/${CMAKE_MATCH_1}/check_${CMAKE_MATCH_2}.py
                        --program $<TARGET_FILE:${CMAKE_MATCH_3}> ${launcher})
       set_tests_properties(${name} PROPERTIES
-        ENVIRONMENT "${oktopk_mpi_environment};PYTHONDONTWRITEBYTECODE=1" PROCESSORS 2)
+        ENVIRONMENT "${oktopk_mpi_environment};PYTHONDONTWRITEBYTECODE=1" COST 30 LABELS full)
+      if(name STREQUAL "programs.check_network") # times on emulated links
+        set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+      endif()
     endif()
   endforeach()
 endfunction()

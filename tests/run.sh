@@ -14,16 +14,19 @@ cd "$(dirname "$0")/.."
 . tests/cuda_emulator/find_nvcc.sh
 
 usage() {
-  echo "sh tests/run.sh [--yes] [--build DIR] [--sanitize] [--backend serial|openmp|cuda] [--quick] [--kokkos PREFIX] [--torch]"
+  echo "sh tests/run.sh [--yes] [--full] [--build DIR] [--sanitize] [--backend serial|openmp|cuda] [--kokkos PREFIX] [--torch]"
   echo "  --yes             install missing packages without asking (Debian and Ubuntu, as root)"
+  echo "  --full            all tests: first the quick ones, which run without it, then fuzzing, simulation, programs,"
+  echo "                    installation, pages, style, real faults, a second MPI"
+  echo "  --rest            of these what --full adds to the quick ones"
   echo "  --build DIR       build there; else in \$OKTOPK_BUILD, in build/ of the checkout, or, where that cannot be"
   echo "                    written, in build/ of the current folder"
   echo "  --sanitize        with the address and undefined-behaviour sanitizers"
-  echo "  --backend serial  the Kokkos that Debian packages, with Open MPI and with MPICH (the default)"
+  echo "  --backend serial  the Kokkos that Debian packages, with Open MPI, and in --full with MPICH (the default)"
   echo "  --backend openmp  the same release for OpenMP, built of Debian's source package; with 1, 2 and 4 threads"
   echo "  --backend cuda    the same release for CUDA; the tests that launch kernels, on a GPU where one is, else on"
   echo "                    the emulator in tests/cuda_emulator, in four modes; needs nvcc 13"
-  echo "  --quick           of --backend cuda a few files of tests, which take minutes"
+  echo "  --quick           with --backend cuda: a few of these files, which takes minutes"
   echo "  --torch           the tests of what stands on libtorch and PyTorch, and no others; all else runs without them"
   echo "  --kokkos PREFIX   the Kokkos installed there, with \$OMP_NUM_THREADS threads (2 unless set); with --backend cuda"
   echo "                    one for CUDA, built with tests/cuda_emulator/nvcc.sh"
@@ -33,6 +36,7 @@ kind=release
 backend=serial
 kokkos=
 quick=no
+tiers=quick
 torch=no
 only=
 folder=${OKTOPK_BUILD:-}
@@ -46,6 +50,8 @@ while [ $# -gt 0 ]; do
       ;;
     --sanitize) kind=sanitize ;;
     --quick) quick=yes ;;
+    --full) tiers="quick full" ;;
+    --rest) tiers=full ;;
     --torch) torch=yes ;;
     --backend)
       [ $# -ge 2 ] || fail "--backend needs the name of one"
@@ -69,15 +75,16 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-packages="g++ cmake ninja-build pkg-config libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libopenblas0-pthread
-  libopenmpi-dev openmpi-bin libmpich-dev mpich catch2 libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev
-  libzfp-dev libxxhash-dev zlib1g-dev dataset-fashion-mnist python3-pytest clang-format-16 clang-tidy-16 doxygen"
+packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libxxhash-dev libzfp-dev python3"
+[ "$tiers" = quick ] || packages="$packages pkg-config libtrilinos-kokkos-kernels-dev libopenblas0-pthread libmpich-dev mpich
+  libcli11-dev libfmt-dev libbenchmark-dev libstreamvbyte-dev libzstd-dev zlib1g-dev dataset-fashion-mnist python3-pytest
+  clang-format-16 clang-tidy-16 doxygen"
 
-options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF"
+options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=OFF -DOKTOPK_ENABLE_PYTHON=OFF"
 if [ "$torch" = yes ]; then
   [ "$backend$kokkos" = serial ] || fail "--torch takes the Kokkos that Debian packages"
   backend=torch
-  options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_PYTHON=ON -DOKTOPK_PYTHON=/usr/bin/python3"
+  options="-DOKTOPK_WERROR=ON -DOKTOPK_ENABLE_TORCH=ON -DOKTOPK_ENABLE_PYTHON=ON -DOKTOPK_PYTHON=/usr/bin/python3"
   packages="g++ cmake ninja-build libtrilinos-kokkos-dev libopenmpi-dev openmpi-bin catch2 libcli11-dev libfmt-dev
     zlib1g-dev libtorch-dev libgloo-dev python3-torch python3-dev pybind11-dev python3-pip python3-venv python3-pytest"
 fi
@@ -103,7 +110,8 @@ fi
 passed=0
 failed=0
 
-# run_tests FOLDER [THREADS]: adds to what passed and failed; each program, and each rank, has so many threads of OpenMP.
+# run_tests FOLDER [THREADS]: adds to what passed and failed of the tier, or of all tests where none is set; each program,
+# and each rank, has so many threads of OpenMP.
 run_tests() {
   jobs=$(nproc) # however many threads: those that sleep wake up sooner on a busy core than on one at rest
   # Others may be at work here, too: limits are wall time.
@@ -111,7 +119,7 @@ run_tests() {
   say "Running the tests in $1, $jobs at a time with ${2:-1} thread(s) each, a case for at most $limit s"
   # The status of ctest is that of its closing lines, which are read instead: the pipe has another one.
   OMP_NUM_THREADS=${2:-1} OKTOPK_TEST_SECONDS=$limit ctest --test-dir "$1" --parallel "$jobs" --output-on-failure \
-    --timeout "$((10 * limit))" --no-tests=error ${only:+--tests-regex "$only"} 2>&1 | tee "$1.log"
+    --timeout "$((10 * limit))" --no-tests=error ${tier:+--label-regex "^$tier\$"} ${only:+--tests-regex "$only"} 2>&1 | tee "$1.log"
   counts=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' "$1.log")
   [ -n "$counts" ] || fail "ctest did not come to an end in $1"
   failed=$((failed + ${counts% *}))
@@ -153,36 +161,60 @@ if [ -n "$kokkos" ]; then
   # Kokkos complain of that, or of more threads than cores, to tests and to a build that ask programs for what they say.
   export OMP_PROC_BIND=false OMP_WAIT_POLICY=passive KOKKOS_DISABLE_WARNINGS=1
 fi
+# About how long it takes with a new build, on a core of an AMD EPYC of 2026: what cores share, and what they do not.
+case $backend-$tiers in
+  serial-quick)
+    say "The quick tests: every room of the library, every algorithm, Open MPI on 1 to 8 ranks; about $(minutes 18 3) minutes on" \
+      "$(nproc) cores. --full has all"
+    ;;
+  serial-*) say "All tests that are not quick$([ "$tiers" = full ] || echo ", after the quick ones"): about $(minutes 50 12) minutes on $(nproc) cores" ;;
+  torch-*) say "The tests of what stands on libtorch and PyTorch: about $(minutes 16 6) minutes on $(nproc) cores" ;;
+  *) say "The tests on another Kokkos: $backend" ;;
+esac
 # shellcheck disable=SC2086
 install_missing $packages
 main=$builds/tests-$backend-$kind
 options="$options -DMPI_CXX_COMPILER=mpicxx.openmpi"
+[ "$backend" != torch ] || main=$builds/tests-serial-$kind # what is built of it serves here, too
+[ -z "$kokkos" ] || [ "$backend" = cuda ] || options="$options -DKokkos_ROOT=$kokkos -DOKTOPK_TEST_THREADS=inherited"
+
+# build_tier: what the tests of $tier need.
+build_tier() {
+  # shellcheck disable=SC2086,SC2046
+  build "$main" $options -- $([ "$tier" = full ] || echo quick_tests)
+}
+
+tier=
 case $backend in
   serial)
-    second=$builds/tests-$backend-$kind-mpich
-    # shellcheck disable=SC2086
-    build "$main" $options --
-    # shellcheck disable=SC2086
-    build "$second" $options -DMPI_CXX_COMPILER=mpicxx.mpich -DOKTOPK_TEST_ONLY_MPI=ON -DOKTOPK_ENABLE_EXAMPLES=OFF \
-      -DOKTOPK_ENABLE_BENCHMARKS=OFF --
-    run_tests "$main"
-    run_tests "$second"
+    second=$main-mpich
+    for tier in $tiers; do
+      build_tier
+      run_tests "$main"
+      [ "$tier" = full ] || continue
+      # shellcheck disable=SC2086
+      build "$second" $options -DMPI_CXX_COMPILER=mpicxx.mpich -DOKTOPK_TEST_ONLY_MPI=ON -DOKTOPK_ENABLE_EXAMPLES=OFF \
+        -DOKTOPK_ENABLE_BENCHMARKS=OFF --
+      run_tests "$second"
+    done
     ;;
   torch)
     # shellcheck disable=SC2086
-    build "$main" $options -DMPI_CXX_COMPILER=mpicxx.openmpi -- test_torch train_torch oktopk_torch_native
+    build "$main" $options -- test_torch train_torch oktopk_torch_native
     only='^torch\.|check_torch_training'
     run_tests "$main"
     ;;
   openmp)
     kokkos_openmp "$builds/kokkos-openmp" "$builds/kokkos-source"
-    # shellcheck disable=SC2086
-    build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
-    for each in 1 2 4; do
-      run_tests "$main" "$each"
+    for tier in $tiers; do
+      build_tier
+      for each in 1 2 4; do
+        run_tests "$main" "$each"
+      done
     done
     ;;
   cuda)
+    compiler_cache=none # nvcc.sh is no compiler that it knows
     emulator=$(cd "$builds" && pwd)/cuda-emulator
     build_source=tests/cuda_emulator
     build "$emulator" "-DOKTOPK_NVCC=$(find_nvcc)" --
@@ -212,9 +244,10 @@ case $backend in
     run_on_device "$main"
     ;;
   *)
-    # shellcheck disable=SC2086
-    build "$main" $options -DKokkos_ROOT="$kokkos" -DOKTOPK_TEST_THREADS=inherited --
-    run_tests "$main" "$threads"
+    for tier in $tiers; do
+      build_tier
+      run_tests "$main" "$threads"
+    done
     ;;
 esac
 say "Done; each run has its own closing lines above, together they are:"

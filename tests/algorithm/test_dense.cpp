@@ -10,7 +10,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject {
+struct dense_subject {
   using value_type = float;
   using index_type = std::int32_t;
   using communicator = counting;
@@ -20,7 +20,7 @@ struct subject {
   static algorithm<counting>::options options(std::int64_t length, std::int64_t) { return {.length = length}; }
 
   /// Not one byte beside the allreduce itself, where there is anything to sum.
-  static std::string volume_fault(record_of<subject> const& call, int ranks, shape what) {
+  static std::string volume_fault(record_of<dense_subject> const& call, int ranks, shape what) {
     if (what.length == 0) {
       return call.of(oktopk::phase::reduce).bytes_sent == 0 ? std::string() : "words of nothing are sent";
     }
@@ -32,7 +32,7 @@ struct subject {
   }
 
   /// Every index, with the sum in the order of the ranks.
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
+  static std::string reference_fault(run_of<dense_subject> const& run, shape what) {
     for (std::size_t iteration = 0; iteration < run[0].size(); ++iteration) {
       std::vector<float> sums(static_cast<std::size_t>(what.length));
       for (auto const& rank : run) {
@@ -97,9 +97,9 @@ TEST_CASE("dense ends on all ranks where one of them sees an overflow, of a sum 
 }
 
 TEST_CASE("dense passes the suite of algorithms") {
-  check_algorithm<subject>();
+  check_algorithm<dense_subject>();
 }
 
 TEST_CASE("dense sends its bound") {
-  check_bound<subject>();
+  check_bound<dense_subject>();
 }

@@ -15,16 +15,16 @@ using namespace oktopk_tests;
 
 namespace {
 
-constexpr std::int64_t length = (std::int64_t(1) << 24) + 37;
+constexpr std::int64_t long_length = (std::int64_t(1) << 24) + 37;
 
 /// Large values at places all over, and at each of the last ones; all else is nearly zero.
 std::vector<std::int64_t> places(int rank) {
   std::vector<std::int64_t> chosen;
   for (std::int64_t i = 0; i < 20; ++i) {
-    chosen.push_back(length - 1 - 2 * i - rank % 2);
+    chosen.push_back(long_length - 1 - 2 * i - rank % 2);
   }
   for (std::uint64_t i = 0; i < 20; ++i) {
-    chosen.push_back(number_in(0, length - 100, noise(3, i)));
+    chosen.push_back(number_in(0, long_length - 100, noise(3, i)));
   }
   return chosen;
 }
@@ -50,7 +50,7 @@ void check(int ranks, typename Allreduce::options const& how) {
   }
   oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
     Allreduce allreduce(execution(), comm, how);
-    std::vector<value_type> accumulator(static_cast<std::size_t>(length), value_type(0));
+    std::vector<value_type> accumulator(static_cast<std::size_t>(long_length), value_type(0));
     for (std::int64_t const place : places(comm.rank())) {
       accumulator[static_cast<std::size_t>(place)] = value_at<value_type>(comm.rank(), place);
     }
@@ -75,10 +75,10 @@ void check(int ranks, typename Allreduce::options const& how) {
 
 TEST_CASE("indices beyond 2^24 survive in ok_topk") {
   for (int const ranks : {2, 3}) {
-    check<oktopk::ok_topk<execution, oktopk::in_process_communicator>>(ranks, {.length = length, .k = 60});
+    check<oktopk::ok_topk<execution, oktopk::in_process_communicator>>(ranks, {.length = long_length, .k = 60});
   }
 }
 
 TEST_CASE("indices beyond 2^24 survive in dense") {
-  check<oktopk::dense<execution, oktopk::in_process_communicator>>(2, {.length = length});
+  check<oktopk::dense<execution, oktopk::in_process_communicator>>(2, {.length = long_length});
 }

@@ -9,7 +9,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject : ok_topk_subject<subject, reused_policies> {
+struct reusing_subject : ok_topk_subject<reusing_subject, reused_policies> {
   static constexpr ok_topk_rules rules{rule::guarded, rule::guarded, false, 4, 5};
 
   static algorithm<counting>::options options(std::int64_t length, std::int64_t k) {
@@ -33,11 +33,11 @@ struct with_defaults : ok_topk_subject<with_defaults, reused_policies> {
 } // namespace
 
 TEST_CASE("ok_topk with reused thresholds passes the suite of algorithms") {
-  check_algorithm<subject>();
+  check_algorithm<reusing_subject>();
 }
 
 TEST_CASE("ok_topk with reused thresholds keeps its bound where selections are even") {
-  check_bound<subject>();
+  check_bound<reusing_subject>();
 }
 
 TEST_CASE("ok_topk with reused thresholds keeps everything over the default periods") {

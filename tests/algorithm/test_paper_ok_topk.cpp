@@ -9,7 +9,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject : ok_topk_subject<subject, oktopk::paper_policies> {
+struct paper_subject : ok_topk_subject<paper_subject, oktopk::paper_policies> {
   static constexpr volume_terms terms{.sizes_announced = true, .candidates_gathered = true, .gather_bounded = false};
   static constexpr ok_topk_rules rules{rule::unguarded, rule::unguarded, true, 4, 5};
   template <class Comm>
@@ -27,14 +27,14 @@ struct subject : ok_topk_subject<subject, oktopk::paper_policies> {
 } // namespace
 
 TEST_CASE("paper_ok_topk passes the suite of algorithms") {
-  check_algorithm<subject>();
+  check_algorithm<paper_subject>();
 }
 
 TEST_CASE("paper_ok_topk keeps its bound, when thresholds are evaluated too") {
   for (int const ranks : {2, 3, 4, 7, 16}) {
     CAPTURE(ranks);
     oktopk::in_process::run(ranks, [&](oktopk::in_process_communicator comm) {
-      algorithm_of<subject> allreduce(execution(), counting(comm), subject::options(20000, 1000));
+      algorithm_of<paper_subject> allreduce(execution(), counting(comm), paper_subject::options(20000, 1000));
       std::vector<float> accumulator(20000);
       correlated{17}({comm.rank(), ranks, 0}, accumulator);
       for (int iteration = 0; iteration < 8; ++iteration) {

@@ -14,7 +14,7 @@ using namespace oktopk_tests;
 namespace {
 
 template <class Format>
-struct subject : subject_of<typename Format::value_type, typename Format::index_type> {
+struct mask_subject : subject_of<typename Format::value_type, typename Format::index_type> {
   template <class Comm>
   using algorithm = oktopk::random_mask<execution, Comm, oktopk::with_format<Format>>;
 
@@ -23,9 +23,9 @@ struct subject : subject_of<typename Format::value_type, typename Format::index_
   }
 
   /// Exactly k places, the same on all ranks; that the update is the sum there follows from conservation.
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
+  static std::string reference_fault(run_of<mask_subject> const& run, shape what) {
     for (std::size_t i = 0; i < run[0].size(); ++i) {
-      auto const parts = contributions<subject>(run, i);
+      auto const parts = contributions<mask_subject>(run, i);
       for (auto const& part : parts) {
         if (part.indices.size() != static_cast<std::size_t>(what.k) || part.indices != parts[0].indices) {
           return "not the same k places on all ranks";
@@ -39,8 +39,8 @@ struct subject : subject_of<typename Format::value_type, typename Format::index_
   }
 };
 
-using of_float = subject<oktopk::coo<>>;
-using of_double = subject<oktopk::coo<double, std::int64_t>>;
+using of_float = mask_subject<oktopk::coo<>>;
+using of_double = mask_subject<oktopk::coo<double, std::int64_t>>;
 
 /// The indices of some calls.
 std::vector<std::vector<std::int32_t>> drawn(std::int64_t seed, std::int64_t k, int calls) {

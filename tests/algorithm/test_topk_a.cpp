@@ -10,7 +10,7 @@ using namespace oktopk_tests;
 
 namespace {
 
-struct subject : subject_of<> {
+struct topk_a_subject : subject_of<> {
   template <class Comm>
   using algorithm = oktopk::topk_a<execution, Comm>;
 
@@ -18,8 +18,8 @@ struct subject : subject_of<> {
     return {.length = length, .k = k};
   }
 
-  static std::string reference_fault(run_of<subject> const& run, shape what) {
-    return top_sums_fault<subject>(run, what);
+  static std::string reference_fault(run_of<topk_a_subject> const& run, shape what) {
+    return top_sums_fault<topk_a_subject>(run, what);
   }
 };
 
@@ -39,7 +39,7 @@ struct gaussian_subject : subject_of<> {
 } // namespace
 
 TEST_CASE("topk_a passes the suite of algorithms") {
-  check_algorithm<subject>();
+  check_algorithm<topk_a_subject>();
 }
 
 TEST_CASE("gaussian_k keeps the invariants") {

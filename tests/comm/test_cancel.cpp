@@ -23,13 +23,13 @@ outcome second_rank(First const& first, Second const& second) {
   return outcome_of(thrown[1]);
 }
 
-enum message { receives, sends, loses };
+enum message_kind { receives, sends, loses };
 
 } // namespace
 
 TEST_CASE(
     "a message that was cancelled neither comes nor goes, and its bytes may go, also where its request was lost") {
-  message const what = GENERATE(receives, sends, loses);
+  message_kind const what = GENERATE(receives, sends, loses);
   auto space = std::make_unique<int>(7);
   int untouched = 0;
   auto const heard = second_rank(

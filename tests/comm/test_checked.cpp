@@ -265,7 +265,7 @@ TEST_CASE("a seal tells a message of another call, place, length or version from
 namespace {
 
 template <class T>
-std::vector<T> numbers_of(int rank, std::size_t count) {
+std::vector<T> exact_numbers(int rank, std::size_t count) {
   seeded draw(static_cast<std::uint64_t>(rank) + 1);
   std::vector<T> numbers(count);
   for (T& x : numbers) {
@@ -282,9 +282,9 @@ TEMPLATE_TEST_CASE("a reduction in a ring is that of all ranks, whatever their n
   auto const ranks = GENERATE(1, 2, 3, 4, 7);
   auto const count = GENERATE(0U, 1U, 2U, 3U, 6U, 7U, 8U, 100U);
   auto const op = GENERATE(reduction::sum, reduction::min, reduction::max);
-  auto const expected = reduced(ranks, op, [&](int rank) { return numbers_of<TestType>(rank, count); });
+  auto const expected = reduced(ranks, op, [&](int rank) { return exact_numbers<TestType>(rank, count); });
   oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-    auto data = numbers_of<TestType>(comm.rank(), count);
+    auto data = exact_numbers<TestType>(comm.rank(), count);
     std::vector<TestType> scratch;
     oktopk::detail::reduce_in_ring(comm, std::span(data), op, phase::control, scratch);
     CHECK(data == expected);
@@ -296,7 +296,7 @@ TEST_CASE("a reduction in a ring sends 2n(P-1)/P elements in 2(P-1) messages") {
     oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
       oktopk::counted comm(inner);
       std::size_t const count = 240; // a multiple of each number of ranks
-      auto data = numbers_of<double>(comm.rank(), count);
+      auto data = exact_numbers<double>(comm.rank(), count);
       std::vector<double> scratch;
       oktopk::detail::reduce_in_ring(comm, std::span(data), reduction::sum, phase::reduce, scratch);
       auto const sent = comm.of_phase(phase::reduce);

@@ -14,7 +14,7 @@ namespace {
 
 // Any bits for unsigned types, whose sums wrap; for signed ones of both signs, and small enough that no sum overflows.
 template <class T>
-std::vector<T> numbers_of(int rank, std::size_t count) {
+std::vector<T> mixed_integers(int rank, std::size_t count) {
   seeded draw(static_cast<std::uint64_t>(rank) + 1);
   std::vector<T> numbers(count);
   for (T& x : numbers) {
@@ -60,13 +60,13 @@ TEMPLATE_TEST_CASE("allgather gives every rank all parts in rank order", "", cha
     for (std::size_t const width : {std::size_t(0), std::size_t(1), std::size_t(5)}) {
       std::vector<TestType> expected;
       for (int rank = 0; rank < ranks; ++rank) {
-        auto const part = numbers_of<TestType>(rank, width);
+        auto const part = mixed_integers<TestType>(rank, width);
         expected.insert(expected.end(), part.begin(), part.end());
       }
       oktopk::in_process::run(ranks, [&](in_process_communicator inner) {
         counted comm(inner);
         oktopk::collective_workspace workspace;
-        auto const mine = numbers_of<TestType>(comm.rank(), width);
+        auto const mine = mixed_integers<TestType>(comm.rank(), width);
         std::vector<TestType> all(expected.size());
         oktopk::allgather(comm, std::span<TestType const>(mine), std::span<TestType>(all), phase::threshold, workspace);
         CHECK(all == expected);
@@ -85,10 +85,10 @@ TEMPLATE_TEST_CASE("allreduce_integers combines element by element, the same eve
   constexpr std::size_t count = 19;
   for (int const ranks : rank_counts) {
     for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
-      auto const expected = reduced(ranks, op, [](int rank) { return numbers_of<TestType>(rank, count); });
+      auto const expected = reduced(ranks, op, [](int rank) { return mixed_integers<TestType>(rank, count); });
       oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
         oktopk::collective_workspace workspace;
-        auto mine = numbers_of<TestType>(comm.rank(), count);
+        auto mine = mixed_integers<TestType>(comm.rank(), count);
         oktopk::allreduce_integers(comm, std::span<TestType>(mine), op, phase::partition, workspace);
         CHECK(mine == expected);
       });

@@ -78,7 +78,7 @@ TEST_CASE("a world needs a rank") {
 namespace {
 
 template <class T>
-std::vector<T> numbers_of(int rank, std::size_t count) {
+std::vector<T> fractions(int rank, std::size_t count) {
   seeded draw(static_cast<std::uint64_t>(rank) + 17);
   std::vector<T> numbers(count);
   for (T& x : numbers) {
@@ -94,9 +94,9 @@ TEMPLATE_TEST_CASE("an allreduce gives sums in rank order, minima and maxima, th
   constexpr std::size_t count = 37;
   for (int const ranks : rank_counts) {
     for (reduction const op : {reduction::sum, reduction::min, reduction::max}) {
-      auto const expected = reduced(ranks, op, [](int rank) { return numbers_of<TestType>(rank, count); });
+      auto const expected = reduced(ranks, op, [](int rank) { return fractions<TestType>(rank, count); });
       oktopk::in_process::run(ranks, [&](in_process_communicator comm) {
-        auto mine = numbers_of<TestType>(comm.rank(), count);
+        auto mine = fractions<TestType>(comm.rank(), count);
         comm.allreduce(std::span<TestType>(mine), op, phase::reduce);
         CHECK(mine == expected);
       });

@@ -23,7 +23,7 @@ std::int64_t part_of(std::int64_t count, int place, int size) {
   return width;
 }
 
-struct subject {
+struct halving_subject {
   template <class Comm, class Value>
   using algorithm = oktopk::halving_doubling<execution, Comm, Value>;
 
@@ -69,10 +69,10 @@ struct cut_subject {
 } // namespace
 
 TEST_CASE("halving_doubling cuts long messages, and gives the same bits in the same bytes") {
-  CHECK(unlike_other<subject, cut_subject<40, 4>, float>(all_rank_counts, true) == "");
-  CHECK(unlike_other<subject, cut_subject<4, 1>, float>(all_rank_counts, true) == "");
-  CHECK(unlike_other<subject, cut_subject<300, 3>, float>(all_rank_counts, true) == "");
-  CHECK(unlike_other<subject, cut_subject<1000, 1000>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<halving_subject, cut_subject<40, 4>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<halving_subject, cut_subject<4, 1>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<halving_subject, cut_subject<300, 3>, float>(all_rank_counts, true) == "");
+  CHECK(unlike_other<halving_subject, cut_subject<1000, 1000>, float>(all_rank_counts, true) == "");
   CHECK(wrong_results<cut_subject<64, 2>, double>() == "");
   CHECK(special_values_lost<cut_subject<40, 4>>() == "");
   CHECK(wrong_when_staged<cut_subject<40, 4>, float>() == "");
@@ -92,12 +92,12 @@ TEST_CASE("halving_doubling says what is wrong with its options") {
 }
 
 TEST_CASE("halving_doubling reduces, in the messages and bytes it says") {
-  check_lossless<subject>();
+  check_lossless<halving_subject>();
 }
 
 TEST_CASE("halving_doubling sends 2S(P-1)/P bytes in 2 log2 P messages where P is a power of two") {
   for (int const ranks : {1, 2, 4, 8, 16}) {
-    auto const got = run<subject>(whole_inputs<double>(ranks, 16 * 5), reduction::sum);
+    auto const got = run<halving_subject>(whole_inputs<double>(ranks, 16 * 5), reduction::sum);
     for (auto const& traffic : got.traffic) {
       CHECK(traffic.messages_sent == 2 * 2 * oktopk::detail::ceil_log2(ranks));
       CHECK(traffic.bytes_sent == 2 * 2 * 16 * 5 * 8 / ranks * (ranks - 1));

@@ -10,7 +10,7 @@ using namespace oktopk_tests::dense;
 
 namespace {
 
-struct subject {
+struct native_subject {
   template <class Comm, class Value>
   using algorithm = oktopk::native_allreduce<execution, Comm, Value>;
 };
@@ -18,10 +18,11 @@ struct subject {
 } // namespace
 
 TEST_CASE("the communicator's own allreduce reduces by sum, maximum and minimum") {
-  static_assert(oktopk::detail::dense_reduction<subject::algorithm<counting, float>, execution, counting, float>);
-  CHECK(wrong_results<subject, float>() == "");
-  CHECK(wrong_results<subject, double>() == "");
-  CHECK(unsound_somewhere<subject, float>() == "");
-  CHECK(wrong_when_staged<subject, float>() == "");
-  CHECK(subject::algorithm<counting, float>::name() == "native");
+  static_assert(
+      oktopk::detail::dense_reduction<native_subject::algorithm<counting, float>, execution, counting, float>);
+  CHECK(wrong_results<native_subject, float>() == "");
+  CHECK(wrong_results<native_subject, double>() == "");
+  CHECK(unsound_somewhere<native_subject, float>() == "");
+  CHECK(wrong_when_staged<native_subject, float>() == "");
+  CHECK(native_subject::algorithm<counting, float>::name() == "native");
 }

@@ -14,7 +14,7 @@ bool keeps_lower(int place, int step, int steps) {
   return (place >> (steps - 1 - step)) % 2 == 0;
 }
 
-struct raw {
+struct plain_rabenseifner {
   template <class Comm, class Value>
   using algorithm = oktopk::rabenseifner<execution, Comm, Value>;
 
@@ -26,7 +26,7 @@ struct raw {
 };
 
 template <class Codec, codec_level Level = codec_level::collective>
-struct subject : coded_subject<oktopk::rabenseifner, Codec, Level> {
+struct rabenseifner_subject : coded_subject<oktopk::rabenseifner, Codec, Level> {
   template <class Value>
   static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
     sent_bytes<Codec, Value> all;
@@ -38,17 +38,18 @@ struct subject : coded_subject<oktopk::rabenseifner, Codec, Level> {
 } // namespace
 
 TEST_CASE("rabenseifner of codecs passes the suite") {
-  check_coded<oktopk::rabenseifner, subject, raw>();
+  check_coded<oktopk::rabenseifner, rabenseifner_subject, plain_rabenseifner>();
 }
 
 TEST_CASE("rabenseifner reduces, in the messages and bytes it says") {
-  check_lossless<raw>();
+  check_lossless<plain_rabenseifner>();
 }
 
 TEST_CASE("rabenseifner of a codec codes nothing on one rank, so it takes the largest value") {
   std::vector<std::vector<float>> const inputs{{std::numeric_limits<float>::max(), 1.0F + 1.0F / 4096, -0.0F}};
-  for (auto const& got : {run<subject<oktopk::bfloat16>>(inputs, reduction::sum, true),
-                          run<subject<oktopk::bfloat16, codec_level::message>>(inputs, reduction::sum, true)}) {
+  for (auto const& got :
+       {run<rabenseifner_subject<oktopk::bfloat16>>(inputs, reduction::sum, true),
+        run<rabenseifner_subject<oktopk::bfloat16, codec_level::message>>(inputs, reduction::sum, true)}) {
     CHECK(bits(got.results[0]) == bits(inputs[0]));
     CHECK(got.lost[0] == std::vector<float>(3, 0.0F));
   }

@@ -17,7 +17,7 @@ std::int64_t messages(int rank, int ranks, std::int64_t count, std::int64_t more
   return count == 0 ? 0 : in_pair && rank % 2 == 1 ? 1 : rounds + (in_pair ? more : 0);
 }
 
-struct raw {
+struct plain_doubling {
   template <class Comm, class Value>
   using algorithm = oktopk::recursive_doubling<execution, Comm, Value>;
 
@@ -28,7 +28,7 @@ struct raw {
 };
 
 template <class Codec, codec_level Level>
-struct subject : coded_subject<oktopk::recursive_doubling, Codec, Level> {
+struct doubling_subject : coded_subject<oktopk::recursive_doubling, Codec, Level> {
   template <class Value>
   static std::pair<std::int64_t, std::int64_t> expected_bytes(int rank, int ranks, std::int64_t count) {
     std::int64_t const all = messages(rank, ranks, count, Level == codec_level::collective ? 2 : 1);
@@ -39,9 +39,9 @@ struct subject : coded_subject<oktopk::recursive_doubling, Codec, Level> {
 } // namespace
 
 TEST_CASE("recursive_doubling reduces, in the messages and bytes it says") {
-  check_lossless<raw>();
+  check_lossless<plain_doubling>();
 }
 
 TEST_CASE("recursive_doubling of codecs passes the suite") {
-  check_coded<oktopk::recursive_doubling, subject, raw>({1, 2, 4, 8, 16}); // where no ranks fold
+  check_coded<oktopk::recursive_doubling, doubling_subject, plain_doubling>({1, 2, 4, 8, 16}); // where no ranks fold
 }

@@ -12,7 +12,7 @@ using namespace oktopk_tests::dense;
 
 namespace {
 
-struct subject {
+struct ring_subject {
   template <class Comm, class Value>
   using algorithm = oktopk::ring<execution, Comm, Value>;
 
@@ -96,13 +96,13 @@ using message = coded<Codec, codec_level::message>;
 } // namespace
 
 TEST_CASE("ring reduces, in the messages and bytes it says") {
-  check_lossless<subject>();
+  check_lossless<ring_subject>();
 }
 
 TEST_CASE("ring has room for what waits on many ranks") {
   for (int const ranks : {17, 31, 32, 33, 63, 64, 65}) {
     auto const inputs = whole_inputs<float>(ranks, 5);
-    auto const got = run<subject>(inputs, reduction::sum);
+    auto const got = run<ring_subject>(inputs, reduction::sum);
     CHECK(got.results == std::vector<std::vector<float>>(inputs.size(), reduced(inputs, reduction::sum)));
   }
 }

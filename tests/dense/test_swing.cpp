@@ -25,7 +25,7 @@ std::vector<int> reached(int place, int step, int steps) {
   return all;
 }
 
-struct raw {
+struct plain_swing {
   template <class Comm, class Value>
   using algorithm = oktopk::swing<execution, Comm, Value>;
 
@@ -39,7 +39,7 @@ struct raw {
 } // namespace
 
 TEST_CASE("swing reduces, in the messages and values it says") {
-  check_lossless<raw>();
+  check_lossless<plain_swing>();
 }
 
 TEST_CASE("swing meets the ranks of the paper") {

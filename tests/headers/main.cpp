@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The test is that every header has been compiled alone and twice over, and that all of them link together.
+// The test is that two files of a program may include every header, and that the program links.
+#include "every_header.hpp"
+
 int main() {
   return 0;
 }

@@ -23,8 +23,8 @@
 #endif
 
 /// A test case all of whose body runs on so many ranks of this process, each with its communicator under this name.
-#define TEST_CASE_ON(comm, ranks, ...) OKTOPK_TESTS_ON(OKTOPK_TESTS_BODY_AT(__LINE__), comm, ranks, __VA_ARGS__)
-#define OKTOPK_TESTS_BODY_AT(line) OKTOPK_TESTS_JOINED(body_of_line_, line)
+#define TEST_CASE_ON(comm, ranks, ...) OKTOPK_TESTS_ON(OKTOPK_TESTS_BODY_AT(__COUNTER__), comm, ranks, __VA_ARGS__)
+#define OKTOPK_TESTS_BODY_AT(number) OKTOPK_TESTS_JOINED(body_of_case_, number)
 #define OKTOPK_TESTS_JOINED(a, b) a##b
 #define OKTOPK_TESTS_ON(body, comm, ranks, ...)                                                                        \
   static void body(oktopk::in_process_communicator);                                                                   \

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The oktopk authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Limits of tests: what hangs exceeds them, and a test has none of its own."""
+"""Limits of tests: what hangs exceeds them, and a test has none of its own. Tiers: a test is in one."""
 
 import json
 import re
@@ -15,8 +15,23 @@ def test_simulate_takes_a_long_seed_for_a_hang(program):
     assert again and again[2].endswith(f"--seeds 1 --first-seed {again[1]}")
 
 
-def test_no_test_has_a_limit_of_its_own(program):
+def tests_of(program):
+    """The properties of every test of the suite, by the test's name."""
     found = json.loads(succeed("ctest", "--test-dir", program.path.parents[2], "--show-only=json-v1"))["tests"]
     assert len(found) > 100
-    limited = [each["name"] for each in found for one in each["properties"] if one["name"] == "TIMEOUT"]
-    assert not limited
+    return {each["name"]: {one["name"]: one["value"] for one in each["properties"]} for each in found}
+
+
+def test_no_test_has_a_limit_of_its_own(program):
+    assert not [name for name, properties in tests_of(program).items() if "TIMEOUT" in properties]
+
+
+def test_each_test_has_one_tier(program):
+    tiers = {name: properties.get("LABELS") for name, properties in tests_of(program).items()}
+    assert not {name: tier for name, tier in tiers.items() if tier not in (["quick"], ["full"])}
+    quick = {name for name, tier in tiers.items() if tier == ["quick"]}
+    assert 500 < len(quick) < len(tiers)
+    for room in ("algorithm", "catalogue", "codec", "comm", "core", "dense", "exchange", "format", "partition", "select",
+                 "sgd", "sparse", "training"):
+        assert any(name.startswith(f"{room}/") for name in quick), room
+    assert "examples.bare_call" in quick
