@@ -146,7 +146,7 @@ minutes() {
 # report_progress LOG: every 20 s how far ninja is, as long as this script runs.
 report_progress() {
   while sleep 20 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
-    far=$(sed -n 's|^\[\([0-9]*\)/\([0-9]*\)\] .*|\1 of \2 objects|p' "$1" | tail -n 1)
+    far=$(sed -n 's|^\[\([0-9]*\)/\([0-9]*\)\] [BL].*|\1 of \2 objects|p' "$1" | tail -n 1)
     [ -z "$far" ] || say "  $far"
   done
 }

@@ -108,7 +108,7 @@ say "Builds bare_call and train_fashion_mnist, and trains with dense and with ok
 # shellcheck disable=SC2086
 install_missing $packages
 build "$builds/run/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
-  -DOKTOPK_ENABLE_BENCHMARKS=OFF -- bare_call train_fashion_mnist
+  -DOKTOPK_ENABLE_BENCHMARKS=OFF -- train_fashion_mnist bare_call
 
 for option in --help --list --version; do
   ! given "$option" "$@" || exec "$builds/run/examples/examples/train_fashion_mnist" "$option"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What compiles no algorithm: the names and options of all, and what they cost.
+// The names and options of all algorithms; compiles none.
 
 #include <oktopk/catalogue/make.hpp>
 
@@ -9,8 +9,5 @@ namespace oktopk {
 
 template std::vector<detail::listed_allreduce> list_allreduces<void>();
 template std::string catalogue_text<void>();
-template std::vector<forecast>
-catalogue::forecast_all<Kokkos::DefaultExecutionSpace, self_communicator, float, std::int32_t>(gradient_size const&,
-                                                                                               int);
 
 } // namespace oktopk
