@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The oktopk authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Every algorithm of the catalogue, for sums of OKTOPK_TORCH_VALUE: half a minute for each of the two types.
+// Every algorithm of the catalogue, for sums of OKTOPK_TORCH_VALUE: more than a minute for each of the two types.
 
 #include <oktopk/catalogue/make.hpp>
 #include <oktopk/comm/counted.hpp>
