@@ -54,6 +54,8 @@ draw $results/bert_loss.csv $results/bert_loss.png 'Training of a masked languag
   'Measured: King James Bible, 1,315,536 parameters, 4 MPI ranks on 2 cores of an AMD EPYC, no links, density 2 %.'
 if [ -s $results/peers_time.csv ]; then
   python3 benchmarks/run.py peers --part show --results $results --plot "$folder/$results/peers.png" >/dev/null
+  python3 benchmarks/run.py peers --part show --results $results --plot "$folder/docs/pictures/loss.png" --rate 1gbit \
+    --algorithm 'ddp, powersgd(rank=4), powersgd(rank=4, start=2), ok_topk' >/dev/null
 fi
 results=benchmarks/automatic/results
 if [ -s $results/changing.csv ]; then

@@ -61,6 +61,7 @@ def add_options(parser):
                         "(default: peers/ below --build)")
     arguments.add(parser, "--ranks", "--algorithm", "--rounds", "--plot", "--build", ranks=4, rounds=3,
                   algorithm=", ".join(SCHEMES), plot=False, build=programs.builds())
+    parser.add_argument("--rate", choices=network.RATES, help="draw only loss against time behind links of this rate")
     arguments.add_yes(parser)
     parser.add_argument("--text", metavar="FILE", help="a text for lstm and bert (default: the King James Bible)")
 
@@ -359,15 +360,20 @@ SHOWN = {"ddp": "#444444", "fp16": "#999999", "powersgd(rank=1)": "#009e73", "po
          "ok_topk(density=0.04, format=packed, values=bfloat16)": "#7f3b08", "topk_a": "#999933", "gtopk": "#882255"}
 
 
-def draw(all_courses, path, note):
-    """Loss against time at two rates and against words: a row of panels for each workload, means and deviations."""
-    columns = [("100mbit", "step_seconds", "seconds at 100 Mbit/s"), ("1gbit", "step_seconds", "seconds at 1 Gbit/s"),
-               ("100mbit", "words", "million words of a rank")]
-    figure, axes = pictures.figure_of(2.5 * len(all_courses), "Test loss: PyTorch's own hooks and oktopk_torch", note,
-                                      bottom=1.5, nrows=len(all_courses), ncols=3, squeeze=False)
-    for panels, (workload, (of, target)) in zip(axes, all_courses.items()):
+def draw(all_courses, path, note, only=None):
+    """Loss against time at two rates and against words: a row of panels for each workload, means and deviations. With
+    `only` loss against time at this rate, a panel for each workload."""
+    columns = [(only, "step_seconds", f"seconds at {arguments.rate_text(only)}")] if only else [
+        ("100mbit", "step_seconds", "seconds at 100 Mbit/s"), ("1gbit", "step_seconds", "seconds at 1 Gbit/s"),
+        ("100mbit", "words", "million words of a rank")]
+    rows, across = (1, len(all_courses)) if only else (len(all_courses), len(columns))
+    names = [each for each in SHOWN if any(each in of for of, _ in all_courses.values())]
+    figure, axes = pictures.figure_of(2.5 * rows, "Test loss: PyTorch's own hooks and oktopk_torch", note,
+                                      bottom=0.18 + 0.22 * math.ceil(len(names) / 2), nrows=rows, ncols=across,
+                                      squeeze=False)
+    for panels, (workload, (of, target)) in zip(axes.reshape(len(all_courses), -1), all_courses.items()):
         for panel, (rate, what, along) in zip(panels, columns):
-            for scheme in (each for each in SHOWN if each in of and of[each].measured(rate)):
+            for scheme in (each for each in names if each in of and of[each].measured(rate)):
                 at, means, spread = of[scheme].curve()
                 places = [of[scheme].cost(each, rate, what) / (1e6 if what == "words" else 1) for each in at]
                 panel.plot(places, means, color=SHOWN[scheme], linewidth=1.4, label=scheme)
@@ -375,11 +381,16 @@ def draw(all_courses, path, note):
                 panel.fill_between(places, low, high, color=SHOWN[scheme], alpha=0.18, linewidth=0)
             panel.axhline(target, color="black", linewidth=0.8, linestyle=(0, (4, 3)))
             settled = [value for each in of.values() for value in each.curve()[1][3:] if value < 2 * target]
-            panel.set(xscale="log", ylim=(0.97 * min(settled), 1.05 * max(settled)))
+            along_time = {"xlim": (0, None)} if only else {"xscale": "log"}
+            panel.set(ylim=(0.97 * min(settled), 1.05 * max(settled)), **along_time)
             pictures.named(panel, workload, along)
     lines = {line.get_label(): line for panel in axes.flat for line in panel.lines if line.get_label() in SHOWN}
     figure.legend(lines.values(), lines, loc="lower center", ncols=2, frameon=False)
     figure.savefig(path, dpi=2 * pictures.DPI)
+    if only and path.suffix == ".png":  # for the first page: 64 colours take a third of the bytes
+        from PIL import Image  # comes with matplotlib
+
+        Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
 
 
 def show(given):
@@ -396,7 +407,8 @@ def show(given):
         path = given.plot or given.results / "peers.png"
         draw(all_courses, path, f"Measured: {given.ranks} ranks, each scheme at its best "
              f"learning rate, mean and standard deviation of {SEEDS} seeds. Time: iterations times the measured time "
-             "of a step on an emulated cluster. Dashed: the least loss of ddp in two thirds of its iterations.")
+             "of a step on an emulated cluster. ddp: no hook. Dashed: the least loss of ddp in two thirds of its "
+             "iterations.", given.rate)
         if given.part != "show":  # as run.py show
             programs.wrote(path)
 

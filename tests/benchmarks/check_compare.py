@@ -169,7 +169,7 @@ def test_kept_pictures(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     kept = {path.relative_to(ROOT) for path in (ROOT / "benchmarks").rglob("*.png")}
     drawn = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.png")}
-    assert set(drawn) == kept | {pathlib.Path("docs/pictures/all_schemes.png")}
+    assert set(drawn) == kept | {pathlib.Path(f"docs/pictures/{name}.png") for name in ("all_schemes", "loss")}
     assert {int.from_bytes(picture[16:20], "big") for picture in drawn.values()} == {1600}
 
 

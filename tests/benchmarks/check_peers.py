@@ -60,8 +60,8 @@ def test_a_training_that_misses_the_loss_goes_on():
 
 
 @pytest.fixture
-def shown(tmp_path):
-    """The tables of ddp, of PowerSGD after a tenth of the iterations and of a scheme that is twice as fast."""
+def files(tmp_path):
+    """A folder with rows of ddp, of PowerSGD after a tenth of the iterations and of a scheme that is twice as fast."""
     schemes = {"ddp": 1, "powersgd(rank=1)": 1, "ok_topk": 2}
     peers.results.write(tmp_path / "peers_loss.csv", [
         row for scheme, pace in schemes.items() for rate in (0.01, 0.03, 0.1)
@@ -72,7 +72,13 @@ def shown(tmp_path):
          "step_seconds": seconds * (1 + turn), "words": words, "parameters": 1000, "rate": "1gbit"}
         for scheme, seconds, words in (("ddp", 0.5, 1000), ("powersgd(rank=1, start=2)", 0.05, 100),
                                        ("ok_topk", 0.1, 200)) for turn in range(3)])
-    said = succeed(sys.executable, ROOT / "benchmarks" / "run.py", "peers", "--part", "show", "--results", tmp_path,
+    return tmp_path
+
+
+@pytest.fixture
+def shown(files):
+    """The tables of these rows."""
+    said = succeed(sys.executable, ROOT / "benchmarks" / "run.py", "peers", "--part", "show", "--results", files,
                    "--plot", "none", "--algorithm", "ddp, powersgd(rank=1), ok_topk")
     assert "1 Gbit/s: ok_topk 18.0 s; the fastest peer powersgd(rank=1) 37.6 s, 2.09 times as long." in said
     return table_of(said)
@@ -92,6 +98,22 @@ def test_powersgd_pays_for_its_dense_steps(shown):
     times = {scheme: (cells["1 Gbit/s: ms/step"], cells["s to 1.417"]) for scheme, cells in shown.items()}
     assert times == {"ddp": ("1000", "160.0"), "powersgd(rank=1)": ("100", f"{24 + 136 * 0.1:.1f}"),
                      "ok_topk": ("200", "18.0")}
+
+
+def test_loss_against_time_at_one_rate(files, monkeypatch):
+    pytest.importorskip("matplotlib")
+    drawn, make = [], peers.pictures.figure_of
+    monkeypatch.setattr(peers.pictures, "figure_of",
+                        lambda *given, **options: drawn.append(make(*given, **options)) or drawn[0])
+    peers.show(types.SimpleNamespace(results=files, workload=["mlp"], algorithm=["ddp", "powersgd(rank=1)", "ok_topk"],
+                                     plot=files / "loss.png", rate="1gbit", part="show", ranks=4))
+    panel, = drawn[0][0].axes
+    assert (panel.get_title(), panel.get_xlabel(), panel.get_xscale()) == ("mlp", "seconds at 1 Gbit/s", "linear")
+    # The seconds of 240 iterations, as in the tables: 1, 0.1 and 0.2 s a step; 24 of PowerSGD are those of ddp.
+    ends = {line.get_label(): line.get_xdata()[-1] for line in panel.lines if line.get_label() in peers.SHOWN}
+    assert ends == pytest.approx({"ddp": 240, "powersgd(rank=1)": 24 + 216 * 0.1, "ok_topk": 48})
+    head = (files / "loss.png").read_bytes()[:26]
+    assert (int.from_bytes(head[16:20], "big"), head[25]) == (1600, 3)  # twice 800 pixels; a palette, so that it is short
 
 
 def test_packing_alone_and_another_order_of_terms_need_no_training():
