@@ -38,7 +38,7 @@ class Block:
 def pages(source):
     """The documentation, without what was built."""
     found = [*source.glob("*.md")]
-    for folder in ("docs", "examples", "benchmarks", "packaging"):
+    for folder in ("docs", "examples", "benchmarks", "findings", "packaging"):
         found += (source / folder).rglob("*.md")
     return sorted(path.relative_to(source) for path in found)
 
@@ -287,8 +287,7 @@ def follow_install(source, compiler):
             app.mkdir()
             (app / "oktopk").symlink_to(scratch / "published")
             (app / "app.cpp").write_text(program.text)
-            (app / "CMakeLists.txt").write_text(
-                "cmake_minimum_required(VERSION 3.16)\nproject(app LANGUAGES CXX)\n" + use.text)
+            (app / "CMakeLists.txt").write_text(use.text)
             configured = run('cmake -S . -B . -DCMAKE_PREFIX_PATH="$HOME/.local" -DCMAKE_BUILD_TYPE=Release', app)
             if "Warning" in configured:
                 sys.exit(f"{use}: CMake warns: {configured}")
