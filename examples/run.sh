@@ -105,6 +105,25 @@ table() {
 
 say "Builds bare_call and train_fashion_mnist, and trains with dense and with ok_topk on $ranks ranks: about $(minutes 4 2) minutes on" \
   "$(nproc) cores with a new build"
+# conclusion FILE FILE: what the summaries of dense and of ok_topk say.
+conclusion() {
+  awk '
+    {
+      for (i = 1; i <= NF; i++) {
+        split($i, pair, "=")
+        value[NR, pair[1]] = pair[2]
+      }
+    }
+    END {
+      printf "ok_topk sent 1/%.0f of the words of dense; accuracy %.2f %%, dense %.2f %%: these two rows are the result.\n",
+        value[1, "words_per_iteration_mean"] / value[2, "words_per_iteration_mean"], 100 * value[2, "accuracy"],
+        100 * value[1, "accuracy"]
+    }' "$@"
+  echo "Ranks of one machine have no network between them, so the seconds say little; to emulate one:"
+  echo "sudo python3 benchmarks/run.py network"
+  echo 'Your own program: README.md, "A program of your own". The table, row by row: examples/README.md, "A run".'
+}
+
 # shellcheck disable=SC2086
 install_missing $packages
 build "$builds/run/examples" -DCMAKE_BUILD_TYPE=Release -DMPI_CXX_COMPILER=mpicxx.openmpi -DOKTOPK_ENABLE_TESTS=OFF \
@@ -127,3 +146,5 @@ say "Done"
 processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 printf '\n%s ranks on %s cores%s, %s:\n\n' "$ranks" "$(nproc)" "${processor:+ ($processor)}" "$(date +%Y-%m-%d)"
 table "$builds/run/examples/dense.summary" "$builds/run/examples/ok_topk.summary"
+echo
+conclusion "$builds/run/examples/dense.summary" "$builds/run/examples/ok_topk.summary"
