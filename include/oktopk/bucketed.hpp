@@ -132,8 +132,9 @@ private:
 /// call for a flat vector. A tensor that was not announced counts as zeros. Every rank ends a step that has begun by
 /// `wait()`, also a rank that cannot continue the step. An error of any call is thrown by `wait()` on all ranks, and
 /// residuals and velocities are then as before the step; an error of the communicator reaches only the ranks that the
-/// communicator can tell. `clip_norm` is the bound for all tensors together: the bound of a bucket is this times the
-/// square root of its share of the length.
+/// communicator can tell. `clip_norm` is the bound for all tensors together: each bucket is scaled by it over the norm
+/// of the gradients of the buckets up to this one. So nothing is scaled where the norm of all is below the bound, the
+/// last bucket is scaled as all together would be, and earlier ones, which cannot know what comes, by less.
 template <gradient_allreduce Allreduce>
 class bucketed {
   using feedback_type = error_feedback<Allreduce>;

@@ -118,17 +118,21 @@ public:
   /// set it to 0 with `clip_norm`. Residual and velocity stay. The entries of the update there (zeros, or their
   /// rounding) must not be applied. For parameters that no rank has used. The ranges lie within the length and do not
   /// overlap.
+  ///
+  /// `clipped` is the norm of the gradients that were given before and clip together with this one; this one is added
+  /// to it. Null: this one clips alone.
   template <class Gradient>
     requires detail::gradient_view<Gradient, value_type, execution_space>
   update_type const& operator()(Gradient const& gradient, double scale = 1,
-                                std::span<detail::entry_range const> withheld = {}) {
+                                std::span<detail::entry_range const> withheld = {},
+                                detail::wide_number* clipped = nullptr) {
     if (auto const length = static_cast<std::int64_t>(gradient.extent(0)); length != allreduce_->length()) {
       fail_on_all(length);
     }
     if (!detail::same_instance(callers_, exec_)) {
       detail::fence(callers_, "oktopk::error_feedback::caller");
     }
-    update_type const& update = call<Gradient>(gradient, scale, withheld);
+    update_type const& update = call<Gradient>(gradient, scale, withheld, clipped);
     keep_rest(update, withheld);
     undo(); // swaps the vectors
     return update;
@@ -211,9 +215,10 @@ private:
   }
 
   template <class Gradient>
-  update_type const& call(Gradient const& gradient, double scale, std::span<detail::entry_range const> withheld) {
+  update_type const& call(Gradient const& gradient, double scale, std::span<detail::entry_range const> withheld,
+                          detail::wide_number* clipped) {
     // A norm that is not finite is left to the allreduce, which names the entry.
-    detail::wide_number factor = norm_.factor_to(exec_, gradient, options_.clip_norm);
+    detail::wide_number factor = norm_.factor_to(exec_, gradient, options_.clip_norm, clipped);
     if (options_.momentum == 0) {
       factor = factor * detail::wide_number::of(scale);
     }

@@ -121,12 +121,26 @@ TEST_CASE_ON(comm, ranks, "values of withheld ranges stay as they are") {
   CHECK(buckets.at(0).withheld.empty());
 }
 
-TEST_CASE_ON(comm, ranks, "tensors that come one by one have buckets that each clip to the whole norm") {
+TEST_CASE_ON(comm, ranks, "the buckets of a step clip by the norm of all that have come, so none below it is scaled") {
+  engine buckets(execution(), comm, std::vector<std::int64_t>{2, 2, 2}, {.clip_norm = 5});
+  for (int const number : {0, 1, 2}) {
+    buckets.add({{number}, 2, 0}, maker(comm));
+  }
+  for (int step = 0; step < 2; ++step) {
+    CHECK(reduce(buckets, 2, {0, 3}) == std::vector<float>{0, 3});
+    CHECK(reduce(buckets, 0, {0, 4}) == std::vector<float>{0, 4}); // together 5
+    CHECK(reduce(buckets, 1, {0, 12})[1] == Approx(12 * 5.0 / 13));
+    buckets.begin_step();
+  }
+}
+
+TEST_CASE_ON(comm, ranks, "tensors that come one by one, each in a step, clip each to the whole norm") {
   engine buckets(execution(), comm, {}, {.clip_norm = 5});
   for (int const number : {0, 1}) {
     CHECK(buckets.add_tensor(2) == number);
     buckets.add({{number}, 2, 0}, maker(comm));
     CHECK(reduce(buckets, number, {6, 8}) == std::vector<float>{0, 4});
+    buckets.begin_step();
   }
   CHECK(buckets.state().residual == std::vector<float>{3, 0, 3, 0});
   CHECK(buckets.residual_norm() == Approx(std::sqrt(18.0)));

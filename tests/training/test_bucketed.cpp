@@ -373,16 +373,31 @@ TEST_CASE_ON(comm, ranks,
   CHECK(outcome_of([&] { buckets_of_sparse(execution(), comm, lengths, make_longer); }).code == fault::length_mismatch);
 }
 
-TEST_CASE_ON(comm, ranks, "the norm that clips is that of all tensors together") {
+TEST_CASE_ON(comm, ranks, "the norm that clips is that of all tensors together, and one that is larger clips nothing") {
   auto const make = [&](bucket const& of) { return everything(execution(), comm, {.length = of.length}); };
-  oktopk::bucketed<everything> buckets(execution(), comm, lengths, make,
-                                       {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.clip_norm = 0.5}});
-  double squares = 0;
-  for (float const value : step(buckets, comm.rank(), 0)) {
-    squares += static_cast<double>(value) * static_cast<double>(value);
+  auto const averages = [&](double clip_norm) {
+    oktopk::bucketed<everything> buckets(execution(), comm, lengths, make,
+                                         {.plan = {.bucket_bytes = 4 * 200}, .feedback = {.clip_norm = clip_norm}});
+    return step(buckets, comm.rank(), 0);
+  };
+  auto const norm = [](std::vector<float> const& values, std::size_t begin, std::size_t end) {
+    double squares = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      squares += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    }
+    return std::sqrt(squares);
+  };
+  double largest = 0; // of a rank's gradient
+  for (int rank = 0; rank < ranks; ++rank) {
+    largest = std::max(largest, norm(flat_gradient(rank, 0), 0, static_cast<std::size_t>(length_of_all())));
   }
-  CHECK(std::sqrt(squares) <= 0.5 * (1 + 1e-5));
-  CHECK(squares > 0);
+  CHECK(bits(averages(1.001 * largest)) == bits(averages(0)));
+  auto const clipped = averages(0.5);
+  for (std::size_t tensor = 0; tensor < lengths.size(); ++tensor) { // each bucket holds one of the long ones
+    CHECK(norm(clipped, static_cast<std::size_t>(begin_of(tensor)), static_cast<std::size_t>(begin_of(tensor + 1))) <=
+          0.5 * (1 + 1e-5));
+  }
+  CHECK(norm(clipped, 0, clipped.size()) > 0);
 }
 
 TEST_CASE("lengths or options that differ, or make no sense, are an error on every rank") {

@@ -84,6 +84,13 @@ TEST_CASE("the factor to a norm is 1 below it, and is known where a double is to
   CHECK(tiny.value == 0.5);
   CHECK(tiny.exponent == -2096);
   CHECK(tiny.underflows<double>());
+  CHECK(static_cast<double>(hypot(wide_number::of(3), wide_number::of(-4))) == 5);
+  CHECK(static_cast<double>(hypot(wide_number::of(4e200), wide_number::of(3e200))) == Approx(5e200));
+  for (double const one : {0.0, 0.1, 1e-300, 1e300}) {
+    CHECK(static_cast<double>(hypot(wide_number::of(one), wide_number())) == one);
+    CHECK(static_cast<double>(hypot(wide_number(), wide_number::of(one))) == one);
+  }
+  CHECK(hypot(wide_number::of(1e300), wide_number::of(HUGE_VAL)).value == HUGE_VAL);
   CHECK(wide_number::of(1e-40).underflows<float>());
   CHECK(!wide_number::of(1e-40).underflows<double>());
   CHECK(!wide_number::of(0).underflows<float>());

@@ -243,11 +243,9 @@ public:
     for (std::int64_t const length : lengths) {
       add_tensor(length);
     }
-    clipped_together_ = begins_.back();
   }
 
-  /// Adds a tensor that is in no bucket yet; gives its number. Not collective. If the constructor was given no tensors,
-  /// each bucket clips to the whole norm.
+  /// Adds a tensor that is in no bucket yet; gives its number. Not collective.
   int add_tensor(std::int64_t length) {
     plan_.places.push_back({-1, 0, length});
     begins_.push_back(begins_.back() + length);
@@ -265,15 +263,10 @@ public:
     return *parts_[static_cast<std::size_t>(bucket)];
   }
 
-  /// Makes a bucket of tensors that are in none, with the allreduce `make(what)`. Collective. Clips to its share of the
-  /// norm: the square root of its share of the length.
+  /// Makes a bucket of tensors that are in none, with the allreduce `make(what)`. Collective.
   template <class Make>
   void add(bucket const& what, Make const& make) {
-    error_feedback_options how = how_;
-    if (clipped_together_ > 0) {
-      how.clip_norm *= std::sqrt(static_cast<double>(what.length) / static_cast<double>(clipped_together_));
-    }
-    auto made = std::make_unique<part>(exec_, what, make, how);
+    auto made = std::make_unique<part>(exec_, what, make, how_);
     std::vector<tensor_place> places;
     std::int64_t offset = 0;
     for (int const tensor : what.tensors) {
@@ -319,6 +312,7 @@ public:
       each->is_done = false;
       each->withheld.clear();
     }
+    clipped_ = {};
     return std::exchange(failed_, nullptr);
   }
 
@@ -326,7 +320,8 @@ public:
   std::exception_ptr const& failed() const { return failed_; }
 
   /// One bucket's call: gradients in, averages out; values of ranges that are withheld stay. Collective; not after a
-  /// call that has failed in this step. A usage error makes the call fail on all ranks: this rank gets the usage error,
+  /// call that has failed in this step. Clips to the norm by the gradients of the step that have come, this bucket's
+  /// included: so all together are never scaled while their norm is below the bound. A usage error makes the call fail on all ranks: this rank gets the usage error,
   /// the others get the error of a wrong length.
   template <class Values>
   void reduce(int bucket, Values const& values, double scale = 1,
@@ -336,7 +331,7 @@ public:
       if (usage_error) {
         of.feedback.fail_on_all(std::make_exception_ptr(*usage_error));
       }
-      of.update = &of.feedback(values, scale, of.withheld);
+      of.update = &of.feedback(values, scale, of.withheld, &clipped_);
       of.is_done = true;
       average<Values>(of, values);
     } catch (...) {
@@ -523,7 +518,7 @@ private:
   error_feedback_options how_;
   bucket_plan plan_;
   std::vector<std::int64_t> begins_{0}; // of each tensor among all, and their length
-  std::int64_t clipped_together_ = 0;   // values that share the norm
+  wide_number clipped_;                 // the norm of the gradients of this step, bucket by bucket
   std::vector<carried> waiting_;        // of tensors that are in no bucket
   std::vector<std::unique_ptr<part>> parts_;
   std::exception_ptr failed_;

@@ -31,6 +31,14 @@ struct wide_number {
 
   friend wide_number operator*(wide_number a, wide_number b) { return of(a.value * b.value, a.exponent + b.exponent); }
   friend wide_number operator/(wide_number a, wide_number b) { return of(a.value / b.value, a.exponent - b.exponent); }
+
+  /// The norm of two vectors together, from theirs; exactly the other one where one is 0.
+  friend wide_number hypot(wide_number a, wide_number b) {
+    if (a.value == 0 || (b.value != 0 && b.exponent > a.exponent)) {
+      std::swap(a, b);
+    }
+    return of(std::hypot(a.value, std::ldexp(b.value, b.exponent - a.exponent)), a.exponent);
+  }
 };
 
 inline constexpr std::int64_t norm_block = 1024;
@@ -104,11 +112,15 @@ public:
   }
 
   /// The factor that scales the vector down to the norm `most`; 1 if its norm is not larger, if `most` is 0, or if a
-  /// value is not finite. Waits for `exec`.
+  /// value is not finite. With `together`, the norm is that of the vectors whose norm it holds and of this one, and
+  /// `together` becomes it. Waits for `exec`.
   template <class Vector>
-  wide_number factor_to(E const& exec, Vector const& values, double most) {
+  wide_number factor_to(E const& exec, Vector const& values, double most, wide_number* together = nullptr) {
     if (most > 0) {
-      wide_number const norm = of(exec, values);
+      wide_number norm = of(exec, values);
+      if (together != nullptr) {
+        norm = *together = hypot(*together, norm);
+      }
       wide_number const factor = wide_number::of(most) / norm;
       if (norm.value > 0 && std::isfinite(norm.value) && factor.exponent <= 0) { // less than 1
         return factor;
